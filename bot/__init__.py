@@ -1,0 +1,1 @@
+"""The people's side: commands, card, thread, terminal, operations."""

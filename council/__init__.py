@@ -1,0 +1,1 @@
+"""The council: answers, reviews, corrections, synthesis. No platform, no database."""

@@ -1,0 +1,31 @@
+"""What a council is asked, with everything its answer depends on."""
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from council.profile import Profile
+
+
+class Turn(BaseModel):
+    """An earlier question of the conversation and the final answer it got."""
+
+    model_config = ConfigDict(frozen=True)
+
+    question: str
+    answer: str
+
+
+class Brief(BaseModel):
+    """One question and the settings it is answered under; stored in the run's row.
+
+    `seed` decides labels and reading orders; `boundary` fences untrusted text in the prompts.
+    Both are drawn once, so a replay writes the same prompts again.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    question: str = Field(min_length=1)
+    profile: Profile
+    seed: int
+    boundary: str
+    history: tuple[Turn, ...] = ()
+    wants_title: bool = True

@@ -1,0 +1,104 @@
+"""One model call: what is asked, what comes back, and what remembers it."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Literal, Protocol, TypedDict
+
+from pydantic import BaseModel, ConfigDict
+
+from council.errors import Failure
+from council.profile import Member
+from council.usage import Usage
+
+JsonObject = dict[str, object]
+
+
+class ChatMessage(TypedDict):
+    """One message in the form that chat-completion APIs take."""
+
+    role: Literal["system", "user", "assistant"]
+    content: str
+
+
+class RetryBudget:
+    """The retries that all calls of one run share."""
+
+    def __init__(self, retries: int) -> None:
+        self.left = retries
+
+    def spend(self) -> bool:
+        """Take one retry; false when none is left."""
+        if self.left <= 0:
+            return False
+        self.left -= 1
+        return True
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A model call, ready to be sent.
+
+    `deadline` is wall-clock seconds for the call with all its retries. `schema` asks for a JSON
+    reply of that shape, from endpoints that can. `on_text` hears the reply as it streams,
+    `on_retry` each failed attempt with the seconds until the next one (what streamed before it
+    is void).
+    """
+
+    member: Member
+    messages: tuple[ChatMessage, ...]
+    deadline: float
+    schema: JsonObject | None = None
+    temperature: float | None = None
+    max_tokens: int | None = None
+    retries: RetryBudget = field(default_factory=lambda: RetryBudget(12))
+    on_text: Callable[[str], None] | None = None
+    on_retry: Callable[[Failure, float], None] | None = None
+
+
+class Reply(BaseModel):
+    """What a model answered.
+
+    `truncated`: the reply was cut off by its length limit. `answered_by`: the id of the fallback
+    model that answered instead of the one asked.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    text: str
+    usage: Usage
+    latency_ms: int
+    truncated: bool = False
+    answered_by: str | None = None
+
+
+Outcome = Reply | Failure
+
+Ask = Callable[[Call], Awaitable[Reply]]
+"""Makes one call to its end, retries included; raises `ModelError` when it fails for good."""
+
+
+class Steps(Protocol):
+    """What a run remembers of its own calls: a replayed run asks nothing twice."""
+
+    def recall(self, key: str) -> Outcome | None:
+        """Give the recorded outcome of a step, or `None` where it hasn't ended yet."""
+        ...
+
+    async def record(self, key: str, outcome: Outcome) -> None:
+        """Keep a step's outcome; returns when it is durable."""
+        ...
+
+
+class MemorySteps:
+    """Steps that live as long as the process."""
+
+    def __init__(self) -> None:
+        self.outcomes: dict[str, Outcome] = {}
+
+    def recall(self, key: str) -> Outcome | None:
+        """Give the recorded outcome of a step, or `None`."""
+        return self.outcomes.get(key)
+
+    async def record(self, key: str, outcome: Outcome) -> None:
+        """Keep a step's outcome."""
+        self.outcomes[key] = outcome

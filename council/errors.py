@@ -1,0 +1,103 @@
+"""Everything that can go wrong in a council, as a tree.
+
+    CouncilError
+    ├── ModelError            one call failed: it costs a voice, never the run
+    └── RunError              the run ends without an answer
+        ├── AccountError      the provider refused the key, or the credit is used up
+        ├── NoAnswers         not one member answered
+        └── RunStopped        somebody pressed Stop before there was enough to answer from
+
+A `Failure` is the same fact as data: it is journalled, replayed, counted and shown.
+The sentences people read are made in `bot.words`, nowhere else.
+"""
+
+from collections.abc import Mapping
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from council.usage import Usage
+
+Cause = Literal[
+    "key",  # 401: the key is missing, wrong or revoked
+    "credit",  # 402: the account has no credit left
+    "forbidden",  # 403: this key may not use this model, or moderation refused the text
+    "not_found",  # 404: there is no such model or no such address
+    "bad_request",  # 400 and its like: the provider doesn't understand the call
+    "rate_limited",  # 429, after all retries
+    "unavailable",  # 408, 5xx, or an error inside a 200, after all retries
+    "connection",  # refused, reset, or silent for too long, after all retries
+    "deadline",  # the call's own wall clock ran out
+    "truncated",  # the stream ended without a finish reason
+    "malformed",  # the reply isn't what the API promises
+    "too_large",  # the reply is over the size limit
+    "empty",  # no text, or nothing but white space
+    "filtered",  # a content filter stopped the reply
+    "stopped",  # somebody pressed Stop
+    "straggler",  # cut off by the profile's `straggler_grace`
+    "stage_deadline",  # the stage's wall clock ran out
+    "not_needed",  # the run ended first: a title, or a call beside a refused key
+]
+
+
+class Failure(BaseModel):
+    """Why one model call gave nothing, after all its retries.
+
+    `detail` is the provider's own sentence where it sent one, shortened; it never holds a key.
+    `usage` is what the failed call cost all the same, where the provider said so.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    cause: Cause
+    detail: str = ""
+    status: int | None = None
+    attempts: int = 1
+    usage: Usage | None = None
+
+    @property
+    def is_account(self) -> bool:
+        """Whether no other call with this account can succeed either."""
+        return self.cause in ("key", "credit")
+
+
+class CouncilError(Exception):
+    """The root of every error the council raises on purpose."""
+
+
+class ModelError(CouncilError):
+    """One model call failed for good."""
+
+    def __init__(self, failure: Failure) -> None:
+        super().__init__(f"{failure.cause}: {failure.detail}" if failure.detail else failure.cause)
+        self.failure = failure
+
+
+class RunError(CouncilError):
+    """The run ends without an answer; `failures` names each member's cause."""
+
+    def __init__(self, message: str, failures: Mapping[str, Failure] | None = None) -> None:
+        super().__init__(message)
+        self.failures = dict(failures or {})
+
+
+class AccountError(RunError):
+    """The provider refused the key or the account's credit is used up."""
+
+    def __init__(self, failure: Failure) -> None:
+        super().__init__(f"{failure.cause}: {failure.detail}")
+        self.failure = failure
+
+
+class NoAnswers(RunError):
+    """Not one member answered."""
+
+    def __init__(self, failures: Mapping[str, Failure]) -> None:
+        super().__init__("no member of the council answered", failures)
+
+
+class RunStopped(RunError):
+    """Stop came before there was enough to write an answer from."""
+
+    def __init__(self, failures: Mapping[str, Failure] | None = None) -> None:
+        super().__init__("the run was stopped", failures)

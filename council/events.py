@@ -1,0 +1,203 @@
+"""What happens in a run, as one stream of typed events for every observer.
+
+The order of the stage events is fixed (spec of seeds 001 and 003); the finer events of members
+lie between them. `to_json` gives the event contract, one object an event:
+`{"type": "stage2_5_complete", "data": [...], "round": 1}`.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from council.calls import JsonObject
+from council.conversation import (
+    AggregateRanking,
+    AssistantMessage,
+    Stage1Result,
+    Stage2_5Result,
+    Stage2Result,
+    Stage3Result,
+)
+from council.errors import Failure
+from council.usage import Usage
+
+Stage = Literal["stage1", "stage2", "stage2_5", "stage3"]
+STAGES: tuple[Stage, ...] = ("stage1", "stage2", "stage2_5", "stage3")
+
+StageResult = Stage1Result | Stage2Result | Stage2_5Result | Stage3Result
+
+
+@dataclass(frozen=True, slots=True)
+class StageStarted:
+    """A stage begins; `members` are those it waits for."""
+
+    stage: Stage
+    members: tuple[str, ...]
+    round: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class StageCompleted:
+    """A stage is over. After stage 2 the labels and the aggregate ranking are known."""
+
+    stage: Stage
+    results: tuple[StageResult, ...]
+    round: int = 1
+    label_to_model: Mapping[str, str] | None = None
+    aggregate_ranking: AggregateRanking | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class MemberStarted:
+    """A member's call of this stage was sent."""
+
+    stage: Stage
+    member: str
+    round: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class MemberAnswered:
+    """A member's call of this stage came back; `result` is what it becomes in the document."""
+
+    stage: Stage
+    member: str
+    result: StageResult
+    latency_ms: int
+    usage: Usage
+    round: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class MemberRetried:
+    """An attempt failed; the next one follows in `wait` seconds. Text streamed so far is void."""
+
+    stage: Stage
+    member: str
+    failure: Failure
+    wait: float
+    round: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class MemberFailed:
+    """A member's call of this stage gave nothing, for good."""
+
+    stage: Stage
+    member: str
+    failure: Failure
+    round: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerStreamed:
+    """The chairman wrote a little more of the final answer."""
+
+    member: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class TitleCompleted:
+    """The conversation has a title."""
+
+    title: str
+
+
+@dataclass(frozen=True, slots=True)
+class RunCompleted:
+    """The answer is durably written."""
+
+    run_id: str
+    conversation_id: str
+    message: AssistantMessage
+
+
+@dataclass(frozen=True, slots=True)
+class RunFailed:
+    """The run ended without an answer. `message` is for people; `failures` by member."""
+
+    run_id: str
+    message: str
+    failures: Mapping[str, Failure]
+
+
+Event = (
+    StageStarted
+    | StageCompleted
+    | MemberStarted
+    | MemberAnswered
+    | MemberRetried
+    | MemberFailed
+    | AnswerStreamed
+    | TitleCompleted
+    | RunCompleted
+    | RunFailed
+)
+
+Emit = Callable[[Event], None]
+"""Hears events at once and returns at once: an observer can't hold up a run."""
+
+
+def to_json(event: Event) -> JsonObject:
+    """Give an event in the form of the event contract."""
+    match event:
+        case StageStarted():
+            return {"type": f"{event.stage}_start", "round": event.round, "members": [*event.members]}
+        case StageCompleted():
+            results = [result.dump() for result in event.results]
+            complete: JsonObject = {
+                "type": f"{event.stage}_complete",
+                "data": results[0] if event.stage == "stage3" else results,
+                "round": event.round,
+            }
+            if event.aggregate_ranking is not None:
+                complete["metadata"] = {
+                    "label_to_model": dict(event.label_to_model or {}),
+                    "aggregate_ranking": event.aggregate_ranking.dump(),
+                }
+            return complete
+        case MemberStarted():
+            return {"type": "member_start", **_member(event)}
+        case MemberAnswered():
+            return {
+                "type": "member_complete",
+                **_member(event),
+                "data": event.result.dump(),
+                "latency_ms": event.latency_ms,
+                "usage": event.usage.model_dump(),
+            }
+        case MemberRetried():
+            return {
+                "type": "member_retry",
+                **_member(event),
+                "wait": round(event.wait, 3),
+                "failure": _failure(event.failure),
+            }
+        case MemberFailed():
+            return {"type": "member_failed", **_member(event), "failure": _failure(event.failure)}
+        case AnswerStreamed():
+            return {"type": "stage3_token", "member": event.member, "data": event.text}
+        case TitleCompleted():
+            return {"type": "title_complete", "data": {"title": event.title}}
+        case RunCompleted():
+            return {
+                "type": "complete",
+                "run_id": event.run_id,
+                "conversation_id": event.conversation_id,
+            }
+        case RunFailed():
+            return {
+                "type": "error",
+                "run_id": event.run_id,
+                "message": event.message,
+                "failures": {who: _failure(why) for who, why in event.failures.items()},
+            }
+
+
+def _member(event: MemberStarted | MemberAnswered | MemberRetried | MemberFailed) -> JsonObject:
+    return {"stage": event.stage, "round": event.round, "member": event.member}
+
+
+def _failure(failure: Failure) -> JsonObject:
+    return failure.model_dump(mode="json", exclude_defaults=True)

@@ -1,0 +1,106 @@
+"""Who sits on a council, and the settings of its runs."""
+
+import re
+from collections import Counter
+from typing import Annotated, Self
+
+from pydantic import BaseModel, ConfigDict, Field, PositiveFloat, PositiveInt, model_validator
+
+Text = Annotated[str, Field(min_length=1)]
+MAX_MEMBERS = 26  # one letter each: Response A to Response Z
+
+
+class Persona(BaseModel):
+    """A point of view that a member is asked to take."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: Text
+    prompt: Text
+
+    @property
+    def slug(self) -> str:
+        """The name in lower case, its words joined by hyphens: `the-devils-advocate`."""
+        words = re.findall(r"\w+", self.name.lower().replace("'", "").replace("\u2019", ""))
+        return "-".join(words)
+
+
+class Member(BaseModel):
+    """One model with a seat on the council.
+
+    `endpoint` is the base URL of an OpenAI-compatible server, `None` the council's own.
+    `api_key_env` names the environment variable that holds that endpoint's key.
+    `structured` says whether the endpoint takes a JSON schema for the reply; it is found out
+    when a run starts and stored with the run.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    model: Text
+    persona: Persona | None = None
+    fallbacks: tuple[Text, ...] = ()
+    endpoint: str | None = None
+    api_key_env: str | None = None
+    structured: bool = False
+    name: str = ""
+    """How documents, step keys and people call this seat: the model's id, and where the same id
+    sits twice, `{id}#{persona-slug}`. Given by the profile."""
+
+    @model_validator(mode="after")
+    def _fallbacks_need_the_router(self) -> Self:
+        if self.fallbacks and self.endpoint:
+            raise ValueError(
+                "fallbacks are tried by OpenRouter; a member with its own endpoint can't have them"
+            )
+        return self
+
+
+class Profile(BaseModel):
+    """A council's members and the settings of its runs, times in seconds.
+
+    It is stored with every run, so that a run goes on under the settings it started with.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: Text = "default"
+    members: tuple[Member, ...] = Field(min_length=1, max_length=MAX_MEMBERS)
+    chairman: Member
+    chairman_fallbacks: tuple[Member, ...] = ()
+    title_model: Member | None = None
+
+    quorum: PositiveInt = 2
+    self_review: bool = False
+    max_critique_tokens: PositiveInt = 6_000
+
+    call_deadline: PositiveFloat = 120.0
+    stage_deadline: PositiveFloat = 300.0
+    straggler_grace: float | None = Field(default=None, ge=0)
+    max_retries: int = Field(default=12, ge=0)
+    """The retries that all calls of a run share, so that an outage makes no storm."""
+
+    temperature: float | None = Field(default=None, ge=0, le=2)
+    max_tokens: PositiveInt | None = None
+
+    demonstration: bool = False
+    """Whether the models are the built-in ones, good for a demonstration only."""
+
+    @model_validator(mode="after")
+    def _name_the_seats(self) -> Self:
+        seats = Counter(member.model for member in self.members)
+        named = tuple(
+            member.model_copy(update={"name": _seat_name(member, seats)}) for member in self.members
+        )
+        for name, times in Counter(member.name for member in named).items():
+            if times > 1:
+                raise ValueError(
+                    f"{name} sits on the council {times} times; give each seat a persona of its own"
+                )
+        object.__setattr__(self, "members", named)
+        return self
+
+
+def _seat_name(member: Member, seats: Counter[str]) -> str:
+    if seats[member.model] == 1 or member.persona is None:
+        return member.model
+    return f"{member.model}#{member.persona.slug}"

@@ -1,0 +1,51 @@
+"""Tokens and money, measured where the provider says so and estimated where it doesn't."""
+
+from collections.abc import Iterable
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict
+
+CHARACTERS_PER_TOKEN = 4
+
+
+class Usage(BaseModel):
+    """What one call, one stage or one run used.
+
+    `cost` is in US dollars, the sum over the calls whose price is known; `unpriced` counts the
+    others, so that a sum never passes for the whole.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cost: float = 0.0
+    unpriced: int = 0
+    source: Literal["measured", "estimated"] = "measured"
+
+    @property
+    def tokens(self) -> int:
+        """Prompt and completion together."""
+        return self.prompt_tokens + self.completion_tokens
+
+
+def total(parts: Iterable[Usage]) -> Usage:
+    """Add up; one estimated part makes the sum an estimate."""
+    prompt = completion = unpriced = 0
+    cost = 0.0
+    source: Literal["measured", "estimated"] = "measured"
+    for part in parts:
+        prompt += part.prompt_tokens
+        completion += part.completion_tokens
+        cost += part.cost
+        unpriced += part.unpriced
+        if part.source == "estimated":
+            source = "estimated"
+    return Usage(
+        prompt_tokens=prompt, completion_tokens=completion, cost=cost, unpriced=unpriced, source=source
+    )
+
+
+def estimate_tokens(text: str) -> int:
+    """Four characters a token, rounded up: the rule of thumb of seed 002."""
+    return -(-len(text) // CHARACTERS_PER_TOKEN)
