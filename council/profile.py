@@ -4,7 +4,15 @@ import re
 from collections import Counter
 from typing import Annotated, Self
 
-from pydantic import BaseModel, ConfigDict, Field, PositiveFloat, PositiveInt, model_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PositiveFloat,
+    PositiveInt,
+    model_validator,
+)
 
 Text = Annotated[str, Field(min_length=1)]
 MAX_MEMBERS = 26  # one letter each: Response A to Response Z
@@ -55,6 +63,14 @@ class Member(BaseModel):
         return self
 
 
+def _seat(value: object) -> object:
+    return {"model": value} if isinstance(value, str) else value
+
+
+Seat = Annotated[Member, BeforeValidator(_seat)]
+"""A member, or only its model's id."""
+
+
 class Profile(BaseModel):
     """A council's members and the settings of its runs, times in seconds.
 
@@ -64,10 +80,10 @@ class Profile(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: Text = "default"
-    members: tuple[Member, ...] = Field(min_length=1, max_length=MAX_MEMBERS)
-    chairman: Member
-    chairman_fallbacks: tuple[Member, ...] = ()
-    title_model: Member | None = None
+    members: tuple[Seat, ...] = Field(min_length=1, max_length=MAX_MEMBERS)
+    chairman: Seat
+    chairman_fallbacks: tuple[Seat, ...] = ()
+    title_model: Seat | None = None
 
     quorum: PositiveInt = 2
     self_review: bool = False
@@ -97,7 +113,13 @@ class Profile(BaseModel):
                     f"{name} sits on the council {times} times; give each seat a persona of its own"
                 )
         object.__setattr__(self, "members", named)
+        object.__setattr__(self, "chairman", _by_model(self.chairman))
+        object.__setattr__(self, "chairman_fallbacks", tuple(map(_by_model, self.chairman_fallbacks)))
         return self
+
+
+def _by_model(member: Member) -> Member:
+    return member.model_copy(update={"name": member.model})
 
 
 def _seat_name(member: Member, seats: Counter[str]) -> str:

@@ -1,0 +1,42 @@
+# The commands of everyday work. Needs Python 3.11 or newer with pip, and nothing else.
+
+UV := $(shell command -v uv 2>/dev/null || echo .tools/bin/uv)
+RUN := $(UV) run --frozen
+Q ?= What is the capital of France, and since when?
+
+export Q
+
+.PHONY: help setup ask test lint check bench
+
+help: ## List the commands
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup: .venv/.made ## Make .venv with everything, the built-in model included
+
+ask: setup ## Ask a council: make ask Q="your question"
+	@.venv/bin/council ask "$$Q"
+
+test: setup ## Run the tests, with coverage
+	$(RUN) coverage erase
+	$(RUN) coverage run -m pytest
+	$(RUN) coverage combine --quiet
+	$(RUN) coverage report
+
+lint: setup ## Check form, types, imports and dependencies
+	$(RUN) ruff format --check .
+	$(RUN) ruff check .
+	$(RUN) pyright
+	$(RUN) lint-imports
+	$(RUN) deptry .
+
+check: lint test ## Everything CI checks
+
+bench: setup ## Measure speed, as ratios in one run
+	$(RUN) python -m bench
+
+.venv/.made: pyproject.toml uv.lock | $(filter .tools/%,$(UV))
+	$(UV) sync --frozen --quiet --extra local
+	@touch $@
+
+.tools/bin/uv:
+	python3 -m pip install --quiet --disable-pip-version-check --target .tools uv

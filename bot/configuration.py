@@ -1,0 +1,231 @@
+"""The councils this process can call, put together from the settings and `council.toml`.
+
+Precedence: environment, `.env`, toml, default; `COUNCIL_*` set only the `default` profile. Every
+problem is found at once and said with its variable or key, what is wrong, and what to do.
+"""
+
+import os
+import tomllib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+from pydantic import ValidationError
+from pydantic_core import ErrorDetails
+from rapidfuzz import process
+
+from bot.settings import SecretFileError, Settings, dotenv_variables, origin, variables
+from council.errors import CouncilError
+from council.profile import Member, Profile
+
+DEFAULT = "default"
+EXAMPLE = "COUNCIL_MEMBERS=openai/gpt-5,anthropic/claude-sonnet-4.5,google/gemini-2.5-pro"
+OURS = ("council_", "openrouter_", "discord_", "slack_", "database_url")
+LOCAL_EXTRA = "`uv sync --extra local` (or `pip install 'council-bot[local]'`)"
+
+TABLES = {"profiles", "personas"}
+
+Table = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing wrong with the configuration: where, what, and what to do."""
+
+    where: str
+    what: str
+    fix: str
+
+    def __str__(self) -> str:
+        return f"{self.where}: {self.what}. {self.fix}"
+
+
+class ConfigurationError(CouncilError):
+    """The configuration can't be used; `problems` holds every reason."""
+
+    def __init__(self, problems: list[Problem]) -> None:
+        super().__init__("\n".join(map(str, problems)))
+        self.problems = problems
+
+
+@dataclass(frozen=True, slots=True)
+class Configuration:
+    """A configuration without problems.
+
+    `profiles` is empty when the built-in demonstration model serves. `origins` says where each
+    setting and each key of a profile (`profiles.default.members`) comes from.
+    """
+
+    settings: Settings
+    profiles: dict[str, Profile]
+    origins: dict[str, str]
+
+    @property
+    def is_demonstration(self) -> bool:
+        """Whether the built-in model serves, for want of any other."""
+        return not self.profiles
+
+
+def load() -> Configuration:
+    """Read the whole configuration; raises `ConfigurationError` with every problem there is."""
+    problems = [*_unknown_variables()]
+    try:
+        settings = Settings()
+    except ValidationError as error:
+        problems += _settings_problems(error)
+        raise ConfigurationError(problems) from error
+    except SecretFileError as error:
+        problems.append(Problem(error.variable, str(error), "Name a file that can be read"))
+        raise ConfigurationError(problems) from error
+    if settings.database_url:
+        problems.append(
+            Problem(
+                "DATABASE_URL", "PostgreSQL isn't supported yet", "Unset it; SQLite needs no setting"
+            )
+        )
+    origins = {name.upper(): origin(name) for name in Settings.model_fields}
+    tables = _read_toml(settings.council_config, origins, problems)
+    _overrule(tables, settings, origins)
+    profiles = {name: profile for name in tables if (profile := _profile(name, tables[name], problems))}
+    problems += _provider_problems(settings, tables, profiles)
+    if problems:
+        raise ConfigurationError(problems)
+    return Configuration(settings, profiles, origins)
+
+
+def _unknown_variables() -> Iterator[Problem]:
+    known = {name for field in Settings.model_fields for name in (field, f"{field}_file")}
+    in_environment = {name for name in map(str.lower, os.environ) if name.startswith("council_")}
+    in_file = {name for name in dotenv_variables() if name.startswith(OURS)}
+    for name in sorted((in_environment | in_file) - known):
+        where = name.upper() + ("" if name in in_environment else " in .env")
+        yield Problem(where, "there is no such setting", _nearest(name.upper(), map(str.upper, known)))
+
+
+def _nearest(name: str, known: Iterable[str]) -> str:
+    guess = process.extractOne(name, [*known], score_cutoff=75)
+    return f"Did you mean {guess[0]}?" if guess else "Remove it; `council config` lists what there is"
+
+
+def _settings_problems(error: ValidationError) -> Iterator[Problem]:
+    for detail in error.errors():
+        name = str(detail["loc"][0])
+        description = Settings.model_fields[name].description or ""
+        yield Problem(name.upper(), _reason(detail), f"It is the {description}")
+
+
+def _reason(detail: ErrorDetails) -> str:
+    message = str(detail["msg"]).removeprefix("Value error, ")
+    return message[0].lower() + message[1:]
+
+
+def _read_toml(path: Path, origins: dict[str, str], problems: list[Problem]) -> dict[str, Table]:
+    """Give the profiles' tables, their personas filled in."""
+    try:
+        document = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        if origins["COUNCIL_CONFIG"] != "default":
+            problems.append(Problem("COUNCIL_CONFIG", f"there is no file {path}", "Correct the path"))
+        return {}
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        problems.append(Problem(str(path), f"it can't be read as TOML ({error})", "Correct it"))
+        return {}
+    problems += (
+        Problem(f"{path}: {key}", "there is no such table", _nearest(key, TABLES))
+        for key in sorted(document.keys() - TABLES)
+    )
+    personas = _tables(document, "personas", str, "text", path, problems)
+    tables = _tables(document, "profiles", dict, "a table", path, problems)
+    for name, table in tables.items():
+        origins.update({f"profiles.{name}.{key}": str(path) for key in table})
+        for member in table.get("members", []):
+            if isinstance(member, dict) and isinstance(
+                persona := cast("Table", member).get("persona"), str
+            ):
+                if persona not in personas:
+                    problems.append(
+                        Problem(
+                            f"{path}: profiles.{name}.members",
+                            f"there is no persona {persona!r}",
+                            f'Add it under [personas]: "{persona}" = "what it should look at"',
+                        )
+                    )
+                member["persona"] = {"name": persona, "prompt": personas.get(persona, "-")}
+    return tables
+
+
+def _tables(
+    document: Table, key: str, kind: type, kind_name: str, path: Path, problems: list[Problem]
+) -> dict[str, Any]:
+    found = document.get(key, {})
+    if not isinstance(found, dict):
+        problems.append(Problem(f"{path}: {key}", "it isn't a table", f"Write [{key}]"))
+        return {}
+    entries = cast("Table", found)
+    for name, entry in entries.items():
+        if not isinstance(entry, kind):
+            problems.append(Problem(f"{path}: {key}.{name}", f"it isn't {kind_name}", "Correct it"))
+    return {name: entry for name, entry in entries.items() if isinstance(entry, kind)}
+
+
+def _overrule(tables: dict[str, Table], settings: Settings, origins: dict[str, str]) -> None:
+    """Lay the `COUNCIL_*` variables over the default profile."""
+    for variable, key in (
+        ("council_members", "members"),
+        ("council_chairman", "chairman"),
+        ("council_title_model", "title_model"),
+    ):
+        if (value := getattr(settings, variable)) is not None:
+            tables.setdefault(DEFAULT, {})[key] = value
+            origins[f"profiles.{DEFAULT}.{key}"] = origins[variable.upper()]
+
+
+def _profile(name: str, table: Table, problems: list[Problem]) -> Profile | None:
+    members = table.get("members")
+    if not members:
+        return None  # said with an example by _provider_problems
+    try:
+        return Profile.model_validate({"chairman": _model(members), **table, "name": name})
+    except ValidationError as error:
+        for detail in error.errors():
+            key = ".".join(str(part) for part in detail["loc"])
+            fix = "Correct it; docs/configuration.md lists every key"
+            if detail["type"] == "extra_forbidden":
+                known = Member.model_fields if "." in key else Profile.model_fields
+                fix = _nearest(str(detail["loc"][-1]), known)
+            problems.append(Problem(f"profiles.{name}{key and f'.{key}'}", _reason(detail), fix))
+        return None
+
+
+def _model(members: object) -> object:
+    """Give the model in the first seat: the chairman, where a profile names none."""
+    first = cast("list[object]", members)[0] if isinstance(members, list) else members
+    return cast("Table", first).get("model") if isinstance(first, dict) else first
+
+
+def _provider_problems(
+    settings: Settings, tables: dict[str, Table], profiles: dict[str, Profile]
+) -> Iterator[Problem]:
+    provider = settings.openrouter_api_key or settings.openrouter_base_url
+    for name, table in tables.items():
+        if not table.get("members"):
+            yield Problem(f"profiles.{name}.members", "the council has no members", f"Set {EXAMPLE}")
+    if provider and DEFAULT not in tables:
+        yield Problem(
+            "COUNCIL_MEMBERS", "there is a model provider, but nobody to ask", f"Set {EXAMPLE}"
+        )
+    known = variables()
+    for profile in profiles.values():
+        seats = (*profile.members, profile.chairman, *profile.chairman_fallbacks)
+        if not provider and any(seat.endpoint is None for seat in seats):
+            yield Problem(
+                "OPENROUTER_API_KEY",
+                f"profile {profile.name} asks OpenRouter's models, but there is no key",
+                "Set it in .env, or give each member an endpoint of its own",
+            )
+        for variable in sorted({seat.api_key_env for seat in seats if seat.api_key_env}):
+            if variable.lower() not in known:
+                yield Problem(
+                    variable, f"profile {profile.name} needs it, but it isn't set", "Set it in .env"
+                )

@@ -1,0 +1,153 @@
+"""From an accepted question to a written answer: the run beside its journal, document and index."""
+
+import random
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Literal
+
+import structlog
+
+from bot.words import explain
+from council.brief import Brief, Turn
+from council.calls import Ask
+from council.catalog import Catalog
+from council.conversation import AssistantMessage, Conversation, Source, UserMessage
+from council.cutoff import Stop
+from council.errors import CouncilError, RunError, RunStopped
+from council.events import Emit, RunCompleted, RunFailed
+from council.profile import Profile
+from council.run import deliberate
+from storage.conversations import ConversationStore
+from storage.errors import StorageError
+from storage.index import Index
+from storage.journal import Begun, Journal, NewRun, RunRow
+
+log = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """What somebody asked, where, and of which council.
+
+    `entry_key` is the same for every delivery of the same question. `conversation_id` names the
+    conversation that a follow-up goes on with.
+    """
+
+    text: str
+    source: Source
+    entry_key: str
+    profile: Profile
+    conversation_id: str | None = None
+
+
+def utc_now() -> datetime:
+    """Give the time, aware of its zone."""
+    return datetime.now(UTC)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Runs:
+    """Accepts questions and carries them out."""
+
+    ask: Ask
+    catalog: Catalog
+    journal: Journal
+    store: ConversationStore
+    index: Index
+    now: Callable[[], datetime] = utc_now
+    new_id: Callable[[], uuid.UUID] = uuid.uuid4
+    entropy: random.Random = field(default_factory=random.SystemRandom)
+
+    async def accept(self, question: Question) -> Begun:
+        """Write the run down, or find the one that an earlier delivery began.
+
+        From here on nothing depends on the configuration any more.
+        """
+        earlier = await self._earlier(question.conversation_id)
+        brief = Brief(
+            question=question.text,
+            profile=await self.catalog.resolve(question.profile),
+            seed=self.entropy.getrandbits(53),
+            boundary=f"{self.entropy.getrandbits(64):016x}",
+            history=tuple(earlier),
+            wants_title=question.conversation_id is None,
+        )
+        return await self.journal.begin(
+            NewRun(
+                id=str(self.new_id()),
+                entry_key=question.entry_key,
+                conversation_id=question.conversation_id or str(self.new_id()),
+                origin=question.source,
+                brief=brief,
+            )
+        )
+
+    async def carry_out(self, run: RunRow, emit: Emit, stop: Stop | None = None) -> AssistantMessage | None:
+        """Take an accepted run to its end; gives the answer, or `None` when there is none.
+
+        Either way the observers have been told and the journal knows. What is unexpected is
+        logged under the run's id and shown as that id alone.
+        """
+        with structlog.contextvars.bound_contextvars(run=run.id):
+            try:
+                message = await self._answer(run, emit, stop)
+            except CouncilError as error:
+                status = "stopped" if isinstance(error, RunStopped) else "failed"
+                await self._fail(run, emit, error, status)
+                return None
+            except Exception as error:
+                log.exception("run_crashed")
+                await self._fail(run, emit, error, "failed")
+                return None
+            await self.journal.finish(run.id, "answered")
+            emit(RunCompleted(run.id, run.conversation_id, message))
+            return message
+
+    async def _answer(self, run: RunRow, emit: Emit, stop: Stop | None) -> AssistantMessage:
+        deliberation = await deliberate(
+            run.brief,
+            ask=self.ask,
+            steps=await self.journal.steps(run.id),
+            emit=emit,
+            now=self.now,
+            stop=stop,
+        )
+        conversation = await self.store.add_exchange(
+            run.conversation_id,
+            run.brief.question,
+            deliberation.message,
+            title=deliberation.title or run.brief.question,
+            source=run.origin,
+            now=self.now(),
+        )
+        await self.index.upsert(conversation)
+        return deliberation.message
+
+    async def _fail(self, run: RunRow, emit: Emit, error: Exception, status: Literal["failed", "stopped"]) -> None:
+        words = explain(error, run.id)
+        failures = error.failures if isinstance(error, RunError) else {}
+        try:
+            await self.journal.finish(run.id, status, words)
+        except StorageError as trouble:  # the run stays open and is taken up by the next start
+            log.error("run_not_closed", reason=str(trouble))
+        emit(RunFailed(run.id, words, failures))
+
+    async def _earlier(self, conversation_id: str | None) -> list[Turn]:
+        if conversation_id is None:
+            return []
+        return turns(await self.store.load(conversation_id))
+
+
+def turns(conversation: Conversation) -> list[Turn]:
+    """Give a conversation's questions with their final answers, oldest first."""
+    found: list[Turn] = []
+    question: str | None = None
+    for message in conversation.messages:
+        if isinstance(message, UserMessage):
+            question = message.content
+        elif question is not None:
+            found.append(Turn(question=question, answer=message.stage3.response))
+            question = None
+    return found

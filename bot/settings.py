@@ -1,0 +1,162 @@
+"""Secrets and addresses, from the environment, `.env` and secret files.
+
+A field's name in upper case is its variable. Every secret has a `…_FILE` twin that names a file to
+read it from. Councils (who sits on them and how they run) are in `bot.configuration`.
+"""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BeforeValidator, Field, SecretStr
+from pydantic.fields import FieldInfo
+from pydantic_settings import (
+    BaseSettings,
+    DotEnvSettingsSource,
+    NoDecode,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+)
+
+OPENROUTER = "https://openrouter.ai/api/v1"
+
+
+def _address(value: str) -> str:
+    if not value.startswith(("http://", "https://")):
+        raise ValueError("an address starts with http:// or https://")
+    return value.rstrip("/")
+
+
+def _split(value: object) -> object:
+    if not isinstance(value, str):
+        return value
+    items = [item.strip() for item in value.split(",")]
+    if not all(items):
+        raise ValueError("there is an empty place between two commas")
+    return items
+
+
+Address = Annotated[str, AfterValidator(_address)]
+Names = Annotated[list[str], NoDecode, BeforeValidator(_split)]
+
+
+class Settings(BaseSettings):
+    """What the environment says."""
+
+    model_config = SettingsConfigDict(env_file=".env", extra="ignore", env_ignore_empty=True)
+
+    openrouter_api_key: SecretStr | None = Field(default=None, description="key of the model provider")
+    openrouter_base_url: Address | None = Field(
+        default=None, description=f"address of the model provider, {OPENROUTER} unless set"
+    )
+    council_members: Names | None = Field(
+        default=None, description="model ids of the members, separated by commas"
+    )
+    council_chairman: str | None = Field(
+        default=None, description="model id of the chairman, the first member unless set"
+    )
+    council_title_model: str | None = Field(
+        default=None, description="model id that writes titles; unset, the question's first words serve"
+    )
+    council_config: Path = Field(
+        default=Path("council.toml"), description="file with the council's profiles"
+    )
+    council_data_dir: Path = Field(
+        default=Path("data"), description="folder of conversations, index and journal"
+    )
+    database_url: SecretStr | None = Field(
+        default=None, description="PostgreSQL instead of the data folder's SQLite; not supported yet"
+    )
+    discord_token: SecretStr | None = Field(
+        default=None, description="bot token of the Discord application"
+    )
+    discord_api_base_url: Address | None = Field(
+        default=None, description="address of Discord's API, ends in /api/v10"
+    )
+    slack_bot_token: SecretStr | None = Field(default=None, description="Slack bot token, xoxb-…")
+    slack_app_token: SecretStr | None = Field(
+        default=None, description="Slack app-level token for Socket Mode, xapp-…"
+    )
+    slack_signing_secret: SecretStr | None = Field(
+        default=None, description="Slack signing secret for HTTP mode"
+    )
+    slack_http_port: int | None = Field(
+        default=None, ge=1, le=65535, description="port of Slack's HTTP mode"
+    )
+    slack_api_url: Address | None = Field(
+        default=None, description="address of Slack's API, ends in /api/"
+    )
+    council_status_port: int | None = Field(
+        default=None, ge=1, le=65535, description="port of health checks and metrics"
+    )
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Put the `…_FILE` variants behind the variables themselves."""
+        del file_secret_settings
+        return init_settings, env_settings, dotenv_settings, SecretFiles(settings_cls)
+
+
+class SecretFiles(PydanticBaseSettingsSource):
+    """Reads secrets from the files that `…_FILE` variables name."""
+
+    def get_field_value(self, field: FieldInfo, field_name: str) -> tuple[Any, str, bool]:
+        """Give a secret's value from its file, or `None`."""
+        if field.annotation != SecretStr | None:
+            return None, field_name, False
+        path = variables().get(f"{field_name}_file")
+        if not path:
+            return None, field_name, False
+        try:
+            return Path(path).read_text(encoding="utf-8").strip(), field_name, False
+        except (OSError, UnicodeDecodeError) as error:
+            reason = error.strerror if isinstance(error, OSError) else "it isn't text"
+            raise SecretFileError(f"{field_name}_file".upper(), path, str(reason)) from error
+
+    def __call__(self) -> dict[str, Any]:
+        """Give all secrets that come from files."""
+        found = {
+            name: self.get_field_value(field, name)[0]
+            for name, field in self.settings_cls.model_fields.items()
+        }
+        return {name: value for name, value in found.items() if value is not None}
+
+
+class SecretFileError(Exception):
+    """A `…_FILE` variable names a file that can't be read."""
+
+    def __init__(self, variable: str, path: str, reason: str) -> None:
+        super().__init__(f"{path}: {reason}")
+        self.variable = variable
+
+
+def variables() -> dict[str, str]:
+    """Give every variable in lower case, the environment's before those of `.env`."""
+    dotenv = {name: value for name, value in dotenv_variables().items() if value}
+    environment = {name.lower(): value for name, value in os.environ.items() if value}
+    return dotenv | environment
+
+
+def dotenv_variables() -> Mapping[str, str | None]:
+    """Give the variables of `.env`, in lower case."""
+    return DotEnvSettingsSource(Settings, env_file=Settings.model_config.get("env_file")).env_vars
+
+
+def origin(name: str) -> str:
+    """Say where the value of a setting comes from."""
+    environment = {key.lower() for key, value in os.environ.items() if value}
+    dotenv = {key for key, value in dotenv_variables().items() if value}
+    for source, names in (("environment", environment), (".env", dotenv)):
+        if name in names:
+            return source
+        if f"{name}_file" in names:
+            return f"{source}, by {name.upper()}_FILE"
+    return "default"

@@ -1,0 +1,186 @@
+"""Where members get the floor: every model call of a run passes through here, one way."""
+
+import asyncio
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from typing import TypeVar
+
+from council.brief import Brief
+from council.calls import Ask, Call, ChatMessage, JsonObject, Outcome, Reply, RetryBudget, Steps
+from council.conversation import FailedCall, RunUsage
+from council.cutoff import Cutoff, Stop
+from council.errors import AccountError, Failure, ModelError
+from council.events import (
+    AnswerStreamed,
+    Emit,
+    MemberAnswered,
+    MemberFailed,
+    MemberRetried,
+    MemberStarted,
+    Stage,
+    StageResult,
+)
+from council.profile import Member, Profile
+from council.usage import Usage, total
+
+R = TypeVar("R", bound=StageResult)
+
+
+class Sitting(Cutoff):
+    """One stage's cutoff: its wall clock, and the grace that stragglers get after the quorum."""
+
+    def __init__(self, stage: Stage, profile: Profile, within: Cutoff) -> None:
+        super().__init__(within)
+        self.stage: Stage = stage
+        self._deadline: float | None = profile.stage_deadline
+        self._grace = profile.straggler_grace
+        self._missing = profile.quorum
+
+    def begin(self) -> None:
+        """Start the stage's clock, with the first call."""
+        if self._deadline is not None:
+            self.expire("stage_deadline", self._deadline)
+            self._deadline = None
+
+    def succeed(self) -> None:
+        """Count one more member heard; from the quorum on, stragglers have their grace."""
+        self._missing -= 1
+        if self._missing == 0 and self._grace is not None:
+            self.expire("straggler", self._grace)
+
+
+class Floor:
+    """Calls members, remembers what they said, tells the observers, keeps the accounts."""
+
+    def __init__(self, brief: Brief, *, ask: Ask, steps: Steps, emit: Emit, stop: Stop) -> None:
+        self.brief = brief
+        self.emit = emit
+        self.stop = stop
+        self.failures: list[FailedCall] = []
+        self._ask = ask
+        self._steps = steps
+        self._retries = RetryBudget(brief.profile.max_retries)
+        self._usage: dict[str, Usage] = {}
+        self._refused: Failure | None = None
+
+    @contextmanager
+    def open(self, stage: Stage) -> Generator[Sitting]:
+        """Open a stage: the members' Stop ends its calls, except the chairman's."""
+        within = self.stop.everything if stage == "stage3" else self.stop.members
+        sitting = Sitting(stage, self.brief.profile, within)
+        try:
+            yield sitting
+        finally:
+            sitting.close()
+
+    async def hear(
+        self,
+        sitting: Sitting,
+        member: Member,
+        messages: tuple[ChatMessage, ...],
+        becomes: Callable[[Reply], R],
+        *,
+        schema: JsonObject | None = None,
+        role: str = "",
+    ) -> R | Failure:
+        """Call a member once in a stage; what its reply `becomes` is told to the observers.
+
+        `role` tells two calls of one member in a stage apart. A call that was cut off before it
+        began isn't made, told or recorded.
+        """
+        if sitting.cause is not None:
+            return Failure(cause=sitting.cause, attempts=0)
+        stage = sitting.stage
+        profile = self.brief.profile
+
+        def retry(failure: Failure, wait: float) -> None:
+            self.emit(MemberRetried(stage, member.name, failure, wait))
+
+        def stream(text: str) -> None:
+            self.emit(AnswerStreamed(member.name, text))
+
+        sitting.begin()
+        self.emit(MemberStarted(stage, member.name))
+        outcome = await self._step(
+            Call(
+                step=f"{stage}.1:{member.name}{role and f':{role}'}",
+                member=member,
+                messages=messages,
+                deadline=profile.call_deadline,
+                schema=schema,
+                temperature=profile.temperature,
+                max_tokens=profile.max_tokens,
+                retries=self._retries,
+                on_retry=retry,
+                on_text=stream if stage == "stage3" else None,
+            ),
+            sitting,
+        )
+        if isinstance(outcome, Failure):
+            self.failures.append(FailedCall(stage=stage, member=member.name, failure=outcome))
+            self.emit(MemberFailed(stage, member.name, outcome))
+            return outcome
+        result = becomes(outcome)
+        self.emit(MemberAnswered(stage, member.name, result, outcome.latency_ms, outcome.usage))
+        sitting.succeed()
+        return result
+
+    async def hear_title(
+        self, member: Member, messages: tuple[ChatMessage, ...], cutoff: Cutoff
+    ) -> str | None:
+        """Ask for a title; its failure is nobody's loss."""
+        call = Call(
+            step="title",
+            member=member,
+            messages=messages,
+            deadline=self.brief.profile.call_deadline,
+            retries=self._retries,
+        )
+        outcome = await self._step(call, cutoff)
+        return None if isinstance(outcome, Failure) else outcome.text
+
+    def raise_for_account(self) -> None:
+        """Raise `AccountError` when a call was refused for its key or for lack of credit."""
+        if self._refused is not None:
+            raise AccountError(self._refused)
+
+    def usage(self) -> RunUsage:
+        """Add up what the run used, by call, by stage and in all."""
+        stages: dict[str, list[Usage]] = {}
+        for key, usage in self._usage.items():
+            stages.setdefault(key.partition(".")[0], []).append(usage)
+        return RunUsage(
+            run=total(self._usage.values()),
+            stages={stage: total(usages) for stage, usages in stages.items()},
+            calls=dict(self._usage),
+        )
+
+    async def _step(self, call: Call, cutoff: Cutoff) -> Outcome:
+        """Make a call unless its outcome is known, and keep the outcome."""
+        outcome = self._steps.recall(call.step)
+        if outcome is None:
+            try:
+                outcome = await cutoff.guard(self._ask_and_record(call))
+            except ModelError as cut_off:
+                outcome = cut_off.failure
+                await asyncio.shield(self._steps.record(call.step, outcome))
+        if outcome.usage is not None:
+            self._usage[call.step] = outcome.usage
+        if isinstance(outcome, Failure) and outcome.is_account and self._refused is None:
+            self._refused = outcome
+            self.stop.everything.trip("not_needed")
+        return outcome
+
+    async def _ask_and_record(self, call: Call) -> Outcome:
+        try:
+            outcome: Outcome = await self._ask(call)
+        except ModelError as error:
+            outcome = error.failure
+        # A call that has come back is recorded and counts, even if it is ended at this very moment.
+        writing = asyncio.ensure_future(self._steps.record(call.step, outcome))
+        try:
+            await asyncio.shield(writing)
+        except asyncio.CancelledError:
+            await asyncio.wait({writing})
+            writing.result()
+        return outcome

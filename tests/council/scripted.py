@@ -1,0 +1,164 @@
+"""A scripted council: a fake `ask` whose members say what a test tells them to, and remember it."""
+
+import asyncio
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+
+from council.brief import Brief
+from council.calls import Call, MemorySteps, Reply
+from council.cutoff import Stop
+from council.errors import Cause, Failure, ModelError
+from council.events import Event
+from council.profile import Member, Persona, Profile
+from council.run import Deliberation, deliberate
+from council.usage import Usage
+
+FOUR = ("openai/gpt-5", "anthropic/claude", "google/gemini", "x-ai/grok")
+Script = str | Failure | Callable[[Call], str]
+
+
+def profile(*models: str, **settings: object) -> Profile:
+    """Seat these models, the first one in the chair too unless said otherwise."""
+    names = models or FOUR
+    return Profile.model_validate({"members": names, "chairman": "chair/man", **settings})
+
+
+def failure(cause: Cause = "unavailable", detail: str = "down for maintenance") -> Failure:
+    """Give a failure to script."""
+    return Failure(cause=cause, detail=detail, attempts=1)
+
+
+def labels_in(call: Call) -> list[str]:
+    """Give the labels that a review prompt shows, in reading order."""
+    return re.findall(r"^\[(Response [A-Z]) ", call.messages[-1]["content"], re.MULTILINE)
+
+
+def ballot(call: Call) -> str:
+    """Review what the prompt shows and rank it by label."""
+    labels = labels_in(call)
+    reviews = "\n".join(f"{label} is sound but brief." for label in labels)
+    ranking = "\n".join(f"{place}. {label}" for place, label in enumerate(sorted(labels), 1))
+    return f"{reviews}\n\nFINAL RANKING:\n{ranking}"
+
+
+@dataclass
+class ScriptedCouncil:
+    """Answers calls by script, keyed by step (`stage1.1:openai/gpt-5`) or by stage (`stage1`).
+
+    `held` names steps whose call doesn't come back until `release`d; `calls` is the history.
+    """
+
+    script: dict[str, Script] = field(default_factory=dict[str, Script])
+    held: set[str] = field(default_factory=set[str])
+    calls: list[Call] = field(default_factory=list[Call])
+    finished: list[str] = field(default_factory=list[str])
+    events: list[Event] = field(default_factory=list[Event])
+    steps: MemorySteps = field(default_factory=MemorySteps)
+    stop: Stop = field(default_factory=Stop)
+    _gates: dict[str, asyncio.Event] = field(default_factory=dict[str, asyncio.Event])
+
+    async def ask(self, call: Call) -> Reply:
+        """Answer as the script says; raises `ModelError` for a scripted failure."""
+        self.calls.append(call)
+        if call.step in self.held:
+            await self._gate(call.step).wait()
+        stage = call.step.partition(".")[0]
+        line = self.script.get(call.step, self.script.get(stage, self.default(call, stage)))
+        said = line(call) if callable(line) else line
+        if isinstance(said, Failure):
+            raise ModelError(said)
+        if call.on_text:
+            call.on_text(said)
+        self.finished.append(call.step)
+        return Reply(
+            text=said, usage=Usage(prompt_tokens=10, completion_tokens=5, cost=0.001), latency_ms=5
+        )
+
+    @staticmethod
+    def default(call: Call, stage: str) -> str:
+        """Give what a member says without a script."""
+        match stage:
+            case "stage1":
+                return f"The first answer of {call.member.name}."
+            case "stage2":
+                return ballot(call)
+            case "stage2_5":
+                return f"A better and much longer answer, by {call.member.name}, with reasons and dates."
+            case "title":
+                return "A fine title"
+            case _:
+                return f"The council's answer, written by {call.member.name}."
+
+    def release(self, step: str) -> None:
+        """Let a held call come back."""
+        self._gate(step).set()
+
+    async def until_called(self, *steps: str) -> None:
+        """Wait until these calls were made."""
+        while not set(steps) <= {call.step for call in self.calls}:
+            await asyncio.sleep(0)
+
+    async def run(self, seats: Profile | None = None, **brief: object) -> Deliberation:
+        """Take a question through the stages."""
+        return await deliberate(
+            self.brief(seats, **brief),
+            ask=self.ask,
+            steps=self.steps,
+            emit=self.events.append,
+            now=Clock(),
+            stop=self.stop,
+        )
+
+    @staticmethod
+    def brief(seats: Profile | None = None, **fields: object) -> Brief:
+        """Write a brief with a known seed and boundary."""
+        return Brief.model_validate(
+            {
+                "question": "Should we shard now or buy a bigger machine?",
+                "profile": seats or profile(),
+                "seed": 7,
+                "boundary": "b0undary",
+                **fields,
+            }
+        )
+
+    def asked(self, stage: str) -> list[str]:
+        """Give the members called in a stage, in the order of the calls."""
+        return [call.member.name for call in self.calls if call.step.startswith(f"{stage}.")]
+
+    def prompt(self, step: str) -> str:
+        """Give what a call said to its model, all messages together."""
+        [call] = [call for call in self.calls if call.step == step]
+        return "\n\n".join(message["content"] for message in call.messages)
+
+    def _gate(self, step: str) -> asyncio.Event:
+        return self._gates.setdefault(step, asyncio.Event())
+
+
+class Clock:
+    """A clock that moves one second each time it is read."""
+
+    def __init__(self) -> None:
+        self.moment = datetime(2026, 1, 20, 10, 30, tzinfo=UTC)
+
+    def __call__(self) -> datetime:
+        self.moment += timedelta(seconds=1)
+        return self.moment
+
+
+SKEPTIC = Persona(name="The Devil's Advocate", prompt="Look for what is wrong.")
+DREAMER = Persona(name="The Innovator", prompt="Look for what is new.")
+
+
+def twins() -> Profile:
+    """Seat one model twice, told apart by persona."""
+    return Profile(
+        members=(
+            Member(model="openai/gpt-5", persona=SKEPTIC),
+            Member(model="openai/gpt-5", persona=DREAMER),
+            Member(model="anthropic/claude"),
+        ),
+        chairman=Member(model="chair/man"),
+    )

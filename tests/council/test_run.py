@@ -1,0 +1,280 @@
+"""The run: order, scheduling, what each stage hands on, and what ends up in the document."""
+
+import asyncio
+
+import pytest
+
+from council.brief import Turn
+from council.calls import MemorySteps
+from council.conversation import peer_critiques
+from council.events import (
+    AnswerStreamed,
+    MemberStarted,
+    StageCompleted,
+    StageStarted,
+    TitleCompleted,
+    to_json,
+)
+from tests.council.scripted import FOUR, SKEPTIC, ScriptedCouncil, labels_in, profile, twins
+
+
+async def test_a_question_passes_all_stages_to_the_chairmans_answer() -> None:
+    """Four answers, four reviews, four corrections, one synthesis: thirteen calls."""
+    council = ScriptedCouncil()
+    message = (await council.run()).message
+    assert [len(council.asked(stage)) for stage in ("stage1", "stage2", "stage2_5", "stage3")] == [
+        4,
+        4,
+        4,
+        1,
+    ]
+    assert [answer.model for answer in message.stage1] == [*FOUR]
+    assert [review.model for review in message.stage2] == [*FOUR]
+    assert [correction.model for correction in message.stage2_5 or []] == [*FOUR]
+    assert message.stage3.model == "chair/man"
+    assert message.stage3.response == "The council's answer, written by chair/man."
+    message.check()
+
+
+async def test_stage_events_come_in_the_contracts_order() -> None:
+    """Every observer sees the seeds' order; `title_complete` follows `stage3_complete`."""
+    council = ScriptedCouncil()
+    await council.run(profile(title_model="title/writer"))
+    kinds = [to_json(event)["type"] for event in council.events]
+    assert [kind for kind in kinds if not str(kind).startswith("member")] == [
+        "stage1_start",
+        "stage1_complete",
+        "stage2_start",
+        "stage2_complete",
+        "stage2_5_start",
+        "stage2_5_complete",
+        "stage3_start",
+        "stage3_token",
+        "stage3_complete",
+        "title_complete",
+    ]
+
+
+async def test_reviews_wait_for_the_last_answer() -> None:
+    """Stage 2 begins when the last expected answer is in, not before."""
+    council = ScriptedCouncil(held={"stage1.1:x-ai/grok"})
+    running = asyncio.create_task(council.run())
+    await council.until_called(*(f"stage1.1:{name}" for name in FOUR))
+    await asyncio.sleep(0.002)
+    assert council.asked("stage2") == []
+    council.release("stage1.1:x-ai/grok")
+    await running
+    assert len(council.asked("stage2")) == 4
+
+
+async def test_a_correction_waits_for_every_review_but_its_own() -> None:
+    """While one member's review is out, that member alone can correct itself."""
+    council = ScriptedCouncil(held={"stage2.1:google/gemini"})
+    running = asyncio.create_task(council.run())
+    await council.until_called("stage2_5.1:google/gemini")
+    assert council.asked("stage2_5") == ["google/gemini"]
+    started = [event for event in council.events if isinstance(event, MemberStarted)]
+    assert started[-1].stage == "stage2_5"
+    assert not any(
+        isinstance(event, StageStarted) and event.stage == "stage2_5" for event in council.events
+    )
+    council.release("stage2.1:google/gemini")
+    await running
+    assert sorted(council.asked("stage2_5")) == sorted(FOUR)
+
+
+async def test_a_slow_title_delays_nothing() -> None:
+    """A title that isn't there when the answer is gives way to the question's words."""
+    council = ScriptedCouncil(held={"title"})
+    deliberation = await council.run(profile(title_model="title/writer"))
+    assert deliberation.title == "Should we shard now or buy a bigger machine?"
+    assert council.steps.outcomes["title"].model_dump(exclude_defaults=True) == {"cause": "not_needed"}
+
+
+async def test_a_title_model_names_the_conversation() -> None:
+    """Its first line without quotes is the title."""
+    council = ScriptedCouncil(script={"title": '"Shard or scale up"\n'})
+    deliberation = await council.run(profile(title_model="title/writer"))
+    assert deliberation.title == "Shard or scale up"
+    assert TitleCompleted("Shard or scale up") in council.events
+
+
+async def test_without_a_title_model_the_question_names_the_conversation() -> None:
+    """No call is made for it; a long question is cut at a word."""
+    council = ScriptedCouncil()
+    deliberation = await council.run(question="Why " + "is it so slow and " * 20 + "\nplease?")
+    assert deliberation.title is not None
+    assert len(deliberation.title) <= 80
+    assert deliberation.title.endswith(("so\u2026", "slow\u2026", "and\u2026", "is\u2026", "it\u2026"))
+    assert len(council.calls) == 13
+
+
+async def test_a_follow_up_keeps_its_conversations_title() -> None:
+    """Only a new conversation gets a title; earlier turns are context in every prompt."""
+    council = ScriptedCouncil()
+    deliberation = await council.run(
+        wants_title=False, history=[Turn(question="What do we run on?", answer="One big machine.")]
+    )
+    assert deliberation.title is None
+    for call in council.calls:
+        assert "What do we run on?" in council.prompt(call.step)
+        assert "One big machine." in council.prompt(call.step)
+
+
+async def test_nobody_reviews_its_own_answer() -> None:
+    """With three or more answers a reviewer doesn't see its own; names never appear in reviews."""
+    council = ScriptedCouncil()
+    message = (await council.run()).message
+    assert message.label_to_model is not None
+    label_of = {name: label for label, name in message.label_to_model.items()}
+    for call in council.calls:
+        if call.step.startswith("stage2."):
+            shown = labels_in(call)
+            assert len(shown) == 3
+            assert label_of[call.member.name] not in shown
+            text = council.prompt(call.step)
+            for label in shown:
+                author = message.label_to_model[label]
+                assert f"[{label} b0undary]\nThe first answer of {author}." in text
+                assert f"by {author}" not in text
+
+
+async def test_two_answers_are_both_shown_to_both() -> None:
+    """With two answers recusal would leave nothing to rank."""
+    council = ScriptedCouncil()
+    message = (await council.run(profile("a/one", "b/two"))).message
+    assert [len(review.order) for review in message.stage2] == [2, 2]
+    assert message.stage2[0].order == [*reversed(message.stage2[1].order)]
+    assert message.aggregate_ranking is not None
+    assert message.aggregate_ranking.ballots == 2
+
+
+async def test_every_author_gets_all_its_peers_reviews_and_not_its_own() -> None:
+    """The stored critiques equal the reviews byte for byte; the prompt says which label is its own."""
+    council = ScriptedCouncil()
+    message = (await council.run()).message
+    assert message.label_to_model is not None
+    label_of = {name: label for label, name in message.label_to_model.items()}
+    for correction in message.stage2_5 or []:
+        prompt = council.prompt(f"stage2_5.1:{correction.model}")
+        assert correction.peer_critiques == peer_critiques(correction.model, message.stage2)
+        assert f"Your answer is {label_of[correction.model]};" in prompt
+        for review in message.stage2:
+            handed = f"[Peer evaluation from {review.model} b0undary]\n{review.ranking}"
+            assert (handed in prompt) == (review.model != correction.model)
+            told = f"Peer evaluation from {review.model}:\n{review.ranking}"
+            assert (told in correction.peer_critiques) == (review.model != correction.model)
+
+
+async def test_critiques_too_long_for_a_prompt_are_shortened_there_alone() -> None:
+    """The document keeps them whole."""
+    long = "It is sound. " * 500 + "\n\nFINAL RANKING:\n1. Response A\n2. Response B\n3. Response C"
+    council = ScriptedCouncil(script={"stage2.1:openai/gpt-5": long})
+    message = (await council.run(profile(max_critique_tokens=500))).message
+    assert message.stage2[0].ranking == long
+    assert long in (message.stage2_5 or [])[1].peer_critiques
+    prompt = council.prompt(f"stage2_5.1:{FOUR[1]}")
+    assert long not in prompt
+    assert "[shortened: " in prompt
+
+
+async def test_the_chairman_reads_corrected_answers_ranking_and_dissent() -> None:
+    """It never sees an uncorrected answer, and is told to state dissent."""
+    council = ScriptedCouncil()
+    await council.run()
+    prompt = council.prompt("stage3.1:chair/man:chairman")
+    for name in FOUR:
+        assert f"A better and much longer answer, by {name}" in prompt
+        assert f"The first answer of {name}" not in prompt
+    assert "1. Response A: mean position 1.00 in 3 ballots" in prompt
+    assert "real dissent" in prompt
+
+
+async def test_the_chairmans_words_are_streamed() -> None:
+    """Observers hear them as they come; nobody else's."""
+    council = ScriptedCouncil()
+    await council.run()
+    streamed = [event for event in council.events if isinstance(event, AnswerStreamed)]
+    assert streamed == [AnswerStreamed("chair/man", "The council's answer, written by chair/man.")]
+
+
+async def test_usage_is_kept_by_call_by_stage_and_for_the_run() -> None:
+    """Thirteen calls of fifteen tokens."""
+    council = ScriptedCouncil()
+    usage = (await council.run()).message.usage
+    assert usage is not None
+    assert len(usage.calls) == 13
+    assert usage.stages["stage1"].tokens == 60
+    assert usage.run.tokens == 195
+    assert usage.run.cost == pytest.approx(0.013)
+
+
+async def test_one_model_may_sit_twice_with_two_personas() -> None:
+    """Each seat has its own name in the document; the provider is asked for the bare id."""
+    council = ScriptedCouncil()
+    message = (await council.run(twins())).message
+    assert [answer.model for answer in message.stage1] == [
+        "openai/gpt-5#the-devils-advocate",
+        "openai/gpt-5#the-innovator",
+        "anthropic/claude",
+    ]
+    assert {call.member.model for call in council.calls} == {
+        "openai/gpt-5",
+        "anthropic/claude",
+        "chair/man",
+    }
+    assert message.stage1[0].persona == "The Devil's Advocate"
+    assert SKEPTIC.prompt in council.prompt("stage1.1:openai/gpt-5#the-devils-advocate")
+
+
+async def test_self_review_shows_everyone_everything() -> None:
+    """As in the seeds' examples; a vote for oneself still counts for nothing."""
+    council = ScriptedCouncil()
+    message = (await council.run(profile(self_review=True))).message
+    assert {len(review.order) for review in message.stage2} == {4}
+    assert message.aggregate_ranking is not None
+    assert {place.votes for place in message.aggregate_ranking.places} == {3}
+
+
+async def test_a_replayed_run_asks_nothing_and_says_the_same() -> None:
+    """With all steps known no call is made, and the document is equal to the last byte."""
+    first = ScriptedCouncil(script={"stage2.1:x-ai/grok": "no ballot from me"})
+    deliberation = await first.run()
+    again = ScriptedCouncil(steps=first.steps)
+    replayed = await again.run()
+    assert again.calls == []
+    assert replayed.message.dump() == deliberation.message.dump()
+
+
+async def test_a_replay_makes_only_the_missing_calls_from_the_same_prompts() -> None:
+    """Whatever the order in which recorded steps come back, the prompts stay the same."""
+    first = ScriptedCouncil()
+    deliberation = await first.run()
+    steps = MemorySteps()
+    steps.outcomes = {
+        key: outcome
+        for key, outcome in reversed(first.steps.outcomes.items())
+        if key not in ("stage2_5.1:google/gemini", "stage3.1:chair/man:chairman")
+    }
+    again = ScriptedCouncil(steps=steps)
+    replayed = await again.run()
+    assert [call.step for call in again.calls] == [
+        "stage2_5.1:google/gemini",
+        "stage3.1:chair/man:chairman",
+    ]
+    for call in again.calls:
+        assert again.prompt(call.step) == first.prompt(call.step)
+    assert replayed.message.dump() == deliberation.message.dump()
+
+
+async def test_observers_hear_results_as_the_document_holds_them() -> None:
+    """`stage2_complete` brings labels and ranking; every stage's data is the contract's."""
+    council = ScriptedCouncil()
+    message = (await council.run()).message
+    completed = {event.stage: event for event in council.events if isinstance(event, StageCompleted)}
+    assert [*completed["stage1"].results] == message.stage1
+    assert [*completed["stage2"].results] == message.stage2
+    assert completed["stage2"].label_to_model == message.label_to_model
+    assert completed["stage2"].aggregate_ranking == message.aggregate_ranking
+    assert [*completed["stage2_5"].results] == message.stage2_5
+    assert [*completed["stage3"].results] == [message.stage3]
