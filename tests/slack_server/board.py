@@ -1,0 +1,165 @@
+"""Messages: where the bot may write and read, what a message may hold, posting, editing, showing."""
+
+import json
+from collections.abc import Mapping
+from typing import Any, Literal, cast
+
+from aiohttp import web
+
+from tests.slack_server.blocks import checked, pinged, refused_blocks
+from tests.slack_server.rules import Json, Refused, Rules
+from tests.slack_server.workspace import Channel, Ephemeral, Message, StoredFile, Team, User, Workspace
+
+HISTORY = {"public": "channels:history", "private": "groups:history", "im": "im:history"}
+PARSED = ("blocks", "attachments", "files", "metadata")
+TEXT_MOST = 40_000
+UPDATED_TEXT_MOST = 4_000
+
+
+class Board:
+    """What the bot reads and writes, whichever way it reaches Slack."""
+
+    def __init__(self, world: Workspace, rules: Rules) -> None:
+        self.world = world
+        self.rules = rules
+
+    def user(self, team: Team, user: Any) -> User:
+        """Somebody of this workspace."""
+        found = self.world.users.get(str(user))
+        if found is None or found.team != team.id:
+            raise Refused("user_not_found")
+        return found
+
+    def visible(self, team: Team, arguments: Json, *, by_name: bool = False) -> Channel:
+        """The channel a call names; a private one the bot isn't in does not exist for it."""
+        name = str(arguments.get("channel") or "")
+        channel = self.world.channels.get(name)
+        if channel is None and by_name:
+            named = (c for c in self.world.channels.values() if c.team == team.id and c.kind != "im")
+            channel = next((c for c in named if c.name == name.removeprefix("#")), None)
+            if channel is None and name.startswith("U"):
+                try:
+                    channel = self.world.open_im(team, name)
+                except Refused:
+                    channel = None
+        if channel is None or channel.team != team.id:
+            raise Refused("channel_not_found")
+        if channel.kind != "public" and team.bot.id not in channel.members:
+            raise Refused("channel_not_found")
+        return channel
+
+    def writable(self, team: Team, arguments: Json) -> Channel:
+        """The channel a call names, if the bot may write there."""
+        channel = self.visible(team, arguments, by_name=True)
+        if channel.archived:
+            raise Refused("is_archived")
+        if team.bot.id not in channel.members and "chat:write.public" not in team.scopes:
+            raise Refused("not_in_channel")
+        return channel
+
+    def readable(self, team: Team, arguments: Json) -> Channel:
+        """The channel a call names, if the bot may read its messages."""
+        channel = self.visible(team, arguments)
+        need(team, HISTORY[channel.kind])
+        if team.bot.id not in channel.members:
+            raise Refused("not_in_channel")
+        return channel
+
+    def content(self, arguments: Json, text_most: int = TEXT_MOST) -> Json:
+        """What a message says, checked; `blocks` is None when the call names none."""
+        text, blocks = str(arguments.get("text") or ""), arguments.get("blocks")
+        if arguments.get("markdown_text") is not None:
+            if text or blocks:
+                raise Refused("markdown_text_conflict")
+            blocks = [{"type": "markdown", "text": arguments["markdown_text"]}]
+        if self.rules.measure(text) > text_most:
+            raise Refused("msg_too_long")
+        attachments: list[Json] = arguments.get("attachments") or []
+        if len(attachments) > 100:
+            raise Refused("too_many_attachments")
+        nested = [block for attachment in attachments for block in attachment.get("blocks", ())]
+        try:
+            checked(nested, self.rules)
+        except Refused as refusal:
+            raise refused_blocks(refusal.extra.get("errors", []), "invalid_attachments") from refusal
+        stored = None if blocks is None else checked(blocks, self.rules)
+        if not text.strip() and not stored and not attachments:
+            raise Refused("no_text")
+        return {**arguments, "text": text, "blocks": stored}
+
+    def post(
+        self,
+        team: Team,
+        channel: Channel,
+        content: Json,
+        thread_ts: str | None = None,
+        files: list[StoredFile] | None = None,
+    ) -> Message:
+        """Put a checked message of the bot into a channel, and note whom it pings."""
+        people = (user for user in self.world.users.values() if user.team == team.id)
+        handles = {user.name: user.id for user in people if not user.is_bot}
+        return self.world.keep(
+            Message(
+                channel=channel.id,
+                ts=self.world.new_ts(),
+                user=team.bot.id,
+                bot_id=team.bot_id,
+                text=content["text"],
+                blocks=content["blocks"] or [],
+                attachments=content.get("attachments") or [],
+                posted_at=self.world.clock(),
+                thread_ts=thread_ts,
+                files=files or [],
+                pinged=pinged(content, handles, self.rules),
+                arguments=content,
+            )
+        )
+
+    def revise(self, message: Message | Ephemeral, content: Json) -> None:
+        """Replace a message; without `blocks` its old ones stay, unless a new text takes their place."""
+        blocks = content["blocks"]
+        if blocks is None:
+            blocks = [] if content["text"] else message.blocks
+        if isinstance(message, Message) and content.get("attachments") is not None:
+            message.attachments = content["attachments"]
+        message.becomes(self.world.clock(), content["text"], blocks)
+        self.world.changes.happened()
+
+    def show(
+        self,
+        channel: str,
+        user: str,
+        content: Json,
+        via: Literal["chat.postEphemeral", "response_url", "ack"],
+        thread_ts: str | None = None,
+    ) -> Ephemeral:
+        """Show a message to one person."""
+        text, blocks = content["text"], cast("list[Json]", content["blocks"] or [])
+        now, ts = self.world.clock(), self.world.new_ts()
+        self.world.ephemerals.append(Ephemeral(channel, user, text, blocks, now, ts, via, thread_ts))
+        self.world.changes.happened()
+        return self.world.ephemerals[-1]
+
+
+def need(team: Team, *scopes: str) -> None:
+    """Refuse a call whose token lacks a scope."""
+    missing = [scope for scope in scopes if scope not in team.scopes]
+    if missing:
+        raise Refused("missing_scope", needed=missing[0], provided=",".join(sorted(team.scopes)))
+
+
+async def read_arguments(request: web.Request) -> Json:
+    """The call's arguments from the query, a form or a JSON body, with JSON strings read."""
+    arguments: Json = dict(request.query)
+    if request.content_type == "application/json":
+        body = await request.text()
+        arguments |= cast("Json", json.loads(body)) if body else {}
+    elif request.can_read_body:
+        arguments |= cast("Mapping[str, Any]", await request.post())
+    for name in PARSED:
+        if isinstance(arguments.get(name), str):
+            try:
+                arguments[name] = json.loads(arguments[name])
+            except json.JSONDecodeError:
+                arguments[name] = None if name == "metadata" else "unreadable"
+    return arguments

@@ -1,0 +1,93 @@
+"""Files: announced, uploaded, completed, and downloaded with the bot's token."""
+
+from typing import Any
+
+from aiohttp import web
+
+from tests.slack_server.blocks import checked
+from tests.slack_server.board import Board
+from tests.slack_server.rules import Json, Refused
+from tests.slack_server.workspace import StoredFile, Team
+
+
+class Files:
+    """The three steps of an upload, and the private URLs."""
+
+    def __init__(self, board: Board) -> None:
+        self.board = board
+        self.world = board.world
+
+    def routes(self) -> list[web.RouteDef]:
+        """What the server mounts."""
+        return [
+            web.post("/upload/v1/{file}", self._upload),
+            web.get("/files-pri/{file}/{name}", self._download),
+        ]
+
+    def upload_url(self, team: Team, arguments: Json) -> Json:
+        """`files.getUploadURLExternal`."""
+        if not arguments.get("filename") or not str(arguments.get("length", "")).isdigit():
+            raise Refused("invalid_arguments")
+        name, length = str(arguments["filename"]), int(arguments["length"])
+        file = self.new(team, name, length, team.bot.id)
+        return {"upload_url": f"{self.world.origin}/upload/v1/{file.id}", "file_id": file.id}
+
+    def new(self, team: Team, name: str, length: int, user: str) -> StoredFile:
+        """Announce a file whose content is still to come."""
+        file_id = self.world.new_id("F")
+        file = StoredFile(
+            file_id, name, team.id, user, length, f"{self.world.origin}/files-pri/{file_id}/{name}"
+        )
+        self.world.files[file_id] = file
+        return file
+
+    async def _upload(self, request: web.Request) -> web.Response:
+        file = self.world.files.get(request.match_info["file"])
+        content = await request.read()
+        if request.content_type == "multipart/form-data" or file is None:
+            return web.Response(status=404 if file is None else 400, text="no file")
+        file.content = content
+        return web.Response(text=f"OK - {len(content)}")
+
+    def _file(self, team: Team, file_id: Any) -> StoredFile:
+        file = self.world.files.get(str(file_id))
+        if file is None or file.team != team.id or file.content is None:
+            raise Refused("file_not_found")
+        return file
+
+    def info(self, team: Team, arguments: Json) -> Json:
+        """`files.info`."""
+        return {"file": self._file(team, arguments.get("file")).wire()}
+
+    def complete(self, team: Team, arguments: Json) -> Json:
+        """`files.completeUploadExternal`: the files appear in the channels named."""
+        wanted: list[Json] = arguments.get("files") or []
+        if not wanted or isinstance(wanted, str):
+            raise Refused("invalid_arguments")
+        files = [self._file(team, item.get("id")) for item in wanted]
+        if any(file.length != len(file.content or b"") for file in files):
+            raise Refused("invalid_file_length")
+        for file, item in zip(files, wanted, strict=True):
+            file.title = str(item.get("title", ""))
+        names = str(arguments.get("channels") or arguments.get("channel_id") or "")
+        for name in filter(None, names.split(",")):
+            channel = self.board.writable(team, {"channel": name})
+            blocks = arguments.get("blocks")
+            content: Json = {"text": str(arguments.get("initial_comment") or ""), "blocks": None}
+            if blocks is not None:
+                content["blocks"] = checked(blocks, self.board.rules)
+            for file in files:
+                file.shared_in.append(channel.id)
+            self.board.post(team, channel, content, arguments.get("thread_ts"), files)
+        return {"files": [file.wire() for file in files]}
+
+    async def _download(self, request: web.Request) -> web.Response:
+        file = self.world.files.get(request.match_info["file"])
+        token = request.headers.get("Authorization", "").removeprefix("Bearer ")
+        team = next((team for team in self.world.teams.values() if team.token == token), None)
+        if file is None or team is None or file.team != team.id or "files:read" not in team.scopes:
+            # Slack answers a stranger with its sign-in page and status 200, not with an error.
+            return web.Response(
+                text="<!DOCTYPE html><title>Sign in | Slack</title>", content_type="text/html"
+            )
+        return web.Response(body=file.content or b"", content_type="text/plain")
