@@ -1,0 +1,315 @@
+"""The endpoints a bot uses with its own token: accounts, guilds, channels, messages, threads."""
+
+from . import errors, posting, wire
+from .permissions import Permission, in_channel
+from .rest import Call, body_of, route
+from .state import Channel, ChannelType, Json, Message, User, World, iso
+
+
+def visible(world: World, number: int) -> Channel:
+    """Find a channel the bot can look into; raises 10003 or 50001."""
+    channel = world.channel(number)
+    if not in_channel(channel, world.bot) & Permission.VIEW_CHANNEL:
+        raise errors.missing_access()
+    return channel
+
+
+def need(channel: Channel, world: World, permission: Permission) -> None:
+    """Require a permission of the bot; raises 50013."""
+    if not in_channel(channel, world.bot) & permission:
+        raise errors.missing_permissions()
+
+
+def present(channel: Channel, number: int) -> Message:
+    """Find a message that the bot's token reaches; ephemeral ones aren't."""
+    message = channel.messages.get(number)
+    if message is None or message.ephemeral:
+        raise errors.unknown_message()
+    return message
+
+
+@route("GET /gateway/bot")
+def gateway(call: Call) -> Json:
+    """Tell where the gateway is and how many shards it wants."""
+    url = call.world.url.replace("http", "ws", 1) + "/gateway"
+    limit = {"total": 1000, "remaining": 1000, "reset_after": 0, "max_concurrency": 16}
+    return {"url": url, "shards": call.world.shards, "session_start_limit": limit}
+
+
+@route("GET /users/@me")
+def me(call: Call) -> Json:
+    """Tell the bot who it is."""
+    return wire.own_user(call.world.bot)
+
+
+@route("GET /oauth2/applications/@me")
+@route("GET /applications/@me")
+def application(call: Call) -> Json:
+    """Tell the bot about its application."""
+    return wire.application(call.world)
+
+
+@route("POST /users/@me/channels")
+def open_dm(call: Call) -> Json:
+    """Give the direct conversation with somebody, as it already is or new."""
+    person = call.world.users.get(int(body_of(call)["recipient_id"]))
+    if person is None or person.bot:
+        raise errors.unknown_user()
+    return wire.channel(dm(call.world, person))
+
+
+def dm(world: World, person: User) -> Channel:
+    """Find or open the direct conversation between somebody and the bot."""
+    for channel in world.channels.values():
+        if channel.type is ChannelType.DM and person in channel.recipients:
+            return channel
+    channel = Channel(world.snowflake(), ChannelType.DM, "", recipients=[person])
+    world.channels[channel.id] = channel
+    return channel
+
+
+@route("GET /users/{user_id}")
+def get_user(call: Call) -> Json:
+    """Give an account."""
+    person = call.world.users.get(call.id("user_id"))
+    if person is None:
+        raise errors.unknown_user()
+    return wire.user(person)
+
+
+@route("GET /guilds/{guild_id}")
+def get_guild(call: Call) -> Json:
+    """Give a guild."""
+    return wire.guild(call.world.guild(call.id("guild_id")), call.world)
+
+
+@route("GET /guilds/{guild_id}/channels")
+def get_channels(call: Call) -> list[Json]:
+    """Give a guild's channels."""
+    return [wire.channel(entry) for entry in call.world.guild(call.id("guild_id")).channels.values()]
+
+
+@route("GET /guilds/{guild_id}/roles")
+def get_roles(call: Call) -> list[Json]:
+    """Give a guild's roles."""
+    return wire.roles(call.world.guild(call.id("guild_id")))
+
+
+@route("GET /guilds/{guild_id}/members/{user_id}")
+def get_member(call: Call) -> Json:
+    """Give a member."""
+    member = call.world.guild(call.id("guild_id")).members.get(call.id("user_id"))
+    if member is None:
+        raise errors.unknown_member()
+    return wire.member(member)
+
+
+@route("GET /guilds/{guild_id}/threads/active")
+def get_active_threads(call: Call) -> Json:
+    """Give the guild's active threads that the bot can see."""
+    world, guild = call.world, call.world.guild(call.id("guild_id"))
+    threads = [
+        entry
+        for entry in world.channels.values()
+        if entry.guild is guild and entry.is_thread and not entry.archived
+    ]
+    seen = [entry for entry in threads if in_channel(entry, world.bot)]
+    joined = [entry for entry in seen if world.bot.id in entry.joined]
+    return {
+        "threads": [wire.thread(entry) for entry in seen],
+        "members": [wire.thread_member(entry, world.bot.id) for entry in joined],
+    }
+
+
+@route("GET /channels/{channel_id}")
+def get_channel(call: Call) -> Json:
+    """Give a channel or thread."""
+    return wire.channel(visible(call.world, call.id("channel_id")))
+
+
+@route("PATCH /channels/{channel_id}")
+def edit_channel(call: Call) -> Json:
+    """Change a thread: its name, whether it is archived or locked, and when it archives itself."""
+    world, body = call.world, body_of(call)
+    channel = visible(world, call.id("channel_id"))
+    if not channel.is_thread:
+        need(channel, world, Permission.MANAGE_CHANNELS)
+        channel.name = body.get("name", channel.name)
+        return wire.channel(channel)
+    if channel.owner is not world.bot or "locked" in body:
+        need(channel, world, Permission.MANAGE_THREADS)
+    archived: bool = body.get("archived", channel.archived)
+    if channel.archived and archived:
+        raise errors.archived()
+    channel.name = body.get("name", channel.name)
+    channel.auto_archive = body.get("auto_archive_duration", channel.auto_archive)
+    posting.archive(world, channel, archived=archived, locked=body.get("locked"))
+    return wire.channel(channel)
+
+
+@route("DELETE /channels/{channel_id}")
+def delete_channel(call: Call) -> Json:
+    """Delete a channel or thread; even its own threads the bot deletes only with MANAGE_THREADS."""
+    world = call.world
+    channel = visible(world, call.id("channel_id"))
+    if channel.guild is None:
+        raise errors.not_in_a_dm()
+    permission = Permission.MANAGE_THREADS if channel.is_thread else Permission.MANAGE_CHANNELS
+    need(channel, world, permission)
+    body = wire.channel(channel)
+    posting.remove_channel(world, channel)
+    return body
+
+
+@route("POST /channels/{channel_id}/typing")
+def typing(call: Call) -> None:
+    """Show that the bot is writing."""
+    visible(call.world, call.id("channel_id"))
+
+
+@route("GET /channels/{channel_id}/messages")
+def list_messages(call: Call) -> list[Json]:
+    """Give a channel's messages, newest first; none without READ_MESSAGE_HISTORY."""
+    world = call.world
+    channel = visible(world, call.id("channel_id"))
+    if not in_channel(channel, world.bot) & Permission.READ_MESSAGE_HISTORY:
+        return []
+    found = sorted((entry for entry in channel.messages.values() if not entry.ephemeral), key=_by_id)
+    count = int(call.query.get("limit", "50"))
+    if not 1 <= count <= 100:
+        raise errors.invalid("limit", "NUMBER_TYPE_MAX", "int value should be between 1 and 100.")
+    if after := call.query.get("after"):
+        return [
+            wire.message(entry, world)
+            for entry in reversed([entry for entry in found if entry.id > int(after)][:count])
+        ]
+    if before := call.query.get("before"):
+        found = [entry for entry in found if entry.id < int(before)]
+    return [wire.message(entry, world) for entry in reversed(found[-count:])]
+
+
+def _by_id(message: Message) -> int:
+    return message.id
+
+
+@route("GET /channels/{channel_id}/messages/{message_id}")
+def get_message(call: Call) -> Json:
+    """Give one message."""
+    channel = visible(call.world, call.id("channel_id"))
+    need(channel, call.world, Permission.READ_MESSAGE_HISTORY)
+    return wire.message(present(channel, call.id("message_id")), call.world)
+
+
+@route("POST /channels/{channel_id}/messages")
+def send_message(call: Call) -> Json:
+    """Post a message with the bot's token."""
+    world, body = call.world, body_of(call)
+    channel = visible(world, call.id("channel_id"))
+    if channel.type is ChannelType.FORUM:
+        raise errors.ApiError(400, 50008, "Cannot send messages in a non-text channel")
+    if any(not person.takes_dms for person in channel.recipients):
+        raise errors.closed_dms()
+    sending = Permission.SEND_MESSAGES_IN_THREADS if channel.is_thread else Permission.SEND_MESSAGES
+    need(channel, world, sending)
+    if body.get("embeds"):
+        need(channel, world, Permission.EMBED_LINKS)
+    if call.uploads:
+        need(channel, world, Permission.ATTACH_FILES)
+    if body.get("message_reference"):
+        need(channel, world, Permission.READ_MESSAGE_HISTORY)
+    return wire.message(posting.post(world, channel, world.bot, body, call.uploads, by="bot"), world)
+
+
+@route("PATCH /channels/{channel_id}/messages/{message_id}")
+def edit_message(call: Call) -> Json:
+    """Edit a message of the bot's own, interaction responses included, ephemeral ones not."""
+    world = call.world
+    channel = visible(world, call.id("channel_id"))
+    message = present(channel, call.id("message_id"))
+    if message.author is not world.bot:
+        raise errors.not_the_author()
+    if call.uploads:
+        need(channel, world, Permission.ATTACH_FILES)
+    return wire.message(posting.edit(world, message, body_of(call), call.uploads, by="bot"), world)
+
+
+@route("DELETE /channels/{channel_id}/messages/{message_id}")
+def delete_message(call: Call) -> None:
+    """Delete the bot's own message, or with MANAGE_MESSAGES anybody's."""
+    world = call.world
+    channel = visible(world, call.id("channel_id"))
+    message = present(channel, call.id("message_id"))
+    if message.author is not world.bot:
+        need(channel, world, Permission.MANAGE_MESSAGES)
+    if channel.archived:
+        raise errors.archived()
+    posting.delete(world, message)
+
+
+@route("POST /channels/{channel_id}/messages/{message_id}/threads")
+def thread_from_message(call: Call) -> Json:
+    """Open the one thread a message can have."""
+    world, body = call.world, body_of(call)
+    channel = visible(world, call.id("channel_id"))
+    if channel.type not in {ChannelType.TEXT, ChannelType.ANNOUNCEMENT}:
+        raise errors.wrong_channel_type()
+    message = present(channel, call.id("message_id"))
+    need(channel, world, Permission.CREATE_PUBLIC_THREADS)
+    thread = posting.open_thread(
+        world,
+        channel,
+        body.get("name", ""),
+        world.bot,
+        auto_archive=body.get("auto_archive_duration") or 1440,
+        message=message,
+    )
+    return wire.thread(thread) | {"member": wire.thread_member(thread, world.bot.id)}
+
+
+@route("POST /channels/{channel_id}/threads")
+def thread_alone(call: Call) -> Json:
+    """Open a thread without a message, or in a forum a post with its first message."""
+    world, body = call.world, body_of(call)
+    parent = visible(world, call.id("channel_id"))
+    if parent.type is ChannelType.DM or parent.is_thread:
+        raise errors.wrong_channel_type()
+    forum = parent.type is ChannelType.FORUM
+    private = not forum and body.get("type", 12) == ChannelType.PRIVATE_THREAD
+    permission = Permission.CREATE_PUBLIC_THREADS
+    if private:
+        permission = Permission.CREATE_PRIVATE_THREADS
+    need(parent, world, Permission.SEND_MESSAGES if forum else permission)
+    if forum and not isinstance(body.get("message"), dict):
+        raise errors.invalid("message", "BASE_TYPE_REQUIRED", "This field is required")
+    thread = posting.open_thread(
+        world,
+        parent,
+        body.get("name", ""),
+        world.bot,
+        private=private,
+        auto_archive=body.get("auto_archive_duration") or 1440,
+    )
+    reply = wire.thread(thread) | {"member": wire.thread_member(thread, world.bot.id)}
+    if forum:
+        message = posting.post(world, thread, world.bot, body["message"], call.uploads, by="bot")
+        reply["message"] = wire.message(message, world)
+    return reply
+
+
+@route("PUT /channels/{channel_id}/thread-members/@me")
+def join_thread(call: Call) -> None:
+    """Let the bot join a thread."""
+    _join(call, call.world.bot.id)
+
+
+@route("PUT /channels/{channel_id}/thread-members/{user_id}")
+def add_thread_member(call: Call) -> None:
+    """Add somebody to a thread."""
+    _join(call, call.id("user_id"))
+
+
+def _join(call: Call, person: int) -> None:
+    thread = visible(call.world, call.id("channel_id"))
+    if thread.archived:
+        raise errors.archived()
+    thread.joined.setdefault(person, iso(call.world.clock.now()))

@@ -1,0 +1,455 @@
+"""The fake Discord as a test drives it: build a world, act as people, read what the bot did."""
+
+import asyncio
+import secrets
+from collections.abc import Callable
+from typing import Any, Self, TypeVar
+
+from aiohttp import web
+
+from . import commands, control, endpoints, interactions, posting, wire
+from .errors import Impossible
+from .gateway import Gateway
+from .permissions import NEW_GUILD, Permission, in_channel
+from .rest import ROUTES, Api, Fault, Limit, Request
+from .state import (
+    Attachment,
+    Channel,
+    ChannelType,
+    Clock,
+    Event,
+    Guild,
+    Intent,
+    Interaction,
+    Json,
+    Member,
+    Message,
+    Overwrite,
+    Ping,
+    Role,
+    User,
+    World,
+    iso,
+)
+
+TOKEN = "fake.discord.token"  # noqa: S105  a fake's token is no secret
+SECTIONS = (endpoints, interactions, commands)
+"""Where the routes are: importing a section registers its own."""
+NO_INTENTS = Intent(0)
+SLASH, COMPONENT, AUTOCOMPLETE = 2, 3, 4
+KINDS = {
+    "text": ChannelType.TEXT,
+    "announcement": ChannelType.ANNOUNCEMENT,
+    "forum": ChannelType.FORUM,
+}
+Value = TypeVar("Value")
+INVALID = {401, 403, 429}
+TEN_MINUTES = 600.0
+
+
+class DiscordServer:
+    """A Discord on 127.0.0.1 for one bot.
+
+    `url` is what the bot takes as its API base. Methods that act as people return at once; the bot's
+    answer is waited for with `Interaction.acknowledged`, `until` or `settled`. All of it must be used in
+    the loop it was started in; from elsewhere, the same methods are under `/_control` (see `control`).
+    """
+
+    def __init__(self, *, shards: int = 1, privileged: Intent = NO_INTENTS, token: str = TOKEN) -> None:
+        self.world = World(token, privileged, shards)
+        self.gateway = Gateway(self.world)
+        self.world.publish = self._publish
+        self.gateway.changed = self._changed
+        self.api = Api(self.world, self._changed)
+        self.revision = 0
+        self._turn = asyncio.Event()
+        self._runner: web.AppRunner | None = None
+
+    # ── running ──────────────────────────────────────────────────────────────────────────────
+
+    async def start(self, port: int = 0) -> Self:
+        """Listen on 127.0.0.1, on any free port unless one is named."""
+        app = web.Application(client_max_size=64 * 1024 * 1024)
+        app.router.add_get("/gateway", self.gateway.serve)
+        app.router.add_get("/attachments/{application}/{id}/{name}", self._serve_attachment)
+        control.mount(app, self)
+        self.api.mount(app)
+        self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
+        await self._runner.setup()
+        site = web.TCPSite(self._runner, "127.0.0.1", port)
+        await site.start()
+        bound: int = self._runner.addresses[0][1]
+        self.world.url = f"http://127.0.0.1:{bound}"
+        self.gateway.url = f"ws://127.0.0.1:{bound}/gateway"
+        return self
+
+    async def stop(self) -> None:
+        """Hang up on everybody and free the port."""
+        for fault in self.api.faults:
+            fault.release()
+        self.gateway.drop(1001)
+        if self._runner is not None:
+            await self._runner.cleanup()
+
+    async def __aenter__(self) -> Self:
+        return await self.start()
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.stop()
+
+    @property
+    def url(self) -> str:
+        """Give the API base, `http://127.0.0.1:PORT/api/v10`."""
+        return f"{self.world.url}/api/v10"
+
+    @property
+    def clock(self) -> Clock:
+        """Give the clock that token lives, nonces and ages go by."""
+        return self.world.clock
+
+    @property
+    def bot(self) -> User:
+        """Give the bot's account."""
+        return self.world.bot
+
+    # ── the world ────────────────────────────────────────────────────────────────────────────
+
+    def user(self, name: str) -> User:
+        """Open an account."""
+        return self.world.add_user(name)
+
+    def guild(
+        self, name: str, owner: User | None = None, everyone: int = NEW_GUILD, bot_permissions: int = 0
+    ) -> Guild:
+        """Found a guild and let the bot in, with a role of its own holding these permissions."""
+        world = self.world
+        number = world.snowflake(step=1 << 22)
+        guild = Guild(number, name, owner or world.add_user(f"owner of {name}"))
+        guild.roles[number] = Role(number, "@everyone", everyone)
+        world.guilds[number] = guild
+        own = Role(world.snowflake(), world.bot.name, bot_permissions)
+        guild.roles[own.id] = own
+        for user, roles in ((guild.owner, []), (world.bot, [own])):
+            guild.members[user.id] = Member(user, iso(world.clock.now()), roles)
+        body = wire.guild(guild, world)
+        del body["unavailable"]  # its absence tells a bot that it was let in just now
+        self._publish(Event("GUILD_CREATE", body, guild, Intent.GUILDS))
+        return guild
+
+    def join(self, guild: Guild, user: User, permissions: int = 0) -> Member:
+        """Let somebody into a guild, with a role of their own if they get permissions."""
+        member = Member(user, iso(self.clock.now()))
+        if permissions:
+            member.roles.append(self.role(guild, f"{user.name}'s role", permissions))
+        guild.members[user.id] = member
+        return member
+
+    def member(self, guild: Guild, name: str, permissions: int = 0) -> User:
+        """Open an account and let it into the guild."""
+        user = self.user(name)
+        self.join(guild, user, permissions)
+        return user
+
+    def role(self, guild: Guild, name: str, permissions: int = 0, *, mentionable: bool = False) -> Role:
+        """Create a role."""
+        role = Role(self.world.snowflake(), name, permissions, mentionable)
+        guild.roles[role.id] = role
+        body = {"guild_id": str(guild.id), "role": wire.role(role, len(guild.roles) - 1)}
+        self._publish(Event("GUILD_ROLE_CREATE", body, guild, Intent.GUILDS))
+        return role
+
+    def channel(self, guild: Guild, name: str, kind: str = "text") -> Channel:
+        """Create a channel: `text`, `announcement` or `forum`."""
+        channel = Channel(self.world.snowflake(), KINDS[kind], name, guild)
+        guild.channels[channel.id] = channel
+        self.world.channels[channel.id] = channel
+        self._publish(Event("CHANNEL_CREATE", wire.channel(channel), guild, Intent.GUILDS))
+        return channel
+
+    def thread(
+        self, channel: Channel, name: str, user: User, *, private: bool = False, with_bot: bool = True
+    ) -> Channel:
+        """Let somebody open a thread (in a forum, a post), the bot invited unless said otherwise."""
+        invited = (self.bot,) if with_bot else ()
+        return posting.open_thread(self.world, channel, name, user, private=private, invited=invited)
+
+    def dm(self, user: User) -> Channel:
+        """Give the direct conversation between somebody and the bot."""
+        return endpoints.dm(self.world, user)
+
+    def overwrite(self, channel: Channel, target: User | Role, *, allow: int = 0, deny: int = 0) -> None:
+        """Allow or deny somebody (the bot: `server.bot`) or a role something in one channel."""
+        kind = 1 if isinstance(target, User) else 0
+        channel.overwrites[target.id] = Overwrite(target.id, kind, allow, deny)
+        self._publish(Event("CHANNEL_UPDATE", wire.channel(channel), channel.guild, Intent.GUILDS))
+
+    def kick_bot(self, guild: Guild) -> None:
+        """Throw the bot out of a guild."""
+        guild.has_bot = False
+        self._publish(Event("GUILD_DELETE", {"id": str(guild.id)}, guild, Intent.GUILDS))
+
+    def archive(self, thread: Channel, *, locked: bool = False) -> None:
+        """Archive a thread, locked if said so."""
+        posting.archive(self.world, thread, archived=True, locked=locked)
+
+    def delete_message(self, message: Message) -> None:
+        """Let a moderator delete a message."""
+        posting.delete(self.world, message)
+
+    def delete_channel(self, channel: Channel) -> None:
+        """Let a moderator delete a channel or thread."""
+        posting.remove_channel(self.world, channel)
+
+    def upload(
+        self, filename: str, data: bytes, content_type: str = "text/plain; charset=utf-8"
+    ) -> Attachment:
+        """Upload a file, to be given as the value of an attachment option."""
+        return self.world.attach(filename, data, content_type)
+
+    # ── people ───────────────────────────────────────────────────────────────────────────────
+
+    def slash(self, channel: Channel, user: User, name: str, **options: Any) -> Interaction:
+        """Give a slash command, subcommands after spaces (`"council config"`)."""
+        root, *words = name.split(" ")
+        command = commands.find(self.world, channel, user, root, commands.CHAT_INPUT)
+        filled = commands.fill(command, words, options, channel)
+        return self._interact(SLASH, channel, user, _called(command, filled))
+
+    def autocomplete(
+        self, channel: Channel, user: User, name: str, option: str, typed: str, **options: Any
+    ) -> Interaction:
+        """Type into an option that completes; the bot's proposals end up in `.choices`."""
+        root, *words = name.split(" ")
+        command = commands.find(self.world, channel, user, root, commands.CHAT_INPUT)
+        filled = commands.fill(command, words, options | {option: typed}, channel, focused=option)
+        return self._interact(AUTOCOMPLETE, channel, user, _called(command, filled))
+
+    def menu(self, name: str, message: Message, user: User) -> Interaction:
+        """Use a message's context menu; the message comes with its content, whatever the intents."""
+        command = commands.find(self.world, message.channel, user, name, commands.MESSAGE_MENU)
+        target = {str(message.id): wire.message(message, self.world)}
+        data = _called(command, commands.Filled(resolved={"messages": target}))
+        data["target_id"] = str(message.id)
+        return self._interact(SLASH, message.channel, user, data)
+
+    def click(
+        self, message: Message, custom_id: str, user: User, *, forged: bool = False
+    ) -> Interaction:
+        """Press a button; `forged` sends any custom_id, as a modified client could."""
+        if not forged:
+            self._check_pressable(message, custom_id, user, {2})
+        return self._press(message, user, {"component_type": 2, "custom_id": custom_id})
+
+    def select(self, message: Message, custom_id: str, user: User, *values: str) -> Interaction:
+        """Choose from a string select."""
+        part = self._check_pressable(message, custom_id, user, {3})
+        offered = [option["value"] for option in part.get("options", [])]
+        if set(values) - set(offered):
+            raise Impossible(f"{values} not among {offered}")
+        data: Json = {"component_type": 3, "custom_id": custom_id, "values": list(values)}
+        return self._press(message, user, data)
+
+    def say(
+        self,
+        channel: Channel,
+        user: User,
+        text: str,
+        *,
+        reply_to: Message | None = None,
+        files: dict[str, bytes] | None = None,
+    ) -> Message:
+        """Let somebody write a message."""
+        if not in_channel(channel, user) & Permission.VIEW_CHANNEL:
+            raise Impossible(f"{user.name} can't see {channel.name!r}")
+        body: Json = {"content": text}
+        if reply_to is not None:
+            body["message_reference"] = {"message_id": str(reply_to.id)}
+        uploads = {
+            index: posting.Upload(name, data, "text/plain; charset=utf-8")
+            for index, (name, data) in enumerate((files or {}).items())
+        }
+        message = posting.post(self.world, channel, user, body, uploads, by="person")
+        self._changed()
+        return message
+
+    def mention(self, channel: Channel, user: User, text: str) -> Message:
+        """Let somebody mention the bot in front of a text."""
+        return self.say(channel, user, f"{self.bot.mention} {text}")
+
+    def edit(self, message: Message, text: str) -> Message:
+        """Let its author rewrite a message."""
+        return posting.edit(self.world, message, {"content": text}, {}, by="person")
+
+    def redeliver(self, happening: Interaction | Message, times: int = 3) -> None:
+        """Deliver the same interaction or message event again, same id and all."""
+        for _ in range(times):
+            if isinstance(happening, Interaction):
+                self._deliver(happening)
+            else:
+                posting.announce(self.world, "MESSAGE_CREATE", happening)
+
+    def advance(self, seconds: float) -> None:
+        """Let time pass at once: tokens die, nonces are forgotten, messages get old."""
+        self.clock.advance(seconds)
+
+    # ── what goes wrong ──────────────────────────────────────────────────────────────────────
+
+    def fail(self, route: str, status: int = 503, **details: Any) -> Fault:
+        """Let the next requests of a route fail, `"POST /channels/{channel_id}/messages"` or `"*"`.
+
+        `times`, `code`, `message`, `channel` (an id), for a 429 `retry_after` and `is_global`; with
+        `applied=True` the request takes effect and only its answer is lost.
+        """
+        return self._set(Fault(route, status, **details))
+
+    def hold(self, route: str, channel: int | None = None) -> Fault:
+        """Hold back every request of a route until the fault's `release`."""
+        gate = asyncio.Event()
+        return self._set(Fault(route, None, times=1 << 31, channel=channel, gate=gate))
+
+    def rate_limit(self, route: str, requests: int, seconds: float) -> None:
+        """Limit a route per channel, guild or webhook, with the headers and 429s of a real bucket."""
+        self._known_route(route)
+        self.api.limits[route] = Limit(requests, seconds)
+
+    def global_limit(self, requests: int = 50, seconds: float = 1.0) -> None:
+        """Limit all requests with the bot's token together; interaction endpoints don't count."""
+        self.api.overall = Limit(requests, seconds)
+
+    def reconnect(self) -> None:
+        """Ask every shard to reconnect and resume."""
+        self.gateway.reconnect()
+
+    def invalidate(self, *, resumable: bool = False) -> None:
+        """Invalidate every session; not resumable, the client identifies anew."""
+        self.gateway.invalidate(resumable=resumable)
+
+    def drop(self, code: int = 4000) -> None:
+        """Close every gateway connection with this code."""
+        self.gateway.drop(code)
+
+    def old_edits(self, allowed: int | None, retry_after: float = 0.01) -> None:
+        """Allow a message older than an hour so many edits an hour, then 30046; None lifts it."""
+        self.world.old_edits = allowed
+        self.world.old_edit_retry_after = retry_after
+
+    # ── reading ──────────────────────────────────────────────────────────────────────────────
+
+    def messages(self, channel: Channel, *, by_bot: bool = False) -> list[Message]:
+        """Give a channel's messages as they came, ephemeral ones too, deleted ones not."""
+        return [entry for entry in channel.messages.values() if not by_bot or entry.author is self.bot]
+
+    def threads(self, channel: Channel) -> list[Channel]:
+        """Give a channel's threads as they came."""
+        return [entry for entry in self.world.channels.values() if entry.parent is channel]
+
+    def pings(self) -> list[Ping]:
+        """Give every ping that the bot has caused, in posts and edits, deleted messages included."""
+        posts = [entry for entry in self.world.messages.values() if entry.author is self.bot]
+        return [ping for message in posts for ping in message.pinged]
+
+    def requests(self, route: str | None = None) -> list[Request]:
+        """Give the log of requests, of one route or all."""
+        return [entry for entry in self.api.requests if route in {None, entry.route}]
+
+    def unhandled(self) -> list[str]:
+        """Give the requests to endpoints this fake doesn't have."""
+        return [entry.path for entry in self.api.requests if entry.route == "unknown"]
+
+    def invalid_requests(self) -> int:
+        """Count the answers of 401, 403 and 429 of the last ten minutes; 10,000 would mean a ban."""
+        since = self.clock.now() - TEN_MINUTES
+        return sum(1 for entry in self.api.requests if entry.status in INVALID and entry.at > since)
+
+    async def until(self, read: Callable[[], Value], within: float = 5.0) -> Value:
+        """Wait until what `read` finds in this Discord is truthy, and give it.
+
+        It looks again after each request and each gateway frame; what changes only inside the bot
+        wakes nobody.
+        """
+        async with asyncio.timeout(within):
+            while not (value := read()):
+                await self._turn.wait()
+        return value
+
+    async def connected(self, sessions: int = 1, within: float = 5.0) -> None:
+        """Wait until so many shards are connected."""
+        await self.until(lambda: self.gateway.connected >= sessions, within)
+
+    # ── inside ───────────────────────────────────────────────────────────────────────────────
+
+    def _publish(self, event: Event) -> int:
+        return self.gateway.publish(event)
+
+    def _changed(self) -> None:
+        """Wake everything that waits for a change."""
+        self.revision += 1
+        self._turn.set()
+        self._turn = asyncio.Event()
+
+    def _set(self, fault: Fault) -> Fault:
+        if fault.route != "*":
+            self._known_route(fault.route)
+        fault.index = len(self.api.faults)
+        self.api.faults.append(fault)
+        return fault
+
+    def _known_route(self, line: str) -> None:
+        if line not in ROUTES:
+            raise Impossible(f"no such route: {line!r}; there is {sorted(ROUTES)}")
+
+    def _check_pressable(self, message: Message, custom_id: str, user: User, kinds: set[int]) -> Json:
+        if message.deleted or message.visible_to not in {None, user}:
+            raise Impossible(f"{user.name} doesn't see this message")
+        for part in message.components:
+            if part["type"] in kinds and part.get("custom_id") == custom_id:
+                if part.get("disabled"):
+                    raise Impossible(f"{custom_id!r} is disabled")
+                return part
+        there = [part.get("custom_id") for part in message.components if part["type"] in kinds]
+        raise Impossible(f"{custom_id!r} is not on the message; there is {there}")
+
+    def _press(self, message: Message, user: User, data: Json) -> Interaction:
+        return self._interact(COMPONENT, message.channel, user, data, message)
+
+    def _interact(
+        self, kind: int, channel: Channel, user: User, data: Json, source: Message | None = None
+    ) -> Interaction:
+        """Write an interaction as Discord does and deliver it."""
+        world = self.world
+        if not in_channel(channel, user) & Permission.VIEW_CHANNEL:
+            raise Impossible(f"{user.name} can't see {channel.name!r}")
+        number, token = world.snowflake(), secrets.token_urlsafe(96)
+        about: Json = {"id": str(number), "type": kind, "token": token, "data": data}
+        payload = about | wire.calling(world, channel, user)
+        if source is not None:
+            payload["message"] = wire.message(source, world)
+        interaction = Interaction(
+            number, token, kind, user, channel, payload, world.clock.now(), source=source
+        )
+        world.interactions[number] = interaction
+        world.tokens[token] = interaction
+        self._deliver(interaction)
+        return interaction
+
+    def _deliver(self, interaction: Interaction) -> None:
+        event = Event("INTERACTION_CREATE", interaction.payload, interaction.channel.guild)
+        interaction.deliveries += self._publish(event)
+
+    async def _serve_attachment(self, request: web.Request) -> web.Response:
+        attachment = self.world.attachments.get(int(request.match_info["id"]))
+        if attachment is None or attachment.filename != request.match_info["name"]:
+            return web.Response(status=404, text="This content is no longer available.")
+        headers = {"Content-Type": attachment.content_type}
+        return web.Response(body=attachment.data, headers=headers)
+
+
+def _called(command: Json, filled: commands.Filled) -> Json:
+    data: Json = {"id": command["id"], "name": command["name"], "type": command["type"]}
+    if filled.options:
+        data["options"] = filled.options
+    if filled.resolved:
+        data["resolved"] = filled.resolved
+    if "guild_id" in command:
+        data["guild_id"] = command["guild_id"]
+    return data
