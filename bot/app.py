@@ -59,7 +59,7 @@ async def open_council(configuration: Configuration, library: Library) -> AsyncG
             ModelClient(
                 base_url=settings.openrouter_base_url or OPENROUTER,
                 api_key=key.get_secret_value() if key else None,
-                keys=variables(),
+                keys={name.upper(): value for name, value in variables().items()},
             )
         )
         runs = Runs(
