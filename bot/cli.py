@@ -8,7 +8,6 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, NoReturn, TypeVar, cast
 
-import orjson
 import typer
 from pydantic import SecretStr
 
@@ -18,6 +17,7 @@ from bot.configuration import DEFAULT, Configuration, ConfigurationError, load
 from bot.words import explain
 from council.errors import CouncilError
 from council.profile import Member
+from storage.documents import is_id
 from storage.index import IndexReport
 
 FAILED = 1
@@ -108,14 +108,16 @@ def export(
 
     async def run(library: Library) -> str:
         found = await library.index.find(conversation)
-        if len(found) != 1:
-            problem = "More than one conversation begins" if found else "No conversation begins"
-            ids = "".join(f"\n  {row.id}  {row.title}" for row in found)
-            _end(f"{problem} with {conversation}.{ids}", MISUSED)
-        document = await library.store.load(found[0].id)
-        if form is Format.md:
-            return to_markdown(document)
-        return orjson.dumps(document.dump(), option=orjson.OPT_INDENT_2).decode()
+        if len(found) > 1:
+            titles = "".join(f"\n  {row.id}  {row.title}" for row in found)
+            _end(f"More than one conversation begins with {conversation}.{titles}", MISUSED)
+        # A document that was copied in by hand isn't in the index yet; its whole id still finds it.
+        if not found and not is_id(conversation):
+            _end(f"No conversation begins with {conversation}.", MISUSED)
+        chosen = found[0].id if found else conversation
+        if form is Format.json:
+            return (await library.store.content(chosen)).decode().rstrip()
+        return to_markdown(await library.store.load(chosen)).rstrip()
 
     typer.echo(_with_library(_configuration(), run))
 

@@ -86,6 +86,12 @@ class ConversationStore:
         document, _ = await self._in_thread(lambda: _read(path))
         return document.conversation
 
+    async def content(self, conversation_id: str) -> bytes:
+        """Give a document as it lies on the disk. Raises `ConversationNotFound` or `DocumentError`."""
+        path = self._path(conversation_id)
+        document, _ = await self._in_thread(lambda: _read(path))
+        return documents.encode(document)
+
     async def listing(self) -> Listing:
         """Name every document with its stamp, opening none."""
         return await self._in_thread(self._list)
