@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from council.ballot import Ballot, ballot_schema, parse_ranking, read_ballot
+from council.ballot import Ballot, ballot_schema, read_ballot
+from council.ballot_text import parse_ranking
 from tests.council.ballots import CASES, LABELS, LIST
 
 LINEAR_SECONDS = 20
