@@ -18,7 +18,7 @@ from council.retries import Backoff
 
 TEXT = "It depends on the load, and on who is on call at night when it breaks."
 PACE_MS = 2  # a broken stream is still being sent when the client hangs up
-BACKOFF = Backoff(first=0.12)
+BACKOFF = Backoff(first=0.06)
 FAULTS = {
     "retry_after_ignored",
     "retry_storm",
