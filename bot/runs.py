@@ -116,7 +116,7 @@ class Runs:
             now=self.now,
             stop=stop,
         )
-        conversation = await self.store.add_exchange(
+        stored = await self.store.add_exchange(
             run.conversation_id,
             run.brief.question,
             deliberation.message,
@@ -124,7 +124,9 @@ class Runs:
             source=run.origin,
             now=self.now(),
         )
-        await self.index.upsert(conversation)
+        if stored.set_aside:
+            log.warning("broken_document_set_aside", copy=str(stored.set_aside))
+        await self.index.upsert(stored)
         return deliberation.message
 
     async def _fail(

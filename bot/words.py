@@ -74,7 +74,7 @@ def explain(error: Exception, run_id: str) -> str:
     """
     match error:
         case AccountError():
-            return _account(error.failure)
+            return _account(error)
         case NoAnswers():
             return _no_answers(error.failures)
         case RunStopped():
@@ -96,20 +96,19 @@ def explain(error: Exception, run_id: str) -> str:
 
 
 def _no_answers(failures: Mapping[str, Failure]) -> str:
-    if refusal := next((why for why in failures.values() if why.is_account), None):
-        return _account(refusal)
     shared: set[Cause] = {why.cause for why in failures.values()}
     advice = _ADVICE.get(shared.pop(), _ASK_AGAIN) if len(shared) == 1 else _ASK_AGAIN
     return f"No member of the council answered. {advice}"
 
 
-def _account(refusal: Failure) -> str:
-    if refusal.cause == "credit":
+def _account(error: AccountError) -> str:
+    variable = error.variable or "OPENROUTER_API_KEY"
+    if error.failure.cause == "credit":
         return (
             "The account at the model provider has no credit left. "
-            "Add credit to the account of OPENROUTER_API_KEY, then ask again."
+            f"Add credit to the account of {variable}, then ask again."
         )
-    return "The model provider refused the key. Check OPENROUTER_API_KEY in .env, then ask again."
+    return f"The model provider refused the key. Check {variable} in .env, then ask again."
 
 
 def causes(failures: Mapping[str, Failure]) -> dict[str, str]:

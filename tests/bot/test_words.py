@@ -44,8 +44,8 @@ KEY = Failure(cause="key", status=401, detail="No auth credentials found")
             ),
         ),
         (
-            NoAnswers({"a/x": KEY, "b/y": Failure(cause="not_needed")}),
-            "The model provider refused the key. Check OPENROUTER_API_KEY in .env, then ask again.",
+            AccountError(KEY, "VLLM_API_KEY"),
+            "The model provider refused the key. Check VLLM_API_KEY in .env, then ask again.",
         ),
         (
             NoAnswers({"a/x": Failure(cause="empty"), "b/y": Failure(cause="connection")}),
