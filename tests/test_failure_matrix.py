@@ -31,7 +31,7 @@ Scope = Literal["one", "all but one", "all"]
 AFFECTED: dict[Scope, tuple[str, ...]] = {"one": FOUR[:1], "all but one": FOUR[:3], "all": FOUR}
 
 BLANK_CHUNK = b'data: {"choices":[{"index":0,"delta":{"content":" "}}]}\n\n'
-NULL = {
+NULL: Json = {
     "choices": [{"index": 0, "message": {"role": "assistant", "content": None}, "finish_reason": "stop"}]
 }
 TROUBLES: dict[str, tuple[Turn, str]] = {
