@@ -3,7 +3,8 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
+from pydantic_core import from_json
 
 from council.ballot_text import by_letter, label_named, parse_ranking, plain, unwrapped
 from council.calls import JsonObject
@@ -19,13 +20,13 @@ class Ballot:
 
 class _Review(BaseModel):
     label: str
-    strengths: str
-    weaknesses: str
+    strengths: str = ""
+    weaknesses: str = ""
 
 
 class _JsonBallot(BaseModel):
     reviews: list[_Review]
-    ranking: list[str]
+    ranking: list[str] = []
 
 
 def ballot_schema(labels: Sequence[str]) -> JsonObject:
@@ -44,9 +45,11 @@ def ballot_schema(labels: Sequence[str]) -> JsonObject:
 
 def read_ballot(text: str, labels: Sequence[str]) -> Ballot:
     """Read a review: a JSON ballot becomes review text, any other text stays byte for byte."""
+    bare = unwrapped(text, ("", "json"))
     try:
-        votes = _JsonBallot.model_validate_json(unwrapped(text, ("", "json")))
-    except ValidationError:
+        # A ballot that was cut off counts as far as it goes.
+        votes = _JsonBallot.model_validate(from_json(bare, allow_partial=True))
+    except ValueError:
         return Ballot(text, tuple(parse_ranking(text, labels)))
     rendered = _rendered(votes, by_letter(labels))
     return Ballot(rendered, tuple(parse_ranking(rendered, labels)))

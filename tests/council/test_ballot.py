@@ -216,7 +216,6 @@ def test_remarks_never_announce_the_ballot(remark: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        vote(["Response B", "Response A"])[:-5],
         "Here it is: " + vote(["Response B", "Response A"]),
         '{"ranking": ["Response B", "Response A"]}',
         '{"reviews": [], "ranking": "Response B"}',
@@ -224,11 +223,31 @@ def test_remarks_never_announce_the_ballot(remark: str) -> None:
         "null",
         '{"a":' * 10_000,
     ],
-    ids=["cut", "in prose", "no reviews", "wrong type", "list", "null", "deep"],
+    ids=["in prose", "no reviews", "wrong type", "list", "null", "deep"],
 )
 def test_keeps_other_json_as_text(text: str) -> None:
     """JSON that isn't a whole ballot is text, and no ranking is guessed from it."""
     assert read_ballot(text, LABELS) == Ballot(text, ())
+
+
+@pytest.mark.parametrize(
+    ("missing", "ranking"),
+    [
+        ('"]}', ("Response B", "Response A")),
+        ('C"]}', ("Response B", "Response A")),
+        (', "Response A", "Response C"]}', ()),
+        ('"ranking": ["Response B", "Response A", "Response C"]}', ()),
+    ],
+)
+def test_a_json_ballot_that_was_cut_off_counts_as_far_as_it_goes(
+    missing: str, ranking: tuple[str, ...]
+) -> None:
+    """What it says of the answers is still a readable review."""
+    whole = vote(["Response B", "Response A", "Response C"])
+    assert whole.endswith(missing)
+    ballot = read_ballot(whole.removesuffix(missing), LABELS)
+    assert ballot.ranking == ranking
+    assert not ballot.text.startswith("{")
 
 
 def test_asks_for_each_label() -> None:
