@@ -6,10 +6,12 @@ prebuilt in `xllamacpp`, answers on 127.0.0.1. Both come with the `local` extra.
 
 import asyncio
 import os
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from importlib import import_module
 from importlib.util import find_spec
+from itertools import cycle
+from math import ceil
 from pathlib import Path
 from typing import Protocol, cast
 
@@ -17,8 +19,7 @@ from council.profile import Member, Persona, Profile
 
 MODEL = "smollm2-135m-instruct"
 WEIGHTS = "SmolLM2-135M-Instruct.Q4_1.gguf"
-CONTEXT = 8192  # tokens for each slot: as many as the model was trained for
-MOST_SLOTS = 4
+CONTEXT = 8192  # tokens: as many as the model was trained for
 
 PERSONAS = (
     Persona(
@@ -46,26 +47,35 @@ def available() -> bool:
 
 
 @asynccontextmanager
-async def serve() -> AsyncGenerator[str]:
-    """Load the model and serve it; gives the base URL of its OpenAI-compatible API."""
-    # The one reference: the server stops, and joins its threads, when it goes.
-    held = [await asyncio.to_thread(_start)]
+async def serve() -> AsyncGenerator[tuple[str, ...]]:
+    """Load the model and serve it, once a core; gives the base URLs of its OpenAI-compatible API.
+
+    Within one server threads wait for each other, spinning, at every layer: where anything else
+    runs they starve. Servers of one thread each share the machine as any programs do.
+    """
+    servers = min(os.cpu_count() or 1, len(PERSONAS))
+    # These are the only references: a server stops, and joins its threads, when its own goes.
+    held = await asyncio.gather(*[asyncio.to_thread(_start, servers) for _ in range(servers)])
     try:
-        yield f"{held[0].listening_address}/v1"
+        yield tuple(f"{server.listening_address}/v1" for server in held)
     finally:
         await asyncio.to_thread(held.clear)
 
 
-def demonstration_profile(endpoint: str) -> Profile:
-    """Seat three personas on the model that is served at `endpoint`."""
-    chair = Member(model=MODEL, endpoint=endpoint, structured=True)
+def demonstration_profile(endpoints: Sequence[str]) -> Profile:
+    """Seat three personas on the model that is served at `endpoints`, taking turns."""
+    chair = Member(model=MODEL, endpoint=endpoints[0], structured=True)
     return Profile(
-        members=tuple(chair.model_copy(update={"persona": persona}) for persona in PERSONAS),
+        members=tuple(
+            chair.model_copy(update={"persona": persona, "endpoint": endpoint})
+            for persona, endpoint in zip(PERSONAS, cycle(endpoints), strict=False)
+        ),
         chairman=chair,
         call_deadline=300.0,
         stage_deadline=600.0,
         max_critique_tokens=400,
         max_tokens=160,
+        temperature=0.4,
         demonstration=True,
     )
 
@@ -79,21 +89,19 @@ def _weights() -> Path | None:
     return None
 
 
-def _start() -> _Server:
+def _start(servers: int) -> _Server:
     xllamacpp = import_module("xllamacpp")
-    cores = os.cpu_count() or 1
-    slots = min(cores, MOST_SLOTS)
     params = xllamacpp.CommonParams()
     params.model.path = str(_weights())
     params.model_alias = {MODEL}
     params.hostnames = ["127.0.0.1"]
     params.port = 0
-    params.n_parallel = slots
-    params.n_ctx = CONTEXT * slots
-    # The slots share each step. A second thread would halve it on an idle machine, and multiply it
-    # where anything else runs: the threads wait for each other, spinning, at every layer.
+    params.n_parallel = ceil(len(PERSONAS) / servers)
+    params.n_ctx = CONTEXT
+    params.kv_unified = True  # the slots share the context, and any one may fill it
     params.cpuparams.n_threads = 1
     params.cpuparams_batch.n_threads = 1
+    params.sampling.penalty_repeat = 1.1  # a model this small goes round in circles otherwise
     params.cache_ram_mib = 0  # keeps up to 8 GiB of old prompts otherwise
     params.endpoint_slots = False  # shows prompts to anybody on the machine
     params.ui = False

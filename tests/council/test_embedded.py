@@ -46,10 +46,10 @@ BALLOT: JsonObject = {
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def served() -> AsyncGenerator[str]:
+async def served() -> AsyncGenerator[Sequence[str]]:
     """Serve the model for this module."""
-    async with embedded.serve() as address:
-        yield address
+    async with embedded.serve() as addresses:
+        yield addresses
 
 
 async def ask(profile: Profile, content: str, *, tokens: int, schema: JsonObject | None = None) -> str:
@@ -73,14 +73,14 @@ async def ask(profile: Profile, content: str, *, tokens: int, schema: JsonObject
 
 
 @installed
-async def test_the_model_answers_in_words(served: str) -> None:
+async def test_the_model_answers_in_words(served: Sequence[str]) -> None:
     """Small as it is, it generates them."""
     profile = embedded.demonstration_profile(served)
     assert len((await ask(profile, "What is a council for?", tokens=24)).split()) > 3
 
 
 @installed
-async def test_the_model_fills_in_a_ballot(served: str) -> None:
+async def test_the_model_fills_in_a_ballot(served: Sequence[str]) -> None:
     """Held to the schema by its grammar."""
     profile = embedded.demonstration_profile(served)
     question = "Response A: Paris.\nResponse B: Lyon.\nReview both and rank them."
@@ -90,34 +90,37 @@ async def test_the_model_fills_in_a_ballot(served: str) -> None:
 
 
 @installed
-async def test_a_prompt_over_the_context_is_a_clear_failure(served: str) -> None:
+async def test_a_prompt_over_the_context_is_a_clear_failure(served: Sequence[str]) -> None:
     """Nothing is cut off in silence."""
     profile = embedded.demonstration_profile(served)
     with pytest.raises(ModelError) as caught:
         await ask(profile, "word " * embedded.CONTEXT, tokens=8)
     assert caught.value.failure.cause == "bad_request"
-    assert "context" in caught.value.failure.detail
+    assert f"({embedded.CONTEXT} tokens)" in caught.value.failure.detail
 
 
 @installed
 async def test_the_server_is_gone_after_its_use(capfd: pytest.CaptureFixture[str]) -> None:
     """With its port and its threads, and without a word on the terminal."""
     before = _threads()
-    async with embedded.serve() as address:
-        assert address.startswith("http://127.0.0.1:")
+    async with embedded.serve() as addresses:
         assert _threads() > before
     async with httpx.AsyncClient() as client:
-        with pytest.raises(httpx.ConnectError):
-            await client.get(f"{address}/models")
+        for address in addresses:
+            assert address.startswith("http://127.0.0.1:")
+            with pytest.raises(httpx.ConnectError):
+                await client.get(f"{address}/models")
     async with asyncio.timeout(5):
-        while _threads() > before + 1:  # the executor's own thread stays
+        while _threads() > before + len(addresses):  # the executor's own threads stay
             await asyncio.sleep(0.005)
     assert capfd.readouterr() == ("", "")
 
 
 async def test_the_demonstration_council_is_three_personas_on_one_model() -> None:
     """Marked as a demonstration, and without a title model: every call costs seconds."""
-    profile = embedded.demonstration_profile("http://127.0.0.1:1/v1")
+    one, two = "http://127.0.0.1:1/v1", "http://127.0.0.1:2/v1"
+    profile = embedded.demonstration_profile([one, two])
+    assert [member.endpoint for member in profile.members] == [one, two, one]
     assert [member.name for member in profile.members] == [
         "smollm2-135m-instruct#the-architect",
         "smollm2-135m-instruct#the-pragmatist",
