@@ -183,7 +183,7 @@ def latency(seed: int, step: str) -> float:
 
 async def delayed(call: Call) -> Reply:
     """Answer after the step's latency."""
-    text = call.messages[-1]["content"]
+    text = call.messages[1]["content"]
     seed = int(text.partition(f"{QUESTION} [")[2].partition("]")[0])
     seconds = latency(seed, call.step)
     await asyncio.sleep(seconds)

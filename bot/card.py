@@ -269,5 +269,6 @@ def _effort(view: RunView, now: float) -> list[str]:
     elapsed = view.elapsed(now)
     facts = [] if elapsed is None else [words.duration(elapsed)]
     if view.usage is not None:
-        facts += [words.tokens(view.usage), words.money(view.usage)]
+        cost = words.NO_COST if view.demonstration else words.money(view.usage)
+        facts += [words.tokens(view.usage), cost]
     return facts

@@ -18,6 +18,8 @@ DEMONSTRATION = (
     "For real members, set OPENROUTER_API_KEY and COUNCIL_MEMBERS in .env."
 )
 
+NO_COST = "no cost"
+
 STAGE_NAMES: Mapping[Stage, str] = {
     "stage1": "Answers",
     "stage2": "Reviews",
@@ -162,7 +164,7 @@ def _two_units(large: int, unit: str, small: int, smaller: str) -> str:
 def money(usage: Usage) -> str:
     """Say what was paid, and where a price is unknown that the sum isn't the whole."""
     if not usage.unpriced:
-        return _dollars(usage.cost) if usage.cost else "no cost"
+        return _dollars(usage.cost) if usage.cost else NO_COST
     if not usage.cost:
         return "price unknown"
     return f"at least {_dollars(usage.cost)} ({count(usage.unpriced, 'call')} of unknown price)"

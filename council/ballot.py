@@ -72,7 +72,9 @@ def _rendered(votes: _JsonBallot, known: Mapping[str, str]) -> str:
     ]
     ranking = dict.fromkeys(label for name in votes.ranking if (label := label_named(name, known)))
     listed = [f"{place}. {label}" for place, label in enumerate(ranking, start=1)]
-    return "\n\n".join("\n".join(part) for part in [*parts, ["FINAL RANKING:", *listed]])
+    if listed:
+        parts.append(["FINAL RANKING:", *listed])
+    return "\n\n".join(map("\n".join, parts))
 
 
 def _remark(title: str, text: str) -> list[str]:

@@ -55,7 +55,7 @@ def answer(brief: Brief, member: Member) -> tuple[ChatMessage, ...]:
         brief,
         _system(ROLE, member),
         *_question(brief),
-        "Answer the question, in its own language. Say plainly what you aren't sure of.",
+        "Answer the question in the language it is asked in. Say plainly what you aren't sure of.",
     )
 
 
