@@ -15,7 +15,14 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 from rapidfuzz import process
 
-from bot.settings import SecretFileError, Settings, dotenv_variables, origin, variables
+from bot.settings import (
+    SecretFileError,
+    Settings,
+    dotenv_variables,
+    origin,
+    secret_names,
+    variables,
+)
 from council.errors import CouncilError
 from council.profile import Member, Profile
 
@@ -70,32 +77,21 @@ class Configuration:
 def load() -> Configuration:
     """Read the whole configuration; raises `ConfigurationError` with every problem there is."""
     problems = [*_unknown_variables()]
-    try:
-        settings = Settings()
-    except ValidationError as error:
-        problems += _settings_problems(error)
-        raise ConfigurationError(problems) from error
-    except SecretFileError as error:
-        problems.append(Problem(error.variable, str(error), "Name a file that can be read"))
-        raise ConfigurationError(problems) from error
-    if settings.database_url:
-        problems.append(
-            Problem(
-                "DATABASE_URL", "PostgreSQL isn't supported yet", "Unset it; SQLite needs no setting"
-            )
-        )
     origins = {name.upper(): origin(name) for name in Settings.model_fields}
-    tables = _read_toml(settings.council_config, origins, problems)
-    _overrule(tables, settings, origins)
+    settings = _settings(problems)
+    tables = _read_toml(Path(variables().get("council_config", "council.toml")), origins, problems)
+    if settings:
+        _overrule(tables, settings, origins)
     profiles = {name: profile for name in tables if (profile := _profile(name, tables[name], problems))}
-    problems += _provider_problems(settings, tables, profiles)
-    if problems:
+    if settings:
+        problems += _provider_problems(settings, tables, profiles)
+    if problems or settings is None:
         raise ConfigurationError(problems)
     return Configuration(settings, profiles, origins)
 
 
 def _unknown_variables() -> Iterator[Problem]:
-    known = {name for field in Settings.model_fields for name in (field, f"{field}_file")}
+    known = {*Settings.model_fields, *(f"{name}_file" for name in secret_names())}
     in_environment = {name for name in map(str.lower, os.environ) if name.startswith("council_")}
     in_file = {name for name in dotenv_variables() if name.startswith(OURS)}
     for name in sorted((in_environment | in_file) - known):
@@ -108,11 +104,25 @@ def _nearest(name: str, known: Iterable[str]) -> str:
     return f"Did you mean {guess[0]}?" if guess else "Remove it; `council config` lists what there is"
 
 
-def _settings_problems(error: ValidationError) -> Iterator[Problem]:
-    for detail in error.errors():
-        name = str(detail["loc"][0])
-        description = Settings.model_fields[name].description or ""
-        yield Problem(name.upper(), _reason(detail), f"It is the {description}")
+def _settings(problems: list[Problem]) -> Settings | None:
+    try:
+        settings = Settings()
+    except SecretFileError as error:
+        problems.append(Problem(error.variable, str(error), "Name a file that can be read"))
+        return None
+    except ValidationError as error:
+        for detail in error.errors():
+            name = str(detail["loc"][0])
+            description = Settings.model_fields[name].description or ""
+            problems.append(Problem(name.upper(), _reason(detail), f"It is the {description}"))
+        return None
+    if settings.database_url:
+        problems.append(
+            Problem(
+                "DATABASE_URL", "PostgreSQL isn't supported yet", "Unset it; SQLite needs no setting"
+            )
+        )
+    return settings
 
 
 def _reason(detail: ErrorDetails) -> str:
@@ -139,10 +149,8 @@ def _read_toml(path: Path, origins: dict[str, str], problems: list[Problem]) -> 
     tables = _tables(document, "profiles", dict, "a table", path, problems)
     for name, table in tables.items():
         origins.update({f"profiles.{name}.{key}": str(path) for key in table})
-        for member in table.get("members", []):
-            if isinstance(member, dict) and isinstance(
-                persona := cast("Table", member).get("persona"), str
-            ):
+        for member in _seats(table):
+            if isinstance(persona := member.get("persona"), str):
                 if persona not in personas:
                     problems.append(
                         Problem(
@@ -153,6 +161,13 @@ def _read_toml(path: Path, origins: dict[str, str], problems: list[Problem]) -> 
                     )
                 member["persona"] = {"name": persona, "prompt": personas.get(persona, "-")}
     return tables
+
+
+def _seats(table: Table) -> list[Table]:
+    """Give the members that are written as tables, for want of which there are only ids."""
+    members = table.get("members")
+    entries = cast("list[object]", members) if isinstance(members, list) else []
+    return [cast("Table", entry) for entry in entries if isinstance(entry, dict)]
 
 
 def _tables(
@@ -186,22 +201,27 @@ def _profile(name: str, table: Table, problems: list[Problem]) -> Profile | None
     if not members:
         return None  # said with an example by _provider_problems
     try:
-        return Profile.model_validate({"chairman": _model(members), **table, "name": name})
+        return Profile.model_validate({"chairman": _chair(members), **table, "name": name})
     except ValidationError as error:
         for detail in error.errors():
             key = ".".join(str(part) for part in detail["loc"])
-            fix = "Correct it; docs/configuration.md lists every key"
+            where = f"profiles.{name}{key and f'.{key}'}"
             if detail["type"] == "extra_forbidden":
                 known = Member.model_fields if "." in key else Profile.model_fields
                 fix = _nearest(str(detail["loc"][-1]), known)
-            problems.append(Problem(f"profiles.{name}{key and f'.{key}'}", _reason(detail), fix))
+                problems.append(Problem(where, "there is no such key", fix))
+            else:
+                fix = "Correct it; docs/configuration.md lists every key"
+                problems.append(Problem(where, _reason(detail), fix))
         return None
 
 
-def _model(members: object) -> object:
-    """Give the model in the first seat: the chairman, where a profile names none."""
+def _chair(members: object) -> object:
+    """Give the first member without its persona: the chairman, where a profile names none."""
     first = cast("list[object]", members)[0] if isinstance(members, list) else members
-    return cast("Table", first).get("model") if isinstance(first, dict) else first
+    if not isinstance(first, dict):
+        return first
+    return {key: value for key, value in cast("Table", first).items() if key != "persona"}
 
 
 def _provider_problems(

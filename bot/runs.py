@@ -84,7 +84,9 @@ class Runs:
             )
         )
 
-    async def carry_out(self, run: RunRow, emit: Emit, stop: Stop | None = None) -> AssistantMessage | None:
+    async def carry_out(
+        self, run: RunRow, emit: Emit, stop: Stop | None = None
+    ) -> AssistantMessage | None:
         """Take an accepted run to its end; gives the answer, or `None` when there is none.
 
         Either way the observers have been told and the journal knows. What is unexpected is
@@ -114,7 +116,7 @@ class Runs:
             now=self.now,
             stop=stop,
         )
-        conversation = await self.store.add_exchange(
+        stored = await self.store.add_exchange(
             run.conversation_id,
             run.brief.question,
             deliberation.message,
@@ -122,16 +124,20 @@ class Runs:
             source=run.origin,
             now=self.now(),
         )
-        await self.index.upsert(conversation)
+        if stored.set_aside:
+            log.warning("broken_document_set_aside", copy=str(stored.set_aside))
+        await self.index.upsert(stored)
         return deliberation.message
 
-    async def _fail(self, run: RunRow, emit: Emit, error: Exception, status: Literal["failed", "stopped"]) -> None:
+    async def _fail(
+        self, run: RunRow, emit: Emit, error: Exception, status: Literal["failed", "stopped"]
+    ) -> None:
         words = explain(error, run.id)
         failures = error.failures if isinstance(error, RunError) else {}
         try:
             await self.journal.finish(run.id, status, words)
-        except StorageError as trouble:  # the run stays open and is taken up by the next start
-            log.error("run_not_closed", reason=str(trouble))
+        except StorageError:  # the run stays open and is taken up by the next start
+            log.exception("run_not_closed")
         emit(RunFailed(run.id, words, failures))
 
     async def _earlier(self, conversation_id: str | None) -> list[Turn]:

@@ -110,10 +110,9 @@ class SecretFiles(PydanticBaseSettingsSource):
 
     def get_field_value(self, field: FieldInfo, field_name: str) -> tuple[Any, str, bool]:
         """Give a secret's value from its file, or `None`."""
-        if field.annotation != SecretStr | None:
-            return None, field_name, False
+        del field  # part of the interface
         path = variables().get(f"{field_name}_file")
-        if not path:
+        if not path or field_name not in secret_names():
             return None, field_name, False
         try:
             return Path(path).read_text(encoding="utf-8").strip(), field_name, False
@@ -136,6 +135,13 @@ class SecretFileError(Exception):
     def __init__(self, variable: str, path: str, reason: str) -> None:
         super().__init__(f"{path}: {reason}")
         self.variable = variable
+
+
+def secret_names() -> set[str]:
+    """Name the settings that are secrets."""
+    return {
+        name for name, field in Settings.model_fields.items() if field.annotation == SecretStr | None
+    }
 
 
 def variables() -> dict[str, str]:

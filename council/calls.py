@@ -38,10 +38,10 @@ class RetryBudget:
 class Call:
     """A model call, ready to be sent.
 
-    `step` is its key in the journal: stage, round and member. `deadline` is wall-clock seconds for the call with all its retries. `schema` asks for a JSON
-    reply of that shape, from endpoints that can. `on_text` hears the reply as it streams,
-    `on_retry` each failed attempt with the seconds until the next one (what streamed before it
-    is void).
+    `step` is its key in the journal: stage, round and member. `deadline` is wall-clock seconds for
+    the call with all its retries. `schema` asks for a JSON reply of that shape, from endpoints that
+    can. `on_text` hears the reply as it streams, `on_retry` each failed attempt with the seconds
+    until the next one (what streamed before it is void).
     """
 
     step: str

@@ -6,13 +6,23 @@ what the council itself writes to the rules of seed 000.
 """
 
 from datetime import UTC, datetime
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self, cast
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    ModelWrapValidatorHandler,
+    ValidationError,
+    model_validator,
+)
+from pydantic.fields import FieldInfo
 
 from council.calls import JsonObject
 from council.errors import Failure
 from council.usage import Usage
+
+CONTRACT = "of the contract, though optional"
 
 Agreement = Literal["strong", "mixed", "split", "too few shared votes"]
 
@@ -22,9 +32,30 @@ class _Record(BaseModel):
 
     model_config = ConfigDict(extra="allow", frozen=True)
 
+    @model_validator(mode="wrap")
+    @classmethod
+    def _read_strange_extras_as_missing(
+        cls, data: object, handler: ModelWrapValidatorHandler[Self]
+    ) -> Self:
+        """Other programs may use a name of our optional fields for something of their own."""
+        try:
+            return handler(data)
+        except ValidationError as error:
+            if not isinstance(data, dict):
+                raise
+            fields = cast("JsonObject", data)
+            strange = {str(problem["loc"][0]) for problem in error.errors() if problem["loc"]}
+            if not strange or any(_is_contract(cls.model_fields.get(name)) for name in strange):
+                raise
+            return handler({name: value for name, value in fields.items() if name not in strange})
+
     def dump(self) -> JsonObject:
         """Give the JSON form, without the fields that stand at their default."""
         return self.model_dump(mode="json", exclude_defaults=True)
+
+
+def _is_contract(field: FieldInfo | None) -> bool:
+    return field is None or field.is_required() or CONTRACT in field.metadata
 
 
 class Stage1Result(_Record):
@@ -143,7 +174,7 @@ class AssistantMessage(_Record):
     role: Literal["assistant"]
     stage1: list[Stage1Result]
     stage2: list[Stage2Result]
-    stage2_5: list[Stage2_5Result] | None = None
+    stage2_5: Annotated[list[Stage2_5Result] | None, CONTRACT] = None
     stage3: Stage3Result
     label_to_model: dict[str, str] | None = None
     aggregate_ranking: AggregateRanking | None = None

@@ -82,11 +82,15 @@ class RunError(CouncilError):
 
 
 class AccountError(RunError):
-    """The provider refused the key or the account's credit is used up."""
+    """The provider refused the key or the account's credit is used up.
 
-    def __init__(self, failure: Failure) -> None:
+    `variable` names the environment variable of a member's own key, `None` stands for the council's.
+    """
+
+    def __init__(self, failure: Failure, variable: str | None = None) -> None:
         super().__init__(f"{failure.cause}: {failure.detail}")
         self.failure = failure
+        self.variable = variable
 
 
 class NoAnswers(RunError):

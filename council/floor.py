@@ -61,7 +61,7 @@ class Floor:
         self._steps = steps
         self._retries = RetryBudget(brief.profile.max_retries)
         self._usage: dict[str, Usage] = {}
-        self._refused: Failure | None = None
+        self._refused: AccountError | None = None
 
     @contextmanager
     def open(self, stage: Stage) -> Generator[Sitting]:
@@ -142,7 +142,7 @@ class Floor:
     def raise_for_account(self) -> None:
         """Raise `AccountError` when a call was refused for its key or for lack of credit."""
         if self._refused is not None:
-            raise AccountError(self._refused)
+            raise self._refused
 
     def usage(self) -> RunUsage:
         """Add up what the run used, by call, by stage and in all."""
@@ -167,7 +167,7 @@ class Floor:
         if outcome.usage is not None:
             self._usage[call.step] = outcome.usage
         if isinstance(outcome, Failure) and outcome.is_account and self._refused is None:
-            self._refused = outcome
+            self._refused = AccountError(outcome, call.member.api_key_env)
             self.stop.everything.trip("not_needed")
         return outcome
 

@@ -31,16 +31,20 @@ JSON_BALLOT = (
     "and weaknesses, under `ranking` the labels, best first."
 )
 PEERS_REVIEWED = (
-    "Your peers reviewed it without knowing whose it was. Your answer is {label}; what they say of "
-    "other labels is about other answers."
+    "Your peers reviewed your answer without knowing whose it was. Your answer is {label}; what they "
+    "say of other labels is about other answers."
 )
-WEIGH_CRITIQUES = (
-    "Write your answer anew. Accept what is right in the critiques, keep what was right before, and "
-    "where a critique is mistaken stand by your answer and give the reason."
+ANSWER_AGAIN = (
+    "Answer the question again. Accept what is right in the critiques, keep what was right before, "
+    "and where a critique is mistaken stand by your answer and give the reason."
 )
 REVIEW_YOURSELF = (
-    "No peer review of it reached you. Review it yourself: look for errors, gaps and unclear "
-    "places, then write it anew, and keep what is right."
+    "No peer review of your answer reached you. Review it yourself: look for errors, gaps and "
+    "unclear places, keep what is right, and answer the question again."
+)
+CORRECTED_FORM = (
+    "Give the whole corrected answer, in the question's language, for a reader who has seen neither "
+    "the first one nor the reviews. No preface, no list of changes."
 )
 TITLE_WORDS = 8
 
@@ -51,7 +55,7 @@ def answer(brief: Brief, member: Member) -> tuple[ChatMessage, ...]:
         brief,
         _system(ROLE, member),
         *_question(brief),
-        "Answer the question, in its own language. Say plainly what you aren't sure of.",
+        "Answer the question in the language it is asked in. Say plainly what you aren't sure of.",
     )
 
 
@@ -80,27 +84,16 @@ def correction(
 ) -> tuple[ChatMessage, ...]:
     """Hand a member its own answer with its peers' reviews, to correct itself (stage 2.5).
 
-    `critiques` are pairs of critic and text.
+    The conversation of stage 1 goes on: the answer stands where the member gave it, and a provider
+    that caches prompts has read the first part before. `critiques` are pairs of critic and text.
     """
-    if critiques:
-        task = WEIGH_CRITIQUES
-        handed = [
-            PEERS_REVIEWED.format(label=label),
-            *(_fence(brief, f"Peer evaluation from {critic}", text) for critic, text in critiques),
-        ]
-    else:
-        task = REVIEW_YOURSELF
-        handed = []
-    return _chat(
-        brief,
-        _system(ROLE, member),
-        *_question(brief),
-        "Earlier you gave this answer.",
-        _fence(brief, "Your answer", original),
-        *handed,
-        task,
-        "Give the whole corrected answer, in the question's language, for a reader who has seen "
-        "neither the first one nor the reviews. No preface, no list of changes.",
+    parts = [PEERS_REVIEWED.format(label=label)] if critiques else []
+    parts += (_fence(brief, f"Peer evaluation from {critic}", text) for critic, text in critiques)
+    parts += [ANSWER_AGAIN if critiques else REVIEW_YOURSELF, CORRECTED_FORM]
+    return (
+        *answer(brief, member),
+        {"role": "assistant", "content": _unmarked(brief, original)},
+        {"role": "user", "content": "\n\n".join(parts)},
     )
 
 
@@ -169,8 +162,12 @@ def _question(brief: Brief) -> list[str]:
 
 
 def _fence(brief: Brief, name: str, text: str) -> str:
-    inside = text.replace(brief.boundary, "")
-    return f"[{name} {brief.boundary}]\n{inside}\n[end of {name} {brief.boundary}]"
+    mark = brief.boundary
+    return f"[{name} {mark}]\n{_unmarked(brief, text)}\n[end of {name} {mark}]"
+
+
+def _unmarked(brief: Brief, text: str) -> str:
+    return text.replace(brief.boundary, "")
 
 
 def _standing(ranking: AggregateRanking | None, disagreements: Iterable[str]) -> list[str]:

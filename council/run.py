@@ -283,12 +283,16 @@ async def _synthesis(floor: Floor, answers: list[Stage1Result], reviewed: Review
 
 def _line_to_the_chair(profile: Profile, best: str) -> Iterable[tuple[Member, AnswerSource]]:
     """Give who writes the final answer, in order; no model at one address is asked twice."""
-    line: list[tuple[Member, AnswerSource]] = [(profile.chairman, "chairman")]
-    line += ((fallback, "fallback") for fallback in profile.chairman_fallbacks)
-    line += ((member, "best_ranked") for member in profile.members if member.name == best)
+    best_ranked = [member for member in profile.members if member.name == best]
+    ranks: tuple[tuple[Iterable[Member], AnswerSource], ...] = (
+        ([profile.chairman], "chairman"),
+        (profile.chairman_fallbacks, "fallback"),
+        (best_ranked, "best_ranked"),
+    )
     seats: dict[tuple[str, str | None], tuple[Member, AnswerSource]] = {}
-    for member, source in line:
-        seats.setdefault((member.model, member.endpoint), (member, source))
+    for members, source in ranks:
+        for member in members:
+            seats.setdefault((member.model, member.endpoint), (member, source))
     return seats.values()
 
 

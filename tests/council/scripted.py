@@ -144,6 +144,7 @@ class Clock:
         self.moment = datetime(2026, 1, 20, 10, 30, tzinfo=UTC)
 
     def __call__(self) -> datetime:
+        """Give the moment, one second after the last."""
         self.moment += timedelta(seconds=1)
         return self.moment
 

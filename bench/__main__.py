@@ -1,0 +1,218 @@
+"""Print the speed table's rows, each measured in this one run: `make bench`."""
+
+import asyncio
+import random
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import uuid
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from bench import peer
+from bot.app import open_library
+from bot.runs import Question, Runs
+from bot.settings import Settings
+from council.calls import Ask, Call, Reply
+from council.catalog import Catalog
+from council.client import ModelClient
+from council.conversation import Source
+from council.events import Event
+from council.profile import Profile
+from council.usage import Usage
+
+MODELS = ["openai/gpt-5", "anthropic/claude", "google/gemini", "x-ai/grok"]
+CHAIRMAN = "chair/man"
+QUESTION = "Should we shard now or buy a bigger machine?"
+PROFILE = Profile.model_validate({"members": MODELS, "chairman": CHAIRMAN})
+CALL_SECONDS = 0.05
+IDEAL_SECONDS = 4 * CALL_SECONDS
+RUNS = 15
+LOG_NORMAL_RUNS = 40
+
+
+def main() -> None:
+    """Print every row."""
+    print(f"{'what':<66} {'measured':>22}   at most")
+    asyncio.run(same_latency())
+    asyncio.run(log_normal())
+    start()
+
+
+async def same_latency() -> None:
+    """Time one run at a time, all calls of 50 ms, over HTTP; the peer's in turn with ours."""
+    ours: list[tuple[float, float]] = []
+    theirs: list[tuple[float, float]] = []
+    async with (
+        model_server(CALL_SECONDS) as base_url,
+        ModelClient(base_url=base_url) as client,
+        council(client.ask, client.catalog) as runs,
+    ):
+        await one_run(runs)
+        await peer.run(base_url, MODELS, CHAIRMAN, QUESTION)
+        for _ in range(RUNS):
+            ours.append(await timed(lambda: one_run(runs)))
+            theirs.append(await timed(lambda: peer.run(base_url, MODELS, CHAIRMAN, QUESTION)))
+    wall, cpu = medians(ours)
+    peer_wall, peer_cpu = medians(theirs)
+    row("run of 4 members, 4 stages, 50 ms a call: wall", f"{wall * 1000:.0f} ms")
+    row("  against the ideal 200 ms", f"{wall / IDEAL_SECONDS:.2f} x", "1.15 x")
+    row("  CPU", f"{cpu * 1000:.1f} ms", "20 ms")
+    row("  the usual way, 3 stages of 50 ms: wall", f"{peer_wall * 1000:.0f} ms")
+    row("  the usual way: CPU", f"{peer_cpu * 1000:.1f} ms")
+    row("  our CPU for 4 stages against its 3", f"{cpu / peer_cpu:.3f} x", "0.1 x")
+
+
+async def log_normal() -> None:
+    """Compare runs with real-looking latencies with what their data dependencies allow."""
+    walls: list[float] = []
+    paths: list[float] = []
+    barriers: list[float] = []
+
+    async def measured(runs: Runs, seed: int) -> None:
+        began = time.perf_counter()
+        await one_run(runs, seed)
+        walls.append(time.perf_counter() - began)
+        path, barrier = schedules(seed)
+        paths.append(path)
+        barriers.append(barrier)
+
+    async with council(delayed, Catalog(no_models)) as runs:
+        await asyncio.gather(*(measured(runs, seed) for seed in range(LOG_NORMAL_RUNS)))
+    row(
+        f"{LOG_NORMAL_RUNS} runs, log-normal latencies (median 2 s, sigma 0.6): wall",
+        f"{sum(walls):.0f} s",
+    )
+    row("  against the critical path of the data", f"{sum(walls) / sum(paths):.3f} x", "1.03 x")
+    row("  against a schedule with barriers", f"{sum(walls) / sum(barriers):.3f} x", "1 x")
+
+
+def start() -> None:
+    """Time a fresh process from its start to a council that could be asked."""
+    ready = (
+        "import asyncio, bot.cli, bot.asking\n"
+        "from bot.app import open_council, open_library\n"
+        "from bot.configuration import load\n"
+        "async def main():\n"
+        "    configuration = load()\n"
+        "    async with open_library(configuration.settings) as library:\n"
+        "        async with open_council(configuration, library): pass\n"
+        "asyncio.run(main())"
+    )
+    times: list[float] = []
+    with tempfile.TemporaryDirectory() as folder:
+        environment = {
+            "COUNCIL_MEMBERS": "a/one,b/two",
+            "OPENROUTER_API_KEY": "none",
+            "COUNCIL_DATA_DIR": folder,
+        }
+        for _ in range(5):
+            began = time.perf_counter()
+            subprocess.run([sys.executable, "-c", ready], check=True, env=environment)  # noqa: S603 - our own words
+            times.append(time.perf_counter() - began)
+    row("start of a process to ready for `council ask`", f"{statistics.median(times):.2f} s", "1.0 s")
+
+
+@asynccontextmanager
+async def model_server(latency: float) -> AsyncGenerator[str]:
+    """Start the fake provider in a process of its own; gives its base URL."""
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "tests.model_server", "--latency", str(latency)),
+        stdout=asyncio.subprocess.PIPE,
+    )
+    try:
+        if process.stdout:
+            yield (await process.stdout.readline()).decode().strip()
+    finally:
+        process.terminate()
+        await process.wait()
+
+
+@asynccontextmanager
+async def council(ask: Ask, catalog: Catalog) -> AsyncGenerator[Runs]:
+    """Open a council over a data folder of its own."""
+    with tempfile.TemporaryDirectory() as folder:
+        settings = Settings(council_data_dir=Path(folder) / "data")
+        async with open_library(settings) as library:
+            yield Runs(
+                ask=ask,
+                catalog=catalog,
+                journal=library.journal,
+                store=library.store,
+                index=library.index,
+            )
+
+
+async def one_run(runs: Runs, seed: int = 0) -> None:
+    """Ask once, into a silent sink. The seed travels in the asker's name, for `delayed`."""
+    question = Question(
+        text=f"{QUESTION} [{seed}]",
+        source=Source(platform="bench"),
+        entry_key=str(uuid.uuid4()),
+        profile=PROFILE,
+    )
+    message = await runs.carry_out((await runs.accept(question)).run, silent)
+    if message is None or message.failures:
+        sys.exit("a run of the benchmark failed")
+
+
+def silent(_: Event) -> None:
+    """Hear nothing."""
+
+
+async def timed(work: Callable[[], Awaitable[object]]) -> tuple[float, float]:
+    """Give the wall and CPU seconds of some work."""
+    began, busy = time.perf_counter(), time.process_time()
+    await work()
+    return time.perf_counter() - began, time.process_time() - busy
+
+
+def medians(samples: list[tuple[float, float]]) -> tuple[float, float]:
+    """Give the medians of wall and CPU."""
+    walls, cpus = zip(*samples, strict=True)
+    return statistics.median(walls), statistics.median(cpus)
+
+
+def latency(seed: int, step: str) -> float:
+    """Draw the seconds that a step of a run takes: log-normal, the same whenever it is asked."""
+    return 2.0 * random.Random(f"{seed} {step}").lognormvariate(0.0, 0.6)  # noqa: S311 - a benchmark
+
+
+async def delayed(call: Call) -> Reply:
+    """Answer after the step's latency."""
+    text = call.messages[1]["content"]
+    seed = int(text.partition(f"{QUESTION} [")[2].partition("]")[0])
+    seconds = latency(seed, call.step)
+    await asyncio.sleep(seconds)
+    return Reply(text=f"{call.step} says yes.", usage=Usage(), latency_ms=round(seconds * 1000))
+
+
+def schedules(seed: int) -> tuple[float, float]:
+    """Give the seconds a run takes by its data dependencies, and with a barrier after each stage."""
+    answers = max(latency(seed, f"stage1.1:{name}") for name in MODELS)
+    reviews = {name: latency(seed, f"stage2.1:{name}") for name in MODELS}
+    corrections = {name: latency(seed, f"stage2_5.1:{name}") for name in MODELS}
+    corrected = max(
+        corrections[name] + max(reviews[peer] for peer in MODELS if peer != name) for name in MODELS
+    )
+    synthesis = latency(seed, f"stage3.1:{CHAIRMAN}:chairman")
+    path = answers + max(corrected, *reviews.values()) + synthesis
+    barriers = answers + max(reviews.values()) + max(corrections.values()) + synthesis
+    return path, barriers
+
+
+async def no_models() -> list[dict[str, object]]:
+    """List no models."""
+    return []
+
+
+def row(what: str, measured: str, limit: str = "") -> None:
+    """Print one row."""
+    print(f"{what:<66} {measured:>22}   {limit}")
+
+
+if __name__ == "__main__":
+    main()

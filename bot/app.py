@@ -1,0 +1,72 @@
+"""The composition root: everything is built here, nothing at import."""
+
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+
+from bot.configuration import Configuration
+from bot.runs import Runs
+from bot.settings import OPENROUTER, Settings, variables
+from council.profile import Profile
+from storage.conversations import ConversationStore
+from storage.database import open_database
+from storage.index import Index
+from storage.journal import Journal
+
+
+@dataclass(frozen=True, slots=True)
+class Library:
+    """What lies in the data folder: documents, index, journal."""
+
+    store: ConversationStore
+    index: Index
+    journal: Journal
+
+
+@dataclass(frozen=True, slots=True)
+class Council:
+    """A council ready to be asked: its profiles and its runs."""
+
+    profiles: Mapping[str, Profile]
+    runs: Runs
+
+
+@asynccontextmanager
+async def open_library(settings: Settings) -> AsyncGenerator[Library]:
+    """Open the data folder, making it where it is missing. Raises `StorageError`."""
+    folder = settings.council_data_dir
+    async with open_database(folder / "council.db") as database:
+        store = await ConversationStore.open(folder / "conversations")
+        yield Library(store, Index(database), Journal(database))
+
+
+@asynccontextmanager
+async def open_council(configuration: Configuration, library: Library) -> AsyncGenerator[Council]:
+    """Open the way to the models; without any configured, start the built-in one."""
+    from council.client import ModelClient
+
+    settings = configuration.settings
+    key = settings.openrouter_api_key
+    async with AsyncExitStack() as stack:
+        profiles = configuration.profiles
+        if configuration.is_demonstration:
+            from council import embedded
+
+            address = await stack.enter_async_context(embedded.serve())
+            profile = embedded.demonstration_profile(address)
+            profiles = {profile.name: profile}
+        client = await stack.enter_async_context(
+            ModelClient(
+                base_url=settings.openrouter_base_url or OPENROUTER,
+                api_key=key.get_secret_value() if key else None,
+                keys={name.upper(): value for name, value in variables().items()},
+            )
+        )
+        runs = Runs(
+            ask=client.ask,
+            catalog=client.catalog,
+            journal=library.journal,
+            store=library.store,
+            index=library.index,
+        )
+        yield Council(profiles, runs)

@@ -1,0 +1,227 @@
+"""The command line: `council`. Exit codes: 0 answered or done, 1 failed, 2 usage or configuration."""
+
+import asyncio
+import logging
+import sys
+from collections.abc import Awaitable, Callable, Iterable
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, NoReturn, TypeVar, cast
+
+import typer
+from pydantic import SecretStr
+
+from bot import logs
+from bot.app import Library, open_council, open_library
+from bot.configuration import DEFAULT, Configuration, ConfigurationError, load
+from bot.words import explain
+from council.errors import CouncilError
+from council.profile import Member
+from storage.documents import is_id
+from storage.index import IndexReport
+
+FAILED = 1
+MISUSED = 2
+NOT_SET = "not set"
+
+T = TypeVar("T")
+
+app = typer.Typer(
+    help="A council of language models: they answer, review each other, correct themselves, and a "
+    "chairman writes the final answer.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+index = typer.Typer(help="The index over all conversations.", no_args_is_help=True)
+app.add_typer(index, name="index")
+
+
+class Format(StrEnum):
+    """What a conversation can be exported as."""
+
+    md = "md"
+    json = "json"
+
+
+@app.command()
+def ask(
+    question: Annotated[str, typer.Argument(help="What to ask; - reads it from standard input.")],
+    *,
+    profile: Annotated[str, typer.Option(help="Which council of council.toml.")] = DEFAULT,
+    events: Annotated[bool, typer.Option("--events", help="Print events as JSON lines.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the answer's message as JSON.")] = False,
+) -> None:
+    """Ask a council and watch it answer.
+
+    Ctrl-C stops the members; with enough answers the chairman still concludes. A second one ends
+    that too.
+    """
+    from bot import asking
+
+    if events and as_json:
+        _end("Choose one of --events and --json.", MISUSED)
+    text = (sys.stdin.read() if question == "-" else question).strip()
+    if not text:
+        _end('There is no question. Write one: council ask "Should we shard now?"', MISUSED)
+    surface = asking.events if events else asking.document if as_json else asking.people
+    configuration = _configuration()
+
+    async def run(library: Library) -> bool:
+        async with open_council(configuration, library) as council:
+            seats = council.profiles.get(profile)
+            if seats is None:
+                known = ", ".join(sorted(council.profiles))
+                _end(f"There is no profile {profile}. There is: {known}.", MISUSED)
+            return await asking.ask(council.runs, seats, text, surface)
+
+    if not _with_library(configuration, run):
+        raise typer.Exit(FAILED)
+
+
+@app.command()
+def config() -> None:
+    """Show the settings in force and where each comes from; secrets are masked."""
+    configuration = _configuration()
+    for name in type(configuration.settings).model_fields:
+        value = getattr(configuration.settings, name)
+        _line(name.upper(), value, configuration.origins[name.upper()])
+    for name, profile in configuration.profiles.items():
+        typer.echo(f"\n[profiles.{name}]")
+        for key, value in profile:
+            if key not in ("name", "demonstration"):
+                _line(key, value, configuration.origins.get(f"profiles.{name}.{key}", "default"))
+    if configuration.is_demonstration:
+        typer.echo("\nThere is no provider and no member: the built-in demonstration model answers.")
+
+
+@app.command()
+def export(
+    conversation: Annotated[str, typer.Argument(help="Its id, or the beginning of it.")],
+    *,
+    form: Annotated[
+        Format, typer.Option("--format", help="md for reading, json as stored.")
+    ] = Format.md,
+) -> None:
+    """Print a whole conversation."""
+    from bot.transcript import to_markdown
+
+    async def run(library: Library) -> str:
+        found = await library.index.find(conversation)
+        if len(found) > 1:
+            titles = "".join(f"\n  {row.id}  {row.title}" for row in found)
+            _end(f"More than one conversation begins with {conversation}.{titles}", MISUSED)
+        # A document that was copied in by hand isn't in the index yet; its whole id still finds it.
+        if not found and not is_id(conversation):
+            _end(f"No conversation begins with {conversation}.", MISUSED)
+        chosen = found[0].id if found else conversation
+        if form is Format.json:
+            return (await library.store.content(chosen)).decode().rstrip()
+        return to_markdown(await library.store.load(chosen)).rstrip()
+
+    typer.echo(_with_library(_configuration(), run))
+
+
+@app.command("import")
+def import_(folder: Annotated[Path, typer.Argument(help="A folder of conversation documents.")]) -> None:
+    """Take in conversations of other llm-council versions, byte for byte."""
+    from storage.importing import import_folder
+
+    async def run(library: Library) -> None:
+        report = await import_folder(folder, library.store, library.index)
+        typer.echo(f"{len(report.imported)} imported, {len(report.skipped)} skipped")
+        for problem in report.skipped:
+            typer.echo(f"  {problem.name}: {problem.reason}")
+
+    _with_library(_configuration(), run)
+
+
+@index.command()
+def check() -> None:
+    """Compare the index with the documents; changes nothing."""
+
+    async def run(library: Library) -> bool:
+        report = await library.index.check(library.store)
+        _tell(report)
+        return report.consistent
+
+    if not _with_library(_configuration(), run):
+        _end("`council index rebuild` mends it.", FAILED)
+
+
+@index.command()
+def rebuild() -> None:
+    """Derive the whole index anew from the documents."""
+
+    async def run(library: Library) -> None:
+        _tell(await library.index.rebuild(library.store))
+        typer.echo("The index is rebuilt.")
+
+    _with_library(_configuration(), run)
+
+
+def main() -> None:
+    """Run the command line."""
+    app()
+
+
+def _configuration() -> Configuration:
+    try:
+        configuration = load()
+    except ConfigurationError as error:
+        _end("\n".join(["The configuration can't be used:", *map(str, error.problems)]), MISUSED)
+    secrets = (value for _, value in configuration.settings if isinstance(value, SecretStr))
+    logs.configure(level=logging.WARNING, secrets=[secret.get_secret_value() for secret in secrets])
+    return configuration
+
+
+def _with_library(configuration: Configuration, work: Callable[[Library], Awaitable[T]]) -> T:
+    async def run() -> T:
+        async with open_library(configuration.settings) as library:
+            return await work(library)
+
+    try:
+        return asyncio.run(run())
+    except CouncilError as error:
+        _end(explain(error, run_id="none"), FAILED)
+
+
+def _tell(report: IndexReport) -> None:
+    typer.echo(f"{report.documents} conversations")
+    for ids, meaning in (
+        (report.missing, "not in the index"),
+        (report.stale, "changed since they were indexed"),
+        (report.orphaned, "in the index without a document"),
+    ):
+        if ids:
+            typer.echo(f"{len(ids)} {meaning}: {', '.join(ids[:10])}{', …' if len(ids) > 10 else ''}")
+    for problem in report.unreadable:
+        typer.echo(f"{problem.name} can't be read: {problem.reason}")
+    for name in report.set_aside:
+        typer.echo(f"{name} was set aside")
+
+
+def _line(name: str, value: object, source: str) -> None:
+    shown = _shown(value)
+    typer.echo(f"{name:<22} {shown}" + ("" if shown == NOT_SET else f"  ({source})"))
+
+
+def _shown(value: object) -> str:
+    match value:
+        case None | ():
+            return NOT_SET
+        case SecretStr():
+            return f"\u2022\u2022\u2022\u2022{value.get_secret_value()[-4:]}"
+        case list() | tuple():
+            return ", ".join(map(_shown, cast("Iterable[object]", value)))
+        case Member():
+            endpoint = f" at {value.endpoint}" if value.endpoint else ""
+            persona = f" as {value.persona.name}" if value.persona else ""
+            return f"{value.model}{persona}{endpoint}"
+        case _:
+            return str(value)
+
+
+def _end(message: str, code: int) -> NoReturn:
+    typer.echo(message, err=True)
+    raise typer.Exit(code)

@@ -1,0 +1,108 @@
+"""Messages as every platform gets them: a few kinds of block, without markup.
+
+Our own words and other people's texts are told apart by type. `Prose` and `Quote` hold Markdown
+that a model or a person wrote: it is contained by each dialect. All other blocks are plain text
+of one line, ours or a name or a title, and each dialect escapes them. No block holds a control
+character, so no text can steer a terminal.
+"""
+
+import re
+from dataclasses import dataclass
+
+# All of C0 and C1 but tab and newline; surrogates can't be encoded and would end a run on output.
+_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
+
+
+def printable(text: str) -> str:
+    """Give a text without control characters; newlines and tabs stay."""
+    return _CONTROL.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
+
+
+def _one_line(text: str) -> str:
+    return " ".join(printable(text).split())
+
+
+@dataclass(frozen=True, slots=True)
+class _Plain:
+    """One line of plain text."""
+
+    text: str
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "text", _one_line(self.text))
+
+
+@dataclass(frozen=True, slots=True)
+class Title(_Plain):
+    """What the conversation is called: a model's or a person's words."""
+
+
+@dataclass(frozen=True, slots=True)
+class Heading(_Plain):
+    """The head of a part; `level` 2 is a whole message's, 3 a part's within it."""
+
+    level: int = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Line(_Plain):
+    """A sentence of ours."""
+
+
+@dataclass(frozen=True, slots=True)
+class Footer(_Plain):
+    """What is said small, at the end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pairs:
+    """Names with what is said of each, one pair a line."""
+
+    rows: tuple[tuple[str, str], ...]
+
+    def __post_init__(self) -> None:
+        rows = tuple((_one_line(name), _one_line(said)) for name, said in self.rows)
+        object.__setattr__(self, "rows", rows)
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Rows of cells under their header."""
+
+    header: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "header", tuple(map(_one_line, self.header)))
+        object.__setattr__(self, "rows", tuple(tuple(map(_one_line, row)) for row in self.rows))
+
+
+@dataclass(frozen=True, slots=True)
+class _Foreign:
+    """Markdown of somebody else."""
+
+    markdown: str
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "markdown", printable(self.markdown).strip("\n"))
+
+
+@dataclass(frozen=True, slots=True)
+class Prose(_Foreign):
+    """What a model wrote."""
+
+
+@dataclass(frozen=True, slots=True)
+class Quote(_Foreign):
+    """What a person asked."""
+
+
+Block = Title | Heading | Line | Pairs | Table | Prose | Quote | Footer
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One message; `key` stays the same however often it is built for a run."""
+
+    key: str
+    blocks: tuple[Block, ...]

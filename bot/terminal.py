@@ -1,0 +1,257 @@
+"""The terminal as a channel: the card live, the thread below it, then the answer.
+
+Where nobody watches (a pipe, a file, a dumb terminal) it writes plain lines and Markdown instead.
+All text reaches the terminal through `bot.message`, which holds no control character, and as
+rich's `Text` or `Markdown`, never as its markup.
+"""
+
+import time
+from collections.abc import Callable, Iterable, Iterator
+from types import TracebackType
+from typing import Self
+
+from rich import box
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.markdown import Markdown
+from rich.measure import Measurement
+from rich.padding import Padding
+from rich.rule import Rule
+from rich.table import Table as RichTable
+from rich.text import Text
+
+from bot import words
+from bot.card import asked, card, correction, names, progress, stage_line
+from bot.markdown import contain, render
+from bot.message import (
+    Block,
+    Footer,
+    Heading,
+    Line,
+    Pairs,
+    Prose,
+    Quote,
+    Table,
+    Title,
+    printable,
+)
+from bot.thread import thread
+from bot.view import RunView, fold
+from council.events import (
+    Event,
+    MemberAnswered,
+    MemberFailed,
+    MemberRetried,
+    MemberStarted,
+    Stage,
+    StageCompleted,
+)
+
+FRAMES_PER_SECOND = 4
+INDENT = 2
+MESSAGE_LEVEL = 2  # a heading down to here begins a message
+UNBOUNDED = 1_000
+QUESTION_LINES = 3
+TEXT_LINES = 3  # of the streaming answer, in however low a window
+FAILED: dict[Stage, str] = {
+    "stage1": "gave no answer",
+    "stage2": "gave no review",
+    "stage2_5": "fell back to its first answer",
+    "stage3": "could not write the final answer",
+}
+
+
+class TerminalChannel:
+    """Shows one run: `hear` its events between `start` and `stop`, or inside `with`.
+
+    `stop` writes the thread and the answer, or the error, when the run is over by then.
+    """
+
+    def __init__(
+        self, console: Console, view: RunView, *, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self.view = view
+        self._console = console
+        self._clock = clock
+        # rich's own thread redraws, so the time moves on even while the event loop is busy.
+        self._live = (
+            Live(console=console, get_renderable=self._frame, refresh_per_second=FRAMES_PER_SECOND)
+            if console.is_terminal and not console.is_dumb_terminal
+            else None
+        )
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.stop()
+
+    def start(self) -> None:
+        """Show the card."""
+        if self._live:
+            self._live.start()
+            return
+        self._write(asked(self.view))
+        if self.view.demonstration:
+            self._write(words.DEMONSTRATION)
+
+    def hear(self, event: Event) -> None:
+        """Take in an event; the card shows it with its next frame."""
+        self.view = fold(self.view, event, self._clock())
+        if self._live is None:
+            for line in told(self.view, event, self._clock()):
+                self._write(line)
+
+    def stop(self) -> None:
+        """Leave the card as it stands and write what the run came to."""
+        if self._live:
+            self._live.stop()
+        if not self.view.is_over:
+            return
+        for message in (*thread(self.view), card(self.view, self._clock())):
+            if self._live:
+                self._console.print()
+                self._console.print(drawn(message.blocks, self._console))
+            else:
+                self._write(f"\n{render(message)}", end="")
+
+    def _write(self, text: str, end: str = "\n") -> None:
+        self._console.out(printable(text), highlight=False, end=end)
+
+    def _frame(self) -> RenderableType:
+        frame: list[Block] = []
+        for block in progress(self.view, self._clock()).blocks:
+            match block:
+                case Quote(markdown):
+                    length = QUESTION_LINES * (self._console.width - INDENT)
+                    frame.append(Quote(words.clip(" ".join(markdown.split()), length)))
+                case Prose() | Heading() if self.view.is_over:
+                    pass  # the answer stands whole below the thread
+                case _:
+                    frame.append(block)
+        return _fitted(frame, self._console)
+
+
+def told(view: RunView, event: Event, now: float) -> Iterator[str]:
+    """Say in plain lines what an event is worth telling."""
+    short = names(view)
+    match event:
+        case MemberStarted("stage3", member):
+            yield f"{short[member]} is writing the final answer."
+        case MemberAnswered():
+            yield f"{short[event.member]} {_gave(view, event)}."
+        case MemberRetried():
+            wait = words.duration(event.wait)
+            yield f"{short[event.member]} is asked again in {wait}: {words.cause(event.failure)}."
+        case MemberFailed():
+            yield f"{short[event.member]} {FAILED[event.stage]}: {words.failure(event.failure)}."
+        case StageCompleted() if event.stage != "stage3":
+            name, said = stage_line(view, view.stage(event.stage), now)
+            yield f"{name}: {said}."
+        case _:
+            pass
+
+
+def _gave(view: RunView, event: MemberAnswered) -> str:
+    took = words.duration(event.latency_ms / 1000)
+    match event.stage:
+        case "stage1":
+            return f"answered in {took}"
+        case "stage2":
+            return f"reviewed the others in {took}"
+        case "stage2_5":
+            seat = view.seat(event.member)
+            return correction(seat) if seat else "corrected"
+        case "stage3":
+            return f"wrote the final answer in {took}"
+
+
+def drawn(blocks: Iterable[Block], console: Console) -> RenderableType:
+    """Give blocks for a terminal of this width, an empty line between each two."""
+    parts: list[RenderableType] = []
+    level = 1
+    for block in blocks:
+        if isinstance(block, Title | Heading):
+            level = block.level if isinstance(block, Heading) else 1
+        parts += [Text(), _draw(block, level, console)] if parts else [_draw(block, level, console)]
+    return Group(*parts)
+
+
+def _draw(block: Block, level: int, console: Console) -> RenderableType:
+    match block:
+        case Title(text):
+            return Group(Rule(), Text(text, style="bold"))
+        case Heading(text):
+            head = Text(text, style="bold")
+            return head if level > MESSAGE_LEVEL else Group(Rule(), head)
+        case Line(text):
+            return Text(text)
+        case Footer(text):
+            return Text(text, style="dim")
+        case Pairs(rows):
+            return _pairs(rows)
+        case Table():
+            return _table(block, console)
+        case Prose(markdown):
+            # Links show where they lead; what isn't ours stands indented.
+            return _indented(
+                Markdown(contain(markdown, level), hyperlinks=False, code_theme="ansi_dark")
+            )
+        case Quote(markdown):
+            return _indented(Text(markdown, style="italic"))
+
+
+def _indented(part: RenderableType) -> Padding:
+    return Padding(part, (0, 0, 0, INDENT))
+
+
+def _pairs(rows: Iterable[tuple[str, str]]) -> RichTable:
+    grid = RichTable.grid(padding=(0, 2))
+    grid.add_column(style="bold")
+    grid.add_column()
+    for name, said in rows:
+        grid.add_row(Text(name), Text(said))
+    return grid
+
+
+def _table(block: Table, console: Console) -> RenderableType:
+    """Draw a table; where the window is too narrow for it, a line a row."""
+    table = RichTable(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
+    for name in block.header:
+        table.add_column(Text(name), no_wrap=True)
+    for row in block.rows:
+        table.add_row(*map(Text, row))
+    unbounded = console.options.update(width=UNBOUNDED)
+    if Measurement.get(console, unbounded, table).maximum <= console.width:
+        return table
+    return Group(
+        *(
+            Text(", ".join(f"{name} {cell}" for name, cell in zip(block.header, row, strict=True)))
+            for row in block.rows
+        )
+    )
+
+
+def _fitted(blocks: list[Block], console: Console) -> RenderableType:
+    """Draw the card as high as the window: of the answer's text so far its end."""
+    fixed = [block for block in blocks if not isinstance(block, Prose)]
+    room = console.height - len(console.render_lines(drawn(fixed, console))) - 3
+    parts: list[RenderableType] = []
+    for block in blocks:
+        if isinstance(block, Prose):
+            part = _end(block.markdown, max(room, TEXT_LINES), console)
+        else:
+            part = _draw(block, 3, console)
+        parts += [Text(), part] if parts else [part]
+    return Group(*parts)
+
+
+def _end(text: str, room: int, console: Console) -> RenderableType:
+    width = console.width - INDENT
+    return _indented(Text("\n").join(Text(text[-room * width :]).wrap(console, width)[-room:]))

@@ -1,0 +1,183 @@
+"""The thread below the card: the ranking, then each member's answers and its peers' critiques."""
+
+from collections.abc import Iterator
+
+from bot import words
+from bot.card import correction, names
+from bot.message import Block, Heading, Line, Message, Prose, Table
+from bot.view import Answered, Failed, RunView, Seat
+from council.conversation import AggregateRanking, Stage1Result, Stage2Result, peer_critiques
+
+OWN, NONE = "own", "\u2013"
+
+
+def thread(view: RunView) -> tuple[Message, ...]:
+    """Give every message whose content is final, in the order in which they are posted.
+
+    Before the ranking is known there is none. A message once given stays as it is.
+    """
+    if view.stage("stage2").progress not in ("done", "skipped"):
+        return ()
+    return tuple(_messages(view))
+
+
+def _messages(view: RunView) -> Iterator[Message]:
+    if view.stage("stage2").progress == "done":
+        yield Message("ranking", tuple(_ranking(view)))
+    for seat in sorted(view.seats, key=lambda seat: view.place(seat.name) or len(view.seats)):
+        if seat.answer and _is_final(view, seat):
+            yield Message(f"member:{seat.name}", tuple(_member(view, seat, seat.answer)))
+            if critiques := tuple(_critiques(view, seat)):
+                yield Message(f"critiques:{seat.name}", critiques)
+
+
+def _is_final(view: RunView, seat: Seat) -> bool:
+    corrected = isinstance(seat.correcting, Answered | Failed)
+    return corrected or view.stage("stage2_5").progress in ("done", "skipped")
+
+
+def _ranking(view: RunView) -> Iterator[Block]:
+    short = names(view)
+    ballots = [seat.review for seat in view.seats if seat.review]
+    yield Heading("Ranking")
+    if view.ranking is None:
+        yield from _ballots(ballots, short)
+    elif not view.ranking.ballots:
+        yield Line("No vote could be counted, so the answers are not ranked.")
+    else:
+        yield _table(view, view.ranking, ballots, short)
+        yield Line(
+            "Position 1 is the best. \u201cby A\u201d is the vote of whoever wrote Response A; "
+            "nobody votes on their own answer."
+        )
+        yield Line(_agreement(view.ranking))
+    yield from map(Line, _notes(view, short))
+
+
+def _ballots(ballots: list[Stage2Result], short: dict[str, str]) -> Iterator[Block]:
+    """Give the votes as they were cast, where a document doesn't say what they came to."""
+    yield Line("The votes as they were cast; which answer came out best is not on record.")
+    yield Table(
+        ("Reviewer", "Vote, best first"),
+        tuple(
+            (short[ballot.model], ", ".join(ballot.parsed_ranking) or "not counted")
+            for ballot in ballots
+        ),
+    )
+
+
+def _table(
+    view: RunView, ranking: AggregateRanking, ballots: list[Stage2Result], short: dict[str, str]
+) -> Table:
+    label_of = {name: label for label, name in view.labels.items()}
+    counted = sorted(
+        (ballot for ballot in ballots if ballot.parsed_ranking),
+        key=lambda ballot: label_of.get(ballot.model, ballot.model),
+    )
+    reviewers = (f"by {_letter(label_of.get(each.model, short[each.model]))}" for each in counted)
+    rows = (
+        (
+            NONE if place.mean_position is None else words.ordinal(number),
+            _letter(place.label),
+            short.get(place.model, place.model),
+            words.position(place.mean_position),
+            *(_position(ballot, place.label, label_of.get(ballot.model)) for ballot in counted),
+        )
+        for number, place in enumerate(ranking.places, 1)
+    )
+    return Table(("Rank", "Answer", "Member", "Mean", *reviewers), tuple(rows))
+
+
+def _letter(label: str) -> str:
+    return label.removeprefix("Response ")
+
+
+def _position(ballot: Stage2Result, label: str, own: str | None) -> str:
+    """Give where a ballot puts an answer, counted without the reviewer's own."""
+    if label == own:
+        return OWN
+    votes = [voted for voted in ballot.parsed_ranking if voted != own]
+    return str(votes.index(label) + 1) if label in votes else NONE
+
+
+def _agreement(ranking: AggregateRanking) -> str:
+    if ranking.agreement is None:
+        return "Too few shared votes to say how far the reviewers agree."
+    return f"Among the reviewers: {words.agreement(ranking.agreement_word)}. Agreement is not certainty."
+
+
+def _notes(view: RunView, short: dict[str, str]) -> Iterator[str]:
+    """Say whose voice is missing here, and why."""
+    for seat in view.seats:
+        if isinstance(seat.answering, Failed):
+            yield f"{short[seat.name]} did not answer: {words.failure(seat.answering.failure)}."
+        if isinstance(seat.reviewing, Failed):
+            yield f"{short[seat.name]} gave no review: {words.failure(seat.reviewing.failure)}."
+        if seat.review and not seat.review.parsed_ranking:
+            yield f"{short[seat.name]}'s vote is not counted: its review ranks fewer than two answers."
+
+
+def _member(view: RunView, seat: Seat, answer: Stage1Result) -> Iterator[Block]:
+    yield Heading(_full_name(seat))
+    yield Line(" ".join(_standing(view, seat)))
+    yield Heading("Original response", 3)
+    yield Prose(answer.response)
+    if answer.truncated:
+        yield Line("It reached its length limit and ends here.")
+    if isinstance(seat.correcting, Failed):
+        yield Heading("Corrected response", 3)
+        yield Line("None came, so the original response stands.")
+    elif seat.correction:
+        yield Heading("Corrected response", 3)
+        if seat.has_changed:
+            yield Prose(seat.correction.corrected_response)
+            if seat.correction.truncated:
+                yield Line("It reached its length limit and ends here.")
+        else:
+            yield Line("The same, word for word.")
+
+
+def _standing(view: RunView, seat: Seat) -> Iterator[str]:
+    """Say who this is and how it came off, sentence by sentence."""
+    if (place := view.place(seat.name)) and view.ranking:
+        yield f"Ranked {words.ordinal(place)} of {len(view.ranking.places)}."
+    if isinstance(seat.correcting, Failed):
+        yield f"Fell back to its first answer: {words.failure(seat.correcting.failure)}."
+    elif seat.correction:
+        said = correction(seat)
+        yield f"{said[0].upper()}{said[1:]}."
+    for what, result in (("answer", seat.answer), ("correction", seat.correction)):
+        if result and result.answered_by:
+            yield f"The {what} is by its fallback {result.answered_by}."
+    if seat.correction and not _peers(view, seat) and not isinstance(seat.correcting, Failed):
+        yield "No peer's review came back, so it reviewed its own answer."
+
+
+def _full_name(seat: Seat) -> str:
+    model, _, slug = seat.name.partition("#")
+    persona = seat.persona or slug
+    return f"{model} ({persona})" if persona else model
+
+
+def _peers(view: RunView, seat: Seat) -> list[Stage2Result]:
+    return [peer.review for peer in view.seats if peer.review and peer.name != seat.name]
+
+
+def _critiques(view: RunView, seat: Seat) -> Iterator[Block]:
+    peers = _peers(view, seat)
+    handed = seat.correction.peer_critiques if seat.correction else ""
+    if not peers and not handed:
+        return
+    yield Heading(f"Critiques of {_full_name(seat)}")
+    if label := next((label for label, name in view.labels.items() if name == seat.name), None):
+        yield Line(f"Its answer is called {label} here; the reviewers did not know whose it was.")
+    if handed and handed != peer_critiques(seat.name, peers):
+        # Other programs hand over something else than the whole reviews: this is what it read.
+        yield Prose(handed)
+        return
+    short = names(view)
+    for review in peers:
+        yield Heading(f"By {short[review.model]}", 3)
+        yield Prose(review.ranking)
+        if review.truncated:
+            yield Line("The review reached its length limit and ends here.")

@@ -1,0 +1,248 @@
+"""Errors as sentences and numbers as words, for people to read or hear: nowhere else.
+
+What happened, what to do, nothing more: no raw exception, no stack trace, no apology.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+
+from council.conversation import Agreement
+from council.errors import AccountError, Cause, Failure, NoAnswers, RunStopped
+from council.events import Stage
+from council.usage import Usage
+from storage.errors import ConversationNotFound, DocumentError, StorageError
+
+DEMONSTRATION = (
+    "Demonstration: the built-in model is tiny and often wrong. "
+    "For real members, set OPENROUTER_API_KEY and COUNCIL_MEMBERS in .env."
+)
+
+NO_COST = "no cost"
+
+STAGE_NAMES: Mapping[Stage, str] = {
+    "stage1": "Answers",
+    "stage2": "Reviews",
+    "stage2_5": "Corrections",
+    "stage3": "Final answer",
+}
+
+_CAUSES: Mapping[Cause, str] = {
+    "key": "the provider refused the key",
+    "credit": "the account has no credit left",
+    "forbidden": "the provider refused this model or text",
+    "not_found": "the provider knows no such model",
+    "bad_request": "the provider did not understand the request",
+    "rate_limited": "the provider was too busy",
+    "unavailable": "the provider was unavailable",
+    "connection": "no connection to the provider",
+    "deadline": "it took too long",
+    "truncated": "the reply broke off",
+    "malformed": "the reply was not readable",
+    "too_large": "the reply was too large",
+    "empty": "the reply was empty",
+    "filtered": "a content filter stopped the reply",
+    "stopped": "it was stopped",
+    "straggler": "the others did not wait for it",
+    "stage_deadline": "the time for this stage ran out",
+    "not_needed": "it was no longer needed",
+}
+
+_ASK_AGAIN = "Ask again."
+# What to do when every member fails for the same cause.
+_ADVICE: Mapping[Cause, str] = {
+    "connection": "Check the network and OPENROUTER_BASE_URL, then ask again.",
+    "not_found": "Check the model ids in COUNCIL_MEMBERS, then ask again.",
+    "rate_limited": "Wait a minute, then ask again.",
+    "unavailable": "Wait a minute, then ask again.",
+}
+
+_AGREEMENT: Mapping[Agreement, str] = {
+    "strong": "strong agreement",
+    "mixed": "mixed agreement",
+    "split": "split opinions",
+    "too few shared votes": "too few shared votes to compare",
+}
+
+_DETAIL_LENGTH = 120
+_NAME_LENGTH = 32
+_ORDINALS = {1: "st", 2: "nd", 3: "rd"}
+
+
+def explain(error: Exception, run_id: str) -> str:
+    """Say what happened and what to do; an unknown error shows the run's id and nothing else of it.
+
+    Why each member failed isn't said here: `causes` gives that, a line a member.
+    """
+    match error:
+        case AccountError():
+            return _account(error)
+        case NoAnswers():
+            return _no_answers(error.failures)
+        case RunStopped():
+            return "The run was stopped before there was enough to answer from. Ask again to start over."
+        case ConversationNotFound():
+            return f"There is no conversation {error.conversation_id}. Check the id."
+        case DocumentError():
+            return (
+                f"The conversation's file can't be used: {_phrase(str(error))}. "
+                "Repair it or move it away."
+            )
+        case StorageError():
+            return f"The council's data can't be used: {_phrase(str(error))}."
+        case _:
+            return (
+                "Something unexpected ended the run. Ask again; if it happens again, "
+                f"give this run's id to whoever runs the council: {run_id}"
+            )
+
+
+def _no_answers(failures: Mapping[str, Failure]) -> str:
+    shared: set[Cause] = {why.cause for why in failures.values()}
+    advice = _ADVICE.get(shared.pop(), _ASK_AGAIN) if len(shared) == 1 else _ASK_AGAIN
+    return f"No member of the council answered. {advice}"
+
+
+def _account(error: AccountError) -> str:
+    variable = error.variable or "OPENROUTER_API_KEY"
+    if error.failure.cause == "credit":
+        return (
+            "The account at the model provider has no credit left. "
+            f"Add credit to the account of {variable}, then ask again."
+        )
+    return f"The model provider refused the key. Check {variable} in .env, then ask again."
+
+
+def causes(failures: Mapping[str, Failure]) -> dict[str, str]:
+    """Say of each member why it gave nothing.
+
+    An account's refusal is said once, by `explain`, and what was called off because another call
+    ended the run has no cause of its own: neither is repeated here.
+    """
+    return {
+        name: failure(why)
+        for name, why in failures.items()
+        if not why.is_account and why.cause != "not_needed"
+    }
+
+
+def failure(why: Failure) -> str:
+    """Say why a call gave nothing, with its attempts and a little of the provider's own sentence."""
+    said = cause(why)
+    if why.attempts > 1:
+        said += f", after {why.attempts} attempts"
+    if detail := _phrase(why.detail):
+        said += f" (\u201c{clip(detail, _DETAIL_LENGTH)}\u201d)"
+    return said
+
+
+def cause(why: Failure) -> str:
+    """Say in a few words why a call gave nothing."""
+    return _CAUSES[why.cause]
+
+
+def _phrase(text: str) -> str:
+    return " ".join(text.split()).rstrip(".")
+
+
+def duration(seconds: float) -> str:
+    """Say how long: `0.4 s`, `12 s`, `1 min 5 s`, `2 h 3 min`."""
+    if seconds < 0.95:
+        return f"{max(seconds, 0.1):.1f} s"
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return _two_units(whole // 60, "min", whole % 60, "s")
+    return _two_units(whole // 3600, "h", whole % 3600 // 60, "min")
+
+
+def _two_units(large: int, unit: str, small: int, smaller: str) -> str:
+    return f"{large} {unit} {small} {smaller}" if small else f"{large} {unit}"
+
+
+def money(usage: Usage) -> str:
+    """Say what was paid, and where a price is unknown that the sum isn't the whole."""
+    if not usage.unpriced:
+        return _dollars(usage.cost) if usage.cost else NO_COST
+    if not usage.cost:
+        return "price unknown"
+    return f"at least {_dollars(usage.cost)} ({count(usage.unpriced, 'call')} of unknown price)"
+
+
+def _dollars(amount: float) -> str:
+    if amount >= 1:
+        return f"${amount:,.2f}"
+    if amount < 0.0001:
+        return "under $0.0001"
+    whole, _, cents = f"{amount:.4f}".partition(".")
+    return f"${whole}.{cents.rstrip('0').ljust(2, '0')}"
+
+
+def tokens(usage: Usage) -> str:
+    """Say how many tokens: `1,234 tokens`, `about 1,234 tokens (estimated)`."""
+    number = count(usage.tokens, "token")
+    return number if usage.source == "measured" else f"about {number} (estimated)"
+
+
+def count(number: int, thing: str) -> str:
+    """Count things: `1 call`, `2 calls`, `1,234 tokens`."""
+    return f"{number:,} {thing}" if number == 1 else f"{number:,} {thing}s"
+
+
+def ordinal(place: int) -> str:
+    """Give a place its ending: `1st`, `2nd`, `11th`."""
+    ending = "th" if place % 100 in (11, 12, 13) else _ORDINALS.get(place % 10, "th")
+    return f"{place}{ending}"
+
+
+def agreement(word: Agreement) -> str:
+    """Say how alike the reviewers ranked."""
+    return _AGREEMENT[word]
+
+
+def position(mean: float | None) -> str:
+    """Give a mean position: `1`, `1.33`; a dash where there is none."""
+    return "\u2013" if mean is None else f"{mean:.2f}".rstrip("0").rstrip(".")
+
+
+def listing(items: Iterable[str]) -> str:
+    """Join as people do: `a`, `a and b`, `a, b and c`."""
+    *firsts, last = items
+    return f"{', '.join(firsts)} and {last}" if firsts else last
+
+
+def moment(timestamp: str) -> str:
+    """Write a document's timestamp for people: `2026-01-20 10:30 UTC`; as it stands if it is none."""
+    try:
+        return datetime.fromisoformat(timestamp).astimezone(UTC).strftime("%Y-%m-%d %H:%M UTC")
+    except ValueError:
+        return timestamp
+
+
+def clip(text: str, length: int) -> str:
+    """Shorten to `length` characters, at a word's end where there is one."""
+    if len(text) <= length:
+        return text
+    cut = text[: length - 1]
+    return f"{cut[: cut.rfind(' ')] if ' ' in cut else cut}\u2026"
+
+
+def short_names(members: Iterable[str], personas: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Call members what people call them: `gpt-5` for `openai/gpt-5`, its persona in brackets.
+
+    A model keeps its provider where two would otherwise read alike.
+    """
+    names = {member: _short_name(member, (personas or {}).get(member)) for member in members}
+    twice = {name for name, times in Counter(names.values()).items() if times > 1}
+    return {member: member if name in twice else name for member, name in names.items()}
+
+
+def _short_name(member: str, persona: str | None) -> str:
+    model, _, seat = member.partition("#")
+    base = model.rsplit("/", 1)[-1] or model
+    if len(base) > _NAME_LENGTH:
+        # Families stand at the front of an id, versions at its end; the middle says least.
+        base = f"{base[: _NAME_LENGTH - 11]}\u2026{base[-10:]}"
+    said = persona or seat
+    return f"{base} ({said})" if said else base

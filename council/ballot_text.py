@@ -1,0 +1,372 @@
+"""Reading a ranking out of a review's text, line by line, as a careful human would.
+
+A ballot that can't be read for certain isn't counted: no answer is ever ranked by a guess.
+
+- A ballot begins with a line that starts with `FINAL RANKING`; within a sentence, in quotation
+  marks, in a `>` quotation, or after "Response C contains:", the words are somebody else's.
+- It goes on as one line (`A > B > C`; `A, B, C`; `1. A 2. B`) or as a list, a line an answer.
+  Numbers decide the order where there are any; remarks between numbered lines are skipped.
+- The last ballot with two or more answers counts. One inside a code block counts only where it
+  ends the text and there is none outside: then the block is the reviewer's frame, not a quotation.
+- A tie (`B = C`) says nothing about the order, so the ballot ends above it, like one cut short.
+"""
+
+import re
+import unicodedata
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+
+def parse_ranking(text: str, labels: Collection[str]) -> list[str]:
+    """Read the labels that a review ranks, best first; `[]` when it can't be counted.
+
+    Unknown labels are dropped, and so is every mention of a label after its first. Fewer than two
+    labels aren't a ranking.
+    """
+    known = by_letter(labels)
+    lines = _lines(unwrapped(text, ("markdown", "md")))
+    end = max((at for at, line in enumerate(lines) if line.text), default=0)
+    own: list[str] = []
+    framed: list[str] = []
+    for at, line in enumerate(lines):
+        if line.ballot is None or line.foreign:
+            continue
+        tiers, last = _tiers(lines, at)
+        ranking = _ranking(tiers, known)
+        if len(ranking) < 2:
+            continue
+        if not line.code:
+            own = ranking
+        elif last == end:
+            framed = ranking
+    return own or framed
+
+
+def unwrapped(text: str, languages: Collection[str]) -> str:
+    """Take a text out of the one code block it consists of, if that names such a language."""
+    opening, _, body = text.strip().partition("\n")
+    wrapped = opening.startswith("```") and body.endswith("\n```")
+    if wrapped and opening.removeprefix("```").strip().lower() in languages:
+        return body.removesuffix("```")
+    return text
+
+
+def label_named(name: str, known: Mapping[str, str]) -> str | None:
+    """Give the known label that a name means, `Response B` or only `b`."""
+    entry = _ENTRY.fullmatch(plain(name))
+    return known.get(_letter(entry)) if entry else None
+
+
+def by_letter(labels: Collection[str]) -> dict[str, str]:
+    """Give labels by their letters."""
+    return {label.split()[-1].upper(): label for label in labels}
+
+
+# The lines of a text ---------------------------------------------------------------------------
+
+MAX_LINE = 1_000
+"""Characters of a line that are looked at; a whole council fits in half as many."""
+
+_FENCE = re.compile(r"\s*(`{3,}|~{3,})([^`]*)$")
+_QUOTED = "(quoted)"
+
+_HEADER = re.compile(
+    r"""[^\w"']*
+        (?:\d{1,2}[.):]\s*)?                        # 4. FINAL RANKING
+        (?:(?:here(?:'s|\ is)\ +)?(?:my|the)\ +)?   # Here is my FINAL RANKING
+        final[\s\-]+rankings?(?![a-z\d])(?!\s*["'])
+    """,
+    re.VERBOSE | re.IGNORECASE,
+)
+_ORDER_NAMED = re.compile(
+    r"""[^\w(]*(?:
+        \((?:[^()]*\b(?:best|rank)[^()]*|[^()a-z\d]*)\)  # (best to worst)
+        |of\ +(?:all\ +)?(?:the\ +)?(?:responses|answers)\b
+        |(?:from\ +)?best\ +to\ +worst\b
+        |(?:from\ +)?best\ +first\b
+        )[^\w(]*
+    """,
+    re.VERBOSE | re.IGNORECASE,
+)
+_WORST_FIRST = re.compile(r"worst\s*(?:to\b|first\b|[-=]*>)", re.IGNORECASE)
+_LEADS_IN = re.compile(r"\b(?:best|rank\w*|place|position)\b|^[^a-z]*$", re.IGNORECASE)
+_ATTRIBUTES = re.compile(
+    r"""\b(?:says?|said|saying|states?|contain(?:s|ing)?|includ(?:es?|ing)|inject\w*|append\w*|
+        insert\w*|embed\w*|quot\w+|wr(?:ites|ote)|tries|tried|attempts?|ends\ with
+        )\b .* :$ | \b(?:response|answer)\ [a-z]:$
+    """,
+    re.VERBOSE | re.IGNORECASE,
+)
+
+_MEDALS = str.maketrans({"🥇": "1. ", "🥈": "2. ", "🥉": "3. ", "\ufe0f": None, "\u20e3": ". "})
+_SIGNS = str.maketrans(
+    {
+        **dict.fromkeys("*`[]\\$"),
+        **dict.fromkeys("\u201c\u201d\u201e\u00ab\u00bb\u2039\u203a", '"'),
+        **dict.fromkeys("\u2018\u2019", "'"),
+        **dict.fromkeys("\u2012\u2013\u2014\u2015\u2212", "-"),
+        **dict.fromkeys("→➔➜≻", ">"),
+        "_": " ",
+        "≥": ">=",
+        "≈": "=",
+        "、": ",",
+        "。": ".",
+    }
+)
+"""Markup goes, and of typographic signs the plain one is left."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """A line without its markup, blank where it says nothing.
+
+    `block` numbers the code block it lies in, 0 outside. `ballot` is what follows the words
+    FINAL RANKING, `None` where the line doesn't start with them; `foreign` says that somebody
+    else's are announced, `code` that they stand in code.
+    """
+
+    text: str
+    block: int
+    ballot: str | None = None
+    foreign: bool = False
+    code: bool = False
+
+
+_BLANK = _Line("", 0)
+
+
+def _lines(text: str) -> list[_Line]:
+    lines: list[_Line] = []
+    fence, blocks = "", 0
+    announced = before = ""
+    for raw in text.splitlines():
+        mark = _FENCE.match(raw[:MAX_LINE])
+        if mark and not fence:
+            fence, blocks, announced = mark[1], blocks + 1, before
+            lines.append(_BLANK)
+            continue
+        if mark and mark[1].startswith(fence) and not mark[2].strip():
+            fence = ""
+            lines.append(_BLANK)
+            continue
+        line = _line(raw, blocks if fence else 0, before, announced if fence else "")
+        before = line.text or before
+        lines.append(line)
+    return lines
+
+
+def _line(raw: str, block: int, before: str, announced: str) -> _Line:
+    start = raw.lstrip()
+    if not start:
+        return _BLANK
+    if start.startswith(">"):
+        return _Line(_QUOTED, block)
+    text = plain(raw)
+    ballot = _after_header(text)
+    if ballot is None:
+        return _Line(text, block)
+    foreign = any(_ATTRIBUTES.search(lead) for lead in (before, announced))
+    inline_code = start.startswith("`") and bool(ballot)
+    indented_code = raw.startswith(("    ", "\t"))
+    return _Line(text, block, ballot, foreign, code=bool(block) or inline_code or indented_code)
+
+
+def plain(raw: str) -> str:
+    """Give a line without markup, its typographic signs made plain; nothing where it says nothing."""
+    text = unicodedata.normalize("NFKC", raw[:MAX_LINE].translate(_MEDALS)).translate(_SIGNS)
+    return text.strip() if any(map(str.isalnum, text)) else ""
+
+
+def _after_header(text: str) -> str | None:
+    header = _HEADER.match(text)
+    if header is None or _WORST_FIRST.search(text):
+        return None
+    rest = text[header.end() :]
+    while named := _ORDER_NAMED.match(rest):
+        rest = rest[named.end() :]
+    return rest.lstrip(" \t:.=-|#~") if any(map(str.isalnum, rest)) else ""
+
+
+# The entries of a ballot -----------------------------------------------------------------------
+
+_ENTRY = re.compile(
+    r"""[^\w"']*                                                   # bullets, brackets, emoji
+        (?:(?:rank\ *|place\ *|no\.?\ *)?
+           (?:(?P<rank>\d{1,3})(?:st|nd|rd|th)?(?:\ +(?:place|choice))?[^\w"']+
+             |(?:[a-z]|[ivx]+)[.)]\s*(?=\W*(?:response|answer))))?  # a. Response B
+        (?P<quote>["'])?\(?
+        (?:(?:response|answer)[\s\-:\#]*(?P<spelled>[a-z])(?![a-z\d])
+          |(?P<bare>[a-z])(?![\w'])
+             # A letter that a sentence goes on from is a word: 1. A good answer
+             (?!\ +(?!(?:and|then|followed|tied?|is|are|was|were|has|with|because|since)\b)[^\W\d]))
+        \)?(?(quote)["'])
+        (?P<note>\ *\((?!\d+\))[^()]*\))?
+    """,
+    re.VERBOSE | re.IGNORECASE,
+)
+_JOINT = re.compile(
+    r"""\s*(?:
+        (?P<tie>>=|=(?!>)=*|~|&|/|\+|tie[sd]?\ +with\b)
+        |(?P<above>=>|-*>+|[,;]?\ *then\b|[,;]?\ *followed\ +by\b)
+        |(?P<comma>[,;](?:\s*and\b)?)
+        |(?P<and>and\b)
+        )
+    """,
+    re.VERBOSE | re.IGNORECASE,
+)
+_ENDS = re.compile(r"\s*(?:$|[.;:!(|#]|-(?!>)|-*>+\s*\w*$|(?:because|since|with)\b)", re.IGNORECASE)
+_TIED = re.compile(r"\W*tied?\b", re.IGNORECASE)
+_NUMBER = re.compile(
+    r"\W*(\d{1,3}(?:\.\d+)?)(?:st|nd|rd|th)?(?: *(?:/ *\d+|place|points?|pts))?\W*", re.IGNORECASE
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Tier:
+    """The answers that a ballot puts in one place, with its number and the remark on them."""
+
+    letters: tuple[str, ...]
+    rank: int | None
+    note: str
+
+
+def _tiers(lines: Sequence[_Line], start: int) -> tuple[list[_Tier], int]:
+    """Read the ballot that begins at a line: its tiers, and the line that it ends on."""
+    tiers: list[_Tier] = []
+    end, block, gap = start, lines[start].block, False
+    for at, text in _body(lines, start):
+        if not text:
+            gap = True
+            continue
+        if lines[at].block != block and (tiers or block):
+            break
+        row = _row(text)
+        if _closes_quotation(text):
+            return [], end
+        if tiers and tiers[0].rank is not None and (not row or row[0].rank is None):
+            gap = True  # a remark on the entry above
+        elif not row and not tiers and _leads_in(text):
+            continue
+        elif row and (not tiers or _goes_on(tiers[-1], row, gap=gap)):
+            tiers += row
+            end, block, gap = at, lines[at].block, False
+        else:
+            break
+        if tiers[0].rank is None and len(row) > 1:
+            break
+    return tiers, end
+
+
+def _body(lines: Sequence[_Line], start: int) -> Iterator[tuple[int, str]]:
+    yield start, lines[start].ballot or ""
+    for at in range(start + 1, len(lines)):
+        if lines[at].ballot is not None:
+            return
+        yield at, lines[at].text
+
+
+def _leads_in(text: str) -> bool:
+    """Tell a line that may stand between header and list: `(best to worst)`, `| Rank | Answer |`."""
+    framed = text.endswith(":") or text[:1] + text[-1:] in ("()", "||")
+    return framed and bool(_LEADS_IN.search(text)) and not _WORST_FIRST.search(text)
+
+
+def _closes_quotation(text: str) -> bool:
+    return text.rstrip(" .,;:)").endswith('"') and text.count('"') % 2 == 1
+
+
+def _goes_on(last: _Tier, row: Sequence[_Tier], *, gap: bool) -> bool:
+    """Tell whether a row belongs to the list above, and doesn't begin another one."""
+    if last.rank is not None:
+        return not gap or row[0].rank == last.rank + 1
+    return len(row) == 1 and row[0].rank is None and not (gap and row[0].note)
+
+
+def _row(text: str) -> list[_Tier]:
+    """Read one line: the tiers it names, none where it is something else."""
+    entry = _ENTRY.match(text)
+    if entry is None:
+        return []
+    entries, joints = [entry], [""]
+    while True:
+        joint = _JOINT.match(text, entry.end())
+        follower = _ENTRY.match(text, (joint or entry).end())
+        if follower is None or not (joint or (entry["rank"] and follower["rank"])):
+            break
+        entry = follower
+        entries.append(entry)
+        joints.append((joint and joint.lastgroup) or "comma")
+    rest = text[entry.end() :]
+    item = entries[0]["rank"] is not None and not any(each["rank"] for each in entries[1:])
+    tiers = _joined(entries, joints, rest, item=item)
+    complete = _ENDS.match(rest) or ("above" in joints and rest.startswith(","))
+    return tiers if complete or (item and len(tiers) == 1) else []
+
+
+def _joined(
+    entries: Sequence[re.Match[str]], joints: Sequence[str], rest: str, *, item: bool
+) -> list[_Tier]:
+    """Put a line's entries into tiers: beside a `>`, or under one number, commas join equals."""
+    listed = "above" not in joints and not item
+    tiers: list[_Tier] = []
+    for at, (entry, joint) in enumerate(zip(entries, joints, strict=True)):
+        final = at == len(entries) - 1
+        note = (entry["note"] or "") + (rest if final else "")
+        rank = int(entry["rank"]) if entry["rank"] else None
+        enumerated = joint == "comma" or (joint == "and" and final and joints[1] == "comma")
+        if not tiers or joint == "above" or rank or (listed and enumerated):
+            tiers.append(_Tier((_letter(entry),), rank, note))
+        else:
+            above = tiers.pop()
+            tiers.append(_Tier((*above.letters, _letter(entry)), above.rank, above.note + note))
+    if any(tier.rank is None for tier in tiers):
+        return [_Tier(tier.letters, None, tier.note) for tier in tiers]
+    return tiers
+
+
+def _letter(entry: re.Match[str]) -> str:
+    return (entry["spelled"] or entry["bare"]).upper()
+
+
+# The order of a ballot -------------------------------------------------------------------------
+
+
+def _ranking(tiers: Sequence[_Tier], known: Mapping[str, str]) -> list[str]:
+    """Give the known labels in order, down to the first tie."""
+    ranking: list[str] = []
+    for place in _places(tiers):
+        letters = dict.fromkeys(letter for tier in place for letter in tier.letters)
+        fresh = [known[each] for each in letters if each in known and known[each] not in ranking]
+        tied = any(_TIED.match(tier.note) for tier in place)
+        if len(fresh) > 1 or (fresh and tied):
+            break
+        ranking += fresh
+    return ranking
+
+
+def _places(tiers: Sequence[_Tier]) -> list[list[_Tier]]:
+    """Order tiers by their numbers, equal ones together; none where the numbers are no ranks."""
+    as_written = [[tier] for tier in tiers]
+    ranks = [tier.rank for tier in tiers if tier.rank is not None]
+    if ranks:
+        if len(set(ranks)) == 1:  # Markdown numbers a list of ones by itself
+            return as_written
+        if ranks == sorted(ranks):
+            return [[*place] for _, place in groupby(tiers, key=lambda tier: tier.rank)]
+        return _by_number(as_written, ranks)
+    notes = [_NUMBER.fullmatch(tier.note) for tier in tiers]
+    numbers = [float(note[1]) for note in notes if note]
+    if len(numbers) < len(tiers):
+        return as_written
+    if numbers == [*range(len(tiers), 0, -1)]:  # as well points as ranks
+        return []
+    if numbers == sorted(numbers, reverse=True):  # scores
+        return as_written
+    return _by_number(as_written, numbers)
+
+
+def _by_number(places: list[list[_Tier]], numbers: Sequence[float]) -> list[list[_Tier]]:
+    if sorted(numbers) != [*range(1, len(places) + 1)]:
+        return []
+    return [place for _, place in sorted(zip(numbers, places, strict=True), key=lambda pair: pair[0])]

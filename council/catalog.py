@@ -1,0 +1,139 @@
+"""What the provider's model list says: prices, and who takes a JSON schema for a reply.
+
+Format: https://openrouter.ai/docs/api-reference/list-available-models; servers that list models
+without these fields leave prices unknown and ballots in plain text.
+"""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import dataclass
+from typing import cast
+
+import structlog
+
+from council.calls import JsonObject
+from council.errors import ModelError
+from council.profile import Member, Profile
+
+HOUR = 3600.0
+MINUTE = 60.0
+
+log = structlog.stdlib.get_logger()
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """US dollars for one token of the prompt, one of the reply, and for the call itself."""
+
+    prompt: float
+    completion: float
+    request: float = 0.0
+
+    def cost(self, prompt_tokens: int, completion_tokens: int) -> float:
+        """Price one call."""
+        return self.request + self.prompt * prompt_tokens + self.completion * completion_tokens
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """One model of the list; `price` is `None` where the provider names none."""
+
+    price: Price | None
+    structured: bool
+
+
+class Catalog:
+    """The model list, fetched at most once an hour and by one caller at a time.
+
+    Without a list nothing fails: prices are unknown and ballots are asked for in plain text.
+    """
+
+    def __init__(
+        self,
+        fetch: Callable[[], Awaitable[Iterable[JsonObject]]],
+        *,
+        time_to_live: float = HOUR,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._fetch = fetch
+        self._time_to_live = time_to_live
+        self._clock = clock
+        self._listings: dict[str, Listing] = {}
+        self._fresh_until = float("-inf")
+        self._fetching = asyncio.Lock()
+        self._missed = False
+
+    async def resolve(self, profile: Profile) -> Profile:
+        """Set `structured` on every member the list knows; a member's own endpoint keeps its word."""
+        seats = (*profile.members, profile.chairman, *profile.chairman_fallbacks)
+        if profile.title_model is not None:
+            seats = (*seats, profile.title_model)
+        if all(seat.endpoint for seat in seats):
+            return profile
+        await self.refresh()
+        title_model = profile.title_model
+        return profile.model_copy(
+            update={
+                "members": tuple(map(self._informed, profile.members)),
+                "chairman": self._informed(profile.chairman),
+                "chairman_fallbacks": tuple(map(self._informed, profile.chairman_fallbacks)),
+                "title_model": title_model and self._informed(title_model),
+            }
+        )
+
+    def price(self, model: str) -> Price | None:
+        """Look a price up, without asking anybody."""
+        listing = self._listing(model)
+        return listing.price if listing else None
+
+    async def refresh(self) -> None:
+        """Fetch the list unless it is fresh; without one, the last list stays in use."""
+        async with self._fetching:
+            if self._clock() < self._fresh_until:
+                return
+            try:
+                models = await self._fetch()
+            except ModelError as error:
+                self._fresh_until = self._clock() + min(MINUTE, self._time_to_live)
+                if not self._missed:
+                    log.warning("model_list_missing", reason=str(error))
+                self._missed = True
+                return
+            self._listings = dict(_read(models))
+            self._fresh_until = self._clock() + self._time_to_live
+            self._missed = False
+
+    def _informed(self, member: Member) -> Member:
+        if member.endpoint is not None:
+            return member
+        listing = self._listing(member.model)
+        return member.model_copy(update={"structured": bool(listing and listing.structured)})
+
+    def _listing(self, model: str) -> Listing | None:
+        # Variants that only route differently (`:nitro`, `:floor`) aren't listed by themselves.
+        return self._listings.get(model) or self._listings.get(model.partition(":")[0])
+
+
+def _read(models: Iterable[JsonObject]) -> Iterable[tuple[str, Listing]]:
+    for model in models:
+        if isinstance(name := model.get("id"), str):
+            takes = model.get("supported_parameters")
+            structured = isinstance(takes, list) and "structured_outputs" in takes
+            yield name, Listing(_price(model.get("pricing")), structured)
+
+
+def _price(pricing: object) -> Price | None:
+    """Read dollars a token, written as decimal strings; `-1` stands for "it depends"."""
+    if not isinstance(pricing, dict):
+        return None
+    prices = cast("JsonObject", pricing)
+    try:
+        prompt, completion, request = (
+            float(str(prices.get(what, 0))) for what in ("prompt", "completion", "request")
+        )
+    except ValueError:
+        return None
+    if "prompt" not in prices or "completion" not in prices or min(prompt, completion, request) < 0:
+        return None
+    return Price(prompt, completion, request)

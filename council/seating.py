@@ -1,0 +1,40 @@
+"""Who is called what during review, and who reads whom in which order."""
+
+import random
+from collections.abc import Sequence
+from string import ascii_uppercase
+
+
+def label_answers(names: Sequence[str], seed: int) -> dict[str, str]:
+    """Give each member's answer an anonymous label: label -> member name.
+
+    Raises `ValueError` for more members than there are letters.
+    """
+    shuffled = _shuffled(names, f"labels {seed}")
+    letters = ascii_uppercase[: len(shuffled)]
+    return {f"Response {letter}": name for letter, name in zip(letters, shuffled, strict=True)}
+
+
+def reading_orders(
+    names: Sequence[str], seed: int, *, self_review: bool = False
+) -> dict[str, list[str]]:
+    """Say whose answers each member reads, in its own order: reviewer name -> names.
+
+    The members sit on a shuffled circle and each reads on from its neighbour, so every answer
+    stands in every position equally often. With three or more answers nobody reads its own
+    (recusal). With two there would be nothing left to rank, so both are read, as with
+    `self_review`; one's own then comes last.
+    """
+    circle = _shuffled(names, f"circle {seed}")
+    recused = len(circle) >= 3 and not self_review
+    return {
+        name: circle[seat + 1 :] + circle[: seat if recused else seat + 1]
+        for seat, name in enumerate(circle)
+    }
+
+
+def _shuffled(names: Sequence[str], seed: str) -> list[str]:
+    # Labels and circle are drawn apart: were they the same shuffle, everybody would read in the
+    # order of the alphabet, and a liking for early letters would add to one for early places.
+    rng = random.Random(seed)  # noqa: S311 - a replayed run must draw the same seats; nothing is secret
+    return rng.sample(names, len(names))

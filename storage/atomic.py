@@ -1,0 +1,49 @@
+"""Files that are there whole or not at all, whatever dies while they are written."""
+
+import os
+import secrets
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class Stamp:
+    """Which version of a file: its time of change and its size."""
+
+    mtime_ns: int
+    size: int
+
+
+def stamp(status: os.stat_result) -> Stamp:
+    """Take the stamp out of a file's status."""
+    return Stamp(status.st_mtime_ns, status.st_size)
+
+
+def replace_file(path: Path, content: bytes) -> Stamp:
+    """Give a file new content, atomically and durably, readable by its owner alone.
+
+    The temporary file lies in the same folder, hidden: `.{name}.{random}.tmp`.
+    """
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    try:
+        with open(descriptor, "wb") as file:  # noqa: PTH123 - a descriptor has no path to open
+            file.write(content)
+            file.flush()
+            os.fsync(descriptor)
+            written = stamp(os.fstat(descriptor))
+        temporary.replace(path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+    sync_folder(path.parent)
+    return written
+
+
+def sync_folder(folder: Path) -> None:
+    """Make the names in a folder durable: a rename lives in the folder, not in the file."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,292 @@
+"""The conversation documents: one JSON file each, `{folder}/{id}.json`.
+
+The files are the truth, the index is derived from them. Reading needs no lock, since a file is
+replaced as a whole; a write holds a lock that other processes respect, from reading what is there
+to having it replaced.
+"""
+
+import asyncio
+import os
+import re
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Self, TypeVar
+
+from filelock import FileLock, Timeout
+
+from council.conversation import AssistantMessage, Conversation, Source, UserMessage, timestamp
+from storage import documents
+from storage.atomic import Stamp, replace_file, stamp, sync_folder
+from storage.documents import Document
+from storage.errors import ConversationNotFound, DocumentError, FolderError, explain_system
+
+T = TypeVar("T")
+
+_LEFTOVER = re.compile(r"\.(?P<id>[0-9a-f-]{36})\.json\b.*\.tmp")
+_LOCK_POLL = 0.002  # seconds: a write takes about one millisecond
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """A conversation as it lies on the disk.
+
+    `set_aside` is where a write put the unreadable document that it found in its place.
+    """
+
+    conversation: Conversation
+    stamp: Stamp
+    set_aside: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """A file that can't be used, by its name, and why."""
+
+    name: str
+    reason: str
+
+
+@dataclass(slots=True)
+class Listing:
+    """What lies in the folder, by name alone.
+
+    `misnamed` are JSON files whose name is not a conversation's id; `set_aside` are the names of
+    unreadable documents that a write has moved out of its way.
+    """
+
+    documents: dict[str, Stamp] = field(default_factory=dict[str, Stamp])
+    misnamed: list[Problem] = field(default_factory=list[Problem])
+    set_aside: list[str] = field(default_factory=list[str])
+
+
+class ConversationStore:
+    """A folder of conversation documents; made ready by `ConversationStore.open`.
+
+    `lock_timeout` is how many seconds a write waits for another process's write.
+    """
+
+    def __init__(self, folder: Path, *, lock_timeout: float = 30.0) -> None:
+        self.folder = folder
+        self._locks = folder / ".locks"
+        self._lock_timeout = lock_timeout
+
+    @classmethod
+    async def open(cls, folder: Path, *, lock_timeout: float = 30.0) -> Self:
+        """Make the folder where it is missing, and clear away what a crashed write has left."""
+        store = cls(folder, lock_timeout=lock_timeout)
+        await store._in_thread(store._prepare)
+        return store
+
+    async def load(self, conversation_id: str) -> Conversation:
+        """Read one conversation. Raises `ConversationNotFound` or `DocumentError`."""
+        path = self._path(conversation_id)
+        document, _ = await self._in_thread(lambda: _read(path))
+        return document.conversation
+
+    async def content(self, conversation_id: str) -> bytes:
+        """Give a document as it lies on the disk. Raises `ConversationNotFound` or `DocumentError`."""
+        path = self._path(conversation_id)
+        document, _ = await self._in_thread(lambda: _read(path))
+        return documents.encode(document)
+
+    async def listing(self) -> Listing:
+        """Name every document with its stamp, opening none."""
+        return await self._in_thread(self._list)
+
+    async def read(self, conversation_ids: Sequence[str]) -> list[Stored | Problem]:
+        """Read these documents, in a thread; one that is gone by now is left out.
+
+        A document that can't be read becomes its problem and never stops the others.
+        """
+        return await self._in_thread(lambda: [*self._read_each(conversation_ids)])
+
+    async def add_exchange(
+        self,
+        conversation_id: str,
+        question: str,
+        answer: AssistantMessage,
+        *,
+        title: str,
+        source: Source | None,
+        now: datetime,
+    ) -> Stored:
+        """Append a question and its answer in one write, beginning the document where there is none.
+
+        Title and source are those of the beginning. A document that can't be read is no reason to
+        lose an answer, nor is an answer one to lose the document: it is copied beside
+        (`{id}.json.broken-{time}`), and a new one begins.
+        """
+        documents.check(answer)
+        path = self._path(conversation_id)
+        moment = timestamp(now)
+
+        def exchange() -> Stored:
+            set_aside = None
+            with self._locked(conversation_id):
+                try:
+                    document, _ = _read(path)
+                except (ConversationNotFound, DocumentError) as error:
+                    if isinstance(error, DocumentError):
+                        set_aside = _set_aside(path, moment)
+                    document = documents.blank(
+                        conversation_id, created_at=moment, title=title, source=source
+                    )
+                asked = UserMessage(role="user", content=question)
+                return _write(path, documents.append(document, asked, answer), set_aside)
+
+        return await self._in_thread(exchange)
+
+    async def add_assistant_message(
+        self,
+        conversation_id: str,
+        stage1: Sequence[object],
+        stage2: Sequence[object],
+        stage2_5: Sequence[object] | None,
+        stage3: object,
+    ) -> Stored:
+        """Append the answer to a question that is already there (seed 000, Storage Function Changes).
+
+        The stages are models or their JSON form; `stage2_5=None` leaves the field out.
+        Raises `DocumentError` where no question waits for an answer.
+        """
+        answer = documents.answer_of(stage1, stage2, stage2_5, stage3)
+        documents.check(answer)
+        path = self._path(conversation_id)
+
+        def respond() -> Stored:
+            with self._locked(conversation_id):
+                document, _ = _read(path)
+                messages = document.conversation.messages
+                if not messages or messages[-1].role != "user":
+                    raise DocumentError("it has no question that waits for an answer", path)
+                return _write(path, documents.append(document, answer))
+
+        return await self._in_thread(respond)
+
+    async def adopt(self, content: bytes) -> Stored | None:
+        """Take in another program's document, byte for byte; `None` where its id is taken.
+
+        Raises `DocumentError` where it can't be read or its id is not a uuid.
+        """
+
+        def take_in() -> Stored | None:
+            conversation = documents.parse(content).conversation
+            path = self._path(conversation.id)
+            with self._locked(conversation.id):
+                if path.exists():
+                    return None
+                return Stored(conversation, replace_file(path, content))
+
+        return await self._in_thread(take_in)
+
+    async def _in_thread(self, work: Callable[[], T]) -> T:
+        """Run blocking work in a thread; it runs to its end even where the waiter is cancelled."""
+
+        def run() -> T:
+            try:
+                return work()
+            except OSError as error:
+                path = Path(str(error.filename)) if error.filename else self.folder
+                raise FolderError(explain_system(path, error)) from error
+
+        return await asyncio.to_thread(run)
+
+    def _path(self, conversation_id: str) -> Path:
+        if not documents.is_id(conversation_id):
+            raise DocumentError("the conversation's id is not a uuid in lower case with hyphens")
+        return self.folder / f"{conversation_id}.json"
+
+    @contextmanager
+    def _locked(self, conversation_id: str) -> Generator[None]:
+        # Conversations share 256 lock files: one each would double the folder, and a lock file
+        # can't be deleted safely.
+        lock = FileLock(
+            self._locks / f"{conversation_id[:2]}.lock",
+            timeout=self._lock_timeout,
+            poll_interval=_LOCK_POLL,
+            mode=0o600,
+        )
+        try:
+            lock.acquire()
+        except Timeout as error:
+            raise FolderError(
+                f"{lock.lock_file} has been held by another process for {self._lock_timeout:g} s; "
+                f"wait for that process to end, or stop it, and try again"
+            ) from error
+        try:
+            yield
+        finally:
+            lock.release()
+
+    def _prepare(self) -> None:
+        if not self._locks.is_dir():
+            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._locks.mkdir(mode=0o700, exist_ok=True)
+            sync_folder(self.folder.parent)
+        with os.scandir(self.folder) as entries:
+            leftovers = [found for entry in entries if (found := _LEFTOVER.fullmatch(entry.name))]
+        for leftover in leftovers:
+            # Whoever is writing holds the lock, so a temporary file seen under it is nobody's.
+            with self._locked(leftover["id"]):
+                (self.folder / leftover.string).unlink(missing_ok=True)
+
+    def _list(self) -> Listing:
+        listing = Listing()
+        with os.scandir(self.folder) as entries:
+            for entry in entries:
+                name, suffix, rest = entry.name.partition(".json")
+                if not suffix or entry.name.startswith("."):
+                    continue
+                if rest.startswith(".broken-"):
+                    listing.set_aside.append(entry.name)
+                elif not rest and documents.is_id(name):
+                    with suppress(FileNotFoundError):  # deleted since the folder was read
+                        listing.documents[name] = stamp(entry.stat())
+                elif not rest:
+                    reason = "its name is not a conversation's id: a uuid in lower case with hyphens"
+                    listing.misnamed.append(Problem(entry.name, reason))
+        return listing
+
+    def _read_each(self, conversation_ids: Sequence[str]) -> Iterator[Stored | Problem]:
+        for conversation_id in conversation_ids:
+            path = self._path(conversation_id)
+            try:
+                document, version = _read(path)
+            except ConversationNotFound:
+                continue
+            except DocumentError as error:
+                yield Problem(path.name, error.reason)
+            except OSError as error:
+                yield Problem(path.name, explain_system(path, error))
+            else:
+                yield Stored(document.conversation, version)
+
+
+def _read(path: Path) -> tuple[Document, Stamp]:
+    try:
+        with path.open("rb") as file:
+            version = stamp(os.fstat(file.fileno()))
+            content = file.read()
+    except FileNotFoundError as error:
+        raise ConversationNotFound(path.stem, path.parent) from error
+    try:
+        document = documents.parse(content)
+    except DocumentError as error:
+        raise DocumentError(error.reason, path) from error
+    if document.conversation.id != path.stem:
+        raise DocumentError("the id in it is not the one in its name", path)
+    return document, version
+
+
+def _write(path: Path, document: Document, set_aside: Path | None = None) -> Stored:
+    return Stored(document.conversation, replace_file(path, documents.encode(document)), set_aside)
+
+
+def _set_aside(path: Path, moment: str) -> Path:
+    # A copy, not a rename: the document keeps its place until the new one takes it.
+    beside = path.with_name(f"{path.name}.broken-{re.sub('[-:.]', '', moment)}")
+    replace_file(beside, path.read_bytes())
+    return beside

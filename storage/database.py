@@ -1,0 +1,179 @@
+"""One SQLite file: many writers share one transaction, readers have a connection of their own.
+
+A commit waits for the disk, so it is the dear part of a write. While one is under way, further
+writes queue up; the next transaction takes all of them (group commit).
+"""
+
+import asyncio
+import os
+import sqlite3
+from collections.abc import AsyncGenerator, Generator, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+
+import aiosqlite
+
+from storage.errors import DatabaseError, explain_sqlite, explain_system
+from storage.schema import known_migrations, migrate
+
+SqlValue = str | bytes | int | float | None
+Parameters = Sequence[SqlValue] | Mapping[str, SqlValue]
+Statement = tuple[str, Parameters]
+
+_PRAGMAS = """
+PRAGMA journal_mode = WAL;
+PRAGMA synchronous = FULL;
+PRAGMA foreign_keys = ON;
+"""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Job:
+    """Statements that stand or fall together, and who waits for them."""
+
+    statements: tuple[Statement, ...]
+    done: asyncio.Future[None]
+
+
+class Database:
+    """An open database; made by `open_database`."""
+
+    def __init__(self, path: Path, writer: aiosqlite.Connection, reader: aiosqlite.Connection) -> None:
+        self.path = path
+        self._writer = writer
+        self._reader = reader
+        self._queue: list[_Job] = []
+        self._wake = asyncio.Event()
+        self._closing = False
+
+    async def write(self, *statements: Statement) -> None:
+        """Run these statements in one transaction; returns when they are durable.
+
+        Whoever is cancelled while waiting doesn't take the write back: it stays queued.
+        Raises `DatabaseError`, for this write alone, when it can't be done.
+        """
+        self._refuse_if_closed()
+        job = _Job(statements, asyncio.get_running_loop().create_future())
+        self._queue.append(job)
+        self._wake.set()
+        await job.done
+
+    async def read(self, sql: str, parameters: Parameters = ()) -> list[sqlite3.Row]:
+        """Give all rows of a query, every finished write among them."""
+        self._refuse_if_closed()
+        try:
+            return [*await self._reader.execute_fetchall(sql, parameters)]
+        except sqlite3.Error as error:
+            raise explain_sqlite(self.path, error) from error
+
+    async def commit_queued(self) -> None:
+        """Commit what is queued, again and again, until the database closes and all is done."""
+        while not self._closing or self._queue:
+            await self._wake.wait()
+            self._wake.clear()
+            jobs, self._queue = self._queue, []
+            if jobs:
+                await self._commit(jobs)
+
+    def close(self) -> None:
+        """Take no more reads and writes; what is queued is still committed."""
+        self._closing = True
+        self._wake.set()
+
+    async def _commit(self, jobs: list[_Job]) -> None:
+        try:
+            await self._writer.execute("BEGIN IMMEDIATE")
+        except sqlite3.Error as error:
+            # No job is guilty of a lock: trying them one by one would wait for it once a job.
+            for job in jobs:
+                self._fail(job, error)
+            return
+        try:
+            await self._run(jobs)
+        except Exception as error:  # noqa: BLE001 - whatever a job raises is its waiter's to handle
+            if len(jobs) == 1:
+                self._fail(jobs[0], error)
+            else:
+                for job in jobs:
+                    await self._commit([job])
+        else:
+            for job in jobs:
+                if not job.done.done():
+                    job.done.set_result(None)
+
+    async def _run(self, jobs: list[_Job]) -> None:
+        statements = (statement for job in jobs for statement in job.statements)
+        try:
+            # Each call into SQLite's thread costs a hop; runs of one statement share it.
+            for sql, alike in groupby(statements, key=lambda statement: statement[0]):
+                await self._writer.executemany(sql, [parameters for _, parameters in alike])
+            await self._writer.execute("COMMIT")
+        except BaseException:
+            # A full disk ends the transaction by itself.
+            if self._writer.in_transaction:
+                await self._writer.execute("ROLLBACK")
+            raise
+
+    def _fail(self, job: _Job, error: Exception) -> None:
+        told: Exception = error
+        if isinstance(error, sqlite3.Error):
+            told = explain_sqlite(self.path, error)
+            told.__cause__ = error
+        if job.done.done():
+            asyncio.get_running_loop().call_exception_handler(
+                {"message": "a write that nobody waits for any more has failed", "exception": told}
+            )
+        else:
+            job.done.set_exception(told)
+
+    def _refuse_if_closed(self) -> None:
+        if self._closing:
+            raise DatabaseError(f"{self.path} is closed")
+
+
+@asynccontextmanager
+async def open_database(path: Path, *, busy_timeout: float = 5.0) -> AsyncGenerator[Database]:
+    """Open the database, making and migrating it as needed; leaving commits what is queued.
+
+    `busy_timeout` is how many seconds to wait for another process's transaction.
+    Raises `DatabaseError`.
+    """
+    async with AsyncExitStack() as stack:
+        with _explained(path):
+            await asyncio.to_thread(_make_private, path)
+            writer = await stack.enter_async_context(_connect(path, busy_timeout))
+            await writer.executescript(_PRAGMAS)
+            await migrate(writer, path, known_migrations())
+            reader = await stack.enter_async_context(_connect(path, busy_timeout))
+            await reader.execute("PRAGMA query_only = ON")
+            reader.row_factory = sqlite3.Row
+        database = Database(path, writer, reader)
+        committing = asyncio.create_task(database.commit_queued())
+        try:
+            yield database
+        finally:
+            database.close()
+            await committing
+
+
+def _connect(path: Path, busy_timeout: float) -> aiosqlite.Connection:
+    # No isolation level: transactions begin where the code says BEGIN, nowhere else.
+    return aiosqlite.connect(path, timeout=busy_timeout, isolation_level=None)
+
+
+def _make_private(path: Path) -> None:
+    """Make the folder 0700 and the file 0600 where they are missing; -wal and -shm follow the file."""
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+
+
+@contextmanager
+def _explained(path: Path) -> Generator[None]:
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise explain_sqlite(path, error) from error
+    except OSError as error:
+        raise DatabaseError(explain_system(path, error)) from error

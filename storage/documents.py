@@ -1,0 +1,117 @@
+"""A conversation document between its bytes and its model.
+
+A document is rewritten from the JSON that was read, not from the model: whatever other programs
+put into it stays.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import cast
+
+import orjson
+from pydantic import ValidationError
+
+from council.calls import JsonObject
+from council.conversation import AssistantMessage, Conversation, Source, UserMessage
+from storage.errors import DocumentError
+
+SCHEMA_VERSION = 1
+_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_PROBLEMS_SHOWN = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A document as its file has it, and as the council reads it."""
+
+    raw: JsonObject
+    conversation: Conversation
+
+
+def is_id(text: str) -> bool:
+    """Whether this is a uuid in its canonical form: lower case, with hyphens."""
+    return _ID.fullmatch(text) is not None
+
+
+def blank(conversation_id: str, *, created_at: str, title: str, source: Source | None) -> Document:
+    """Make a document without messages."""
+    conversation = Conversation(
+        id=conversation_id,
+        created_at=created_at,
+        title=title,
+        messages=[],
+        schema_version=SCHEMA_VERSION,
+        source=source,
+    )
+    return Document(conversation.dump(), conversation)
+
+
+def parse(content: bytes) -> Document:
+    """Read a document. Raises `DocumentError` with the reason, which never quotes the text."""
+    try:
+        raw = orjson.loads(content)
+    except orjson.JSONDecodeError as error:
+        raise DocumentError(f"it is not JSON: {error}") from error
+    try:
+        conversation = Conversation.model_validate(raw)
+    except ValidationError as error:
+        raise DocumentError(f"it is not a conversation document: {_problems(error)}") from error
+    return Document(raw, conversation)
+
+
+def append(document: Document, *messages: UserMessage | AssistantMessage) -> Document:
+    """Add messages at the end and touch nothing else."""
+    earlier = cast("list[object]", document.raw["messages"])
+    conversation = document.conversation
+    return Document(
+        {**document.raw, "messages": [*earlier, *(message.dump() for message in messages)]},
+        conversation.model_copy(update={"messages": [*conversation.messages, *messages]}),
+    )
+
+
+def encode(document: Document) -> bytes:
+    """Write a document for programs and for people."""
+    try:
+        return orjson.dumps(document.raw, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
+    except orjson.JSONEncodeError as error:
+        raise DocumentError(f"it can't be written as JSON: {error}") from error
+
+
+def answer_of(
+    stage1: Sequence[object],
+    stage2: Sequence[object],
+    stage2_5: Sequence[object] | None,
+    stage3: object,
+) -> AssistantMessage:
+    """Make an assistant message of its stages, given as models or as their JSON form."""
+    fields: Mapping[str, object] = {
+        "role": "assistant",
+        "stage1": stage1,
+        "stage2": stage2,
+        "stage2_5": stage2_5,
+        "stage3": stage3,
+    }
+    try:
+        return AssistantMessage.model_validate(fields)
+    except ValidationError as error:
+        raise DocumentError(f"the answer is not an assistant message: {_problems(error)}") from error
+
+
+def check(answer: AssistantMessage) -> None:
+    """Hold a new answer to the contract. Raises `DocumentError` naming the rule it breaks."""
+    try:
+        answer.check()
+    except ValueError as error:
+        raise DocumentError(f"the answer breaks the document's contract: {error}") from error
+
+
+def _problems(error: ValidationError) -> str:
+    """Say where a document isn't what it should be: `messages.1.stage3: Field required`."""
+    found = error.errors(include_url=False, include_context=False, include_input=False)
+    shown = [
+        f"{'.'.join(map(str, one['loc']))}: {one['msg']}".lstrip(": ") for one in found[:_PROBLEMS_SHOWN]
+    ]
+    if len(found) > _PROBLEMS_SHOWN:
+        shown.append(f"and {len(found) - _PROBLEMS_SHOWN} more")
+    return "; ".join(shown)

@@ -1,0 +1,92 @@
+"""What can go wrong on the disk, as a tree under `council.errors.CouncilError`.
+
+    CouncilError
+    └── StorageError
+        ├── DatabaseError         council.db is locked, damaged, full, read-only or from a newer program
+        ├── FolderError           the folder of documents can't be read, written or locked
+        ├── DocumentError         not JSON, not a conversation, or an answer that breaks the contract
+        └── ConversationNotFound  there is no document with this id
+
+Each sentence names the file and, where somebody can do something about it, what.
+"""
+
+import errno
+import sqlite3
+from pathlib import Path
+
+from council.errors import CouncilError
+
+
+class StorageError(CouncilError):
+    """The disk, or what lies on it, is in the way."""
+
+
+class DatabaseError(StorageError):
+    """The database can't do what it is asked; the sentence names its file and a way out."""
+
+
+class FolderError(StorageError):
+    """The folder of documents can't be read, written or locked."""
+
+
+class DocumentError(StorageError, ValueError):
+    """A document, or an answer on its way into one, isn't what the contract promises.
+
+    `reason` is the problem without the file's name.
+    """
+
+    def __init__(self, reason: str, path: Path | None = None) -> None:
+        super().__init__(f"{path}: {reason}" if path else reason)
+        self.reason = reason
+
+
+class ConversationNotFound(StorageError, LookupError):
+    """There is no document with this id."""
+
+    def __init__(self, conversation_id: str, folder: Path) -> None:
+        super().__init__(f"there is no conversation {conversation_id} in {folder}")
+        self.conversation_id = conversation_id
+
+
+_SQLITE = {
+    sqlite3.SQLITE_BUSY: "is locked by another process; wait for it to end, or stop it, and try again",
+    sqlite3.SQLITE_LOCKED: "is locked by another process; wait for it to end, or stop it, and try again",
+    sqlite3.SQLITE_CORRUPT: (
+        "is damaged; move it away together with its -wal and -shm files, or restore a backup, then run "
+        "`council index rebuild` (the conversations are safe in files of their own)"
+    ),
+    sqlite3.SQLITE_NOTADB: (
+        "is not a SQLite database; move it away, then run `council index rebuild` "
+        "(the conversations are safe in files of their own)"
+    ),
+    sqlite3.SQLITE_READONLY: "can't be written; make the file and its folder writable for this user",
+    sqlite3.SQLITE_PERM: "can't be written; make the file and its folder writable for this user",
+    sqlite3.SQLITE_CANTOPEN: "can't be opened; check that its folder is there and is writable",
+    sqlite3.SQLITE_FULL: "can't grow; the disk is full, free some space and try again",
+    sqlite3.SQLITE_IOERR: "can't be read or written; the disk reports an error, so check the disk",
+}
+
+_SYSTEM = {
+    errno.ENOSPC: "the disk is full, free some space and try again",
+    errno.EDQUOT: "this user's disk quota is used up, free some space and try again",
+    errno.EROFS: "the file system is read-only, choose another COUNCIL_DATA_DIR or mount it writable",
+    errno.EACCES: "this user may not, make it readable and writable for this user",
+    errno.EPERM: "this user may not, make it readable and writable for this user",
+    errno.ENOTDIR: "a part of the path is a file, choose another COUNCIL_DATA_DIR",
+    errno.EEXIST: "a file stands where the folder should be, choose another COUNCIL_DATA_DIR",
+    errno.EISDIR: "a folder stands where the file should be, move it away",
+}
+
+
+def explain_sqlite(path: Path, error: sqlite3.Error) -> DatabaseError:
+    """Say what a SQLite error means for the database at `path`."""
+    code = getattr(error, "sqlite_errorcode", None)
+    # The low byte is the primary code, what lies above tells variants apart.
+    meaning = _SQLITE.get(code & 0xFF) if isinstance(code, int) else None
+    return DatabaseError(f"{path} {meaning} ({error})" if meaning else f"{path}: {error}")
+
+
+def explain_system(path: Path, error: OSError) -> str:
+    """Say what an operating-system error means for the file or folder at `path`."""
+    meaning = _SYSTEM.get(error.errno or 0, error.strerror or str(error))
+    return f"{path} can't be used: {meaning}"

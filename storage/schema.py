@@ -1,0 +1,95 @@
+"""The database's schema: numbered SQL files, applied in order, each recorded with its name and time."""
+
+import sqlite3
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib.resources import files
+from pathlib import Path
+
+import aiosqlite
+
+from council.conversation import timestamp
+from storage.errors import DatabaseError
+
+_RECORD = """
+CREATE TABLE IF NOT EXISTS migrations (
+    number INTEGER NOT NULL PRIMARY KEY, name TEXT NOT NULL, applied_at TEXT NOT NULL
+) STRICT
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Migration:
+    """One step from an older schema to the next."""
+
+    number: int
+    name: str
+    script: str
+
+
+def known_migrations() -> list[Migration]:
+    """Read the migrations this program brings along: `migrations/NNNN_name.sql`, in order."""
+    scripts = (
+        entry for entry in (files("storage") / "migrations").iterdir() if entry.name.endswith(".sql")
+    )
+    return sorted(
+        (
+            Migration(int(number), name, script.read_text("utf-8"))
+            for script in scripts
+            for number, name in [script.name.removesuffix(".sql").split("_", 1)]
+        ),
+        key=lambda migration: migration.number,
+    )
+
+
+async def migrate(connection: aiosqlite.Connection, path: Path, migrations: Sequence[Migration]) -> None:
+    """Bring the database to the newest schema, each migration in its own transaction.
+
+    Raises `DatabaseError` where a newer program has been at it: its tables may mean other things.
+    """
+    await connection.execute(_RECORD)
+    applied = await _applied(connection)
+    newest = max(migration.number for migration in migrations)
+    if applied and max(applied) > newest:
+        raise DatabaseError(
+            f"{path} was written by a newer program (schema {max(applied)}, this one knows {newest}); "
+            f"update this program, or restore a backup from before"
+        )
+    for migration in migrations:
+        if migration.number not in applied:
+            await _apply(connection, migration)
+
+
+async def _applied(connection: aiosqlite.Connection) -> set[int]:
+    rows = await connection.execute_fetchall("SELECT number FROM migrations")
+    return {row[0] for row in rows}
+
+
+async def _apply(connection: aiosqlite.Connection, migration: Migration) -> None:
+    await connection.execute("BEGIN IMMEDIATE")
+    try:
+        # Another process may have been here while this one waited for the lock.
+        if migration.number not in await _applied(connection):
+            for statement in _statements(migration.script):
+                await connection.execute(statement)
+            await connection.execute(
+                "INSERT INTO migrations (number, name, applied_at) VALUES (?, ?, ?)",
+                (migration.number, migration.name, timestamp(datetime.now(UTC))),
+            )
+        await connection.execute("COMMIT")
+    except BaseException:
+        await connection.rollback()
+        raise
+
+
+def _statements(script: str) -> Iterator[str]:
+    """Cut a script into its statements (`executescript` would commit the open transaction)."""
+    statement = ""
+    for line in script.splitlines(keepends=True):
+        statement += line
+        if sqlite3.complete_statement(statement):
+            yield statement
+            statement = ""
+    if statement.strip():
+        yield statement

@@ -1,0 +1,322 @@
+"""The card, by exact text, from the first second to the answer or the error."""
+
+import pytest
+
+from bot.card import card, progress
+from bot.markdown import render
+from bot.view import RunView, fold, of_document, opening
+from bot.words import explain
+from council.conversation import (
+    AggregateRanking,
+    AssistantMessage,
+    FailedCall,
+    RunUsage,
+    Stage1Result,
+    Stage3Result,
+)
+from council.errors import AccountError, Failure, NoAnswers, RunError
+from council.events import MemberAnswered, MemberFailed, MemberStarted, RunCompleted, RunFailed
+from council.profile import Member, Profile
+from council.usage import Usage
+from tests.bot.sample_run import (
+    ANSWERS,
+    ASSISTANT,
+    BUSY,
+    CHAIRMAN,
+    CLAUDE,
+    CONVERSATION,
+    CONVERSATION_ID,
+    FINAL,
+    GEMINI,
+    GPT,
+    GROK,
+    LATE,
+    PROFILE,
+    QUESTION,
+    REVIEWS,
+    RUN_ID,
+    seen,
+)
+
+
+def text(view: RunView, now: float = 50.0) -> str:
+    """Give the card as Markdown."""
+    return render(card(view, now))
+
+
+def answered(**changes: object) -> str:
+    """Give the finished card of a document that differs from the sample's."""
+    message = ASSISTANT.model_copy(update=changes)
+    return text(of_document(message, QUESTION, CONVERSATION))
+
+
+def failed(error: RunError | Exception, at: float = 9.0) -> str:
+    """Give the card of a run that ended with an error."""
+    failures = error.failures if isinstance(error, RunError) else {}
+    return text(fold(seen(at), RunFailed(RUN_ID, explain(error, RUN_ID), failures), at))
+
+
+def test_the_card_opens_within_the_first_second() -> None:
+    """Question, asker and council stand there before any member is asked."""
+    view = opening("Why?\n\n# Really?", PROFILE, now=0.0)
+    assert text(view, 0.3) == (
+        "> Why?\n>\n> ## Really?\n\n"
+        "Council \u201cdefault\u201d, 4 members.\n\n"
+        "- Answers: waiting\n- Reviews: waiting\n- Corrections: waiting\n- Final answer: waiting\n\n"
+        "<!-- -->\n\n"
+        "- gpt-5: waiting\n- claude-sonnet-4.5: waiting\n"
+        "- gemini-2.5-pro (The Pragmatist): waiting\n- grok-4: waiting\n\n"
+        "_0.3 s so far_\n"
+    )
+
+
+def test_the_card_follows_the_members() -> None:
+    """A line a stage and a line a member; two stages may run at once; a failure says why."""
+    assert text(seen(12.6), 12.6) == (
+        f"> {QUESTION}\n\n"
+        "Asked by Ada. Council \u201cdefault\u201d, 4 members.\n\n"
+        "- Answers: done in 9 s, 3 of 4\n- Reviews: running, 2 of 3 done\n"
+        "- Corrections: running, 0 of 3 done\n- Final answer: waiting\n\n"
+        "<!-- -->\n\n"
+        "- gpt-5: answered in 3 s, ranked the others\n"
+        "- claude-sonnet-4.5: answered in 5 s, ranked the others\n"
+        "- gemini-2.5-pro (The Pragmatist): answered in 6 s, reviewing, correcting\n"
+        "- grok-4: failed: the provider was too busy, after 3 attempts "
+        "(\u201cRate limit reached for grok-4\u201d)\n\n"
+        "_13 s, 2,750 tokens, $0.0105 so far_\n"
+    )
+
+
+def test_the_chairmans_text_streams_into_the_card() -> None:
+    """Every member has its last mark, and the answer is there as far as it is written."""
+    assert text(seen(33.5), 33.5) == (
+        f"> {QUESTION}\n\n"
+        "Asked by Ada. Council \u201cdefault\u201d, 4 members.\n\n"
+        "- Answers: done in 9 s, 3 of 4\n- Reviews: done in 5 s\n"
+        "- Corrections: done in 20 s, 2 of 3\n- Final answer: claude-opus-4.1 is writing\n\n"
+        "<!-- -->\n\n"
+        "- gpt-5: answered in 3 s, ranked the others, corrected: added content (+3 lines)\n"
+        "- claude-sonnet-4.5: answered in 5 s, ranked the others, kept its answer\n"
+        "- gemini-2.5-pro (The Pragmatist): answered in 6 s, ranked the others, "
+        "fell back to its first answer (it took too long)\n"
+        "- grok-4: failed: the provider was too busy, after 3 attempts "
+        "(\u201cRate limit reached for grok-4\u201d)\n\n"
+        "### Final answer\n\n"
+        "Move **only** the jobs that have several steps and must recover half-way; "
+        "keep the rest on cron.\n\n"
+        "_34 s, 4,400 tokens, $0.0168 so far_\n"
+    )
+
+
+def test_the_finished_card_is_the_answer() -> None:
+    """Title, answer, and one line with everything about the run."""
+    assert text(seen()) == (
+        "# Cron or Temporal for nightly jobs\n\n"
+        f"{FINAL.response}\n\n"
+        "_3 of 4 members answered \u00b7 chairman claude-opus-4.1 \u00b7 "
+        "too few shared votes to compare \u00b7 "
+        "gemini-2.5-pro (The Pragmatist) fell back (it took too long) \u00b7 "
+        "grok-4 failed (the provider was too busy) \u00b7 44 s \u00b7 4,950 tokens \u00b7 $0.0189 \u00b7 "
+        f"id {CONVERSATION_ID}_\n"
+    )
+
+
+def test_a_finished_run_keeps_its_progress() -> None:
+    """The marks can be shown beside the answer; nothing is `so far` any more."""
+    footer = render(progress(seen(), 90.0)).splitlines()[-1]
+    assert footer == "_44 s \u00b7 4,950 tokens \u00b7 $0.0189_"
+
+
+def test_a_member_that_is_asked_again_says_why() -> None:
+    """The wait counts down, then the next attempt runs."""
+    assert "- grok-4: answering again in 2 s (the provider was too busy)\n" in text(seen(2.5), 2.5)
+    assert "- grok-4: answering again (the provider was too busy)\n" in text(seen(5), 5.0)
+
+
+def test_lesser_reviews_and_cut_answers_are_marked() -> None:
+    """A cut answer, a vote that isn't counted and a missing review each have their mark."""
+    view = seen(9)
+    cut = ANSWERS[GPT].model_copy(update={"truncated": True})
+    uncounted = REVIEWS[GPT].model_copy(update={"parsed_ranking": []})
+    view = fold(view, MemberAnswered("stage1", GPT, cut, 3_100, Usage()), 9.0)
+    view = fold(view, MemberAnswered("stage2", GPT, uncounted, 1_000, Usage()), 10.0)
+    view = fold(view, MemberFailed("stage2", CLAUDE, LATE), 10.0)
+    shown = text(view, 10.0)
+    assert "- gpt-5: answered in 3 s (cut off), reviewed the others (vote not counted)\n" in shown
+    assert "- claude-sonnet-4.5: answered in 5 s, no review (it took too long)\n" in shown
+
+
+def test_the_next_in_line_for_the_chair_is_shown() -> None:
+    """A failed chairman is named with its cause, beside who writes now."""
+    view = fold(seen(34), MemberFailed("stage3", CHAIRMAN, LATE), 40.0)
+    view = fold(view, MemberStarted("stage3", CLAUDE), 40.0)
+    assert (
+        "- Final answer: claude-opus-4.1 failed (it took too long), claude-sonnet-4.5 is writing\n"
+    ) in text(view, 41.0)
+    view = fold(view, MemberAnswered("stage3", CLAUDE, FINAL, 900, Usage()), 42.0)
+    assert "(it took too long), claude-sonnet-4.5 has written\n" in text(view, 42.0)
+
+
+def test_no_answer_names_each_cause() -> None:
+    """What happened, why for each member, what is kept, what to do."""
+    failures = {GPT: LATE, CLAUDE: Failure(cause="empty"), GEMINI: LATE, GROK: BUSY}
+    assert failed(NoAnswers(failures)) == (
+        "## No answer\n\n"
+        f"> {QUESTION}\n\n"
+        "Asked by Ada. Council \u201cdefault\u201d, 4 members.\n\n"
+        "No member of the council answered. Ask again.\n\n"
+        "- gpt-5: it took too long\n- claude-sonnet-4.5: the reply was empty\n"
+        "- gemini-2.5-pro (The Pragmatist): it took too long\n"
+        "- grok-4: the provider was too busy, after 3 attempts "
+        "(\u201cRate limit reached for grok-4\u201d)\n\n"
+        "Nothing was added to the conversation.\n\n"
+        f"_9 s \u00b7 1,650 tokens \u00b7 $0.0063 \u00b7 run {RUN_ID}_\n"
+    )
+
+
+def test_an_accounts_trouble_is_said_once() -> None:
+    """No member is blamed for a refused key."""
+    shown = failed(AccountError(Failure(cause="key", detail="No auth credentials found")))
+    assert (
+        "The model provider refused the key. Check OPENROUTER_API_KEY in .env, then ask again." in shown
+    )
+    assert shown.count("key") == 1
+    assert "- " not in shown
+
+
+def test_an_answer_that_was_not_saved_is_still_shown() -> None:
+    """The only copy is on the card, and the card says so."""
+    shown = failed(OSError("/secret/path"), at=44.2)
+    assert shown.startswith("## An answer that could not be saved\n")
+    assert "The answer is kept only here; copy it if you need it.\n\nMove **only** the jobs" in shown
+    assert "secret" not in shown
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        (
+            {"source": "fallback", "model": "openai/gpt-4o"},
+            (
+                "Written by gpt-4o, next in line for the chair, "
+                "because claude-opus-4.1 failed (it took too long)."
+            ),
+        ),
+        (
+            {"source": "best_ranked", "model": CLAUDE},
+            (
+                "Written by claude-sonnet-4.5, the best-ranked member, "
+                "because claude-opus-4.1 failed (it took too long)."
+            ),
+        ),
+        (
+            {"source": "verbatim", "model": CLAUDE},
+            (
+                "This is the best-ranked answer, word for word as claude-sonnet-4.5 gave it, "
+                "because claude-opus-4.1 failed (it took too long)."
+            ),
+        ),
+        (
+            {"source": "verbatim", "model": GROK},
+            (
+                "This is a member's answer, word for word as grok-4 gave it, "
+                "because claude-opus-4.1 failed (it took too long)."
+            ),
+        ),
+        (
+            {"answered_by": "anthropic/claude-3"},
+            "The model anthropic/claude-3 answered in place of claude-opus-4.1.",
+        ),
+        (
+            {"stopped_early": True},
+            "Stopped early: it rests on what was there when the run was stopped.",
+        ),
+    ],
+)
+def test_an_answer_that_came_about_otherwise_says_how(changes: dict[str, object], said: str) -> None:
+    """Whoever wrote it and why stands above the answer."""
+    shown = answered(
+        stage3=FINAL.model_copy(update=changes),
+        failures=[*ASSISTANT.failures, FailedCall(stage="stage3", member=CHAIRMAN, failure=LATE)],
+    )
+    assert shown.startswith(f"# Cron or Temporal for nightly jobs\n\n{said}\n\nMove **only**")
+
+
+def test_a_cut_answer_says_so_where_it_ends() -> None:
+    """The reader learns it at the cut, not before."""
+    shown = answered(stage3=FINAL.model_copy(update={"truncated": True}))
+    assert (
+        "running yourselves.\n\nThe answer reached its length limit and ends here.\n\n_3 of 4" in shown
+    )
+
+
+def test_one_answer_is_labelled() -> None:
+    """One model, not reviewed: nobody can take it for the council's word."""
+    single = AssistantMessage(
+        role="assistant",
+        stage1=[ANSWERS[GPT]],
+        stage2=[],
+        stage3=Stage3Result(model=GPT, response=ANSWERS[GPT].response, source="single"),
+        usage=RunUsage(
+            run=Usage(prompt_tokens=300, source="estimated", unpriced=1), stages={}, calls={}
+        ),
+    )
+    view = opening(QUESTION, PROFILE, now=0.0)
+    for name in (CLAUDE, GEMINI, GROK):
+        view = fold(view, MemberFailed("stage1", name, LATE), 8.0)
+    assert text(fold(view, RunCompleted(RUN_ID, CONVERSATION_ID, single), 9.0)) == (
+        f"# {QUESTION}\n\n"
+        "One model, not reviewed: only gpt-5 answered.\n\n"
+        "Move them. Temporal retries each step and shows its history.\n\n"
+        "_1 of 4 members answered \u00b7 claude-sonnet-4.5 failed (it took too long) \u00b7 "
+        "gemini-2.5-pro (The Pragmatist) failed (it took too long) \u00b7 "
+        "grok-4 failed (it took too long) \u00b7 9 s \u00b7 about 300 tokens (estimated) \u00b7 "
+        f"price unknown \u00b7 id {CONVERSATION_ID}_\n"
+    )
+
+
+def test_agreement_is_named() -> None:
+    """A full house and its agreement, in words."""
+    ranking = AggregateRanking(places=[], agreement=0.8, agreement_word="strong", ballots=3)
+    shown = answered(
+        failures=[], settings=None, aggregate_ranking=ranking, stage2_5=None, usage=None, started_at=None
+    )
+    assert shown.splitlines()[-1] == (
+        f"_3 members \u00b7 chairman claude-opus-4.1 \u00b7 strong agreement \u00b7 id {CONVERSATION_ID}_"
+    )
+
+
+@pytest.mark.parametrize("at", [0.0, 20.0, 100.0])
+def test_every_card_of_the_demonstration_says_so(at: float) -> None:
+    """From the first card to the answer, with how to set real members."""
+    profile = PROFILE.model_copy(update={"demonstration": True})
+    message = ASSISTANT.model_copy(update={"settings": profile.model_dump(mode="json")})
+    said = (
+        "\n\nDemonstration: the built-in model is tiny and often wrong. "
+        "For real members, set OPENROUTER_API_KEY and COUNCIL_MEMBERS in .env.\n\n"
+    )
+    assert said in text(seen(at, profile=profile), at)
+    assert said in text(of_document(message, QUESTION, CONVERSATION))
+    failure = RunFailed(RUN_ID, "It ended.", {})
+    assert said in text(fold(seen(1, profile=profile), failure, 2.0))
+
+
+def test_a_long_question_is_a_short_title() -> None:
+    """Where the title failed, the question's beginning serves."""
+    view = fold(
+        opening(
+            "word " * 40, Profile(members=(Member(model="a"),), chairman=Member(model="a")), now=0.0
+        ),
+        RunCompleted(
+            RUN_ID,
+            CONVERSATION_ID,
+            AssistantMessage(
+                role="assistant",
+                stage1=[Stage1Result(model="a", response="Yes.")],
+                stage2=[],
+                stage3=Stage3Result(model="a", response="Yes.", source="single"),
+            ),
+        ),
+        1.0,
+    )
+    assert text(view).splitlines()[0] == "# " + " ".join(["word"] * 15) + "\u2026"

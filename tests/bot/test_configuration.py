@@ -1,0 +1,239 @@
+"""The configuration: precedence, secret files, and every problem said at once with a fix."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from bot.configuration import Configuration, ConfigurationError, load
+
+Write = Callable[..., None]
+
+COUNCIL_TOML = """
+[personas]
+"The Skeptic" = "Doubt everything."
+
+[profiles.default]
+members = ["a/one", { model = "b/two", persona = "The Skeptic", fallbacks = ["b/three"] }]
+chairman = "c/chair"
+chairman_fallbacks = ["c/vice"]
+straggler_grace = 20
+
+[profiles.local]
+members = [{ model = "llama", endpoint = "http://127.0.0.1:11434/v1" }]
+"""
+
+
+@pytest.fixture(autouse=True)
+def _clean_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Start from an empty working folder and an environment without settings."""
+    import os
+
+    monkeypatch.chdir(tmp_path)
+    for name in os.environ:
+        if name.startswith(("COUNCIL_", "OPENROUTER_", "DISCORD_", "SLACK_", "DATABASE_URL")):
+            monkeypatch.delenv(name)
+
+
+@pytest.fixture
+def env(tmp_path: Path) -> Write:
+    """Write `.env`."""
+
+    def write(**variables: str) -> None:
+        lines = [f"{name}={value}" for name, value in variables.items()]
+        (tmp_path / ".env").write_text("\n".join(lines), encoding="utf-8")
+
+    return write
+
+
+def toml(text: str) -> None:
+    """Write `council.toml`."""
+    Path("council.toml").write_text(text, encoding="utf-8")
+
+
+def problems() -> list[str]:
+    """Load what can't be used, and give what is said."""
+    with pytest.raises(ConfigurationError) as caught:
+        load()
+    return [str(problem) for problem in caught.value.problems]
+
+
+def members(configuration: Configuration, profile: str = "default") -> list[str]:
+    """Name a profile's members."""
+    return [member.name for member in configuration.profiles[profile].members]
+
+
+def test_without_anything_the_built_in_model_serves() -> None:
+    """There is no key, no address and no endpoint."""
+    configuration = load()
+    assert configuration.is_demonstration
+    assert configuration.settings.council_data_dir == Path("data")
+
+
+def test_a_key_and_members_make_the_default_council(env: Write) -> None:
+    """The first member takes the chair unless another is named."""
+    env(OPENROUTER_API_KEY="sk-or-1", COUNCIL_MEMBERS="a/one, b/two")
+    configuration = load()
+    assert members(configuration) == ["a/one", "b/two"]
+    assert configuration.profiles["default"].chairman.model == "a/one"
+    assert configuration.profiles["default"].title_model is None
+    assert configuration.origins["OPENROUTER_API_KEY"] == ".env"
+    assert configuration.origins["profiles.default.members"] == ".env"
+
+
+def test_the_environment_comes_before_env_and_toml(env: Write, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And sets the default profile alone; what it doesn't name stays as the file has it."""
+    toml(COUNCIL_TOML)
+    env(OPENROUTER_API_KEY="sk-or-1", COUNCIL_MEMBERS="from/env-file", COUNCIL_TITLE_MODEL="t/env-file")
+    monkeypatch.setenv("COUNCIL_MEMBERS", "x/one,y/two")
+    configuration = load()
+    default = configuration.profiles["default"]
+    assert members(configuration) == ["x/one", "y/two"]
+    assert default.chairman.model == "c/chair"
+    assert default.title_model is not None
+    assert default.title_model.model == "t/env-file"
+    assert default.straggler_grace == 20
+    assert configuration.origins["profiles.default.members"] == "environment"
+    assert configuration.origins["profiles.default.chairman"] == "council.toml"
+    assert members(configuration, "local") == ["llama"]
+
+
+def test_toml_gives_personas_fallbacks_and_endpoints(env: Write) -> None:
+    """A persona is named once and used by name."""
+    toml(COUNCIL_TOML)
+    env(OPENROUTER_API_KEY="sk-or-1")
+    default = load().profiles["default"]
+    assert default.members[1].persona is not None
+    assert default.members[1].persona.prompt == "Doubt everything."
+    assert default.members[1].fallbacks == ("b/three",)
+    assert [fallback.model for fallback in default.chairman_fallbacks] == ["c/vice"]
+
+
+def test_members_with_endpoints_of_their_own_need_no_key() -> None:
+    """Nothing of theirs goes through OpenRouter."""
+    toml('[profiles.default]\nmembers = [{ model = "llama", endpoint = "http://127.0.0.1:11434/v1" }]')
+    configuration = load()
+    assert not configuration.is_demonstration
+    assert members(configuration) == ["llama"]
+
+
+def test_a_secret_can_come_from_a_file(env: Write, tmp_path: Path) -> None:
+    """A variable itself comes before its file."""
+    (tmp_path / "key").write_text("sk-or-from-file\n", encoding="utf-8")
+    env(OPENROUTER_API_KEY_FILE=str(tmp_path / "key"), COUNCIL_MEMBERS="a/one")
+    configuration = load()
+    assert configuration.settings.openrouter_api_key is not None
+    assert configuration.settings.openrouter_api_key.get_secret_value() == "sk-or-from-file"
+    assert configuration.origins["OPENROUTER_API_KEY"] == ".env, by OPENROUTER_API_KEY_FILE"
+
+
+def test_a_missing_secret_file_is_named(env: Write) -> None:
+    """With its path."""
+    env(OPENROUTER_API_KEY_FILE="/nowhere/key")
+    assert problems() == [
+        "OPENROUTER_API_KEY_FILE: /nowhere/key: No such file or directory. Name a file that can be read"
+    ]
+
+
+def test_a_key_without_members_shows_an_example(env: Write) -> None:
+    """The built-in model never answers in place of a forgotten setting."""
+    env(OPENROUTER_API_KEY="sk-or-1")
+    [problem] = problems()
+    assert problem.startswith(
+        "COUNCIL_MEMBERS: there is a model provider, but nobody to ask. Set COUNCIL_MEMBERS="
+    )
+
+
+def test_members_without_a_key_say_so(env: Write) -> None:
+    """They can't be asked."""
+    env(COUNCIL_MEMBERS="a/one,b/two")
+    [problem] = problems()
+    assert problem.startswith(
+        "OPENROUTER_API_KEY: profile default asks OpenRouter's models, but there is no key"
+    )
+
+
+def test_a_base_url_alone_needs_no_key(env: Write) -> None:
+    """Servers of one's own often have none."""
+    env(OPENROUTER_BASE_URL="http://127.0.0.1:9/api/v1/", COUNCIL_MEMBERS="a/one")
+    assert load().settings.openrouter_base_url == "http://127.0.0.1:9/api/v1"
+
+
+def test_every_problem_is_said_at_once(env: Write, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each with where it is, what is wrong, and a fix."""
+    env(OPENROUTER_BASE_URL="openrouter.ai", SLACK_HTTP_PORT="99999", COUNCIL_MEMBER="a/one")
+    monkeypatch.setenv("COUNCIL_CHAIR", "c/chair")
+    said = problems()
+    assert said == [
+        "COUNCIL_CHAIR: there is no such setting. Did you mean COUNCIL_CHAIRMAN?",
+        "COUNCIL_MEMBER in .env: there is no such setting. Did you mean COUNCIL_MEMBERS?",
+        "OPENROUTER_BASE_URL: an address starts with http:// or https://. It is the address of the model provider, https://openrouter.ai/api/v1 unless set",
+        "SLACK_HTTP_PORT: input should be less than or equal to 65535. It is the port of Slack's HTTP mode",
+    ]
+
+
+def test_every_problem_of_the_file_is_said_at_once(env: Write) -> None:
+    """Unknown keys are errors, with the nearest known one."""
+    env(OPENROUTER_API_KEY="sk-or-1")
+    toml(
+        """
+        surprise = 1
+        [profiles.default]
+        members = ["a/one", "a/one", { model = "b/two", persona = "Nobody" }]
+        [profiles.fast]
+        members = ["a/one"]
+        call_dedline = 5
+        quorum = 0
+        [profiles.empty]
+        members = []
+        """
+    )
+    assert problems() == [
+        "council.toml: surprise: there is no such table. Remove it; `council config` lists what there is",
+        'council.toml: profiles.default.members: there is no persona \'Nobody\'. Add it under [personas]: "Nobody" = "what it should look at"',
+        "profiles.default: a/one sits on the council 2 times; give each seat a persona of its own. Correct it; docs/configuration.md lists every key",
+        "profiles.fast.quorum: input should be greater than 0. Correct it; docs/configuration.md lists every key",
+        "profiles.fast.call_dedline: there is no such key. Did you mean call_deadline?",
+        "profiles.empty.members: the council has no members. Set COUNCIL_MEMBERS=openai/gpt-5,anthropic/claude-sonnet-4.5,google/gemini-2.5-pro",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("members = [", "council.toml: it can't be read as TOML"),
+        ("profiles = 3", "council.toml: profiles: it isn't a table"),
+        ("[profiles]\ndefault = 3", "council.toml: profiles.default: it isn't a table"),
+        ("[profiles.default]\nmembers = 3", "profiles.default.members: "),
+        ("[profiles.default]\nmembers = [3]", "profiles.default.members.0: "),
+    ],
+)
+def test_a_broken_file_is_an_error_of_its_own(text: str, said: str) -> None:
+    """Never a traceback."""
+    toml(text)
+    assert any(problem.startswith(said) for problem in problems())
+
+
+def test_a_named_file_must_exist(env: Write) -> None:
+    """The default one needn't."""
+    env(COUNCIL_CONFIG="teams.toml")
+    assert problems() == ["COUNCIL_CONFIG: there is no file teams.toml. Correct the path"]
+
+
+def test_an_endpoints_key_must_be_set(env: Write) -> None:
+    """It is named by its variable, so that no key stands in the file."""
+    toml(
+        "[profiles.default]\n"
+        'members = [{ model = "m", endpoint = "http://127.0.0.1:1/v1", api_key_env = "VLLM_KEY" }]'
+    )
+    assert problems() == ["VLLM_KEY: profile default needs it, but it isn't set. Set it in .env"]
+    env(VLLM_KEY="secret")
+    assert load().profiles["default"].members[0].api_key_env == "VLLM_KEY"
+
+
+def test_postgresql_is_refused_for_now(env: Write) -> None:
+    """Better than to ignore the setting."""
+    env(DATABASE_URL="postgresql://localhost/council")
+    assert problems() == [
+        "DATABASE_URL: PostgreSQL isn't supported yet. Unset it; SQLite needs no setting"
+    ]

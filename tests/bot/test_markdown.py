@@ -1,0 +1,171 @@
+"""Standard Markdown: our lines show as they are, other people's stay in their part."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+
+from bot.markdown import contain, escape, render
+from bot.message import Block, Footer, Heading, Line, Message, Pairs, Prose, Quote, Table, Title
+
+READER = MarkdownIt("commonmark").enable(["table", "strikethrough"])
+
+# What Markdown is made of, so that examples break things more often than random letters do.
+TEXT = st.lists(
+    st.sampled_from([*"`*_[]<>#+-.!|~&\\()=:1aé ", "```", "&amp;", "1. ", "<b>", "](x)"]), max_size=20
+).map("".join)
+FRAGMENTS = st.lists(
+    st.sampled_from(
+        [
+            *(
+                "```",
+                "~~~~",
+                "```sh",
+                "<!--",
+                "<div>",
+                "<script>",
+                "<b>",
+                "</b>",
+                "<?x",
+                "# A",
+                "## B",
+                "===",
+            ),
+            *(
+                "---",
+                "- ",
+                "1. ",
+                "> ",
+                "    ",
+                "`",
+                "|a|<i>|",
+                "|-|-|",
+                "| \\| <u> |",
+                "[a]: <b>",
+                "word",
+            ),
+            *("<https://a.b>", "\\", "\n", "\n\n"),
+        ]
+    ),
+    max_size=25,
+).map("".join)
+
+
+def shown(token: Token) -> str:
+    """Give the text a reader sees of one line."""
+    children = token.children or []
+    assert {child.type for child in children} <= {"text"}, "our text became markup"
+    return "".join(child.content for child in children)
+
+
+@given(TEXT)
+def test_a_line_of_ours_shows_as_it_is(text: str) -> None:
+    """Whatever stands in it, a line is one paragraph of that very text."""
+    line = Line(text)
+    tokens = READER.parse(render(Message("m", (line,))))
+    if line.text:
+        assert [token.type for token in tokens] == ["paragraph_open", "inline", "paragraph_close"]
+        assert shown(tokens[1]) == line.text
+
+
+@given(TEXT)
+def test_a_heading_shows_as_it_is(text: str) -> None:
+    """A title is a model's: it can't become markup either."""
+    title = Title(f"x{text}")
+    tokens = READER.parse(render(Message("m", (title,))))
+    assert [token.type for token in tokens] == ["heading_open", "inline", "heading_close"]
+    assert shown(tokens[1]) == title.text
+
+
+@given(TEXT)
+def test_a_cell_shows_as_it_is(text: str) -> None:
+    """A pipe in a cell doesn't end it."""
+    table = Table(("a", "b"), ((text, "end"),))
+    tokens = READER.parse(render(Message("m", (table,))))
+    cells = [shown(token) for token in tokens if token.type == "inline"]
+    assert cells == ["a", "b", table.rows[0][0], "end"]
+
+
+@given(FRAGMENTS)
+def test_prose_stays_in_its_part(markdown: str) -> None:
+    """Whatever a model writes, the next heading is a heading and nothing of it is HTML."""
+    message = Message("m", (Heading("Before"), Prose(markdown), Heading("After"), Line("End.")))
+    tokens = READER.parse(render(message))
+    types = [token.type for token in tokens]
+    assert types[-6:] == [
+        *("heading_open", "inline", "heading_close"),
+        *("paragraph_open", "inline", "paragraph_close"),
+    ]
+    assert tokens[-5].content == "After"
+    assert "html_block" not in types
+    children = [child for token in tokens for child in token.children or []]
+    assert "html_inline" not in {child.type for child in children}
+
+
+@given(FRAGMENTS)
+def test_a_quote_ends_where_it_ends(markdown: str) -> None:
+    """A question with an open fence quotes no more than itself."""
+    tokens = READER.parse(render(Message("m", (Quote(markdown), Line("End.")))))
+    assert [token.type for token in tokens[-3:]] == ["paragraph_open", "inline", "paragraph_close"]
+    assert tokens[-2].level == 1
+
+
+@pytest.mark.parametrize(
+    ("markdown", "contained"),
+    [
+        ("```sh\nls", "```sh\nls\n```"),
+        ("````\n```", "````\n```\n````"),
+        ("```", "```\n```"),
+        ("~~~\na\n ~~~ ", "~~~\na\n ~~~ "),
+        ("- ```\n  a", "- ```\n  a"),
+        ("a <b>c</b> `<i>` <https://x.y>", "a \\<b>c\\</b> `<i>` <https://x.y>"),
+        ("<!-- open\n# A", "\\<!-- open\n### A"),
+        ("`a\n<div>`", "`a\n\\<div>`"),
+        ("1 < 2 and a<b", "1 < 2 and a\\<b"),
+        ("|<b>|<b>|\n|-|-|\n|`<`|x\\|<b>|", "|\\<b>|\\<b>|\n|-|-|\n|`<`|x\\|\\<b>|"),
+        ("# A\n\n###### B", "### A\n\n###### B"),
+        ("A\nb\n===\nc", "### A b\n\n\nc"),
+        ("> # A\n\n- ## B", "> ### A\n\n- #### B"),
+    ],
+)
+def test_prose_keeps_its_words(markdown: str, contained: str) -> None:
+    """Fences are closed, tags shown, headings lowered by two; nothing else changes."""
+    assert contain(markdown, 2) == contained
+
+
+def test_escaping_is_sparing() -> None:
+    """What can't be markup where it stands is left alone, so the source reads well."""
+    plain = "openai/gpt-4.1_mini: +3 lines, $0.0123 (2026-01-20) & more | 50% #1 - 2."
+    assert escape(plain) == plain
+    assert escape("1. a_ *b*") == "1\\. a\\_ \\*b\\*"
+
+
+def test_every_block_has_its_form() -> None:
+    """One message with everything, below a heading of level 1."""
+    blocks: tuple[Block, ...] = (
+        Title("Cron"),
+        Quote("Why?\n\n# Really"),
+        Heading("Ranking"),
+        Line("Position 1 is the best."),
+        Pairs((("gpt-5", "answered"), ("grok-4", "failed: it was *late*"))),
+        Pairs((("a", "b"),)),
+        Heading("Original response", 3),
+        Prose("# Yes\n\n- one"),
+        Table(("Rank", "Member"), (("1st", "a|b"),)),
+        Line(""),
+        Footer("4 members \u00b7 12 s"),
+    )
+    assert render(Message("m", blocks), under=1) == (
+        "## Cron\n\n"
+        "> Why?\n>\n> ### Really\n\n"
+        "### Ranking\n\n"
+        "Position 1 is the best.\n\n"
+        "- gpt-5: answered\n- grok-4: failed: it was \\*late\\*\n\n"
+        "<!-- -->\n\n"
+        "- a: b\n\n"
+        "#### Original response\n\n"
+        "##### Yes\n\n- one\n\n"
+        "| Rank | Member |\n| --- | --- |\n| 1st | a\\|b |\n\n"
+        "_4 members \u00b7 12 s_\n"
+    )

@@ -1,0 +1,32 @@
+"""Blocks: what they take, and what they can't hold."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.message import Line, Pairs, Prose, Quote, Table, printable
+
+
+@given(st.text(st.characters()))
+def test_no_control_character_survives(text: str) -> None:
+    """Nothing that could steer a terminal is left, nor what can't be encoded."""
+    shown = printable(text)
+    assert all(char in "\n\t" or char.isprintable() or ord(char) > 0x9F for char in shown)
+    shown.encode()
+
+
+def test_escape_sequences_lose_their_escape() -> None:
+    """A text that would clear the screen or set a window's title shows as text."""
+    assert Prose("a\x1b[2Jb\x9b31mc\x1b]0;pwned\x07d").markdown == "a[2Jb31mc]0;pwnedd"
+
+
+def test_plain_blocks_hold_one_line() -> None:
+    """What isn't Markdown can't begin a new line, in cells and pairs neither."""
+    assert Line(" two\r\nlines\t here ").text == "two lines here"
+    assert Pairs((("a\nb", "c\x00\nd"),)).rows == (("a b", "c d"),)
+    table = Table(("h\n1",), (("x\ny",),))
+    assert (table.header, table.rows) == (("h 1",), (("x y",),))
+
+
+def test_markdown_keeps_its_lines() -> None:
+    """Empty lines around a text go, those within stay, and every line end is a newline."""
+    assert Quote("\n\na\r\n\r\n  b\rc\n").markdown == "a\n\n  b\nc"

@@ -1,0 +1,197 @@
+"""A run beside its journal, document and index: what is kept when it ends well, and when it doesn't."""
+
+import random
+import sqlite3
+import uuid
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import orjson
+import pytest
+
+from bot.app import Library, open_library
+from bot.runs import Question, Runs, turns
+from bot.settings import Settings
+from council.catalog import Catalog
+from council.conversation import Source
+from council.errors import ModelError
+from council.events import RunCompleted, RunFailed
+from council.profile import Profile
+from storage.errors import ConversationNotFound
+from tests.council.scripted import FOUR, Clock, ScriptedCouncil, failure, profile
+
+TEAM = Source(platform="slack", workspace="T1", channel="C1", user="U1")
+
+
+async def no_list() -> list[dict[str, object]]:
+    """Fail as a provider without a model list does."""
+    raise ModelError(failure("not_found"))
+
+
+@asynccontextmanager
+async def opened(folder: Path, council: ScriptedCouncil) -> AsyncGenerator[tuple[Runs, Library]]:
+    """Open runs over a data folder, their models played by a script."""
+    async with open_library(Settings(council_data_dir=folder)) as library:
+        yield (
+            Runs(
+                ask=council.ask,
+                catalog=Catalog(no_list),
+                journal=library.journal,
+                store=library.store,
+                index=library.index,
+                now=Clock(),
+                entropy=random.Random(1),  # noqa: S311 - a test draws the same each time
+            ),
+            library,
+        )
+
+
+def question(key: str = "event-1", text: str = "Shard or scale up?", **fields: object) -> Question:
+    """Ask in the team's channel."""
+    settings: dict[str, object] = {"profile": profile(), **fields}
+    return Question(text=text, source=TEAM, entry_key=key, **settings)  # pyright: ignore[reportArgumentType] - named per test
+
+
+async def test_an_answered_run_is_in_document_journal_and_index(tmp_path: Path) -> None:
+    """`complete` comes last, after all three are written."""
+    council = ScriptedCouncil()
+    async with opened(tmp_path, council) as (runs, library):
+        run = (await runs.accept(question())).run
+        message = await runs.carry_out(run, council.events.append)
+        document = await library.store.load(run.conversation_id)
+        assert document.messages[1] == message
+        assert document.source == TEAM
+        assert document.title == "Shard or scale up?"
+        finished = await library.journal.get(run.id)
+        assert finished is not None
+        assert finished.status == "answered"
+        assert [row.id for row in await library.index.find("")] == [run.conversation_id]
+        assert message is not None
+        assert council.events[-1] == RunCompleted(run.id, run.conversation_id, message)
+
+
+async def test_every_call_of_a_run_is_in_the_journal(tmp_path: Path) -> None:
+    """Thirteen steps, each under its own key."""
+    council = ScriptedCouncil()
+    async with opened(tmp_path, council) as (runs, _):
+        await runs.carry_out((await runs.accept(question())).run, council.events.append)
+    with sqlite3.connect(tmp_path / "council.db") as database:
+        keys = [key for (key,) in database.execute("SELECT key FROM steps")]
+    database.close()
+    assert sorted(keys) == sorted(call.step for call in council.calls)
+
+
+async def test_a_redelivery_finds_the_run(tmp_path: Path) -> None:
+    """The same entry key begins nothing anew."""
+    council = ScriptedCouncil()
+    async with opened(tmp_path, council) as (runs, _):
+        first = await runs.accept(question())
+        again = await runs.accept(question())
+    assert first.created
+    assert not again.created
+    assert again.run == first.run
+
+
+async def test_a_run_without_answer_leaves_no_document(tmp_path: Path) -> None:
+    """The journal keeps the failure; the observers get it in words."""
+    council = ScriptedCouncil(script={"stage1": failure("rate_limited")})
+    async with opened(tmp_path, council) as (runs, library):
+        run = (await runs.accept(question())).run
+        assert await runs.carry_out(run, council.events.append) is None
+        with pytest.raises(ConversationNotFound):
+            await library.store.load(run.conversation_id)
+        finished = await library.journal.get(run.id)
+        assert finished is not None
+        assert finished.status == "failed"
+        assert await library.index.find("") == []
+    [told] = [event for event in council.events if isinstance(event, RunFailed)]
+    assert told.message == "No member of the council answered. Wait a minute, then ask again."
+    assert set(told.failures) == set(FOUR)
+
+
+async def test_an_unexpected_error_shows_the_runs_id_alone(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its insides go to the log."""
+
+    async def broken(_: object) -> None:
+        raise RuntimeError("the secret insides")
+
+    council = ScriptedCouncil()
+    council.ask = broken  # pyright: ignore[reportAttributeAccessIssue] - a model client with a bug
+    async with opened(tmp_path, council) as (runs, _):
+        run = (await runs.accept(question())).run
+        assert await runs.carry_out(run, council.events.append) is None
+    [told] = [event for event in council.events if isinstance(event, RunFailed)]
+    assert run.id in told.message
+    assert "secret insides" not in told.message
+    assert "the secret insides" in capsys.readouterr().out
+
+
+async def test_a_follow_up_goes_on_with_its_conversation(tmp_path: Path) -> None:
+    """Earlier questions and final answers are context; the messages append to the same document."""
+    council = ScriptedCouncil()
+    async with opened(tmp_path, council) as (runs, library):
+        first = (await runs.accept(question())).run
+        await runs.carry_out(first, council.events.append)
+        council.calls.clear()
+        second = (
+            await runs.accept(
+                question("event-2", "And in a year?", conversation_id=first.conversation_id)
+            )
+        ).run
+        await runs.carry_out(second, council.events.append)
+        document = await library.store.load(first.conversation_id)
+    assert [message.role for message in document.messages] == ["user", "assistant", "user", "assistant"]
+    assert [turn.question for turn in turns(document)] == ["Shard or scale up?", "And in a year?"]
+    prompt = council.prompt(f"stage1.1:{FOUR[0]}")
+    assert "Shard or scale up?" in prompt
+    assert "The council's answer, written by chair/man." in prompt
+
+
+async def test_a_follow_up_of_nothing_is_refused(tmp_path: Path) -> None:
+    """Before anything is asked or written."""
+    council = ScriptedCouncil()
+    async with opened(tmp_path, council) as (runs, _):
+        with pytest.raises(ConversationNotFound):
+            await runs.accept(question(conversation_id=str(uuid.uuid4())))
+    assert council.calls == []
+
+
+async def test_a_changed_configuration_never_mixes_into_a_run(tmp_path: Path) -> None:
+    """The run row holds the settings it began with."""
+    council = ScriptedCouncil()
+    async with opened(tmp_path, council) as (runs, _):
+        run = (await runs.accept(question())).run
+        other: Profile = profile("x/one", "x/two")
+        again = await runs.accept(question(profile=other))
+        assert again.run.brief.profile == run.brief.profile
+        await runs.carry_out(again.run, council.events.append)
+    assert sorted(council.asked("stage1")) == sorted(FOUR)
+
+
+async def test_a_written_document_has_the_contracts_fields(tmp_path: Path) -> None:
+    """Named and typed as in seed 000, read back from the file itself."""
+    council = ScriptedCouncil()
+    async with opened(tmp_path, council) as (runs, _):
+        run = (await runs.accept(question())).run
+        await runs.carry_out(run, council.events.append)
+    raw = orjson.loads((tmp_path / "conversations" / f"{run.conversation_id}.json").read_bytes())
+    assert raw["id"] == run.conversation_id
+    assert raw["created_at"].endswith("Z")
+    user, assistant = raw["messages"]
+    assert user == {"role": "user", "content": "Shard or scale up?"}
+    assert assistant["role"] == "assistant"
+    for field, keys in {
+        "stage1": {"model", "response"},
+        "stage2": {"model", "ranking"},
+        "stage2_5": {"model", "original_response", "peer_critiques", "corrected_response"},
+    }.items():
+        assert len(assistant[field]) == 4
+        for entry in assistant[field]:
+            assert all(isinstance(entry[key], str) and entry[key] for key in keys)
+    assert all(isinstance(entry["parsed_ranking"], list) for entry in assistant["stage2"])
+    assert {
+        type(value) for key, value in assistant["stage3"].items() if key in ("model", "response")
+    } == {str}

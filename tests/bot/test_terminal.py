@@ -1,0 +1,207 @@
+"""The terminal: live for people, plain lines for pipes, and deaf to escape sequences."""
+
+import io
+from collections.abc import Sequence
+
+import pytest
+from rich.console import Console
+
+from bot.card import card
+from bot.markdown import render
+from bot.message import Block, Line, Prose, Table
+from bot.terminal import TerminalChannel, drawn
+from bot.thread import thread
+from bot.view import RunView, fold, opening
+from council.events import AnswerStreamed, Event, MemberFailed, RunCompleted, RunFailed, StageCompleted
+from tests.bot.sample_run import (
+    CHAIRMAN,
+    COMPLETED,
+    CONVERSATION_ID,
+    FINAL,
+    GPT,
+    LATE,
+    PROFILE,
+    QUESTION,
+    RUN_ID,
+    TIMED_EVENTS,
+    events,
+    seen,
+)
+
+
+class Clock:
+    """A clock that a test sets."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        """Give the time it was set to."""
+        return self.now
+
+
+def played(
+    timed: Sequence[tuple[float, Event]], *, live: bool, width: int = 80, height: int = 24
+) -> tuple[str, RunView]:
+    """Give what a terminal got to see of these events."""
+    out, clock = io.StringIO(), Clock()
+    console = Console(file=out, force_terminal=live, width=width, height=height, color_system=None)
+    view = opening(QUESTION, PROFILE, asker="Ada", now=0.0)
+    with TerminalChannel(console, view, clock=clock) as channel:
+        for clock.now, event in timed:
+            channel.hear(event)
+    return out.getvalue(), channel.view
+
+
+def printed(blocks: Sequence[Block], width: int = 80) -> str:
+    """Give blocks as a terminal prints them."""
+    out = io.StringIO()
+    console = Console(file=out, force_terminal=True, width=width, color_system=None)
+    console.print(drawn(blocks, console))
+    return "\n".join(line.rstrip() for line in out.getvalue().splitlines())
+
+
+def test_a_pipe_gets_plain_lines_then_markdown() -> None:
+    """A line for each thing worth telling, the thread, the answer; no control code anywhere."""
+    shown, view = played(events(), live=False)
+    lines = (
+        "Asked by Ada. Council \u201cdefault\u201d, 4 members.\n"
+        "grok-4 is asked again in 2 s: the provider was too busy.\n"
+        "gpt-5 answered in 3 s.\n"
+        "claude-sonnet-4.5 answered in 5 s.\n"
+        "gemini-2.5-pro (The Pragmatist) answered in 6 s.\n"
+        "grok-4 gave no answer: the provider was too busy, after 3 attempts "
+        "(\u201cRate limit reached for grok-4\u201d).\n"
+        "Answers: done in 9 s, 3 of 4.\n"
+        "gpt-5 reviewed the others in 2 s.\n"
+        "claude-sonnet-4.5 reviewed the others in 4 s.\n"
+        "gemini-2.5-pro (The Pragmatist) reviewed the others in 5 s.\n"
+        "Reviews: done in 5 s.\n"
+        "claude-sonnet-4.5 kept its answer.\n"
+        "gpt-5 corrected: added content (+3 lines).\n"
+        "gemini-2.5-pro (The Pragmatist) fell back to its first answer: it took too long.\n"
+        "Corrections: done in 20 s, 2 of 3.\n"
+        "claude-opus-4.1 is writing the final answer.\n"
+        "claude-opus-4.1 wrote the final answer in 12 s.\n"
+    )
+    markdown = "".join(f"\n{render(message)}" for message in (*thread(view), card(view, 44.3)))
+    assert shown == lines + markdown
+    assert "\x1b" not in shown
+
+
+def test_a_demonstration_says_so_in_plain_lines() -> None:
+    """It is the first thing a pipe gets, too."""
+    out = io.StringIO()
+    profile = PROFILE.model_copy(update={"demonstration": True})
+    with TerminalChannel(Console(file=out), opening(QUESTION, profile, now=0.0)):
+        pass
+    assert out.getvalue() == (
+        "Council \u201cdefault\u201d, 4 members.\n"
+        "Demonstration: the built-in model is tiny and often wrong. "
+        "For real members, set OPENROUTER_API_KEY and COUNCIL_MEMBERS in .env.\n"
+    )
+
+
+def test_a_dumb_terminal_gets_plain_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the cursor can't move nothing is drawn over."""
+    monkeypatch.setenv("TERM", "dumb")
+    shown, _ = played(events(3.5), live=True)
+    assert shown.endswith("gpt-5 answered in 3 s.\n")
+
+
+def test_a_person_sees_card_thread_and_answer() -> None:
+    """The card's last state stays, the thread follows, the answer comes last."""
+    shown, _ = played(events(), live=True)
+    marks = [
+        "Final answer  done in 12 s",
+        "Ranking",
+        "by A",
+        "Original response",
+        "Corrected response",
+        "Critiques of openai/gpt-5",
+        "Cron or Temporal for nightly jobs",
+        "2 Move one multi-step job",
+        CONVERSATION_ID,
+    ]
+    found = [shown.rfind(mark) for mark in marks]
+    assert -1 not in found
+    assert found == sorted(found)
+
+
+@pytest.mark.parametrize("width", [40, 80, 120])
+def test_nothing_is_wider_than_the_window(width: int) -> None:
+    """Long lines wrap and wide tables become lists."""
+    view = seen()
+    for message in (*thread(view), card(view, 44.3), card(seen(34), 34.0)):
+        for line in printed(message.blocks, width).splitlines():
+            assert len(line) <= width
+
+
+def test_a_table_too_wide_becomes_a_list() -> None:
+    """Each row is a line, each cell under its name."""
+    table = Table(("Rank", "Member"), (("1st", "gpt-5"), ("2nd", "a-rather-long-name")))
+    assert printed([table], 20) == ("Rank 1st, Member\ngpt-5\nRank 2nd, Member\na-rather-long-name")
+    assert printed([table], 40).splitlines()[0] == "Rank   Member"
+
+
+def test_the_streaming_answer_shows_its_end() -> None:
+    """In a low window the newest lines are seen, and the elapsed time below them."""
+    long = [(33.0, AnswerStreamed(CHAIRMAN, f"line {number}\n")) for number in range(200)]
+    shown, _ = played([*events(32.5), *long], live=True, height=30)
+    assert "line 199" in shown
+    assert "line 10\n" not in shown
+    assert "so far" in shown
+
+
+def test_an_interrupted_run_leaves_the_card() -> None:
+    """Without an end there is no thread and no answer, only how far it was."""
+    shown, _ = played(events(13), live=True)
+    assert "Reviews       running, 2 of 3 done" in shown
+    assert "Ranking" not in shown
+
+
+def test_an_error_is_the_last_word() -> None:
+    """What failed and what to do, in a window and in a pipe."""
+    end = (10.0, RunFailed(RUN_ID, "No member of the council answered. Ask again.", {GPT: LATE}))
+    for live in (True, False):
+        shown, view = played([*events(9), end], live=live)
+        assert "No member of the council answered. Ask again." in shown
+        assert shown.rstrip().endswith(RUN_ID if live else f"{RUN_ID}_")
+        assert view.error
+
+
+@pytest.mark.parametrize("live", [True, False])
+def test_untrusted_text_cannot_steer_the_terminal(live: bool) -> None:
+    """Escape sequences lose their escape, raw or as entities; rich's own markup shows as text."""
+    evil = "a\x1b[2J\x9b5mb &#27;[1m &#x9b;c &#13; [red]x[/red] :smile: [l](http://e.vil)"
+    message = COMPLETED.message.model_copy(
+        update={"stage3": FINAL.model_copy(update={"response": evil})}
+    )
+    done = RunCompleted(RUN_ID, CONVERSATION_ID, message)
+    plain, _ = played([*TIMED_EVENTS, (44.0, done)], live=live)
+    harmless, _ = played(events(), live=live)
+    for code in ("\x1b[2J", "\x1b[1m", "\x9b", "\x07"):
+        assert plain.count(code) == harmless.count(code)
+    assert "[red]x[/red] :smile:" in plain
+    assert "http://e.vil" in plain
+
+
+def test_prose_shows_html_and_stands_indented() -> None:
+    """Rich would drop HTML; a reader sees it, and sees what isn't ours."""
+    assert printed([Line("Ours."), Prose("see <b>this</b>")]) == "Ours.\n\n  see <b>this</b>"
+
+
+def test_a_verbatim_answer_needs_no_writer() -> None:
+    """A failed chairman is told; nobody is said to have written."""
+    failed = [(40.0, MemberFailed("stage3", CHAIRMAN, LATE)), (40.0, StageCompleted("stage3", (FINAL,)))]
+    shown, _ = played([*events(34), *failed], live=False)
+    assert shown.endswith("claude-opus-4.1 could not write the final answer: it took too long.\n")
+
+
+def test_the_view_is_the_folded_one() -> None:
+    """What the channel holds is what folding the same events gives."""
+    _, view = played(events(), live=False)
+    expected = opening(QUESTION, PROFILE, asker="Ada", now=0.0)
+    for time, event in events():
+        expected = fold(expected, event, time)
+    assert view == expected

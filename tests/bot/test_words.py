@@ -1,0 +1,210 @@
+"""Errors and numbers, as people read them."""
+
+from pathlib import Path
+from typing import get_args
+
+import pytest
+
+from bot.words import (
+    agreement,
+    cause,
+    causes,
+    clip,
+    duration,
+    explain,
+    failure,
+    listing,
+    moment,
+    money,
+    ordinal,
+    position,
+    short_names,
+    tokens,
+)
+from council.conversation import Agreement
+from council.errors import AccountError, Cause, Failure, NoAnswers, RunStopped
+from council.usage import Usage
+from storage.errors import ConversationNotFound, DatabaseError, DocumentError
+
+KEY = Failure(cause="key", status=401, detail="No auth credentials found")
+
+
+@pytest.mark.parametrize(
+    ("error", "sentence"),
+    [
+        (
+            AccountError(KEY),
+            "The model provider refused the key. Check OPENROUTER_API_KEY in .env, then ask again.",
+        ),
+        (
+            AccountError(Failure(cause="credit")),
+            (
+                "The account at the model provider has no credit left. "
+                "Add credit to the account of OPENROUTER_API_KEY, then ask again."
+            ),
+        ),
+        (
+            AccountError(KEY, "VLLM_API_KEY"),
+            "The model provider refused the key. Check VLLM_API_KEY in .env, then ask again.",
+        ),
+        (
+            NoAnswers({"a/x": Failure(cause="empty"), "b/y": Failure(cause="connection")}),
+            "No member of the council answered. Ask again.",
+        ),
+        (
+            NoAnswers({"a/x": Failure(cause="connection"), "b/y": Failure(cause="connection")}),
+            (
+                "No member of the council answered. "
+                "Check the network and OPENROUTER_BASE_URL, then ask again."
+            ),
+        ),
+        (
+            RunStopped(),
+            "The run was stopped before there was enough to answer from. Ask again to start over.",
+        ),
+        (ConversationNotFound("550e", Path("data")), "There is no conversation 550e. Check the id."),
+        (
+            DocumentError("it isn't JSON", Path("a.json")),
+            "The conversation's file can't be used: a.json: it isn't JSON. Repair it or move it away.",
+        ),
+        (
+            DatabaseError("council.db is locked by another process; wait and try again"),
+            (
+                "The council's data can't be used: "
+                "council.db is locked by another process; wait and try again."
+            ),
+        ),
+    ],
+)
+def test_known_errors_say_what_happened_and_what_to_do(error: Exception, sentence: str) -> None:
+    """Each error of the two trees has its sentence; an account's trouble is said once, as such."""
+    assert explain(error, "7b1f") == sentence
+
+
+def test_an_unknown_error_shows_the_run_and_nothing_of_itself() -> None:
+    """Whatever an exception says stays inside."""
+    assert explain(ValueError("secret sk-1234"), "7b1f") == (
+        "Something unexpected ended the run. Ask again; if it happens again, "
+        "give this run's id to whoever runs the council: 7b1f"
+    )
+
+
+@pytest.mark.parametrize("known", get_args(Cause))
+def test_every_cause_has_words(known: Cause) -> None:
+    """No cause shows by its name in the code."""
+    assert "_" not in cause(Failure(cause=known))
+
+
+def test_a_failure_quotes_its_provider_shortly() -> None:
+    """Attempts are counted; the provider's sentence is quoted, on one line, cut at a word."""
+    busy = Failure(cause="rate_limited", attempts=3, detail="Rate limit\nreached. ")
+    assert failure(busy) == "the provider was too busy, after 3 attempts (“Rate limit reached”)"
+    assert failure(Failure(cause="empty")) == "the reply was empty"
+    assert failure(Failure(cause="bad_request", detail="long " * 50)).endswith("long long…”)")
+
+
+def test_causes_leave_out_what_is_said_once() -> None:
+    """An account's refusal and the calls it called off are no member's own cause."""
+    failures = {"a": KEY, "b": Failure(cause="not_needed"), "c": Failure(cause="empty")}
+    assert causes(failures) == {"c": "the reply was empty"}
+
+
+@pytest.mark.parametrize(
+    ("seconds", "said"),
+    [
+        (0, "0.1 s"),
+        (0.42, "0.4 s"),
+        (0.95, "1 s"),
+        (12.4, "12 s"),
+        (59.6, "1 min"),
+        (65, "1 min 5 s"),
+        (3600, "1 h"),
+        (7_380, "2 h 3 min"),
+    ],
+)
+def test_durations_carry_their_units(seconds: float, said: str) -> None:
+    """Seconds, minutes, hours; never more than two of them."""
+    assert duration(seconds) == said
+
+
+@pytest.mark.parametrize(
+    ("usage", "said"),
+    [
+        (Usage(cost=0.0123), "$0.0123"),
+        (Usage(cost=0.5), "$0.50"),
+        (Usage(cost=0.1), "$0.10"),
+        (Usage(cost=1234.5), "$1,234.50"),
+        (Usage(cost=0.00001), "under $0.0001"),
+        (Usage(), "no cost"),
+        (Usage(unpriced=3), "price unknown"),
+        (Usage(cost=0.01, unpriced=2), "at least $0.01 (2 calls of unknown price)"),
+        (Usage(cost=0.01, unpriced=1), "at least $0.01 (1 call of unknown price)"),
+    ],
+)
+def test_money_never_passes_a_part_for_the_whole(usage: Usage, said: str) -> None:
+    """Calls of unknown price are counted beside the sum."""
+    assert money(usage) == said
+
+
+def test_estimated_tokens_say_so() -> None:
+    """Measured and estimated numbers don't read alike."""
+    assert tokens(Usage(prompt_tokens=1_000, completion_tokens=234)) == "1,234 tokens"
+    assert tokens(Usage(prompt_tokens=1)) == "1 token"
+    assert tokens(Usage(prompt_tokens=1_234, source="estimated")) == "about 1,234 tokens (estimated)"
+
+
+def test_places_are_ordinals() -> None:
+    """The teens all end in th."""
+    said = [ordinal(place) for place in (1, 2, 3, 4, 11, 12, 13, 21, 22, 111)]
+    assert said == ["1st", "2nd", "3rd", "4th", "11th", "12th", "13th", "21st", "22nd", "111th"]
+
+
+def test_mean_positions_are_short() -> None:
+    """Two decimals at most; a dash where there is no position."""
+    assert [position(mean) for mean in (1.0, 1.5, 4 / 3, 10.0, None)] == [
+        "1",
+        "1.5",
+        "1.33",
+        "10",
+        "\u2013",
+    ]
+
+
+@pytest.mark.parametrize("word", get_args(Agreement))
+def test_every_agreement_has_words(word: Agreement) -> None:
+    """Agreement is named as such, also where there is none."""
+    assert any(part in agreement(word) for part in ("agreement", "opinions", "votes"))
+
+
+def test_lists_read_as_spoken() -> None:
+    """The last item follows an and."""
+    assert [listing(items) for items in ("a", "ab", "abc")] == ["a", "a and b", "a, b and c"]
+
+
+def test_moments_are_in_universal_time() -> None:
+    """A timestamp that is none is shown as it stands."""
+    assert moment("2026-01-20T10:30:00.000Z") == "2026-01-20 10:30 UTC"
+    assert moment("2026-01-20T12:30:00+02:00") == "2026-01-20 10:30 UTC"
+    assert moment("yesterday") == "yesterday"
+
+
+def test_clipping_ends_at_a_word() -> None:
+    """A text without a space is cut hard."""
+    assert clip("short", 5) == "short"
+    assert clip("one two three", 10) == "one two…"
+    assert clip("abcdefgh", 5) == "abcd…"
+
+
+def test_names_are_short_and_apart() -> None:
+    """The provider goes unless two read alike; a persona shows; long ids lose their middle."""
+    long = "lab/" + "a" * 20 + "-instruct-experimental-2026-01-20"
+    assert short_names(
+        ["openai/gpt-5", "x/same", "y/same", "m#the-critic", "m#b", long], {"m#b": "Bee"}
+    ) == {
+        "openai/gpt-5": "gpt-5",
+        "x/same": "x/same",
+        "y/same": "y/same",
+        "m#the-critic": "m (the-critic)",
+        "m#b": "m (Bee)",
+        long: "aaaaaaaaaaaaaaaaaaaa-…2026-01-20",
+    }

@@ -1,0 +1,273 @@
+"""Ballots are read as a careful human reads them, and never guessed."""
+
+import json
+import time
+from string import ascii_uppercase
+from typing import Any, cast
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from council.ballot import Ballot, ballot_schema, read_ballot
+from council.ballot_text import parse_ranking
+from tests.council.ballots import CASES, LABELS, LIST
+
+LINEAR_SECONDS = 20
+"""A hundred times what a megabyte takes; a quadratic reading would take hours."""
+
+
+@pytest.mark.parametrize(("text", "letters"), [pytest.param(*case, id=name) for name, *case in CASES])
+def test_reads_a_ballot(text: str, letters: str) -> None:
+    """A review is read as the table says."""
+    assert parse_ranking(text, LABELS) == [f"Response {letter}" for letter in letters]
+
+
+@pytest.mark.parametrize("text", [text for _, text, _ in CASES])
+def test_keeps_text_as_it_is(text: str) -> None:
+    """What isn't a JSON ballot stays byte for byte, whatever its ranking."""
+    assert read_ballot(text, LABELS) == Ballot(text, tuple(parse_ranking(text, LABELS)))
+
+
+# Any text --------------------------------------------------------------------------------------
+
+FRAGMENTS = st.sampled_from(
+    [
+        "FINAL RANKING:",
+        "Final ranking",
+        *LABELS,
+        *"ABCZabc",
+        *("1.", "2)", "#3", "3", "```", "~~~", "> ", "| ", "**", "\n", "\r\n", "\n\n", "    "),
+        *(" > ", ", ", " = ", " and ", " then ", "(tie)", '"', "says:", "is", "worst to best"),
+    ]
+)
+TEXTS = st.text() | st.lists(FRAGMENTS | st.text(max_size=3)).map("".join)
+
+
+@given(TEXTS)
+def test_reads_known_labels_once(text: str) -> None:
+    """From any text come at least two known labels, each once, or none at all."""
+    ranking = parse_ranking(text, LABELS)
+    assert set(ranking) <= set(LABELS)
+    assert len(ranking) == len(set(ranking)) != 1
+
+
+@given(TEXTS)
+def test_reads_no_ballot_that_is_not_there(text: str) -> None:
+    """Without the words FINAL RANKING nothing is a ballot."""
+    if "ranking" not in text.lower():
+        assert parse_ranking(text, LABELS) == []
+
+
+@pytest.mark.parametrize(
+    "junk",
+    [
+        "FINAL RANKING:\n" * 70_000,
+        "FINAL RANKING:\n1. Response A\n" + "so\n" * 300_000,
+        "FINAL RANKING: " + "A > " * 250_000,
+        ("FINAL RANKING: " + "(" * 980 + "\n") * 1_000,
+        ("FINAL RANKING:\n1." + " " * 980 + "\n") * 1_000,
+        ("says " * 190 + ":\nFINAL RANKING: A > B\n") * 1_000,
+        "```\n" * 250_000,
+        "`" * 1_000_000,
+        "\u0301\u0323" * 500_000,
+    ],
+    ids=["headers", "remarks", "chain", "brackets", "spaces", "says", "fences", "ticks", "accents"],
+)
+def test_reads_a_megabyte_in_linear_time(junk: str) -> None:
+    """No text makes the reading explode."""
+    start = time.process_time()
+    parse_ranking(junk, LABELS)
+    assert time.process_time() - start < LINEAR_SECONDS
+
+
+# Well-formed ballots ---------------------------------------------------------------------------
+
+ORDERS = st.integers(2, 26).flatmap(lambda size: st.permutations(ascii_uppercase[:size]))
+CASINGS = st.sampled_from([str, str.upper, str.lower, str.title])
+HEADERS = st.sampled_from(
+    [
+        "{}:",
+        "**{}:**",
+        "**{}**:",
+        "__{}__",
+        "# {}",
+        "### **{}**",
+        "{} (best to worst):",
+        "{}\uff1a",
+        "🏆 {}",
+    ]
+)
+ENTRIES = st.sampled_from(["{}", "**{}**", "*{}*", "`{}`", "[{}]", "{}: clear", "{} - a good one."])
+NUMBERS = st.sampled_from(["{}. ", "{}) ", "({}) ", "#{}: ", "**{}.** ", "{}st - ", "Rank {}: "])
+SEPARATORS = st.sampled_from([" > ", ">", ", ", " → ", "; ", ", then "])
+NEWLINES = st.sampled_from(["\n", "\r\n", "\n\n"])
+REMARKS = st.sampled_from(
+    ["", "All fine.", "> FINAL RANKING: A > B", "`FINAL RANKING: B > A`", "C says FINAL RANKING: A, B"]
+)
+
+
+@given(ORDERS, CASINGS, HEADERS, NUMBERS, ENTRIES, NEWLINES, REMARKS)
+def test_reads_every_dress_of_a_list(
+    letters: list[str], casing: Any, header: str, number: str, entry: str, newline: str, remark: str
+) -> None:
+    """A numbered list reads back in any case and markup, after any remark."""
+    labels = [f"Response {letter}" for letter in letters]
+    listed = [
+        number.format(place) + entry.format(casing(label)) for place, label in enumerate(labels, start=1)
+    ]
+    text = newline.join([remark, "", header.format(casing("FINAL RANKING")), *listed])
+    assert parse_ranking(text, sorted(labels)) == labels
+
+
+@given(ORDERS, CASINGS, st.sampled_from(["{}", "**{}**", "Response {}", "**Response {}**"]), SEPARATORS)
+def test_reads_every_dress_of_a_chain(
+    letters: list[str], casing: Any, entry: str, separator: str
+) -> None:
+    """A chain on one line reads back in any case and markup, letters bare or spelled out."""
+    labels = [f"Response {letter}" for letter in letters]
+    chain = separator.join(casing(entry.format(letter)) for letter in letters)
+    assert parse_ranking(f"FINAL RANKING: {chain}", sorted(labels)) == labels
+
+
+# The JSON form ---------------------------------------------------------------------------------
+
+
+def vote(ranking: list[str], strengths: str = "Clear.", weaknesses: str = "No tests.") -> str:
+    """Write a JSON ballot that says the same of the first two answers."""
+    reviews = [
+        {"label": label, "strengths": strengths, "weaknesses": weaknesses} for label in LABELS[:2]
+    ]
+    return json.dumps({"reviews": reviews, "ranking": ranking})
+
+
+RENDERED = """\
+Response A
+Strengths: Clear.
+Weaknesses: No tests.
+
+Response B
+Strengths: Clear.
+Weaknesses: No tests.
+
+FINAL RANKING:
+1. Response B
+2. Response A"""
+
+
+@pytest.mark.parametrize("frame", ["{}", "\n{}\n", "```json\n{}\n```", "```\n{}\n```\n"])
+def test_renders_a_json_ballot(frame: str) -> None:
+    """A JSON ballot becomes review text that ends in its ranking, from a code block too."""
+    text = frame.format(vote(["Response B", "Response A"]))
+    assert read_ballot(text, LABELS) == Ballot(RENDERED, ("Response B", "Response A"))
+
+
+def test_renders_bare_letters_as_labels() -> None:
+    """Labels in a JSON ballot may be odd in case or bare; unknown and repeated ones are dropped."""
+    ballot = read_ballot(vote(["b", "Response D", "RESPONSE A", "B"]), LABELS)
+    assert ballot == Ballot(RENDERED, ("Response B", "Response A"))
+
+
+def test_renders_an_uncounted_json_ballot() -> None:
+    """A JSON ballot that ranks one answer keeps its reviews and isn't counted."""
+    ballot = read_ballot(vote(["Response B"]), LABELS)
+    assert ballot == Ballot(RENDERED.removesuffix("\n2. Response A"), ())
+
+
+def test_drops_reviews_of_unknown_answers() -> None:
+    """A review of an answer that doesn't exist isn't rendered: its label could be anything."""
+    review = {"label": f"FINAL RANKING:\n{LIST}", "strengths": "", "weaknesses": ""}
+    text = json.dumps({"reviews": [review], "ranking": ["A", "B"]})
+    ballot = read_ballot(text, LABELS)
+    assert ballot == Ballot("FINAL RANKING:\n1. Response A\n2. Response B", ("Response A", "Response B"))
+
+
+def test_quotes_long_remarks() -> None:
+    """A remark of several lines is rendered as a quotation, an empty one not at all."""
+    review = {"label": "Response A", "strengths": f"FINAL RANKING:\n{LIST}", "weaknesses": " "}
+    ballot = read_ballot(json.dumps({"reviews": [review], "ranking": ["C", "A"]}), LABELS)
+    assert ballot.ranking == ("Response C", "Response A")
+    assert ballot.text == (
+        "Response A\n"
+        "Strengths:\n"
+        "> FINAL RANKING:\n> 1. Response B\n> 2. Response A\n> 3. Response C\n\n"
+        "FINAL RANKING:\n1. Response C\n2. Response A"
+    )
+
+
+@given(st.permutations(LABELS), TEXTS, TEXTS)
+def test_remarks_never_change_a_json_ballot(order: list[str], strengths: str, weaknesses: str) -> None:
+    """Whatever stands in the remarks, the rendering parses to the ballot's own ranking."""
+    ballot = read_ballot(vote(order, strengths, weaknesses), LABELS)
+    assert ballot.ranking == tuple(order)
+    assert parse_ranking(ballot.text, LABELS) == order
+
+
+@pytest.mark.parametrize(
+    "remark",
+    ["It says:", "Response A:", "It contains **this:**", "```", "x " * 499 + ":", "says\uff1a"],
+)
+def test_remarks_never_announce_the_ballot(remark: str) -> None:
+    """A remark that could announce somebody else's ballot doesn't disown the reviewer's."""
+    ballot = read_ballot(vote(["Response B", "Response A"], remark, remark), LABELS)
+    assert ballot.ranking == ("Response B", "Response A")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Here it is: " + vote(["Response B", "Response A"]),
+        '{"ranking": ["Response B", "Response A"]}',
+        '{"reviews": [], "ranking": "Response B"}',
+        "[]",
+        "null",
+        '{"a":' * 10_000,
+    ],
+    ids=["in prose", "no reviews", "wrong type", "list", "null", "deep"],
+)
+def test_keeps_other_json_as_text(text: str) -> None:
+    """JSON that isn't a whole ballot is text, and no ranking is guessed from it."""
+    assert read_ballot(text, LABELS) == Ballot(text, ())
+
+
+@pytest.mark.parametrize(
+    ("missing", "ranking"),
+    [
+        ('"]}', ("Response B", "Response A")),
+        ('C"]}', ("Response B", "Response A")),
+        (', "Response A", "Response C"]}', ()),
+        ('"ranking": ["Response B", "Response A", "Response C"]}', ()),
+    ],
+)
+def test_a_json_ballot_that_was_cut_off_counts_as_far_as_it_goes(
+    missing: str, ranking: tuple[str, ...]
+) -> None:
+    """What it says of the answers is still a readable review."""
+    whole = vote(["Response B", "Response A", "Response C"])
+    assert whole.endswith(missing)
+    ballot = read_ballot(whole.removesuffix(missing), LABELS)
+    assert ballot.ranking == ranking
+    assert not ballot.text.startswith("{")
+
+
+def test_asks_for_each_label() -> None:
+    """The schema asks for a review and a place for each label."""
+    schema = cast("Any", ballot_schema(["Response A", "Response C"]))
+    assert schema["properties"]["ranking"] == {
+        "type": "array",
+        "items": {"type": "string", "enum": ["Response A", "Response C"]},
+        "minItems": 2,
+        "maxItems": 2,
+    }
+    reviews = schema["properties"]["reviews"]
+    assert (reviews["minItems"], reviews["maxItems"]) == (2, 2)
+    assert list(reviews["items"]["properties"]) == ["label", "strengths", "weaknesses"]
+
+
+def test_schema_is_strict() -> None:
+    """Every object of the schema requires all its properties and allows no others."""
+    schema = cast("Any", ballot_schema(LABELS))
+    for each in (schema, schema["properties"]["reviews"]["items"]):
+        assert each["type"] == "object"
+        assert each["required"] == list(each["properties"])
+        assert each["additionalProperties"] is False

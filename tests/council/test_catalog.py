@@ -1,0 +1,159 @@
+"""What the provider's model list says, and what happens without one."""
+
+import asyncio
+from collections.abc import Sequence
+
+import pytest
+from structlog.testing import capture_logs
+
+from council.calls import JsonObject
+from council.catalog import Catalog, Price
+from council.errors import Failure, ModelError
+from council.profile import Member, Profile
+
+LIST: list[JsonObject] = [
+    {
+        "id": "openai/gpt-5",
+        "pricing": {"prompt": "0.00000125", "completion": "0.00001", "request": "0"},
+        "supported_parameters": ["temperature", "structured_outputs"],
+    },
+    {
+        "id": "x-ai/grok-4",
+        "pricing": {"prompt": "0.000003", "completion": "0.000015", "request": "0.01"},
+        "supported_parameters": ["temperature"],
+    },
+    {"id": "openrouter/auto", "pricing": {"prompt": "-1", "completion": "-1"}},
+    {"id": "llama3", "object": "model"},
+    {"id": "odd/pricing", "pricing": {"prompt": "much", "completion": None}},
+    {"object": "model"},
+]
+
+
+class Provider:
+    """A model list with a memory; `models=None` has none."""
+
+    def __init__(self, models: Sequence[JsonObject] | None = None) -> None:
+        self.models = models
+        self.asked = 0
+
+    async def fetch(self) -> Sequence[JsonObject]:
+        """Give the list as the client would."""
+        self.asked += 1
+        await asyncio.sleep(0)
+        if self.models is None:
+            raise ModelError(Failure(cause="not_found", detail="no such page"))
+        return self.models
+
+
+class Clock:
+    """Time that stands still until it is moved."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def __call__(self) -> float:
+        """Tell the time."""
+        return self.now
+
+
+def profile(**changes: object) -> Profile:
+    """Seat a listed model with schemas, one without, and one that isn't listed."""
+    fields: dict[str, object] = {
+        "members": [Member(model="openai/gpt-5"), Member(model="x-ai/grok-4"), Member(model="unknown")],
+        "chairman": Member(model="openai/gpt-5"),
+        **changes,
+    }
+    return Profile.model_validate(fields)
+
+
+async def test_prices_are_read_as_dollars_a_token() -> None:
+    """Decimal strings a token, and a fee for the call where there is one."""
+    catalog = Catalog(Provider(LIST).fetch)
+    await catalog.refresh()
+    assert catalog.price("openai/gpt-5") == Price(prompt=0.00000125, completion=0.00001)
+    grok = catalog.price("x-ai/grok-4")
+    assert grok is not None
+    assert grok.cost(1000, 100) == pytest.approx(0.01 + 0.003 + 0.0015)
+
+
+@pytest.mark.parametrize("model", ["openrouter/auto", "llama3", "odd/pricing", "unknown"])
+async def test_a_price_that_is_not_stated_is_unknown(model: str) -> None:
+    """`-1`, nonsense, no pricing, no such model: never zero."""
+    catalog = Catalog(Provider(LIST).fetch)
+    await catalog.refresh()
+    assert catalog.price(model) is None
+
+
+async def test_a_routing_variant_has_its_models_price() -> None:
+    """`:nitro` and its like aren't listed by themselves."""
+    catalog = Catalog(Provider(LIST).fetch)
+    await catalog.refresh()
+    assert catalog.price("openai/gpt-5:nitro") == catalog.price("openai/gpt-5")
+
+
+async def test_members_learn_whether_their_model_takes_a_schema() -> None:
+    """In every seat; a model the list doesn't know gets plain text."""
+    seats = profile(
+        chairman_fallbacks=[Member(model="x-ai/grok-4", structured=True)],
+        title_model=Member(model="openai/gpt-5"),
+    )
+    resolved = await Catalog(Provider(LIST).fetch).resolve(seats)
+    assert [member.structured for member in resolved.members] == [True, False, False]
+    assert [member.name for member in resolved.members] == [member.name for member in seats.members]
+    assert resolved.chairman.structured
+    assert not resolved.chairman_fallbacks[0].structured
+    assert resolved.title_model is not None
+    assert resolved.title_model.structured
+
+
+async def test_a_member_with_its_own_endpoint_keeps_its_word() -> None:
+    """The list is about another server."""
+    own = Member(model="x-ai/grok-4", endpoint="http://127.0.0.1:1/v1", structured=True)
+    resolved = await Catalog(Provider(LIST).fetch).resolve(profile(members=[own]))
+    assert resolved.members[0].structured
+
+
+async def test_a_council_of_own_endpoints_never_asks_for_the_list() -> None:
+    """The built-in model must need no network."""
+    provider = Provider(LIST)
+    own = Member(model="smollm2", endpoint="http://127.0.0.1:1/v1")
+    seats = profile(members=[own], chairman=own)
+    assert await Catalog(provider.fetch).resolve(seats) == seats
+    assert provider.asked == 0
+
+
+async def test_the_list_is_fetched_once_for_everybody_and_again_when_it_is_old() -> None:
+    """One fetch at a time, kept for its time to live."""
+    provider, clock = Provider(LIST), Clock()
+    catalog = Catalog(provider.fetch, time_to_live=60.0, clock=clock)
+    await asyncio.gather(*(catalog.resolve(profile()) for _ in range(5)))
+    assert provider.asked == 1
+    clock.now += 61
+    await catalog.resolve(profile())
+    assert provider.asked == 2
+
+
+async def test_without_a_list_prices_are_unknown_and_ballots_plain_and_nothing_worse() -> None:
+    """It is said once in the log, and tried again after a minute."""
+    provider, clock = Provider(), Clock()
+    catalog = Catalog(provider.fetch, clock=clock)
+    with capture_logs() as logs:
+        resolved = await catalog.resolve(profile())
+        await catalog.resolve(profile())
+        clock.now += 61
+        await catalog.resolve(profile())
+    assert not any(member.structured for member in resolved.members)
+    assert catalog.price("openai/gpt-5") is None
+    assert provider.asked == 2
+    assert [(line["event"], line["log_level"]) for line in logs] == [("model_list_missing", "warning")]
+
+
+async def test_a_list_that_goes_missing_stays_in_use() -> None:
+    """Old prices are better than none."""
+    provider, clock = Provider(LIST), Clock()
+    catalog = Catalog(provider.fetch, time_to_live=60.0, clock=clock)
+    await catalog.refresh()
+    provider.models = None
+    clock.now += 61
+    await catalog.refresh()
+    assert catalog.price("openai/gpt-5") is not None

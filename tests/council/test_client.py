@@ -1,0 +1,642 @@
+"""The model client brings every call to its end: an answer, or a failure with its cause."""
+
+import asyncio
+import random
+import ssl
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager, suppress
+
+import httpx
+import pytest
+import respx
+from pytest_socket import SocketConnectBlockedError
+
+from council.calls import Call, ChatMessage, JsonObject, RetryBudget
+from council.catalog import Price
+from council.client import IDLE_KEPT, ModelClient
+from council.errors import Cause, Failure, ModelError
+from council.profile import Member
+from council.retries import Backoff
+from council.usage import Usage
+from tests.model_server import ModelServer, Turn
+
+MODEL = "openai/gpt-5"
+QUESTION: tuple[ChatMessage, ...] = ({"role": "user", "content": "Why is it?"},)
+KEY = "sk-or-v1-0123456789abcdef"
+
+
+class Rest:
+    """Sleep that takes no time and remembers how long it should have been."""
+
+    def __init__(self) -> None:
+        self.waits: list[float] = []
+
+    async def __call__(self, seconds: float) -> None:
+        """Note the wait."""
+        self.waits.append(seconds)
+
+
+def chance(seed: int) -> random.Random:
+    """Give jitter that is the same every time."""
+    return random.Random(seed)  # noqa: S311 - jitter, not a secret
+
+
+@asynccontextmanager
+async def opened(
+    provider: ModelServer, rest: Rest | None = None, **settings: object
+) -> AsyncGenerator[ModelClient]:
+    """Open a client for this provider whose waits take no time."""
+    options: dict[str, object] = {
+        "base_url": provider.base_url,
+        "api_key": KEY,
+        "backoff": Backoff(first=0.01),
+        "chance": chance(1),
+        "sleep": rest or Rest(),
+        **settings,
+    }
+    async with ModelClient(**options) as client:  # pyright: ignore[reportArgumentType] - settings vary
+        yield client
+
+
+def call(
+    model: str = MODEL,
+    *,
+    deadline: float = 5.0,
+    schema: JsonObject | None = None,
+    temperature: float | None = None,
+    max_tokens: int | None = None,
+    retries: RetryBudget | None = None,
+    on_text: Callable[[str], None] | None = None,
+    on_retry: Callable[[Failure, float], None] | None = None,
+    **member: object,
+) -> Call:
+    """Make a call; further fields are the member's."""
+    return Call(
+        step="stage1:1:a",
+        member=Member.model_validate({"model": model, **member}),
+        messages=QUESTION,
+        deadline=deadline,
+        schema=schema,
+        temperature=temperature,
+        max_tokens=max_tokens,
+        retries=retries or RetryBudget(12),
+        on_text=on_text,
+        on_retry=on_retry,
+    )
+
+
+async def failure(client: ModelClient, asked: Call) -> Failure:
+    """Ask, and say why there is no answer."""
+    with pytest.raises(ModelError) as caught:
+        await client.ask(asked)
+    return caught.value.failure
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    """Wait for what another task is about to bring about."""
+    async with asyncio.timeout(5):
+        while not condition():
+            await asyncio.sleep(0.001)
+
+
+# What is sent -------------------------------------------------------------------------------------
+
+
+async def test_the_councils_own_provider_is_asked_as_openrouter() -> None:
+    """With its app headers, its usage accounting and its fallbacks."""
+    async with ModelServer() as provider, opened(provider) as client:
+        await client.ask(
+            call(fallbacks=["x-ai/grok-4"], temperature=0.5, max_tokens=100, schema={"type": "object"})
+        )
+    (exchange,) = provider.history
+    assert exchange.path == "/api/v1/chat/completions"
+    assert exchange.headers["Authorization"] == f"Bearer {KEY}"
+    assert exchange.headers["X-Title"] == "Council for team chat"
+    assert "HTTP-Referer" in exchange.headers
+    assert exchange.request == {
+        "model": MODEL,
+        "models": [MODEL, "x-ai/grok-4"],
+        "messages": [*QUESTION],
+        "stream": True,
+        "stream_options": {"include_usage": True},
+        "usage": {"include": True},
+        "temperature": 0.5,
+        "max_tokens": 100,
+    }
+
+
+async def test_a_members_own_endpoint_gets_the_plain_form_and_its_own_key() -> None:
+    """Other servers may refuse fields they don't know, and never see the council's key."""
+    async with ModelServer() as provider, opened(provider, keys={"LOCAL_KEY": "hunter2"}) as client:
+        endpoint = f"{provider.url}/v1/"
+        await client.ask(call(endpoint=endpoint, api_key_env="LOCAL_KEY"))
+        await client.ask(call(endpoint=endpoint))
+    with_key, without = provider.history
+    assert with_key.path == "/v1/chat/completions"
+    assert with_key.headers["Authorization"] == "Bearer hunter2"
+    assert "Authorization" not in without.headers
+    assert "X-Title" not in without.headers
+    assert without.request == {
+        "model": MODEL,
+        "messages": [*QUESTION],
+        "stream": True,
+        "stream_options": {"include_usage": True},
+    }
+
+
+async def test_a_schema_is_sent_to_members_who_take_one() -> None:
+    """As strict JSON schema."""
+    schema: JsonObject = {"type": "object", "properties": {}}
+    async with ModelServer() as provider, opened(provider) as client:
+        await client.ask(call(structured=True, schema=schema))
+    assert provider.history[0].request["response_format"] == {
+        "type": "json_schema",
+        "json_schema": {"name": "reply", "strict": True, "schema": schema},
+    }
+
+
+async def test_a_key_that_is_not_set_fails_before_anything_is_sent() -> None:
+    """And says which variable is missing."""
+    async with ModelServer() as provider, opened(provider) as client:
+        why = await failure(client, call(endpoint=f"{provider.url}/v1", api_key_env="LOCAL_KEY"))
+    assert why == Failure(cause="key", detail="LOCAL_KEY is not set", attempts=0)
+    assert provider.history == []
+
+
+@pytest.mark.parametrize(
+    "endpoint", ["ftp://127.0.0.1/v1", "127.0.0.1:80/v1", "http://127.0.0.1:port/v1", "http://"]
+)
+async def test_an_address_that_is_none_fails_before_anything_is_sent(endpoint: str) -> None:
+    """Trying again wouldn't help."""
+    async with ModelServer() as provider, opened(provider) as client:
+        why = await failure(client, call(endpoint=endpoint))
+    assert (why.cause, why.attempts) == ("not_found", 0)
+
+
+# What comes back ----------------------------------------------------------------------------------
+
+
+async def test_an_answer_streams_and_comes_back_whole() -> None:
+    """With measured usage; OpenRouter's comments between the events don't matter."""
+    heard: list[str] = []
+    async with ModelServer() as provider, opened(provider) as client:
+        provider.script(MODEL, Turn("It depends on the load.", comments=3))
+        reply = await client.ask(call(on_text=heard.append))
+    assert reply.text == "It depends on the load."
+    assert "".join(heard) == reply.text
+    assert len(heard) > 1
+    assert reply.usage.source == "measured"
+    assert reply.usage.completion_tokens == 6
+    assert reply.latency_ms >= 0
+
+
+async def test_a_plain_reply_to_a_streaming_request_is_accepted() -> None:
+    """Some servers don't stream."""
+    heard: list[str] = []
+    async with ModelServer() as provider, opened(provider) as client:
+        provider.script(MODEL, Turn("It depends.", streamed=False))
+        reply = await client.ask(call(on_text=heard.append))
+    assert reply.text == "It depends."
+    assert heard == ["It depends."]
+
+
+async def test_without_usage_the_reply_says_it_is_estimated() -> None:
+    """Four characters a token."""
+    async with ModelServer() as provider, opened(provider) as client:
+        provider.script(MODEL, Turn("It depends.", usage=None))
+        reply = await client.ask(call())
+    assert reply.usage == Usage(prompt_tokens=3, completion_tokens=3, unpriced=1, source="estimated")
+
+
+async def test_a_fallback_that_answered_is_named() -> None:
+    """By the id it is configured under."""
+    async with ModelServer() as provider, opened(provider) as client:
+        provider.script(MODEL, Turn("Yes.", model="x-ai/grok-4-0709"))
+        reply = await client.ask(call(fallbacks=["x-ai/grok-4"]))
+    assert reply.answered_by == "x-ai/grok-4"
+
+
+async def test_listed_prices_make_the_cost() -> None:
+    """From the provider's model list, where the reply states no cost."""
+    usage: JsonObject = {"prompt_tokens": 10, "completion_tokens": 2}
+    models: list[JsonObject] = [{"id": MODEL, "pricing": {"prompt": "0.25", "completion": "0.5"}}]
+    async with ModelServer(models=models) as provider, opened(provider) as client:
+        await client.catalog.refresh()
+        provider.script(MODEL, Turn("Yes.", usage=usage))
+        reply = await client.ask(call())
+        assert client.catalog.price(MODEL) == Price(0.25, 0.5)
+    assert reply.usage == Usage(prompt_tokens=10, completion_tokens=2, cost=3.5)
+
+
+@pytest.mark.parametrize(
+    ("turn", "cause"),
+    [
+        (Turn(""), "empty"),
+        (Turn(" \n "), "empty"),
+        (Turn(body={"choices": [{"message": {"content": None}, "finish_reason": "stop"}]}), "empty"),
+        (Turn("I can", finish_reason="content_filter"), "filtered"),
+        (Turn("", refusal="I can't help with that."), "filtered"),
+        (Turn(status=400), "bad_request"),
+        (Turn(status=401), "key"),
+        (Turn(status=402), "credit"),
+        (Turn(status=403), "forbidden"),
+        (Turn(status=404), "not_found"),
+        (Turn(status=413), "bad_request"),
+        (Turn(status=422), "bad_request"),
+        (Turn(status=307, headers={"Location": "http://127.0.0.1:9/"}), "not_found"),
+        (Turn(status=429, body={"error": {"code": "insufficient_quota"}}), "credit"),
+        (Turn(error={"code": 402, "message": "no credit"}), "credit"),
+        (Turn(streamed=False, error={"code": 401, "message": "no key"}), "key"),
+    ],
+)
+async def test_what_would_fail_again_is_asked_once(turn: Turn, cause: Cause) -> None:
+    """A wrong key, a wrong model, a refusal: no retry, no wait."""
+    rest = Rest()
+    async with ModelServer() as provider, opened(provider, rest) as client:
+        provider.always(MODEL, turn)
+        why = await failure(client, call())
+    assert (why.cause, why.attempts) == (cause, 1)
+    assert len(provider.history) == 1
+    assert rest.waits == []
+
+
+PASSING_TURNS: list[tuple[Turn, Cause]] = [
+    (Turn(status=408), "unavailable"),
+    (Turn(status=409), "unavailable"),
+    (Turn(status=429), "rate_limited"),
+    (Turn(status=500, body=b"<html>oops"), "unavailable"),
+    (Turn(status=502), "unavailable"),
+    (Turn(status=503), "unavailable"),
+    (Turn(status=529), "unavailable"),
+    (Turn(error={"code": 502, "message": "upstream broke"}), "unavailable"),
+    (Turn(streamed=False, error={"message": "upstream broke"}), "unavailable"),
+    (Turn("It depends", finish_reason="error"), "unavailable"),
+    (Turn("It depends on", finish_reason=None), "truncated"),
+    (Turn("It depends on", cut="disconnect"), "connection"),
+    (Turn("It depends on", cut="malformed"), "malformed"),
+    (Turn(body=b'{"choices": [{"mess'), "malformed"),
+    (Turn(body={"object": "chat.completion"}), "malformed"),
+    (Turn(body=b"", headers={"Content-Type": "text/event-stream"}), "truncated"),
+    (Turn(body=b"{}", headers={"Content-Encoding": "gzip"}), "malformed"),
+]
+
+
+@pytest.mark.parametrize(("turn", "cause"), PASSING_TURNS)
+async def test_what_may_pass_is_asked_again(turn: Turn, cause: Cause) -> None:
+    """The second attempt answers; the first is told to whoever watches, with the wait."""
+    rest = Rest()
+    retried: list[tuple[Failure, float]] = []
+    async with ModelServer() as provider, opened(provider, rest) as client:
+        provider.script(MODEL, turn, Turn("Yes."))
+        reply = await client.ask(call(on_retry=lambda why, wait: retried.append((why, wait))))
+    assert reply.text == "Yes."
+    ((why, wait),) = retried
+    assert why.cause == cause
+    assert rest.waits == [wait]
+
+
+@pytest.mark.parametrize(("turn", "cause"), PASSING_TURNS)
+async def test_what_does_not_pass_fails_with_its_own_cause(turn: Turn, cause: Cause) -> None:
+    """After the last attempt, with their number."""
+    async with ModelServer() as provider, opened(provider, max_attempts=3) as client:
+        provider.always(MODEL, turn)
+        why = await failure(client, call())
+    assert (why.cause, why.attempts) == (cause, 3)
+    assert len(provider.history) == 3
+
+
+async def test_a_refused_connection_is_retried_and_then_named() -> None:
+    """Nobody listens there."""
+    async with ModelServer() as provider:
+        address = provider.url
+    rest = Rest()
+    async with ModelClient(base_url=address, sleep=rest, max_attempts=3) as client:
+        why = await failure(client, call())
+    assert (why.cause, why.attempts) == ("connection", 3)
+    assert why.detail.startswith("ConnectError")
+    assert len(rest.waits) == 2
+
+
+async def test_a_failure_quotes_the_provider_but_never_the_key() -> None:
+    """Its sentence is what helps people most."""
+    body: JsonObject = {"error": {"message": f"Key {KEY} has no credit left.", "code": 402}}
+    async with ModelServer() as provider, opened(provider) as client:
+        provider.script(MODEL, Turn(status=402, body=body))
+        why = await failure(client, call())
+    assert why == Failure(cause="credit", detail="Key [key] has no credit left.", status=402)
+
+
+# Retries ------------------------------------------------------------------------------------------
+
+
+async def test_waits_follow_the_backoff() -> None:
+    """Growing bounds, drawn with the injected chance."""
+    rest = Rest()
+    backoff = Backoff(first=1.0)
+    async with (
+        ModelServer() as provider,
+        opened(provider, rest, backoff=backoff, chance=chance(7)) as client,
+    ):
+        provider.always(MODEL, Turn(status=503))
+        await failure(client, call(deadline=60.0))
+    same = chance(7)
+    assert rest.waits == [backoff.wait(attempt, None, same) for attempt in (1, 2, 3)]
+
+
+@pytest.mark.parametrize(
+    "headers", [{"Retry-After": "2"}, {"retry-after-ms": "2000"}, {"Retry-After": "2.0"}]
+)
+async def test_retry_after_is_honoured(headers: Mapping[str, str]) -> None:
+    """No attempt comes earlier than the provider asked."""
+    rest = Rest()
+    async with ModelServer() as provider, opened(provider, rest) as client:
+        provider.script(MODEL, Turn(status=429, headers=headers), Turn("Yes."))
+        await client.ask(call())
+    assert 2.0 <= rest.waits[0] < 2.1
+
+
+async def test_a_wait_beyond_the_deadline_is_not_begun() -> None:
+    """The call fails at once, with what is really wrong."""
+    rest = Rest()
+    async with ModelServer() as provider, opened(provider, rest) as client:
+        provider.script(MODEL, Turn(status=429, headers={"Retry-After": "60"}))
+        why = await failure(client, call(deadline=30.0))
+    assert (why.cause, why.attempts, rest.waits) == ("rate_limited", 1, [])
+
+
+async def test_all_calls_of_a_run_share_its_retries() -> None:
+    """So that an outage makes no storm."""
+    retries = RetryBudget(2)
+    async with ModelServer() as provider, opened(provider) as client:
+        provider.always("*", Turn(status=503))
+        await failure(client, call("a/a", retries=retries))
+        why = await failure(client, call("b/b", retries=retries))
+    assert (why.cause, why.attempts) == ("unavailable", 1)
+    assert len(provider.history) == 4
+    assert retries.left == 0
+
+
+async def test_an_answer_at_once_spends_no_retry() -> None:
+    """The budget is for failures."""
+    retries = RetryBudget(1)
+    async with ModelServer() as provider, opened(provider) as client:
+        await client.ask(call(retries=retries))
+    assert retries.left == 1
+
+
+# Time and size ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "turn",
+    [
+        Turn(drip=b" ", streamed=False),
+        Turn(drip=b": OPENROUTER PROCESSING\n\n"),
+        Turn(drip=b'data: {"choices": [{"delta": {"content": "."}}]}\n\n'),
+        Turn(drip=b" ", status=500, streamed=False),
+        Turn(stall=True),
+        Turn(latency=60.0),
+    ],
+)
+async def test_the_deadline_is_by_the_clock_on_the_wall(turn: Turn) -> None:
+    """White space, comments and endless text don't stretch it."""
+    async with ModelServer() as provider, opened(provider) as client:
+        provider.script(MODEL, turn)
+        why = await failure(client, call(deadline=0.05))
+        assert (why.cause, why.attempts) == ("deadline", 1)
+        await until(lambda: provider.in_flight == 0)
+    assert provider.history[0].abandoned
+
+
+async def test_a_deadline_after_a_retry_says_what_was_wrong_before() -> None:
+    """The first failure is the one worth knowing."""
+    async with ModelServer() as provider, opened(provider) as client:
+        provider.script(MODEL, Turn(status=503), Turn(stall=True))
+        why = await failure(client, call(deadline=0.1))
+    assert (why.cause, why.attempts) == ("deadline", 2)
+    assert "before that unavailable: scripted 503" in why.detail
+
+
+async def test_a_silent_stream_is_given_up_and_asked_again() -> None:
+    """Long before the deadline."""
+    async with ModelServer() as provider, opened(provider, idle_timeout=0.05) as client:
+        provider.script(MODEL, Turn("It depends on", stall=True), Turn("Yes."))
+        reply = await client.ask(call())
+        assert reply.text == "Yes."
+        await until(lambda: provider.in_flight == 0)
+    assert provider.history[0].abandoned
+
+
+async def test_a_whole_answer_counts_though_the_stream_stays_open() -> None:
+    """The server may never close it; what the model said is said."""
+    whole = b'data: {"choices": [{"delta": {"content": "Yes."}, "finish_reason": "stop"}]}\n\n'
+    with respx.mock:
+        stream = _Open(whole)
+        respx.post("http://127.0.0.1:9/v1/chat/completions").mock(
+            return_value=httpx.Response(
+                200, headers={"Content-Type": "text/event-stream"}, stream=stream
+            )
+        )
+        async with ModelClient(base_url="http://127.0.0.1:9/v1") as client:
+            reply = await client.ask(call(deadline=0.05))
+    assert reply.text == "Yes."
+    assert stream.closed
+
+
+class _Open(httpx.AsyncByteStream):
+    """A stream that says something and then stays silent."""
+
+    def __init__(self, data: bytes) -> None:
+        self.data = data
+        self.closed = False
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        yield self.data
+        await asyncio.Event().wait()
+
+    async def aclose(self) -> None:
+        self.closed = True
+
+
+@pytest.mark.parametrize(
+    "turn",
+    [
+        Turn(drip=b"x" * 1000, streamed=False),
+        Turn(drip=b"data: " + b"x" * 1000),
+        Turn(drip=b": comment\n\n" * 100),
+        Turn("word " * 10_000),
+        Turn("word " * 10_000, streamed=False),
+    ],
+)
+async def test_a_reply_over_the_size_limit_is_cut_off(turn: Turn) -> None:
+    """Also where it is one endless line, or nothing but comments."""
+    async with ModelServer() as provider, opened(provider, max_reply_bytes=10_000) as client:
+        provider.script(MODEL, turn)
+        why = await failure(client, call())
+    assert (why.cause, why.attempts) == ("too_large", 1)
+
+
+async def test_a_cancelled_call_closes_its_connection() -> None:
+    """Stop ends the provider's work, and the cancellation passes through untouched."""
+    async with ModelServer() as provider, opened(provider) as client:
+        provider.always(MODEL, Turn("It depends on", stall=True))
+        heard = asyncio.Event()
+        task = asyncio.create_task(client.ask(call(on_text=lambda _: heard.set())))
+        await heard.wait()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        await until(lambda: provider.in_flight == 0)
+        provider.always(MODEL, Turn("Yes."))
+        assert (await client.ask(call())).text == "Yes."
+    assert provider.history[0].abandoned
+
+
+# Connections --------------------------------------------------------------------------------------
+
+
+async def test_calls_one_after_another_share_a_connection() -> None:
+    """Streamed, plain or refused: each is read to its end."""
+    async with ModelServer() as provider, opened(provider) as client:
+        provider.script(MODEL, Turn("Yes."), Turn("Yes.", streamed=False), Turn(status=400))
+        await client.ask(call())
+        await client.ask(call())
+        await failure(client, call())
+        await client.ask(call())
+        assert provider.connections == 1
+
+
+async def test_calls_at_once_are_bounded_for_each_provider() -> None:
+    """What waits for its place doesn't run against its deadline."""
+    gate = asyncio.Event()
+    async with (
+        ModelServer() as one,
+        ModelServer() as other,
+        opened(one, calls_at_once=2) as client,
+    ):
+        one.gate = other.gate = gate
+        asked = [client.ask(call()) for _ in range(5)]
+        asked += [client.ask(call(endpoint=f"{other.url}/v1")) for _ in range(5)]
+        tasks = [asyncio.create_task(ask) for ask in asked]
+        await until(lambda: one.in_flight == 2 and other.in_flight == 2)
+        gate.set()
+        await asyncio.gather(*tasks)
+    assert one.most_in_flight == other.most_in_flight == 2
+    assert len(one.history) == len(other.history) == 5
+
+
+async def test_the_deadline_starts_when_a_call_has_its_place() -> None:
+    """Waiting in line isn't the model's fault."""
+    patience = 0.3
+    async with ModelServer() as provider, opened(provider, calls_at_once=1) as client:
+        provider.gate = asyncio.Event()
+        first = asyncio.create_task(client.ask(call()))
+        await until(lambda: provider.in_flight == 1)
+        second = asyncio.create_task(client.ask(call(deadline=patience)))
+        await asyncio.sleep(patience * 1.1)
+        provider.gate.set()
+        await asyncio.gather(first, second)
+    assert len(provider.history) == 2
+
+
+async def test_connections_beyond_what_is_kept_are_closed() -> None:
+    """A burst leaves no thousand idle connections behind."""
+    gate = asyncio.Event()
+    async with ModelServer() as provider, opened(provider, calls_at_once=500) as client:
+        provider.gate = gate
+        tasks = [asyncio.create_task(client.ask(call())) for _ in range(IDLE_KEPT + 20)]
+        await until(lambda: provider.in_flight == IDLE_KEPT + 20)
+        gate.set()
+        await asyncio.gather(*tasks)
+        await until(lambda: provider.open_connections == IDLE_KEPT)
+    await until(lambda: provider.open_connections == 0)
+
+
+async def test_a_connection_that_the_server_closed_is_not_used_again() -> None:
+    """A kept connection may have died since."""
+    async with ModelServer() as provider, opened(provider, max_attempts=1) as client:
+        await client.ask(call())
+        provider.hang_up()
+        await until(lambda: provider.open_connections == 0)
+        assert (await client.ask(call())).text
+    assert provider.connections == 2
+
+
+async def test_certificates_are_read_only_for_https(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Reading them takes as long as several calls."""
+    made: list[ssl.SSLContext] = []
+    create = httpx.create_ssl_context
+
+    def counting() -> ssl.SSLContext:
+        made.append(create())
+        return made[-1]
+
+    monkeypatch.setattr(httpx, "create_ssl_context", counting)
+    with respx.mock:
+        respx.post().respond(json={"choices": [{"message": {"content": "Yes."}}]})
+        async with ModelClient(base_url="http://127.0.0.1:9/v1") as client:
+            await client.ask(call())
+            assert made == []
+            for _ in range(2):
+                await client.ask(call(endpoint="https://models.example/v1"))
+    assert len(made) == 1
+    assert made[0].verify_mode == ssl.CERT_REQUIRED
+    assert made[0].check_hostname
+
+
+@pytest.mark.parametrize(
+    ("host", "proxied"),
+    [("models.example", True), ("intern.example", False), ("localhost", False), ("127.0.0.1", False)],
+)
+async def test_the_environments_proxy_is_used_except_for_this_machine(
+    host: str, proxied: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`NO_PROXY` is obeyed, and the built-in model stays local."""
+    async with ModelServer() as proxy:
+        monkeypatch.setenv("http_proxy", proxy.url)
+        monkeypatch.setenv("no_proxy", "intern.example")
+        async with ModelClient(base_url=f"http://{host}:9/v1", max_attempts=1) as client:
+            with suppress(ModelError, SocketConnectBlockedError):
+                await client.ask(call())
+        assert bool(proxy.history) is proxied
+
+
+# The model list -----------------------------------------------------------------------------------
+
+
+async def test_the_model_list_is_fetched_with_the_councils_key() -> None:
+    """From beside the completions."""
+    models: list[JsonObject] = [{"id": MODEL}, {"id": "x-ai/grok-4"}]
+    async with ModelServer(models=models) as provider, opened(provider) as client:
+        assert await client.models() == models
+    assert provider.models_asked == 1
+
+
+@pytest.mark.parametrize(
+    ("response", "cause"),
+    [
+        (httpx.Response(404), "not_found"),
+        (httpx.Response(401, json={"error": {"message": "no key"}}), "key"),
+        (httpx.Response(200, text="<html>"), "malformed"),
+        (httpx.ConnectError("refused"), "connection"),
+        (httpx.ReadTimeout("silent"), "connection"),
+    ],
+)
+async def test_without_a_model_list_the_cause_is_known(
+    response: httpx.Response | Exception, cause: Cause
+) -> None:
+    """The catalog decides that it isn't worse than that."""
+    with respx.mock:
+        respx.get("http://127.0.0.1:9/v1/models").mock(side_effect=[response])
+        async with ModelClient(base_url="http://127.0.0.1:9/v1") as client:
+            with pytest.raises(ModelError) as caught:
+                await client.models()
+    assert caught.value.failure.cause == cause
+
+
+async def test_a_list_of_another_shape_is_an_empty_one() -> None:
+    """Some servers list models their own way."""
+    with respx.mock:
+        respx.get("http://127.0.0.1:9/v1/models").respond(json={"models": ["llama3"]})
+        async with ModelClient(base_url="http://127.0.0.1:9/v1") as client:
+            assert await client.models() == []

@@ -1,0 +1,131 @@
+"""The model client as a stranger grades it: llmock watches every attempt and its timing.
+
+https://github.com/JulienRabault/LLMock
+"""
+
+import asyncio
+import random
+import sys
+
+import pytest
+from llmock.pytest_plugin import LLMock
+
+from council.calls import Call, Reply
+from council.client import ModelClient
+from council.errors import Cause, ModelError
+from council.profile import Member
+from council.retries import Backoff
+
+TEXT = "It depends on the load, and on who is on call at night when it breaks."
+PACE_MS = 2  # a broken stream is still being sent when the client hangs up
+BACKOFF = Backoff(first=0.06)
+FAULTS = {
+    "retry_after_ignored",
+    "retry_storm",
+    "no_backoff",
+    "retried_non_retryable",
+    "no_read_timeout",
+    "truncated_stream_accepted",
+    "malformed_chunk_ignored",
+    "gave_up",
+}
+
+
+async def ask(llmock: LLMock, question: str) -> Reply | Cause:
+    """Ask once, with short waits of which the second is the longer one."""
+    async with ModelClient(
+        base_url=llmock.base_url("openai"),
+        api_key="sk-test",
+        idle_timeout=0.5,
+        backoff=BACKOFF,
+        chance=random.Random(3),  # noqa: S311 - jitter, not a secret
+    ) as client:
+        call = Call(
+            step="stage1:1:a",
+            member=Member(model="gpt-4o"),
+            messages=({"role": "user", "content": question},),
+            deadline=10.0,
+        )
+        try:
+            return await client.ask(call)
+        except ModelError as error:
+            return error.failure.cause
+
+
+def findings(llmock: LLMock) -> set[str]:
+    """Name what llmock has against the client."""
+    return {finding.code for finding in llmock.verdict().findings}
+
+
+async def test_an_answer_streams_whole(llmock: LLMock) -> None:
+    """Nothing is wrong, nothing is retried."""
+    llmock.reply(TEXT)
+    reply = await ask(llmock, "Why?")
+    assert isinstance(reply, Reply)
+    assert reply.text == TEXT
+    assert reply.usage.source == "measured"
+    assert len(llmock.requests) == 1
+
+
+async def test_a_mix_of_faults_is_handled_without_a_finding(llmock: LLMock) -> None:
+    """Rate limits, outages, broken and stalled streams end in answers; refusals end at once."""
+    expected: dict[str, Cause | None] = {}
+    llmock.pace(PACE_MS)
+
+    async def suffer(question: str, cause: Cause | None = None) -> None:
+        llmock.reply(TEXT, times=None)
+        outcome = await ask(llmock, question)
+        expected[question] = cause
+        assert (None if isinstance(outcome, Reply) else outcome) == cause
+        if isinstance(outcome, Reply):
+            assert outcome.text == TEXT
+
+    llmock.rate_limit(times=1, retry_after=0.2)
+    await suffer("limited")
+    llmock.fail(503, times=2)
+    await suffer("down for a moment")
+    llmock.truncate(after_chunks=2)
+    await suffer("truncated")
+    llmock.disconnect(after_chunks=2)
+    await suffer("disconnected")
+    llmock.corrupt(after_chunks=2)
+    await suffer("corrupted")
+    llmock.stall(after_chunks=2, seconds=5.0)
+    await suffer("stalled")
+    refused: list[tuple[int, Cause]] = [
+        (400, "bad_request"),
+        (401, "key"),
+        (403, "forbidden"),
+        (404, "not_found"),
+        (422, "bad_request"),
+    ]
+    for status, cause in refused:
+        llmock.fail(status)
+        await suffer(f"refused with {status}", cause)
+    llmock.assert_resilient(strict=True)
+    assert findings(llmock).isdisjoint(FAULTS)
+    assert len(llmock.verdict().calls) == len(expected)
+
+    report = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "llmock.cli", "report", "--url", llmock.url, "--strict"),
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+    )
+    printed, _ = await report.communicate()
+    assert report.returncode == 0, printed.decode()
+
+
+async def test_an_outage_makes_no_storm(llmock: LLMock) -> None:
+    """The client backs off and gives up with the outage's own cause."""
+    llmock.outage(status=503)
+    assert await ask(llmock, "down") == "unavailable"
+    assert len(llmock.requests) == 4
+    llmock.assert_resilient(strict=True)
+
+
+@pytest.mark.parametrize("kind", ["truncate", "disconnect", "corrupt"])
+async def test_a_stream_that_always_breaks_is_never_an_answer(llmock: LLMock, kind: str) -> None:
+    """However often it is tried."""
+    getattr(llmock, kind)(after_chunks=2, times=None)
+    assert await ask(llmock, kind) in ("truncated", "connection", "malformed")
+    assert len(llmock.requests) == 4

@@ -1,0 +1,356 @@
+"""What a provider sent becomes an answer, or the reason why there is none."""
+
+from contextlib import suppress
+
+import orjson
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from council.calls import Call, JsonObject
+from council.catalog import Price
+from council.completion import Completion, answering_fallback, failure_of, parse, shorten
+from council.errors import Cause, ModelError
+from council.profile import Member
+from council.usage import Usage
+
+PRICE = Price(prompt=0.25, completion=0.5)
+
+
+def call(**changes: object) -> Call:
+    """Make a call of one member, its fields as given."""
+    member = Member.model_validate({"model": "openai/gpt-5", **changes})
+    return Call(
+        step="stage1:1:a",
+        member=member,
+        messages=({"role": "user", "content": "Why is it?"},),
+        deadline=5.0,
+    )
+
+
+def chunk(content: object = None, *, finish: str | None = None, **fields: object) -> bytes:
+    """Write one chunk of a stream."""
+    choice = {"index": 0, "delta": {"content": content}, "finish_reason": finish}
+    return orjson.dumps({"model": "openai/gpt-5", "choices": [choice], **fields})
+
+
+def streamed(*chunks: bytes) -> Completion:
+    """Read a stream to its end."""
+    completion = Completion()
+    for data in chunks:
+        completion.add_chunk(data)
+    return completion
+
+
+def body(content: object, **fields: object) -> Completion:
+    """Read a plain body."""
+    completion = Completion()
+    choice = {"message": {"content": content}, "finish_reason": "stop"}
+    completion.add_body(orjson.dumps({"choices": [choice], **fields}))
+    return completion
+
+
+def cause(completion: Completion) -> Cause:
+    """Say why there is no answer."""
+    with pytest.raises(ModelError) as caught:
+        completion.reply(call(), 1, no_price)
+    return caught.value.failure.cause
+
+
+def no_price(_: str) -> Price | None:
+    """Know no price."""
+    return None
+
+
+def test_chunks_join_into_one_text_and_are_heard_as_they_come() -> None:
+    """The listener hears exactly the pieces that make up the answer."""
+    heard: list[str] = []
+    completion = Completion(heard.append)
+    for data in (chunk("It "), chunk(None), chunk("depends."), chunk("", finish="stop")):
+        completion.add_chunk(data)
+    reply = completion.reply(call(), 12, no_price)
+    assert reply.text == "It depends."
+    assert heard == ["It ", "depends."]
+    assert (reply.latency_ms, reply.truncated, reply.answered_by) == (12, False, None)
+
+
+def test_content_may_come_in_parts() -> None:
+    """A list of text parts counts as their text; other parts say nothing."""
+    parts = [{"type": "text", "text": "It "}, {"type": "image"}, {"type": "text", "text": "depends."}]
+    assert streamed(chunk(parts, finish="stop")).reply(call(), 1, no_price).text == "It depends."
+    assert body(parts).reply(call(), 1, no_price).text == "It depends."
+
+
+def test_reasoning_is_not_the_answer() -> None:
+    """What a model thinks before it answers doesn't get into the text."""
+    data = orjson.dumps({"choices": [{"delta": {"reasoning": "Hm.", "content": None}}]})
+    assert streamed(data, chunk("Yes.", finish="stop")).text == "Yes."
+
+
+@pytest.mark.parametrize("cut", range(1, 5))
+def test_an_emoji_cut_in_two_comes_out_whole(cut: int) -> None:
+    """Servers that count UTF-16 units send its halves as lone surrogates in two chunks."""
+    units = [f"\\u{ord(unit):04x}" for unit in "a\ud83d\ude00b"]
+    heard: list[str] = []
+    completion = Completion(heard.append)
+    for half in ("".join(units[:cut]), "".join(units[cut:])):
+        completion.add_chunk(f'{{"choices": [{{"delta": {{"content": "{half}"}}}}]}}')
+    assert completion.text == "a😀b"
+    assert "".join(heard) == "a😀b"
+
+
+def test_a_reply_cut_off_by_its_length_is_an_answer_marked_so() -> None:
+    """Length is no failure: what is there can be read."""
+    reply = streamed(chunk("It dep", finish="length")).reply(call(), 1, no_price)
+    assert reply.truncated
+
+
+@pytest.mark.parametrize(
+    ("completion", "expected"),
+    [
+        (streamed(chunk("It dep")), "truncated"),
+        (streamed(), "truncated"),
+        (streamed(chunk("", finish="stop")), "empty"),
+        (streamed(chunk(" \n\t", finish="stop")), "empty"),
+        (streamed(chunk("", finish="length")), "empty"),
+        (streamed(chunk(None, finish="tool_calls")), "empty"),
+        (streamed(chunk("I can", finish="content_filter")), "filtered"),
+        (streamed(chunk("I can", finish="error")), "unavailable"),
+        (body(None), "empty"),
+        (body("  "), "empty"),
+    ],
+)
+def test_a_reply_that_is_no_answer_has_its_cause(completion: Completion, expected: Cause) -> None:
+    """No error text and no half answer ever passes for an answer."""
+    assert cause(completion) == expected
+
+
+def test_a_refusal_is_a_filtered_reply_in_the_models_words() -> None:
+    """OpenAI models put a refusal beside the content."""
+    choice = {"delta": {"refusal": "I can't help with that."}, "finish_reason": "stop"}
+    completion = streamed(orjson.dumps({"choices": [choice]}))
+    with pytest.raises(ModelError) as caught:
+        completion.reply(call(), 1, no_price)
+    assert caught.value.failure.cause == "filtered"
+    assert caught.value.failure.detail == "I can't help with that."
+
+
+def test_a_plain_body_needs_no_finish_reason() -> None:
+    """It is whole by having arrived; some servers leave the field out."""
+    completion = Completion()
+    completion.add_body(b'{"choices": [{"message": {"content": "Yes."}}]}')
+    assert completion.reply(call(), 1, no_price).text == "Yes."
+
+
+@pytest.mark.parametrize("data", [b"<html>", b"[]", b'"text"', b'{"choices": [{"delta"', b""])
+def test_what_is_no_json_object_is_malformed(data: bytes) -> None:
+    """A corrupt chunk ends the reply: text may be missing from its middle."""
+    with pytest.raises(ModelError) as caught:
+        Completion().add_chunk(data)
+    assert caught.value.failure.cause == "malformed"
+
+
+@pytest.mark.parametrize("choices", [{}, {"choices": []}, {"choices": None}, {"choices": "no"}])
+def test_a_plain_body_without_choices_is_malformed(choices: JsonObject) -> None:
+    """It isn't what the API promises."""
+    with pytest.raises(ModelError) as caught:
+        Completion().add_body(orjson.dumps(choices))
+    assert caught.value.failure.cause == "malformed"
+
+
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text(),
+        lambda inner: (
+            st.lists(inner) | st.dictionaries(st.sampled_from(["choices", "delta", "usage", "x"]), inner)
+        ),
+    )
+)
+def test_no_json_breaks_the_reader(value: object) -> None:
+    """Whatever a server sends, it is taken or refused with a cause."""
+    with suppress(ModelError):
+        Completion().add_chunk(orjson.dumps(value))
+
+
+# Errors -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("status", "error", "expected"),
+    [
+        (400, {"message": "no"}, "bad_request"),
+        (401, {"message": "no"}, "key"),
+        (402, {"message": "no"}, "credit"),
+        (403, {"message": "no"}, "forbidden"),
+        (404, {"message": "no"}, "not_found"),
+        (408, {}, "unavailable"),
+        (409, {}, "unavailable"),
+        (413, {}, "bad_request"),
+        (422, {}, "bad_request"),
+        (429, {"code": "rate_limit_exceeded"}, "rate_limited"),
+        (429, {"code": "insufficient_quota"}, "credit"),
+        (429, {"type": "insufficient_quota", "code": None}, "credit"),
+        (400, {"code": "content_filter"}, "filtered"),
+        (400, {"code": "invalid_api_key", "type": "invalid_request_error"}, "key"),
+        (307, {}, "not_found"),
+        (500, {}, "unavailable"),
+        (503, {"code": 503}, "unavailable"),
+        (529, {"type": "overloaded_error"}, "unavailable"),
+        (200, {"code": 429}, "rate_limited"),
+        (200, {"code": "502"}, "unavailable"),
+        (200, {"code": 402}, "credit"),
+        (200, {"code": 400}, "bad_request"),
+        (200, {"type": "invalid_request_error"}, "bad_request"),
+        (200, {"code": "server_error"}, "unavailable"),
+        (200, "it broke", "unavailable"),
+        (200, {}, "unavailable"),
+    ],
+)
+def test_an_errors_cause_comes_from_its_code_and_status(
+    status: int, error: object, expected: Cause
+) -> None:
+    """A code that says more than the status wins; inside a 200 only the code can say."""
+    assert failure_of(error, status).cause == expected
+    assert failure_of({"error": error}, status).cause == expected
+
+
+def test_an_error_inside_a_stream_ends_it_with_what_it_cost() -> None:
+    """OpenRouter sends the error in a chunk of its own, after text and with usage."""
+    completion = streamed(chunk("It dep"))
+    usage = {"prompt_tokens": 9, "completion_tokens": 2, "cost": 0.01}
+    with pytest.raises(ModelError) as caught:
+        completion.add_chunk(
+            chunk(finish="error", error={"code": 502, "message": "Upstream broke"}, usage=usage)
+        )
+    failure = caught.value.failure
+    assert (failure.cause, failure.status, failure.detail) == ("unavailable", 502, "Upstream broke")
+    assert failure.usage == Usage(prompt_tokens=9, completion_tokens=2, cost=0.01)
+
+
+@pytest.mark.parametrize(
+    ("error", "detail"),
+    [
+        ({"message": "No credit\nleft."}, "No credit left."),
+        ({"error": "model not loaded"}, "model not loaded"),
+        ({"detail": "Not Found"}, "Not Found"),
+        (
+            {"message": "Provider returned error", "metadata": {"raw": "busy"}},
+            "Provider returned error: busy",
+        ),
+        ({}, "Bad Gateway"),
+    ],
+)
+def test_a_failure_says_what_the_provider_said(error: JsonObject, detail: str) -> None:
+    """In one line, from wherever servers put it; else the status in words."""
+    assert failure_of(error, 502).detail == detail
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Incorrect API key provided: sk-or-v1-0123456789abcdef.",
+        "Incorrect API key provided: sk-proj-abc***xyz",
+        "Authorization: Bearer hunter2hunter2",
+        "key AIzaSyA1234567890 was refused",
+        "token 0123456789abcdef0123456789abcdef is revoked",
+        "the key hunter2 is unknown",
+    ],
+)
+def test_a_detail_never_holds_a_key(text: str) -> None:
+    """Neither the key of this call nor anything that looks like one."""
+    detail = shorten(text, "hunter2")
+    assert "[key]" in detail
+    for secret in ("0123456789abcdef", "abc***xyz", "hunter2", "AIzaSy"):
+        assert secret not in detail
+
+
+def test_a_models_id_is_no_key() -> None:
+    """Long names with digits stay readable."""
+    text = "meta-llama/llama-4-maverick-17b-128e-instruct isn't available"
+    assert shorten(text) == text
+
+
+def test_a_long_detail_is_shortened_to_one_line() -> None:
+    """200 characters are enough to know what happened."""
+    detail = shorten("word " * 100)
+    assert len(detail) == 200
+    assert detail.endswith("…")
+
+
+def test_json_with_a_lone_surrogate_is_still_json() -> None:
+    """It is legal, and JavaScript servers write it."""
+    assert parse(b'{"a": "\\ud83d"}') == {"a": "\ud83d"}
+
+
+# Usage --------------------------------------------------------------------------------------------
+
+
+def test_the_providers_own_count_and_cost_are_kept() -> None:
+    """Measured beats estimated, and a stated cost beats a listed price."""
+    usage = {"prompt_tokens": 10, "completion_tokens": 5, "cost": 0.25}
+    completion = streamed(chunk("Yes.", finish="stop"), orjson.dumps({"choices": [], "usage": usage}))
+    reply = completion.reply(call(), 1, lambda _: PRICE)
+    assert reply.usage == Usage(prompt_tokens=10, completion_tokens=5, cost=0.25)
+
+
+def test_without_a_stated_cost_the_listed_price_counts() -> None:
+    """Tokens times price."""
+    completion = body("Yes.", usage={"prompt_tokens": 10, "completion_tokens": 5})
+    assert completion.reply(call(), 1, lambda _: PRICE).usage.cost == 5.0
+
+
+def test_without_any_price_the_call_counts_as_unpriced() -> None:
+    """So that a sum never passes for the whole."""
+    completion = body("Yes.", usage={"prompt_tokens": 10, "completion_tokens": 5})
+    assert completion.reply(call(), 1, no_price).usage == Usage(
+        prompt_tokens=10, completion_tokens=5, unpriced=1
+    )
+
+
+@pytest.mark.parametrize("usage", [None, {}, {"prompt_tokens": 0, "completion_tokens": 0}, "many"])
+def test_without_a_count_four_characters_make_a_token(usage: object) -> None:
+    """And the sum says that it is an estimate."""
+    completion = body("Yes, it is.", usage=usage)
+    assert completion.reply(call(), 1, lambda _: PRICE).usage == Usage(
+        prompt_tokens=3, completion_tokens=3, cost=2.25, source="estimated"
+    )
+
+
+# Fallbacks ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("answered", "expected"),
+    [
+        ("openai/gpt-5", None),
+        ("openai/gpt-5-2025-08-07", None),
+        ("openai/gpt-5-mini", "openai/gpt-5-mini"),
+        ("openai/gpt-5-mini-2025-08-07", "openai/gpt-5-mini"),
+        ("x-ai/grok-4:beta", "x-ai/grok-4"),
+        ("somebody/else", None),
+        (None, None),
+    ],
+)
+def test_a_fallback_that_answered_is_named(answered: str | None, expected: str | None) -> None:
+    """Dated variants are the model they vary; of several ids that fit, the longest is meant."""
+    fallbacks = ("openai/gpt-5-mini", "x-ai/grok-4")
+    assert answering_fallback("openai/gpt-5", fallbacks, answered) == expected
+
+
+def test_a_fallbacks_answer_has_the_fallbacks_price() -> None:
+    """Prices are of the model that answered."""
+    asked: list[str] = []
+
+    def price(model: str) -> Price | None:
+        asked.append(model)
+        return None
+
+    completion = body("Yes.", model="x-ai/grok-4")
+    reply = completion.reply(call(fallbacks=["x-ai/grok-4"]), 1, price)
+    assert reply.answered_by == "x-ai/grok-4"
+    assert asked == ["x-ai/grok-4"]
+
+
+def test_a_member_without_fallbacks_is_never_answered_for() -> None:
+    """Servers name models as they like; that alone means nothing."""
+    assert body("Yes.", model="gpt-oss").reply(call(), 1, no_price).answered_by is None

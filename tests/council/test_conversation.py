@@ -1,0 +1,110 @@
+"""The conversation document: lenient to read, strict to write."""
+
+import pytest
+from pydantic import ValidationError
+
+from council.conversation import (
+    AssistantMessage,
+    Conversation,
+    Stage2_5Result,
+    Stage2Result,
+    peer_critiques,
+)
+from tests.council.scripted import ScriptedCouncil
+
+PLAIN = {
+    "role": "assistant",
+    "stage1": [{"model": "a/one", "response": "Paris."}],
+    "stage2": [],
+    "stage3": {"model": "a/one", "response": "Paris."},
+}
+
+
+def test_a_document_of_the_contract_alone_is_read() -> None:
+    """Neither `stage2_5` nor any field of ours is needed; nothing is written that wasn't there."""
+    message = AssistantMessage.model_validate(PLAIN)
+    assert message.stage2_5 is None
+    assert message.dump() == PLAIN
+
+
+@pytest.mark.parametrize(
+    "strange",
+    [
+        {"usage": {"total": 5}},
+        {"settings": "fast"},
+        {"aggregate_ranking": [{"model": "a/one", "average_rank": 1.0}]},
+        {"label_to_model": ["a/one"]},
+        {"failures": {"a/one": "timeout"}},
+    ],
+)
+def test_another_programs_field_of_the_same_name_is_read_as_missing(strange: dict[str, object]) -> None:
+    """It is no reason to lose the document."""
+    message = AssistantMessage.model_validate(PLAIN | strange)
+    assert message.dump() == PLAIN
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        {"stage1": "Paris."},
+        {"stage2_5": [{"model": "a/one"}]},
+        {"stage3": None},
+        {"stage3": {"model": "a/one"}},
+    ],
+)
+def test_a_broken_contract_field_is_an_error(broken: dict[str, object]) -> None:
+    """`stage2_5` may be missing, but not broken."""
+    with pytest.raises(ValidationError):
+        AssistantMessage.model_validate(PLAIN | broken)
+
+
+def test_unknown_fields_survive() -> None:
+    """At every level."""
+    message = AssistantMessage.model_validate({**PLAIN, "loading": {"stage1": False}})
+    assert message.dump()["loading"] == {"stage1": False}
+    conversation = Conversation.model_validate(
+        {"id": "x", "created_at": "2026", "title": "t", "messages": [], "starred": True}
+    )
+    assert conversation.dump()["starred"] is True
+
+
+def test_critiques_hold_every_review_but_ones_own() -> None:
+    """Each under its critic's name, an empty line between."""
+    reviews = [
+        Stage2Result(model=name, ranking=f"Review by {name}.", parsed_ranking=[])
+        for name in ("a", "b", "c")
+    ]
+    assert peer_critiques("b", reviews) == (
+        "Peer evaluation from a:\nReview by a.\n\nPeer evaluation from c:\nReview by c."
+    )
+
+
+async def changed(**correction: object) -> AssistantMessage:
+    """Give a good message whose first correction was tampered with."""
+    message = (await ScriptedCouncil().run()).message
+    first, *rest = message.stage2_5 or []
+    fields = {**first.model_dump(), **correction}
+    return message.model_copy(update={"stage2_5": [Stage2_5Result.model_validate(fields), *rest]})
+
+
+@pytest.mark.parametrize(
+    ("tampered", "rule"),
+    [
+        ({"model": "nobody/knows"}, "who is not in stage1"),
+        ({"original_response": "Another."}, "is not its stage1 response"),
+        ({"corrected_response": "  "}, "is empty"),
+        ({"peer_critiques": ""}, "are not its peers' reviews"),
+    ],
+)
+async def test_what_is_written_keeps_the_contracts_rules(tampered: dict[str, object], rule: str) -> None:
+    """Seed 000's validation rules, each with its own words."""
+    with pytest.raises(ValueError, match=rule):
+        (await changed(**tampered)).check()
+
+
+async def test_a_ballot_ranks_known_labels_only() -> None:
+    """A label nobody has is refused before a write."""
+    message = (await ScriptedCouncil().run()).message
+    ballot = message.stage2[0].model_copy(update={"parsed_ranking": ["Response A", "Response Z"]})
+    with pytest.raises(ValueError, match="ranks unknown labels"):
+        message.model_copy(update={"stage2": [ballot, *message.stage2[1:]]}).check()

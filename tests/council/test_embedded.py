@@ -1,0 +1,136 @@
+"""The built-in demonstration model: real answers, without any network."""
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator, Sequence
+from pathlib import Path
+
+import httpx
+import pytest
+import pytest_asyncio
+
+from council import embedded
+from council.calls import Call, ChatMessage, JsonObject
+from council.client import ModelClient
+from council.errors import ModelError
+from council.profile import Profile
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+installed = pytest.mark.skipif(not embedded.available(), reason="the `local` extra isn't installed")
+
+BALLOT: JsonObject = {
+    "type": "object",
+    "properties": {
+        "reviews": {
+            "type": "array",
+            "minItems": 2,
+            "maxItems": 2,
+            "items": {
+                "type": "object",
+                "properties": {
+                    "label": {"enum": ["Response A", "Response B"]},
+                    "strengths": {"type": "string", "maxLength": 20},
+                },
+                "required": ["label", "strengths"],
+            },
+        },
+        "ranking": {
+            "type": "array",
+            "minItems": 2,
+            "maxItems": 2,
+            "items": {"enum": ["Response A", "Response B"]},
+        },
+    },
+    "required": ["reviews", "ranking"],
+}
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def served() -> AsyncGenerator[Sequence[str]]:
+    """Serve the model for this module."""
+    async with embedded.serve() as addresses:
+        yield addresses
+
+
+async def ask(profile: Profile, content: str, *, tokens: int, schema: JsonObject | None = None) -> str:
+    """Ask the first member."""
+    messages: Sequence[ChatMessage] = [{"role": "user", "content": content}]
+    async with ModelClient(max_attempts=1) as client:
+        reply = await client.ask(
+            Call(
+                step="stage1:1:a",
+                member=profile.members[0],
+                messages=tuple(messages),
+                deadline=profile.call_deadline,
+                schema=schema,
+                max_tokens=tokens,
+                temperature=0.0,
+            )
+        )
+    assert reply.usage.source == "measured"
+    assert 0 < reply.usage.completion_tokens <= tokens
+    return reply.text
+
+
+@installed
+async def test_the_model_answers_in_words(served: Sequence[str]) -> None:
+    """Small as it is, it generates them."""
+    profile = embedded.demonstration_profile(served)
+    assert len((await ask(profile, "What is a council for?", tokens=24)).split()) > 3
+
+
+@installed
+async def test_the_model_fills_in_a_ballot(served: Sequence[str]) -> None:
+    """Held to the schema by its grammar."""
+    profile = embedded.demonstration_profile(served)
+    question = "Response A: Paris.\nResponse B: Lyon.\nReview both and rank them."
+    ballot = json.loads(await ask(profile, question, tokens=160, schema=BALLOT))
+    assert len(ballot["reviews"]) == 2
+    assert set(ballot["ranking"]) <= {"Response A", "Response B"}
+
+
+@installed
+async def test_a_prompt_over_the_context_is_a_clear_failure(served: Sequence[str]) -> None:
+    """Nothing is cut off in silence."""
+    profile = embedded.demonstration_profile(served)
+    with pytest.raises(ModelError) as caught:
+        await ask(profile, "word " * embedded.CONTEXT, tokens=8)
+    assert caught.value.failure.cause == "bad_request"
+    assert f"({embedded.CONTEXT} tokens)" in caught.value.failure.detail
+
+
+@installed
+async def test_the_server_is_gone_after_its_use(capfd: pytest.CaptureFixture[str]) -> None:
+    """With its port and its threads, and without a word on the terminal."""
+    before = _threads()
+    async with embedded.serve() as addresses:
+        assert _threads() > before
+    async with httpx.AsyncClient() as client:
+        for address in addresses:
+            assert address.startswith("http://127.0.0.1:")
+            with pytest.raises(httpx.ConnectError):
+                await client.get(f"{address}/models")
+    async with asyncio.timeout(5):
+        while _threads() > before + len(addresses):  # the executor's own threads stay
+            await asyncio.sleep(0.005)
+    assert capfd.readouterr() == ("", "")
+
+
+async def test_the_demonstration_council_is_three_personas_on_one_model() -> None:
+    """Marked as a demonstration, and without a title model: every call costs seconds."""
+    one, two = "http://127.0.0.1:1/v1", "http://127.0.0.1:2/v1"
+    profile = embedded.demonstration_profile([one, two])
+    assert [member.endpoint for member in profile.members] == [one, two, one]
+    assert [member.name for member in profile.members] == [
+        "smollm2-135m-instruct#the-architect",
+        "smollm2-135m-instruct#the-pragmatist",
+        "smollm2-135m-instruct#the-devils-advocate",
+    ]
+    assert profile.chairman.persona is None
+    assert profile.title_model is None
+    assert profile.demonstration
+    assert all(member.structured for member in (*profile.members, profile.chairman))
+
+
+def _threads() -> int:
+    return sum(1 for _ in Path("/proc/self/task").iterdir())

@@ -1,0 +1,134 @@
+"""Documents, answers and databases that the storage tests share."""
+
+import sqlite3
+import uuid
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from pathlib import Path
+
+import aiosqlite
+import orjson
+import pytest
+
+from council.calls import JsonObject
+from council.conversation import (
+    AggregateRanking,
+    AssistantMessage,
+    Place,
+    RunUsage,
+    Stage1Result,
+    Stage2_5Result,
+    Stage2Result,
+    Stage3Result,
+    peer_critiques,
+)
+from council.usage import Usage
+
+DATA = Path(__file__).parent / "data"
+SEED_000 = (DATA / "seed_000_example.json").read_bytes()
+SEED_000_ID = "550e8400-e29b-41d4-a716-446655440000"
+NOW = datetime(2026, 1, 20, 10, 30, tzinfo=UTC)
+
+
+def new_id() -> str:
+    """Draw an id for a conversation."""
+    return str(uuid.uuid4())
+
+
+def answer(text: str = "Paris.") -> AssistantMessage:
+    """An answer that keeps every rule of the contract, with ranking, cost and time."""
+    answers = [
+        Stage1Result(model=model, response=f"{model} says Paris")
+        for model in ("a/one", "b/two", "c/three")
+    ]
+    reviews = [
+        Stage2Result(model=one.model, ranking=f"{one.model} reviews", parsed_ranking=["Response B"])
+        for one in answers
+    ]
+    return AssistantMessage(
+        role="assistant",
+        stage1=answers,
+        stage2=reviews,
+        stage2_5=[
+            Stage2_5Result(
+                model=one.model,
+                original_response=one.response,
+                peer_critiques=peer_critiques(one.model, reviews),
+                corrected_response=f"{one.response}, since 987",
+            )
+            for one in answers
+        ],
+        stage3=Stage3Result(model="d/chair", response=text),
+        label_to_model={"Response A": "a/one", "Response B": "b/two", "Response C": "c/three"},
+        aggregate_ranking=AggregateRanking(
+            places=[Place(label="Response B", model="b/two", mean_position=1.0, votes=3, wins=2)],
+            agreement=1.0,
+            agreement_word="strong",
+            ballots=3,
+        ),
+        usage=RunUsage(
+            run=Usage(prompt_tokens=100, completion_tokens=20, cost=0.25), stages={}, calls={}
+        ),
+        finished_at="2026-01-20T10:31:00.000Z",
+    )
+
+
+def legacy(conversation_id: str, *, unanswered: bool = False, **extra: object) -> JsonObject:
+    """A document of a program without stage 2.5, with fields of its own at every level."""
+    messages: list[JsonObject] = [
+        {"role": "user", "content": "Why is the sky blue?", "mood": "curious"},
+        {
+            "role": "assistant",
+            "stage1": [{"model": "a/one", "response": "Rayleigh", "temperature": 0.5}],
+            "stage2": [{"model": "a/one", "ranking": "fine", "parsed_ranking": [], "votes": {"up": 3}}],
+            "stage3": {"model": "a/one", "response": "Rayleigh scattering", "words": 2},
+            "metadata": {"label_to_model": {"Response A": "a/one"}, "empty": None},
+        },
+    ]
+    if unanswered:
+        messages.append({"role": "user", "content": "And at dusk?"})
+    return {
+        "id": conversation_id,
+        "created_at": "2025-11-22T10:00:00.123456",
+        "title": "Sky",
+        "pinned": True,
+        "messages": messages,
+        **extra,
+    }
+
+
+def put(folder: Path, document: JsonObject) -> bytes:
+    """Write a document the way another program would."""
+    content = orjson.dumps(document)
+    (folder / f"{document['id']}.json").write_bytes(content)
+    return content
+
+
+def on_disk(folder: Path, conversation_id: str) -> JsonObject:
+    """Read a document the way another program would."""
+    return orjson.loads((folder / f"{conversation_id}.json").read_bytes())
+
+
+class Clock:
+    """A clock that moves a second whenever somebody looks."""
+
+    def __init__(self) -> None:
+        self.moment = NOW
+
+    def __call__(self) -> datetime:
+        """Give the next second."""
+        self.moment += timedelta(seconds=1)
+        return self.moment
+
+
+def trace_sql(patch: pytest.MonkeyPatch) -> list[str]:
+    """Note every statement that SQLite runs from here on."""
+    seen: list[str] = []
+
+    class Traced(sqlite3.Connection):
+        def __init__(self, *args: object, **settings: object) -> None:
+            super().__init__(*args, **settings)  # pyright: ignore[reportArgumentType] - handed on as they come
+            self.set_trace_callback(seen.append)
+
+    patch.setattr(aiosqlite, "connect", partial(aiosqlite.connect, factory=Traced))
+    return seen

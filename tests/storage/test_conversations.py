@@ -1,0 +1,423 @@
+"""The documents: the contract field for field, nothing lost, whatever dies or comes at once."""
+
+import asyncio
+import re
+import signal
+import sys
+from datetime import UTC, datetime, timedelta, timezone
+from pathlib import Path
+from typing import cast
+
+import orjson
+import pytest
+from filelock import FileLock
+
+from council.calls import JsonObject
+from council.conversation import AssistantMessage, Source, UserMessage
+from storage.conversations import ConversationStore, Problem, Stored
+from storage.errors import ConversationNotFound, DocumentError, FolderError
+from tests.storage.examples import DATA, NOW, SEED_000, SEED_000_ID, answer, legacy, new_id, on_disk, put
+
+NO_CONVERSATION = "it is not a conversation document"
+SOURCE = Source(platform="slack", workspace="W", channel="C", thread="T", message="M", user="U")
+
+
+@pytest.fixture
+async def store(tmp_path: Path) -> ConversationStore:
+    """An empty store."""
+    return await ConversationStore.open(tmp_path / "conversations")
+
+
+async def ask(
+    store: ConversationStore,
+    conversation_id: str,
+    question: str = "Capital of France?",
+    title: str = "France",
+) -> Stored:
+    """Save a question with its answer."""
+    return await store.add_exchange(
+        conversation_id, question, answer(), title=title, source=SOURCE, now=NOW
+    )
+
+
+def messages(document: JsonObject) -> list[JsonObject]:
+    """Give a raw document's messages."""
+    return cast("list[JsonObject]", document["messages"])
+
+
+async def test_the_contracts_own_example_loads(store: ConversationStore) -> None:
+    """Seed 000's complete example is a conversation, with every field where the contract has it."""
+    (store.folder / f"{SEED_000_ID}.json").write_bytes(SEED_000)
+    conversation = await store.load(SEED_000_ID)
+    question, reply = conversation.messages
+    assert isinstance(question, UserMessage)
+    assert isinstance(reply, AssistantMessage)
+    assert question.content == "What is the capital of France?"
+    assert reply.stage2_5 is not None
+    assert [one.model for one in reply.stage2_5] == [one.model for one in reply.stage1]
+    assert conversation.dump() == orjson.loads(SEED_000)
+
+
+async def test_a_new_document_has_the_contracts_fields_and_types(store: ConversationStore) -> None:
+    """What seed 000 requires is there under its name with its type, and dates are UTC."""
+    example = orjson.loads(SEED_000)
+    berlin = timezone(timedelta(hours=1))
+    conversation_id = new_id()
+    await store.add_exchange(
+        conversation_id,
+        "Capital of France?",
+        answer(),
+        title="France",
+        source=SOURCE,
+        now=datetime(2026, 1, 20, 11, 30, tzinfo=berlin),
+    )
+    written = on_disk(store.folder, conversation_id)
+    assert written["created_at"] == example["created_at"]
+    assert written["schema_version"] == 1
+    assert written["source"] == SOURCE.model_dump()
+    assert shape(example) <= shape(written)
+
+
+def shape(value: object, path: str = "") -> set[str]:
+    """Give every path of a JSON value with its type: `.messages[].role: str`."""
+    if isinstance(value, dict):
+        fields = cast("JsonObject", value)
+        return {f"{path}: object"}.union(*(shape(one, f"{path}.{name}") for name, one in fields.items()))
+    if isinstance(value, list):
+        return {f"{path}: array"}.union(
+            *(shape(one, f"{path}[]") for one in cast("list[object]", value))
+        )
+    return {f"{path}: {type(value).__name__}"}
+
+
+async def test_what_is_saved_is_what_loads(store: ConversationStore) -> None:
+    """The conversation given back is the one on the disk, and so is its stamp."""
+    conversation_id = new_id()
+    stored = await ask(store, conversation_id)
+    assert await store.load(conversation_id) == stored.conversation
+    assert await store.read([conversation_id]) == [stored]
+    assert (await store.listing()).documents == {conversation_id: stored.stamp}
+
+
+async def test_a_follow_up_goes_to_the_end(store: ConversationStore) -> None:
+    """Question and answer are appended in pairs; title, date and source stay those of the beginning."""
+    conversation_id = new_id()
+    first = await ask(store, conversation_id)
+    second = await store.add_exchange(
+        conversation_id,
+        "And of Spain?",
+        answer("Madrid."),
+        title="Other",
+        source=None,
+        now=datetime(2027, 1, 1, tzinfo=UTC),
+    )
+    assert second.conversation == first.conversation.model_copy(
+        update={
+            "messages": [
+                *first.conversation.messages,
+                UserMessage(role="user", content="And of Spain?"),
+                answer("Madrid."),
+            ]
+        }
+    )
+
+
+async def test_files_are_private_and_for_people(store: ConversationStore) -> None:
+    """Folder 0700, files 0600, JSON indented, text unescaped, a newline at the end, no remains."""
+    conversation_id = new_id()
+    await ask(store, conversation_id, "北京?")
+    path = store.folder / f"{conversation_id}.json"
+    text = path.read_text("utf-8")
+    assert store.folder.stat().st_mode & 0o777 == 0o700
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert text.startswith(f'{{\n  "id": "{conversation_id}",\n')
+    assert '"content": "北京?"' in text
+    assert text.endswith("}\n")
+    assert {file.name for file in store.folder.iterdir()} == {".locks", path.name}
+
+
+async def test_unknown_fields_survive_a_write(store: ConversationStore) -> None:
+    """What other programs keep in a document stays, at every level, in its order; none is added."""
+    document = legacy(new_id(), tags=["a", {"b": None}], snowflake=1234567890123456789)
+    put(store.folder, document)
+    stored = await ask(store, str(document["id"]), "Again?")
+    written = on_disk(store.folder, str(document["id"]))
+    assert written == {**document, "messages": [*messages(document), *messages(written)[2:]]}
+    assert [*written] == [*document]
+    assert "stage2_5" not in messages(written)[1]
+    assert len(stored.conversation.messages) == 4
+
+
+async def test_the_contracts_write_function_keeps_its_order(store: ConversationStore) -> None:
+    """`add_assistant_message(id, stage1, stage2, stage2_5, stage3)` answers the waiting question."""
+    document = legacy(new_id(), unanswered=True)
+    put(store.folder, document)
+    example = answer()
+    given = example.dump()
+    stored = await store.add_assistant_message(
+        str(document["id"]),
+        cast("list[object]", given["stage1"]),
+        example.stage2,
+        example.stage2_5,
+        given["stage3"],
+    )
+    assert messages(on_disk(store.folder, str(document["id"])))[-1] == {
+        name: given[name] for name in ("role", "stage1", "stage2", "stage2_5", "stage3")
+    }
+    assert len(stored.conversation.messages) == 4
+
+
+async def test_without_corrections_the_field_is_left_out(store: ConversationStore) -> None:
+    """`stage2_5=None` writes no `stage2_5` (seed 001's example message has one, and loads too)."""
+    document = legacy(new_id(), unanswered=True)
+    put(store.folder, document)
+    example = orjson.loads((DATA / "seed_001_message.json").read_bytes())
+    await store.add_assistant_message(
+        str(document["id"]), example["stage1"], example["stage2"], None, example["stage3"]
+    )
+    del example["stage2_5"]
+    assert messages(on_disk(store.folder, str(document["id"])))[-1] == example
+    AssistantMessage.model_validate(orjson.loads((DATA / "seed_001_message.json").read_bytes()))
+
+
+async def test_an_answer_needs_a_question(store: ConversationStore) -> None:
+    """Answers without a question would break the order user, assistant, user, assistant."""
+    document = legacy(new_id())
+    content = put(store.folder, document)
+    path = store.folder / f"{document['id']}.json"
+    with pytest.raises(DocumentError, match="no question that waits for an answer"):
+        await store.add_assistant_message(str(document["id"]), [], [], None, answer().stage3)
+    with pytest.raises(ConversationNotFound):
+        await store.add_assistant_message(new_id(), [], [], None, answer().stage3)
+    assert path.read_bytes() == content
+
+
+async def test_an_answer_that_breaks_a_rule_is_not_written(store: ConversationStore) -> None:
+    """Seed 000's validation rules hold before the write."""
+    good = answer()
+    assert good.stage2_5 is not None
+    silent = good.stage2_5[0].model_copy(update={"corrected_response": " "})
+    bad = good.model_copy(update={"stage2_5": [silent]})
+    with pytest.raises(DocumentError) as caught:
+        await store.add_exchange(new_id(), "?", bad, title="?", source=None, now=NOW)
+    assert str(caught.value) == (
+        "the answer breaks the document's contract: stage2_5's corrected response of a/one is empty"
+    )
+    with pytest.raises(DocumentError) as caught:
+        await store.add_assistant_message(new_id(), [{"model": "a/one"}], [], None, None)
+    assert str(caught.value) == (
+        "the answer is not an assistant message: stage1.0.response: Field required; "
+        "stage3: Input should be a valid dictionary or instance of Stage3Result"
+    )
+    assert (await store.listing()).documents == {}
+
+
+@pytest.mark.parametrize(
+    "conversation_id",
+    ["../secrets", "", "latest", SEED_000_ID.upper(), SEED_000_ID.replace("-", ""), SEED_000_ID + "\n"],
+)
+async def test_an_id_is_a_uuid_before_it_is_a_path(
+    store: ConversationStore, conversation_id: str
+) -> None:
+    """Nothing but a canonical uuid reaches the file system."""
+    with pytest.raises(DocumentError, match="not a uuid"):
+        await store.load(conversation_id)
+    with pytest.raises(DocumentError, match="not a uuid"):
+        await ask(store, conversation_id)
+
+
+async def test_a_missing_conversation_is_said_to_be_missing(store: ConversationStore) -> None:
+    """The sentence names the id and where it was looked for."""
+    with pytest.raises(ConversationNotFound) as caught:
+        await store.load(SEED_000_ID)
+    assert str(caught.value) == f"there is no conversation {SEED_000_ID} in {store.folder}"
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (b"", "it is not JSON: Input is a zero-length, empty document: line 1 column 1 (char 0)"),
+        (SEED_000[:9], "it is not JSON: unexpected end of data: line 2 column 8 (char 9)"),
+        (
+            b"[]",
+            f"{NO_CONVERSATION}: Input should be a valid dictionary or instance of Conversation",
+        ),
+        (
+            b'{"id": 1, "title": "", "messages": [{"role": "user"}, {"role": "judge"}]}',
+            (
+                f"{NO_CONVERSATION}: id: Input should be a valid string; created_at: Field required; "
+                "messages.0.user.content: Field required; and 1 more"
+            ),
+        ),
+        (
+            orjson.dumps(legacy("00000000-0000-4000-8000-000000000000")),
+            "the id in it is not the one in its name",
+        ),
+    ],
+)
+async def test_an_unreadable_document_is_named_with_its_problem(
+    store: ConversationStore, content: bytes, reason: str
+) -> None:
+    """Loading says which file and what is wrong; reading many reports it and goes on."""
+    path = store.folder / f"{SEED_000_ID}.json"
+    path.write_bytes(content)
+    good = await ask(store, new_id())
+    with pytest.raises(DocumentError) as caught:
+        await store.load(SEED_000_ID)
+    assert str(caught.value) == f"{path}: {reason}"
+    found = await store.read([SEED_000_ID, new_id(), good.conversation.id])
+    assert found == [Problem(path.name, reason), good]
+    assert path.read_bytes() == content
+
+
+async def test_a_folder_under_a_documents_name_is_a_problem(store: ConversationStore) -> None:
+    """What the system can't read is reported like what JSON can't, and stops no other."""
+    path = store.folder / f"{SEED_000_ID}.json"
+    path.mkdir()
+    with pytest.raises(FolderError, match="a folder stands where the file should be"):
+        await store.load(SEED_000_ID)
+    [problem] = await store.read([SEED_000_ID])
+    assert isinstance(problem, Problem)
+    assert problem.name == path.name
+
+
+async def test_an_answer_and_an_unreadable_document_are_both_kept(store: ConversationStore) -> None:
+    """A write onto a broken document puts a copy of it aside, says where, and begins a new one."""
+    broken = SEED_000[:500]
+    (store.folder / f"{SEED_000_ID}.json").write_bytes(broken)
+    stored = await ask(store, SEED_000_ID)
+    aside = store.folder / f"{SEED_000_ID}.json.broken-20260120T103000000Z"
+    assert stored.set_aside == aside
+    assert aside.read_bytes() == broken
+    assert await store.load(SEED_000_ID) == stored.conversation
+    listing = await store.listing()
+    assert listing.set_aside == [aside.name]
+    assert [*listing.documents] == [SEED_000_ID]
+
+
+async def test_the_listing_names_what_is_no_document(store: ConversationStore) -> None:
+    """JSON files under other names are reported; other files are none of the store's business."""
+    for name in (
+        "notes.json",
+        "README.txt",
+        f"{SEED_000_ID}.json~",
+        f".{SEED_000_ID}.json.12345678.tmp",
+    ):
+        (store.folder / name).write_bytes(b"")
+    listing = await store.listing()
+    assert [problem.name for problem in listing.misnamed] == ["notes.json"]
+    assert (listing.documents, listing.set_aside) == ({}, [])
+
+
+async def test_exchanges_at_once_lose_nothing(store: ConversationStore) -> None:
+    """Runs that end together on one conversation all stand in it, each question before its answer."""
+    conversation_id = new_id()
+    questions = [f"Question {number}?" for number in range(20)]
+    await asyncio.gather(*(ask(store, conversation_id, question) for question in questions))
+    conversation = await store.load(conversation_id)
+    assert [message.role for message in conversation.messages] == ["user", "assistant"] * 20
+    asked = [message.content for message in conversation.messages if isinstance(message, UserMessage)]
+    assert sorted(asked) == sorted(questions)
+
+
+ANOTHER_PROCESS = """
+import asyncio, os, signal, sys
+from pathlib import Path
+from storage.conversations import ConversationStore
+from tests.storage.examples import NOW, answer
+
+async def main(folder, conversation_id, times):
+    store = await ConversationStore.open(Path(folder))
+    for number in range(int(times)):
+        question = f"other {number}"
+        await store.add_exchange(conversation_id, question, answer(), title="", source=None, now=NOW)
+
+"""
+WRITES = ANOTHER_PROCESS + "asyncio.run(main(*sys.argv[1:]))"
+DIES_BEFORE_THE_RENAME = (
+    ANOTHER_PROCESS
+    + "os.replace = lambda *_: os.kill(os.getpid(), signal.SIGKILL)\nasyncio.run(main(*sys.argv[1:]))"
+)
+
+
+async def other_process(script: str, *arguments: str) -> int:
+    """Run a script in a process of its own and give its exit code."""
+    root = Path(__file__).parents[2]
+    process = await asyncio.create_subprocess_exec(sys.executable, "-c", script, *arguments, cwd=root)
+    return await process.wait()
+
+
+async def test_processes_at_once_lose_nothing(store: ConversationStore) -> None:
+    """A second process writing to the same conversation waits its turn, as this one does."""
+    conversation_id = new_id()
+    other = asyncio.create_task(other_process(WRITES, str(store.folder), conversation_id, "15"))
+    mine = 0
+    while not other.done():
+        await ask(store, conversation_id, "mine")
+        mine += 1
+    assert other.result() == 0
+    conversation = await store.load(conversation_id)
+    assert [message.role for message in conversation.messages] == ["user", "assistant"] * (mine + 15)
+    asked = [message.content for message in conversation.messages if isinstance(message, UserMessage)]
+    assert [one for one in asked if one != "mine"] == [f"other {number}" for number in range(15)]
+
+
+async def test_a_kill_in_mid_write_leaves_the_old_document(store: ConversationStore) -> None:
+    """Death before the rename loses the new version only; the next start clears its remains away."""
+    conversation_id = new_id()
+    await ask(store, conversation_id)
+    path = store.folder / f"{conversation_id}.json"
+    before = path.read_bytes()
+    killed = await other_process(DIES_BEFORE_THE_RENAME, str(store.folder), conversation_id, "1")
+    assert killed == -signal.SIGKILL
+    assert path.read_bytes() == before
+    assert len([*store.folder.glob(".*.tmp")]) == 1
+    assert [*(await store.listing()).documents] == [conversation_id]
+    again = await ConversationStore.open(store.folder)
+    assert [*store.folder.glob(".*.tmp")] == []
+    assert len((await ask(again, conversation_id)).conversation.messages) == 4
+
+
+async def test_a_failed_write_leaves_the_old_document(
+    store: ConversationStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """When the disk is full the document stays whole, no remains lie about, and it is said why."""
+    conversation_id = new_id()
+    stored = await ask(store, conversation_id)
+
+    def full(descriptor: int) -> None:
+        raise OSError(28, "No space left on device", f"descriptor {descriptor}")
+
+    monkeypatch.setattr("os.fsync", full)
+    with pytest.raises(
+        FolderError, match="can't be used: the disk is full, free some space and try again"
+    ):
+        await ask(store, conversation_id)
+    assert await store.read([conversation_id]) == [stored]
+    assert [*store.folder.glob(".*.tmp")] == []
+
+
+async def test_a_folder_that_cannot_be_used_is_named(tmp_path: Path) -> None:
+    """A file where the folder should be is an error about that path."""
+    path = tmp_path / "conversations"
+    path.write_bytes(b"")
+    with pytest.raises(FolderError, match=f"{re.escape(str(path))} can't be used: a file stands where"):
+        await ConversationStore.open(path)
+
+
+async def test_a_lock_held_too_long_is_named(tmp_path: Path) -> None:
+    """A write waits for another process only so long."""
+    store = await ConversationStore.open(tmp_path, lock_timeout=0.0)
+    with (
+        FileLock(tmp_path / ".locks" / "55.lock"),
+        pytest.raises(FolderError, match=r"55\.lock has been held by another process for 0 s"),
+    ):
+        await ask(store, SEED_000_ID)
+    await ask(store, SEED_000_ID)
+
+
+async def test_text_that_is_no_unicode_is_refused(store: ConversationStore) -> None:
+    """Half a surrogate pair can't be written as JSON, and the sentence says so."""
+    with pytest.raises(DocumentError, match="it can't be written as JSON: str is not valid UTF-8"):
+        await ask(store, new_id(), "\ud800")
+    assert (await store.listing()).documents == {}

@@ -1,0 +1,215 @@
+"""The database: group commit, isolation of failures, draining, and errors that say what to do."""
+
+import asyncio
+import re
+import sqlite3
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from storage.database import Database, Statement, open_database
+from storage.errors import DatabaseError, explain_sqlite
+from tests.storage.examples import trace_sql
+
+INSERT = "INSERT INTO steps (run_id, key, outcome, recorded_at) VALUES (?, ?, '', '')"
+RUN: Statement = ("INSERT INTO runs VALUES (?, ?, '', '', '', 'running', NULL, '', NULL)", ("r", "e"))
+
+
+@pytest.fixture
+async def database(tmp_path: Path) -> AsyncIterator[Database]:
+    """A database with one run, `r`."""
+    async with open_database(tmp_path / "council.db") as opened:
+        await opened.write(RUN)
+        yield opened
+
+
+def step(key: str, run: str = "r") -> Statement:
+    """Insert a step, which needs its run and a key of its own."""
+    return INSERT, (run, key)
+
+
+async def keys(database: Database) -> list[str]:
+    """Give the steps that are there."""
+    return [row["key"] for row in await database.read("SELECT key FROM steps ORDER BY key")]
+
+
+async def test_a_write_can_be_read_once_it_returns(database: Database) -> None:
+    """A reader's connection sees what a finished write has committed."""
+    await database.write(step("a"), step("b"))
+    assert await keys(database) == ["a", "b"]
+
+
+async def test_writes_at_once_share_a_commit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A hundred writers that come together wait for one transaction, not for a hundred."""
+    seen = trace_sql(monkeypatch)
+    async with open_database(tmp_path / "council.db") as database:
+        await database.write(RUN)
+        seen.clear()
+        await asyncio.gather(*(database.write(step(f"{number:03}")) for number in range(100)))
+        assert seen.count("COMMIT") == 1
+        assert len(await keys(database)) == 100
+
+
+async def test_only_the_guilty_write_fails(database: Database) -> None:
+    """In a shared transaction, one write's broken rule is its own: the others become durable."""
+    outcomes = await asyncio.gather(
+        database.write(step("a")),
+        database.write(step("b", run="nobody's")),
+        database.write(step("c")),
+        return_exceptions=True,
+    )
+    assert [type(outcome) for outcome in outcomes] == [type(None), DatabaseError, type(None)]
+    assert str(outcomes[1]) == f"{database.path}: FOREIGN KEY constraint failed"
+    assert await keys(database) == ["a", "c"]
+
+
+async def test_a_write_is_done_whole_or_not_at_all(database: Database) -> None:
+    """A write whose second statement fails leaves nothing of the first."""
+    with pytest.raises(DatabaseError):
+        await database.write(step("a"), step("a"))
+    assert await keys(database) == []
+
+
+async def test_a_value_sqlite_cannot_take_fails_its_own_write(database: Database) -> None:
+    """An error that isn't SQLite's reaches its waiter too, and the writer goes on."""
+    with pytest.raises(UnicodeEncodeError):
+        await database.write(step("\ud800"))
+    await database.write(step("a"))
+    assert await keys(database) == ["a"]
+
+
+async def test_a_cancelled_waiter_does_not_take_its_write_back(database: Database) -> None:
+    """A write stays queued when whoever waits for it is cancelled."""
+    waiting = asyncio.create_task(database.write(step("a")))
+    await asyncio.sleep(0)
+    waiting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
+    await database.write(step("b"))
+    assert await keys(database) == ["a", "b"]
+
+
+async def test_a_failed_write_without_a_waiter_is_reported(database: Database) -> None:
+    """When nobody is left to hear of a failure, the event loop's handler does."""
+    reported: list[object] = []
+    asyncio.get_running_loop().set_exception_handler(
+        lambda _, context: reported.append(context["exception"])
+    )
+    waiting = asyncio.create_task(database.write(step("a", run="nobody's")))
+    await asyncio.sleep(0)
+    waiting.cancel()
+    await database.write(step("b"))
+    assert [type(error) for error in reported] == [DatabaseError]
+
+
+async def test_closing_commits_what_is_queued(tmp_path: Path) -> None:
+    """Writes under way when the database closes are durable; later ones are refused."""
+    path = tmp_path / "council.db"
+    async with open_database(path) as database:
+        await database.write(RUN)
+        waiting = [asyncio.create_task(database.write(step(f"{number}"))) for number in range(9)]
+        await asyncio.sleep(0)
+    await asyncio.gather(*waiting)
+    with pytest.raises(DatabaseError, match=r"council\.db is closed"):
+        await database.write(step("late"))
+    with pytest.raises(DatabaseError, match=r"council\.db is closed"):
+        await database.read("SELECT 1")
+    async with open_database(path) as again:
+        assert len(await keys(again)) == 9
+
+
+async def test_files_are_private(tmp_path: Path) -> None:
+    """The folder is 0700, the database and the files beside it are 0600."""
+    path = tmp_path / "data" / "council.db"
+    async with open_database(path) as database:
+        await database.write(RUN)
+        assert path.parent.stat().st_mode & 0o777 == 0o700
+        modes = {file.name: file.stat().st_mode & 0o777 for file in path.parent.iterdir()}
+    assert modes == {"council.db": 0o600, "council.db-wal": 0o600, "council.db-shm": 0o600}
+
+
+async def test_commits_wait_for_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The write-ahead log is synced at every commit, and references are enforced."""
+    seen = trace_sql(monkeypatch)
+    async with open_database(tmp_path / "council.db"):
+        pass
+    pragmas = [sql.strip() for sql in seen if "PRAGMA" in sql]
+    assert pragmas[:3] == [
+        "PRAGMA journal_mode = WAL;",
+        "PRAGMA synchronous = FULL;",
+        "PRAGMA foreign_keys = ON;",
+    ]
+
+
+async def test_readers_cannot_write(database: Database) -> None:
+    """What reads can't change anything past the queue."""
+    with pytest.raises(DatabaseError, match="can't be written"):
+        await database.read("DELETE FROM runs")
+
+
+async def test_a_lock_of_another_process_is_named(tmp_path: Path) -> None:
+    """A database that another process keeps locked fails every waiting write with what to do."""
+    path = tmp_path / "council.db"
+    async with open_database(path, busy_timeout=0.001) as database:
+        await database.write(RUN)
+        other = sqlite3.connect(path, isolation_level=None)
+        other.execute("BEGIN IMMEDIATE")
+        outcomes = await asyncio.gather(
+            *(database.write(step(key)) for key in "ab"), return_exceptions=True
+        )
+        other.close()
+        sentence = (
+            f"{path} is locked by another process; wait for it to end, or stop it, and try again"
+            " (database is locked)"
+        )
+        assert [str(outcome) for outcome in outcomes] == [sentence, sentence]
+        await database.write(step("a"))
+
+
+async def test_a_file_that_is_no_database_is_named(tmp_path: Path) -> None:
+    """Something else under the database's name is left as it is, and said to be so."""
+    path = tmp_path / "council.db"
+    path.write_bytes(b"dear diary, " * 1000)
+    with pytest.raises(DatabaseError, match="is not a SQLite database; move it away"):
+        async with open_database(path):
+            pass
+    assert path.read_bytes() == b"dear diary, " * 1000
+
+
+async def test_a_damaged_database_is_named(tmp_path: Path) -> None:
+    """Damage found while reading is said with the way back."""
+    path = tmp_path / "council.db"
+    async with open_database(path) as database:
+        await database.write(RUN)
+    pages = path.read_bytes()
+    path.write_bytes(pages[:4096] + b"\xff" * (len(pages) - 4096))
+    with pytest.raises(
+        DatabaseError, match=f"{re.escape(str(path))} is damaged; .* `council index rebuild`"
+    ):
+        async with open_database(path) as database:
+            await database.read("SELECT * FROM runs")
+
+
+async def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
+    """A file where the folder should be is an error about that path."""
+    (tmp_path / "data").write_bytes(b"")
+    path = tmp_path / "data" / "council.db"
+    with pytest.raises(
+        DatabaseError, match=f"{re.escape(str(path))} can't be used: a file stands where"
+    ):
+        async with open_database(path):
+            pass
+
+
+def test_a_full_disk_is_named(tmp_path: Path) -> None:
+    """SQLite's own error about a full disk becomes a sentence with what to do."""
+    path = tmp_path / "full.db"
+    connection = sqlite3.connect(path)
+    connection.execute("PRAGMA max_page_count = 1")
+    with pytest.raises(sqlite3.OperationalError) as caught:
+        connection.execute("CREATE TABLE big (text)")
+    connection.close()
+    assert str(explain_sqlite(path, caught.value)) == (
+        f"{path} can't grow; the disk is full, free some space and try again (database or disk is full)"
+    )

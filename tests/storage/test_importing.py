@@ -1,0 +1,106 @@
+"""Importing: other programs' conversations come in byte for byte; nothing that is here is touched."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from storage.conversations import ConversationStore, Problem
+from storage.database import open_database
+from storage.errors import FolderError
+from storage.importing import ImportReport, import_folder
+from storage.index import Index
+from tests.storage.examples import NOW, SEED_000, SEED_000_ID, answer, legacy, new_id, on_disk, put
+
+
+@pytest.fixture
+async def index(tmp_path: Path) -> AsyncIterator[Index]:
+    """An empty index."""
+    async with open_database(tmp_path / "council.db") as database:
+        yield Index(database)
+
+
+@pytest.fixture
+async def store(tmp_path: Path) -> ConversationStore:
+    """An empty store."""
+    return await ConversationStore.open(tmp_path / "conversations")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Another program's folder."""
+    path = tmp_path / "theirs"
+    path.mkdir()
+    return path
+
+
+async def test_documents_of_every_version_come_in_as_they_are(
+    folder: Path, store: ConversationStore, index: Index
+) -> None:
+    """With or without stage 2.5, with fields of their own: kept to the byte, and indexed."""
+    old = legacy(new_id())
+    contents = {str(old["id"]): put(folder, old), SEED_000_ID: SEED_000}
+    (folder / "the-capital-of-france.json").write_bytes(SEED_000)
+    (folder / "notes.txt").write_bytes(b"not a document")
+    report = await import_folder(folder, store, index)
+    assert report.skipped == ()
+    assert sorted(report.imported) == sorted(contents)
+    for conversation_id, content in contents.items():
+        assert (store.folder / f"{conversation_id}.json").read_bytes() == content
+        assert [row.id for row in await index.find(conversation_id)] == [conversation_id]
+    assert (await index.check(store)).consistent
+
+
+async def test_what_cannot_come_in_is_named_with_its_reason(
+    folder: Path, store: ConversationStore, index: Index
+) -> None:
+    """Broken files, foreign ids and folders stop nothing; an id that is taken keeps what is here."""
+    await store.add_exchange(SEED_000_ID, "?", answer(), title="Mine", source=None, now=NOW)
+    mine = on_disk(store.folder, SEED_000_ID)
+    (folder / f"{SEED_000_ID}.json").write_bytes(SEED_000)
+    (folder / "broken.json").write_bytes(SEED_000[:9])
+    (folder / "subfolder.json").mkdir()
+    put(folder, legacy("42"))
+    good = legacy(new_id())
+    put(folder, good)
+    assert await import_folder(folder, store, index) == ImportReport(
+        imported=(str(good["id"]),),
+        skipped=tuple(
+            sorted(
+                (
+                    Problem(f"{SEED_000_ID}.json", "a conversation with its id is already here"),
+                    Problem(
+                        "subfolder.json",
+                        f"{folder / 'subfolder.json'} can't be used: "
+                        "a folder stands where the file should be, move it away",
+                    ),
+                    Problem("42.json", "the conversation's id is not a uuid in lower case with hyphens"),
+                    Problem(
+                        "broken.json",
+                        "it is not JSON: unexpected end of data: line 2 column 8 (char 9)",
+                    ),
+                ),
+                key=lambda problem: problem.name,
+            )
+        ),
+    )
+    assert on_disk(store.folder, SEED_000_ID) == mine
+
+
+async def test_importing_again_changes_nothing(
+    folder: Path, store: ConversationStore, index: Index
+) -> None:
+    """A second import of the same folder skips everything."""
+    put(folder, legacy(SEED_000_ID))
+    await import_folder(folder, store, index)
+    report = await import_folder(folder, store, index)
+    assert report.imported == ()
+    assert [problem.name for problem in report.skipped] == [f"{SEED_000_ID}.json"]
+
+
+async def test_a_folder_that_is_not_there_is_an_error(
+    tmp_path: Path, store: ConversationStore, index: Index
+) -> None:
+    """A mistyped folder isn't an empty one."""
+    with pytest.raises(FolderError, match="can't be used: No such file or directory"):
+        await import_folder(tmp_path / "nowhere", store, index)

@@ -1,0 +1,227 @@
+"""The index: what the documents say, found by id, checked without reading what hasn't changed."""
+
+import os
+import sqlite3
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from council.conversation import Source
+from storage.conversations import ConversationStore, Problem, Stored
+from storage.database import Database, open_database
+from storage.index import Index, IndexReport, IndexRow
+from tests.storage.examples import NOW, SEED_000, SEED_000_ID, answer, legacy, new_id, put
+
+IN_STEP = IndexReport(documents=0, missing=(), stale=(), orphaned=(), unreadable=(), set_aside=())
+SOURCE = Source(platform="slack", workspace="W", channel="C", thread="T", message="M", user="U")
+
+
+@pytest.fixture
+async def database(tmp_path: Path) -> AsyncIterator[Database]:
+    """A new database."""
+    async with open_database(tmp_path / "council.db") as opened:
+        yield opened
+
+
+@pytest.fixture
+def index(database: Database) -> Index:
+    """An empty index."""
+    return Index(database)
+
+
+@pytest.fixture
+async def store(tmp_path: Path) -> ConversationStore:
+    """An empty store."""
+    return await ConversationStore.open(tmp_path / "conversations")
+
+
+async def ask(store: ConversationStore, conversation_id: str) -> Stored:
+    """Save a question with its answer."""
+    question = "Capital of France? " * 20
+    return await store.add_exchange(
+        conversation_id, question, answer(), title="France", source=SOURCE, now=NOW
+    )
+
+
+async def rows(database: Database) -> list[sqlite3.Row]:
+    """Give the whole index."""
+    return await database.read("SELECT * FROM conversations ORDER BY id")
+
+
+async def test_a_row_says_what_its_document_says(store: ConversationStore, index: Index) -> None:
+    """Sums run over all answers; the agreement is the last one's, the question the first, shortened."""
+    conversation_id = new_id()
+    await ask(store, conversation_id)
+    stored = await ask(store, conversation_id)
+    await index.upsert(stored)
+    assert await index.find(conversation_id) == [
+        IndexRow(
+            id=conversation_id,
+            title="France",
+            created_at="2026-01-20T10:30:00.000Z",
+            updated_at="2026-01-20T10:31:00.000Z",
+            platform="slack",
+            workspace="W",
+            channel="C",
+            thread="T",
+            user="U",
+            exchanges=2,
+            question=("Capital of France? " * 20)[:200],
+            cost=0.5,
+            tokens=240,
+            agreement="strong",
+            mtime_ns=stored.stamp.mtime_ns,
+            size=stored.stamp.size,
+        )
+    ]
+
+
+async def test_the_contracts_own_example_is_indexed(store: ConversationStore, index: Index) -> None:
+    """A document with nothing but the contract's fields has a row, and nothing in it is invented."""
+    (store.folder / f"{SEED_000_ID}.json").write_bytes(SEED_000)
+    await index.rebuild(store)
+    [row] = await index.find("550e8400")
+    assert replace(row, mtime_ns=0) == IndexRow(
+        id=SEED_000_ID,
+        title="Capital of France",
+        created_at="2026-01-20T10:30:00.000Z",
+        updated_at="2026-01-20T10:30:00.000Z",
+        platform=None,
+        workspace=None,
+        channel=None,
+        thread=None,
+        user=None,
+        exchanges=1,
+        question="What is the capital of France?",
+        cost=0.0,
+        tokens=0,
+        agreement=None,
+        mtime_ns=0,
+        size=len(SEED_000),
+    )
+
+
+async def test_a_prefix_finds_every_id_that_begins_so(store: ConversationStore, index: Index) -> None:
+    """One hit is unique, several are for the reader to choose from, and a wildcard is no prefix."""
+    twins = [f"abcdef0{digit}-0000-4000-8000-000000000000" for digit in "19"]
+    for conversation_id in (*twins, SEED_000_ID):
+        await index.upsert(await ask(store, conversation_id))
+
+    async def found(prefix: str) -> list[str]:
+        return [row.id for row in await index.find(prefix)]
+
+    assert await found("ABCDEF0") == twins
+    assert await found("abcdef09") == [twins[1]]
+    assert await found(SEED_000_ID) == [SEED_000_ID]
+    assert await found("%") == []
+    assert len(await index.find("", limit=2)) == 2
+
+
+async def test_an_older_version_does_not_replace_a_newer(store: ConversationStore, index: Index) -> None:
+    """Two answers to one conversation may reach the index in the wrong order."""
+    older = await ask(store, SEED_000_ID)
+    newer = await ask(store, SEED_000_ID)
+    await index.upsert(newer)
+    await index.upsert(older)
+    [row] = await index.find(SEED_000_ID)
+    assert row.exchanges == 2
+
+
+async def test_a_removed_row_is_gone(store: ConversationStore, index: Index) -> None:
+    """Its document is not touched."""
+    await index.upsert(await ask(store, SEED_000_ID))
+    await index.remove(SEED_000_ID)
+    assert await index.find("") == []
+    assert [*(await store.listing()).documents] == [SEED_000_ID]
+
+
+async def test_a_check_names_every_difference_and_changes_none(
+    store: ConversationStore, index: Index, database: Database
+) -> None:
+    """Missing, stale and orphaned rows, unreadable documents and those set aside are told apart."""
+    good, stale, gone, broken, missing = sorted(new_id() for _ in range(5))
+    for conversation_id in (good, stale, gone, broken):
+        await index.upsert(await ask(store, conversation_id))
+    assert await index.check(store) == replace(IN_STEP, documents=4)
+    assert (await index.check(store)).consistent
+
+    await ask(store, stale)
+    await ask(store, missing)
+    (store.folder / f"{gone}.json").unlink()
+    (store.folder / f"{broken}.json").write_bytes(b"{")
+    (store.folder / "notes.json").write_bytes(b"{}")
+    (store.folder / f"{good}.json.broken-20260101T000000000Z").write_bytes(b"{")
+    before = await rows(database)
+
+    report = await index.check(store)
+    assert report == IndexReport(
+        documents=3,
+        missing=(missing,),
+        stale=(stale,),
+        orphaned=tuple(sorted((gone, broken))),
+        unreadable=(
+            Problem(
+                f"{broken}.json", "it is not JSON: unexpected end of data: line 1 column 2 (char 1)"
+            ),
+            Problem(
+                "notes.json", "its name is not a conversation's id: a uuid in lower case with hyphens"
+            ),
+        ),
+        set_aside=(f"{good}.json.broken-20260101T000000000Z",),
+    )
+    assert not report.consistent
+    assert await rows(database) == before
+
+    assert await index.rebuild(store) == report
+    after = await index.check(store)
+    assert after.consistent
+    assert after.documents == 3
+    assert (store.folder / f"{broken}.json").read_bytes() == b"{"
+
+
+async def test_a_rebuild_makes_the_same_index_anew(
+    store: ConversationStore, index: Index, database: Database
+) -> None:
+    """What the writes have put into the index, a rebuild derives from the documents alone."""
+    for _ in range(3):
+        await index.upsert(await ask(store, new_id()))
+    put(store.folder, legacy(new_id()))
+    await index.rebuild(store)
+    first = [tuple(row) for row in await rows(database)]
+    await database.write(("DELETE FROM conversations", ()))
+    report = await index.rebuild(store)
+    assert len(report.missing) == 4
+    assert [tuple(row) for row in await rows(database)] == first
+
+
+async def test_a_restored_document_takes_its_row_back(store: ConversationStore, index: Index) -> None:
+    """A rebuild believes the document, even one older than its row."""
+    await index.upsert(await ask(store, SEED_000_ID))
+    path = store.folder / f"{SEED_000_ID}.json"
+    path.write_bytes(SEED_000)
+    os.utime(path, ns=(1, 1))
+    assert (await index.rebuild(store)).stale == (SEED_000_ID,)
+    [row] = await index.find(SEED_000_ID)
+    assert (row.title, row.mtime_ns) == ("Capital of France", 1)
+
+
+async def test_an_answer_saved_during_a_rebuild_stays_indexed(
+    database: Database, tmp_path: Path
+) -> None:
+    """A rebuild that has read a document before its newest answer doesn't take the row back."""
+    index = Index(database)
+
+    class Overtaken(ConversationStore):
+        async def read(self, conversation_ids: object) -> list[Stored | Problem]:
+            assert conversation_ids == [SEED_000_ID]
+            found = await super().read([SEED_000_ID])
+            await index.upsert(await ask(self, SEED_000_ID))
+            return found
+
+    store = await Overtaken.open(tmp_path / "conversations")
+    await index.upsert(await ask(store, SEED_000_ID))
+    await index.rebuild(store)
+    [row] = await index.find(SEED_000_ID)
+    assert row.exchanges == 2

@@ -1,0 +1,88 @@
+"""Migrations: applied in order, recorded, all or nothing each, and never backwards."""
+
+import asyncio
+import sqlite3
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import aiosqlite
+import pytest
+
+from storage.database import open_database
+from storage.errors import DatabaseError
+from storage.schema import Migration, known_migrations, migrate
+
+ONE = Migration(1, "one", "CREATE TABLE one (x); -- a first\nCREATE TABLE uno (x);")
+TWO = Migration(2, "two", "CREATE TABLE two (\n    x\n);\n")
+BROKEN = Migration(3, "three", "CREATE TABLE three (x);\nCREATE TABLE one (x);")
+
+
+@pytest.fixture
+async def connection(tmp_path: Path) -> AsyncIterator[aiosqlite.Connection]:
+    """A database without a schema."""
+    async with aiosqlite.connect(tmp_path / "council.db", isolation_level=None) as opened:
+        yield opened
+
+
+async def tables(connection: aiosqlite.Connection) -> set[str]:
+    """Name the tables that are there."""
+    rows = await connection.execute_fetchall("SELECT name FROM sqlite_schema WHERE type = 'table'")
+    return {row[0] for row in rows}
+
+
+async def test_every_migration_is_recorded_with_its_name_and_time(tmp_path: Path) -> None:
+    """A new database has all migrations, and says which and when; opening it again adds none."""
+    for _ in range(2):
+        async with open_database(tmp_path / "council.db") as database:
+            rows = await database.read("SELECT number, name, applied_at FROM migrations ORDER BY number")
+        assert [(row["number"], row["name"]) for row in rows] == [(1, "journal"), (2, "conversations")]
+        assert all(row["applied_at"].endswith("Z") for row in rows)
+
+
+def test_migrations_are_numbered_without_gaps() -> None:
+    """The files that come along make one line from 1."""
+    numbers = [migration.number for migration in known_migrations()]
+    assert numbers == [*range(1, len(numbers) + 1)]
+
+
+async def test_only_what_is_missing_is_applied(connection: aiosqlite.Connection, tmp_path: Path) -> None:
+    """An older database gets the newer migrations."""
+    await migrate(connection, tmp_path, [ONE])
+    await migrate(connection, tmp_path, [ONE, TWO])
+    assert await tables(connection) == {"migrations", "one", "uno", "two"}
+
+
+async def test_a_failed_migration_leaves_nothing_of_itself(
+    connection: aiosqlite.Connection, tmp_path: Path
+) -> None:
+    """The migrations before it stay; the next start tries it again."""
+    with pytest.raises(sqlite3.OperationalError, match="table one already exists"):
+        await migrate(connection, tmp_path, [ONE, TWO, BROKEN])
+    assert await tables(connection) == {"migrations", "one", "uno", "two"}
+    await migrate(connection, tmp_path, [ONE, TWO, Migration(3, "three", "CREATE TABLE three (x)")])
+    assert "three" in await tables(connection)
+
+
+async def test_programs_that_start_together_migrate_once(tmp_path: Path) -> None:
+    """Whoever comes second to a migration finds it applied."""
+
+    async def start() -> int:
+        async with open_database(tmp_path / "council.db") as database:
+            return len(await database.read("SELECT * FROM migrations"))
+
+    known = len(known_migrations())
+    assert await asyncio.gather(*(start() for _ in range(4))) == [known] * 4
+
+
+async def test_a_newer_database_is_refused(tmp_path: Path) -> None:
+    """A database that a newer program has written is left alone, with a sentence that says why."""
+    path = tmp_path / "council.db"
+    async with open_database(path) as database:
+        await database.write(("INSERT INTO migrations VALUES (999, 'future', '')", ()))
+    with pytest.raises(DatabaseError) as caught:
+        async with open_database(path):
+            pass
+    assert str(caught.value) == (
+        f"{path} was written by a newer program (schema 999, this one knows 2); "
+        "update this program, or restore a backup from before"
+    )

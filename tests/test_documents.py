@@ -1,0 +1,63 @@
+"""The documents people read say what the program does."""
+
+import re
+from pathlib import Path
+
+from bot.settings import Settings
+from council.profile import Member, Profile
+
+ROOT = Path(__file__).parent.parent
+VARIABLES = {name.upper() for name in Settings.model_fields}
+
+
+def text(name: str) -> str:
+    """Read one of the project's documents."""
+    return (ROOT / name).read_text(encoding="utf-8")
+
+
+def first_cells(document: str, heading: str) -> set[str]:
+    """Give the code words in the first column of the table below a line."""
+    section = text(document).partition(heading)[2].split("\n\n")
+    rows = next(part for part in section if part.lstrip().startswith("|"))
+    return set(re.findall(r"^\| `(\w+)`", rows, re.MULTILINE))
+
+
+def test_the_example_environment_lists_every_setting() -> None:
+    """And no other."""
+    assert set(re.findall(r"^(\w+)=", text(".env.example"), re.MULTILINE)) == VARIABLES
+
+
+def test_the_configuration_page_lists_every_setting() -> None:
+    """And no other."""
+    assert first_cells("docs/configuration.md", "## Environment") == VARIABLES
+
+
+def test_the_configuration_page_lists_every_key_of_a_profile() -> None:
+    """But those that the council sets itself."""
+    assert first_cells("docs/configuration.md", "A profile:") == Profile.model_fields.keys() - {
+        "name",
+        "demonstration",
+    }
+    assert first_cells("docs/configuration.md", "A seat:") == Member.model_fields.keys() - {"name"}
+
+
+def test_every_dependency_has_its_line() -> None:
+    """What each library is for stands in `docs/dependencies.md`."""
+    import tomllib
+
+    project = tomllib.loads(text("pyproject.toml"))
+    wanted = [
+        *project["project"]["dependencies"],
+        *project["project"]["optional-dependencies"]["local"],
+        *project["dependency-groups"]["dev"],
+    ]
+    page = text("docs/dependencies.md")
+    for requirement in wanted:
+        name = re.split(r"[<>=\[]", requirement)[0]
+        assert re.search(rf"\b{re.escape(name)}\b", page), f"{name} is missing"
+
+
+def test_the_makefile_has_the_readmes_commands() -> None:
+    """A new user types what the README says."""
+    targets = set(re.findall(r"^(\w+):", text("Makefile"), re.MULTILINE))
+    assert set(re.findall(r"^make (\w+)", text("README.md"), re.MULTILINE)) <= targets
