@@ -6,7 +6,7 @@ Q ?= What is the capital of France, and since when?
 
 export Q
 
-.PHONY: help setup ask test lint check bench
+.PHONY: help setup ask test lint check soak bench
 
 help: ## List the commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -30,6 +30,9 @@ lint: setup ## Check form, types, imports and dependencies
 	$(RUN) deptry .
 
 check: lint test ## Everything CI checks
+
+soak: setup ## Run the slow proofs
+	$(RUN) pytest -m soak
 
 bench: setup ## Measure speed, as ratios in one run
 	$(RUN) python -m bench

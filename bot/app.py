@@ -4,7 +4,7 @@ from collections.abc import AsyncGenerator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 
-from bot.configuration import Configuration
+from bot.configuration import NOBODY_TO_ASK, Configuration, ConfigurationError
 from bot.runs import Runs
 from bot.settings import OPENROUTER, Settings, variables
 from council.profile import Profile
@@ -42,7 +42,10 @@ async def open_library(settings: Settings) -> AsyncGenerator[Library]:
 
 @asynccontextmanager
 async def open_council(configuration: Configuration, library: Library) -> AsyncGenerator[Council]:
-    """Open the way to the models; without any configured, start the built-in one."""
+    """Open the way to the models; without any configured, start the built-in one.
+
+    Raises `ConfigurationError` where there is neither.
+    """
     from council.client import ModelClient
 
     settings = configuration.settings
@@ -52,8 +55,10 @@ async def open_council(configuration: Configuration, library: Library) -> AsyncG
         if configuration.is_demonstration:
             from council import embedded
 
-            address = await stack.enter_async_context(embedded.serve())
-            profile = embedded.demonstration_profile(address)
+            if not embedded.available():
+                raise ConfigurationError([NOBODY_TO_ASK])
+            addresses = await stack.enter_async_context(embedded.serve())
+            profile = embedded.demonstration_profile(addresses)
             profiles = {profile.name: profile}
         client = await stack.enter_async_context(
             ModelClient(

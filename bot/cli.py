@@ -169,7 +169,7 @@ def _configuration() -> Configuration:
     try:
         configuration = load()
     except ConfigurationError as error:
-        _end("\n".join(["The configuration can't be used:", *map(str, error.problems)]), MISUSED)
+        _refuse(error)
     secrets = (value for _, value in configuration.settings if isinstance(value, SecretStr))
     logs.configure(level=logging.WARNING, secrets=[secret.get_secret_value() for secret in secrets])
     return configuration
@@ -182,8 +182,14 @@ def _with_library(configuration: Configuration, work: Callable[[Library], Awaita
 
     try:
         return asyncio.run(run())
+    except ConfigurationError as error:
+        _refuse(error)
     except CouncilError as error:
         _end(explain(error, run_id="none"), FAILED)
+
+
+def _refuse(error: ConfigurationError) -> NoReturn:
+    _end("\n".join(["The configuration can't be used:", *map(str, error.problems)]), MISUSED)
 
 
 def _tell(report: IndexReport) -> None:

@@ -29,7 +29,6 @@ from council.profile import Member, Profile
 DEFAULT = "default"
 EXAMPLE = "COUNCIL_MEMBERS=openai/gpt-5,anthropic/claude-sonnet-4.5,google/gemini-2.5-pro"
 OURS = ("council_", "openrouter_", "discord_", "slack_", "database_url")
-LOCAL_EXTRA = "`uv sync --extra local` (or `pip install 'council-bot[local]'`)"
 
 TABLES = {"profiles", "personas"}
 
@@ -46,6 +45,13 @@ class Problem:
 
     def __str__(self) -> str:
         return f"{self.where}: {self.what}. {self.fix}"
+
+
+NOBODY_TO_ASK = Problem(
+    "OPENROUTER_API_KEY",
+    "there is no model provider, and the built-in demonstration model isn't installed",
+    f"Set it in .env together with {EXAMPLE}, or install the model: uv sync --extra local",
+)
 
 
 class ConfigurationError(CouncilError):

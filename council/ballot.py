@@ -2,12 +2,15 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import permutations
 
 from pydantic import BaseModel
 from pydantic_core import from_json
 
 from council.ballot_text import by_letter, label_named, parse_ranking, plain, unwrapped
 from council.calls import JsonObject
+
+TERSE_REMARK = 60  # characters
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,18 +32,22 @@ class _JsonBallot(BaseModel):
     ranking: list[str] = []
 
 
-def ballot_schema(labels: Sequence[str]) -> JsonObject:
+def ballot_schema(labels: Sequence[str], *, terse: bool = False) -> JsonObject:
     """Give the JSON schema of a ballot over these answers, within OpenAI's strict subset.
 
-    The subset knows no `uniqueItems`: that each label comes once is checked when it is read.
+    The subset knows no `uniqueItems`: that each label comes once is checked when it is read. A
+    `terse` schema is for small models whose server makes a grammar of it: remarks have an end, and
+    the ranking is one of all orders.
     """
     label: JsonObject = {"type": "string", "enum": [*labels]}
+    remark: JsonObject = {"type": "string"}
     exactly: JsonObject = {"minItems": len(labels), "maxItems": len(labels)}
-    review = _object(label=label, strengths={"type": "string"}, weaknesses={"type": "string"})
-    return _object(
-        reviews={"type": "array", "items": review, **exactly},
-        ranking={"type": "array", "items": label, **exactly},
-    )
+    ranking: JsonObject = {"type": "array", "items": label, **exactly}
+    if terse:
+        remark |= {"maxLength": TERSE_REMARK}
+        ranking = {"enum": [[*order] for order in permutations(labels)]}
+    review = _object(label=label, strengths=remark, weaknesses=remark)
+    return _object(reviews={"type": "array", "items": review, **exactly}, ranking=ranking)
 
 
 def read_ballot(text: str, labels: Sequence[str]) -> Ballot:

@@ -112,14 +112,14 @@ def synthesis(
     return _chat(
         brief,
         _system(CHAIR, member),
-        *_question(brief),
-        "These are the members' answers after their corrections.",
+        "These are the answers of the council's members to a question, after their corrections.",
         *(_fence(brief, f"{label} by {member_name}", text) for label, member_name, text in responses),
         *_standing(ranking, disagreements),
-        "Write the final answer to the question, in the question's language. Build on what is "
-        "best supported, settle differences by their merits and not by counting heads, and where "
-        "real dissent remains say who holds what and why instead of averaging it away. The ranking "
-        "shows agreement, not truth. Don't describe the council's procedure; start with the answer.",
+        "Build on what is best supported, settle differences by their merits and not by counting "
+        "heads, and where real dissent remains say who holds what and why instead of averaging it "
+        "away. The ranking shows agreement, not truth.",
+        "Now answer the question itself, in the language it is asked in, beginning with the answer.",
+        *_question(brief),
     )
 
 

@@ -170,13 +170,14 @@ async def _review_and_correct(floor: Floor, answers: list[Stage1Result]) -> Revi
                 truncated=reply.truncated,
             )
 
+        schema = ballot_schema(read, terse=profile.demonstration)
         labelled = [(label, texts[labels[label]]) for label in read]
         return await floor.hear(
             review_sitting,
             members[name],
             prompts.review(floor.brief, members[name], labelled),
             becomes,
-            schema=ballot_schema(read) if members[name].structured else None,
+            schema=schema if members[name].structured else None,
         )
 
     async def correct(name: str) -> Stage2_5Result:

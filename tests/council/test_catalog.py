@@ -145,7 +145,7 @@ async def test_without_a_list_prices_are_unknown_and_ballots_plain_and_nothing_w
     assert not any(member.structured for member in resolved.members)
     assert catalog.price("openai/gpt-5") is None
     assert provider.asked == 2
-    assert [(line["event"], line["log_level"]) for line in logs] == [("model_list_missing", "warning")]
+    assert [(line["event"], line["log_level"]) for line in logs] == [("model_list_missing", "info")]
 
 
 async def test_a_list_that_goes_missing_stays_in_use() -> None:

@@ -634,6 +634,19 @@ async def test_without_a_model_list_the_cause_is_known(
     assert caught.value.failure.cause == cause
 
 
+async def test_a_model_list_that_never_ends_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run waits for it before it starts."""
+    monkeypatch.setattr("council.client.LIST_SECONDS", 0.02)
+    stream = _Open(b"[")
+    with respx.mock:
+        respx.get("http://127.0.0.1:9/v1/models").mock(return_value=httpx.Response(200, stream=stream))
+        async with ModelClient(base_url="http://127.0.0.1:9/v1") as client:
+            with pytest.raises(ModelError) as caught:
+                await client.models()
+    assert caught.value.failure.cause == "deadline"
+    assert stream.closed
+
+
 async def test_a_list_of_another_shape_is_an_empty_one() -> None:
     """Some servers list models their own way."""
     with respx.mock:

