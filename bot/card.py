@@ -41,6 +41,7 @@ def progress(view: RunView, now: float) -> Message:
         Quote(view.question),
         Line(asked(view)),
         *_demonstration(view),
+        *_queued(view),
         Pairs(tuple(stage_line(view, stage, now) for stage in view.stages)),
         Pairs(tuple((short[seat.name], _mark(seat, now)) for seat in view.seats)),
     ]
@@ -93,6 +94,12 @@ def asked(view: RunView) -> str:
 
 def _demonstration(view: RunView) -> list[Line]:
     return [Line(words.DEMONSTRATION)] if view.demonstration else []
+
+
+def _queued(view: RunView) -> list[Line]:
+    if view.position is None:
+        return []
+    return [Line(f"Waiting for its turn: {words.ordinal(view.position)} in the queue.")]
 
 
 def _joined(facts: list[str]) -> str:

@@ -10,7 +10,7 @@ from typing import Literal
 import structlog
 
 from bot.words import explain
-from council.brief import Brief, Turn
+from council.brief import Attachment, Brief, Turn
 from council.calls import Ask
 from council.catalog import Catalog
 from council.conversation import AssistantMessage, Conversation, Source, UserMessage
@@ -20,7 +20,7 @@ from council.events import Emit, RunCompleted, RunFailed
 from council.profile import Profile
 from council.run import deliberate
 from storage.conversations import ConversationStore
-from storage.errors import StorageError
+from storage.errors import ConversationNotFound, StorageError
 from storage.index import Index
 from storage.journal import Begun, Journal, NewRun, RunRow
 
@@ -32,7 +32,7 @@ class Question:
     """What somebody asked, where, and of which council.
 
     `entry_key` is the same for every delivery of the same question. `conversation_id` names the
-    conversation that a follow-up goes on with.
+    conversation that a follow-up goes on with; `asker` is how the asker is called.
     """
 
     text: str
@@ -40,6 +40,8 @@ class Question:
     entry_key: str
     profile: Profile
     conversation_id: str | None = None
+    asker: str | None = None
+    attachments: tuple[Attachment, ...] = ()
 
 
 def utc_now() -> datetime:
@@ -65,13 +67,13 @@ class Runs:
 
         From here on nothing depends on the configuration any more.
         """
-        earlier = await self._earlier(question.conversation_id)
         brief = Brief(
             question=question.text,
             profile=await self.catalog.resolve(question.profile),
             seed=self.entropy.getrandbits(53),
             boundary=f"{self.entropy.getrandbits(64):016x}",
-            history=tuple(earlier),
+            asker=question.asker,
+            attachments=question.attachments,
             wants_title=question.conversation_id is None,
         )
         return await self.journal.begin(
@@ -108,20 +110,22 @@ class Runs:
             return message
 
     async def _answer(self, run: RunRow, emit: Emit, stop: Stop | None) -> AssistantMessage:
+        brief = await self._complete(run)
         deliberation = await deliberate(
-            run.brief,
+            brief,
             ask=self.ask,
             steps=await self.journal.steps(run.id),
             emit=emit,
             now=self.now,
             stop=stop,
         )
+        placed = await self.journal.get(run.id)
         stored = await self.store.add_exchange(
             run.conversation_id,
             run.brief.question,
             deliberation.message,
             title=deliberation.title or run.brief.question,
-            source=run.origin,
+            source=placed.origin if placed else run.origin,
             now=self.now(),
         )
         if stored.set_aside:
@@ -140,10 +144,17 @@ class Runs:
             log.exception("run_not_closed")
         emit(RunFailed(run.id, words, failures))
 
-    async def _earlier(self, conversation_id: str | None) -> list[Turn]:
-        if conversation_id is None:
-            return []
-        return turns(await self.store.load(conversation_id))
+    async def _complete(self, run: RunRow) -> Brief:
+        """Give a follow-up what was asked and answered before it, now that all of that is over."""
+        if run.brief.wants_title or run.brief.history:
+            return run.brief
+        try:
+            history = tuple(turns(await self.store.load(run.conversation_id)))
+        except ConversationNotFound:  # the runs before it gave no answer: this one begins it
+            history = ()
+        brief = run.brief.model_copy(update={"history": history, "wants_title": not history})
+        await self.journal.prepare(run.id, brief)
+        return brief
 
 
 def turns(conversation: Conversation) -> list[Turn]:

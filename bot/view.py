@@ -138,7 +138,7 @@ class RunFailure:
 
 @dataclass(frozen=True, slots=True)
 class RunView:
-    """Everything that is shown of a run.
+    """Everything that is shown of a run; `position` is its place in the queue, 1 is next.
 
     `text` is the final answer as far as it has streamed; `final` is the whole of it.
     """
@@ -147,6 +147,7 @@ class RunView:
     profile: str | None
     seats: tuple[Seat, ...]
     asker: str | None = None
+    position: int | None = None
     demonstration: bool = False
     stages: tuple[StageView, ...] = tuple(StageView(stage) for stage in STAGES)
     chair: tuple[Writer, ...] = ()

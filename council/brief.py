@@ -14,10 +14,19 @@ class Turn(BaseModel):
     answer: str
 
 
+class Attachment(BaseModel):
+    """A text file that belongs to the question."""
+
+    model_config = ConfigDict(frozen=True)
+
+    name: str
+    text: str
+
+
 class Brief(BaseModel):
     """One question and the settings it is answered under; stored in the run's row.
 
-    `seed` decides labels and reading orders; `boundary` fences untrusted text in the prompts.
+    `asker` is how the asker is called where the question was asked. `seed` decides labels and reading orders; `boundary` fences untrusted text in the prompts.
     Both are drawn once, so a replay writes the same prompts again.
     """
 
@@ -27,5 +36,7 @@ class Brief(BaseModel):
     profile: Profile
     seed: int
     boundary: str
+    asker: str | None = None
+    attachments: tuple[Attachment, ...] = ()
     history: tuple[Turn, ...] = ()
     wants_title: bool = True

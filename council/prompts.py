@@ -158,7 +158,8 @@ def _question(brief: Brief) -> list[str]:
             _fence(brief, "The council's answer", turn.answer),
         )
     ]
-    return [*earlier, _fence(brief, "Question", brief.question)]
+    attached = (_fence(brief, f"Attachment {file.name}", file.text) for file in brief.attachments)
+    return [*earlier, *attached, _fence(brief, "Question", brief.question)]
 
 
 def _fence(brief: Brief, name: str, text: str) -> str:

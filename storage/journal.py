@@ -143,6 +143,30 @@ class Journal:
         outcomes = {cast("str", row["key"]): _outcome(row["outcome"]) for row in rows}
         return RunSteps(self._database, run_id, outcomes, self._now)
 
+    async def place(self, run_id: str, origin: Source) -> None:
+        """Write down where a run is shown: its card and its thread, as they become known."""
+        await self._database.write(
+            ("UPDATE runs SET origin = ? WHERE id = ?", (orjson.dumps(origin.dump()).decode(), run_id))
+        )
+
+    async def prepare(self, run_id: str, brief: Brief) -> None:
+        """Complete a run's brief, before its first call."""
+        await self._database.write(
+            ("UPDATE runs SET brief = ? WHERE id = ?", (brief.model_dump_json(), run_id))
+        )
+
+    async def conversation_in(self, here: Source) -> str | None:
+        """Find the conversation that a run began in this thread of this place, if there is one."""
+        if here.thread is None:
+            return None
+        rows = await self._database.read(
+            "SELECT conversation_id FROM runs WHERE origin ->> 'thread' = ?"
+            " AND origin ->> 'platform' = ? AND origin ->> 'workspace' IS ?"
+            " AND origin ->> 'channel' IS ? ORDER BY created_at LIMIT 1",
+            (here.thread, here.platform, here.workspace, here.channel),
+        )
+        return cast("str", rows[0]["conversation_id"]) if rows else None
+
     async def finish(
         self, run_id: str, status: Literal["answered", "failed", "stopped"], error: str | None = None
     ) -> None:

@@ -150,13 +150,16 @@ async def test_a_follow_up_goes_on_with_its_conversation(tmp_path: Path) -> None
     assert "The council's answer, written by chair/man." in prompt
 
 
-async def test_a_follow_up_of_nothing_is_refused(tmp_path: Path) -> None:
-    """Before anything is asked or written."""
+async def test_a_follow_up_of_nothing_begins_the_conversation(tmp_path: Path) -> None:
+    """The runs before it may all have failed."""
     council = ScriptedCouncil()
-    async with opened(tmp_path, council) as (runs, _):
-        with pytest.raises(ConversationNotFound):
-            await runs.accept(question(conversation_id=str(uuid.uuid4())))
-    assert council.calls == []
+    async with opened(tmp_path, council) as (runs, library):
+        conversation_id = str(uuid.uuid4())
+        run = (await runs.accept(question(conversation_id=conversation_id))).run
+        await runs.carry_out(run, council.events.append)
+        document = await library.store.load(conversation_id)
+    assert document.title == "Shard or scale up?"
+    assert len(document.messages) == 2
 
 
 async def test_a_changed_configuration_never_mixes_into_a_run(tmp_path: Path) -> None:

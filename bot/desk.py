@@ -1,0 +1,243 @@
+"""The desk: takes questions and clicks from every platform, and sees each run through."""
+
+import asyncio
+import time
+from collections.abc import Callable, Coroutine, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import structlog
+
+from bot import words
+from bot.message import Heading, Line, Message
+from bot.presenter import Presenter, file_of
+from bot.queue import Queue, Ticket
+from bot.runs import Question, Runs
+from bot.venue import Venue, VenueError
+from bot.view import opening
+from council.brief import Attachment
+from council.conversation import Source
+from council.cutoff import Stop
+from council.errors import CouncilError
+from council.profile import Profile
+from storage.conversations import ConversationStore
+from storage.errors import StorageError
+from storage.journal import Journal, RunRow
+
+log = structlog.get_logger()
+
+ACCEPT_SECONDS = 1.0
+LONGEST_QUESTION = 20_000
+BUSY = "The council's journal is busy, so your question was not taken. Nothing was asked; try again."
+DRAINING = "The council is restarting and takes no new question. Try again in a minute."
+NOT_HERE = "There is no such run here."
+
+
+class Refusal(CouncilError):
+    """A question or a click that isn't carried out; the message tells the person, alone, why."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """A question as a platform delivers it. `asker` is how the asker is called there."""
+
+    text: str
+    source: Source
+    entry_key: str
+    asker: str
+    attachments: tuple[Attachment, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Click:
+    """A pressed button: what it said, and by whom and where it was pressed."""
+
+    run_id: str
+    source: Source
+    is_admin: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Going:
+    stop: Stop
+    presenter: Presenter
+
+
+class Desk:
+    """Accepts, queues, shows and stops runs; knows no platform."""
+
+    def __init__(
+        self,
+        *,
+        runs: Runs,
+        journal: Journal,
+        store: ConversationStore,
+        profiles: Mapping[str, Profile],
+        queue: Queue,
+        admins: frozenset[str] = frozenset(),
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._runs = runs
+        self._journal = journal
+        self._store = store
+        self._profiles = profiles
+        self._queue = queue
+        self._admins = admins
+        self._clock = clock
+        self._going: dict[str, _Going] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._draining = False
+
+    async def accept(self, request: Request, profile: str = "default") -> RunRow | None:
+        """Write a question down as a run; `None` for one that was delivered before.
+
+        Raises `Refusal` with what to tell the asker.
+        """
+        text = request.text.strip()
+        if self._draining:
+            raise Refusal(DRAINING)
+        if not text:
+            raise Refusal("There is no question. Write one: /council Should we shard now?")
+        if len(text) > LONGEST_QUESTION:
+            raise Refusal(f"The question is longer than {LONGEST_QUESTION:,} characters. Shorten it.")
+        source = request.source
+        try:
+            async with asyncio.timeout(ACCEPT_SECONDS):
+                begun = await self._runs.accept(
+                    Question(
+                        text=text,
+                        source=source,
+                        entry_key=f"{source.platform}:{request.entry_key}",
+                        profile=self._profiles[profile],
+                        asker=request.asker,
+                        attachments=request.attachments,
+                        conversation_id=await self._journal.conversation_in(source),
+                    )
+                )
+        except (TimeoutError, StorageError) as error:
+            log.warning("question_not_taken", reason=str(error) or "the journal took too long")
+            raise Refusal(BUSY) from error
+        return begun.run if begun.created else None
+
+    def begin(self, run: RunRow, venue: Venue) -> None:
+        """Carry a run out and show it, in a task of its own."""
+        self._spawn(self._see_through(run, venue))
+
+    def stop(self, click: Click, asker: str | None) -> str:
+        """End a run's members' calls, at a second press its chairman's; says what happened.
+
+        `asker` is the run's asker, who may; so may admins. Raises `Refusal`.
+        """
+        going = self._going.get(click.run_id)
+        if going is None:
+            raise Refusal("This run is over.")
+        if click.source.user != asker and not self._is_admin(click):
+            raise Refusal("Only whoever asked, or an admin, can stop this run.")
+        going.stop.press()
+        return "Stopping. If there are enough answers, the chairman still concludes."
+
+    async def run_of(self, click: Click) -> RunRow:
+        """Find the run of a click, if it belongs to where it was clicked. Raises `Refusal`."""
+        run = await self._journal.get(click.run_id)
+        here = click.source
+        if run is None or (run.origin.platform, run.origin.workspace, run.origin.channel) != (
+            here.platform,
+            here.workspace,
+            here.channel,
+        ):
+            raise Refusal(NOT_HERE)
+        return run
+
+    async def transcript(self, run: RunRow) -> tuple[str, str]:
+        """Give a run's conversation as a file: its name and its Markdown. Raises `Refusal`."""
+        try:
+            return file_of(await self._store.load(run.conversation_id))
+        except StorageError as error:
+            raise Refusal(words.explain(error, run.id)) from error
+
+    def help(self, cost: str) -> Message:
+        """Say what the council is, which models see what is asked, and what was spent here."""
+        lines = [
+            f"{name}: {', '.join(member.model for member in profile.members)}; "
+            f"chairman {profile.chairman.model}"
+            for name, profile in self._profiles.items()
+        ]
+        return Message(
+            "help",
+            (
+                Heading("The council"),
+                Line(
+                    "Several language models answer your question, review each other without names, and "
+                    "correct themselves; a chairman writes the answer. The thread shows every step."
+                ),
+                Line(
+                    "Ask with /council and your question. In a thread, mention the bot to go on asking."
+                ),
+                Line("Your question, and what you asked before in its thread, go to these models:"),
+                *map(Line, lines),
+                Line(cost),
+            ),
+        )
+
+    async def drain(self, seconds: float) -> None:
+        """Take nothing new, and give what runs some time to end."""
+        self._draining = True
+        if self._tasks:
+            await asyncio.wait(self._tasks, timeout=seconds)
+        for task in [*self._tasks]:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def _see_through(self, run: RunRow, venue: Venue) -> None:
+        source = run.origin
+        view = opening(run.brief.question, run.brief.profile, asker=run.brief.asker, now=self._clock())
+        presenter = Presenter(run.id, view, venue, clock=self._clock)
+        stop = Stop()
+        self._going[run.id] = _Going(stop, presenter)
+        ticket = Ticket(
+            channel=f"{source.platform}/{source.workspace}/{source.channel}",
+            user=f"{source.platform}/{source.workspace}/{source.user}",
+            conversation=run.conversation_id,
+        )
+
+        def moved(position: int) -> None:
+            presenter.show_view(replace(presenter.view, position=position))
+
+        async def queued() -> None:
+            async with self._queue.turn(ticket, moved):
+                presenter.show_view(replace(presenter.view, position=None, started=self._clock()))
+                await self._runs.carry_out(run, presenter.hear, stop)
+
+        try:
+            with structlog.contextvars.bound_contextvars(run=run.id):
+                carrying = asyncio.create_task(queued())
+                try:
+                    await self._show(run, presenter, venue)
+                finally:
+                    await carrying
+        finally:
+            del self._going[run.id]
+
+    async def _show(self, run: RunRow, presenter: Presenter, venue: Venue) -> None:
+        where = run.origin
+        try:
+            card_id = await venue.post_card(presenter.card())
+        except VenueError as error:
+            log.info("card_not_posted", reason=str(error))
+            return
+        where = where.model_copy(update={"message": card_id})
+        await self._journal.place(run.id, where)
+
+        def opened(thread: str) -> None:
+            self._spawn(self._journal.place(run.id, where.model_copy(update={"thread": thread})))
+
+        await presenter.show(opened)
+
+    def _is_admin(self, click: Click) -> bool:
+        return click.is_admin or f"{click.source.platform}:{click.source.user}" in self._admins
+
+    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
+        # The event loop keeps no strong reference to its tasks.
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)

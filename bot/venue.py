@@ -1,0 +1,88 @@
+"""Where a run is shown: what a platform has to be able to do for it, and how it may refuse."""
+
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from bot.message import Message
+from council.errors import CouncilError
+
+Action = Literal["stop", "transcript", "again"]
+
+LABELS: dict[Action, str] = {"stop": "Stop", "transcript": "Transcript", "again": "Ask again"}
+
+
+@dataclass(frozen=True, slots=True)
+class Button:
+    """A button under a card; pressed, it brings the run's id back."""
+
+    action: Action
+    run_id: str
+
+    @property
+    def label(self) -> str:
+        """What stands on it."""
+        return LABELS[self.action]
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """One run's message in the channel: its text and its buttons."""
+
+    message: Message
+    buttons: tuple[Button, ...] = ()
+
+
+class VenueError(CouncilError):
+    """A platform refuses; the message is a short phrase for people, without a full stop.
+
+    VenueError
+    ├── Gone        the message, thread or channel isn't there any more, or not for the bot
+    └── NotAllowed  a permission is missing; the message names it
+    """
+
+
+class Gone(VenueError):
+    """The message, thread or channel isn't there any more, or the bot has lost access to it."""
+
+
+class NotAllowed(VenueError):
+    """The bot may not do this here; the message names the permission that is missing."""
+
+
+class Venue(Protocol):
+    """One run's place on a platform: a card, the thread below it, and the asker.
+
+    Every method may raise `Gone` or `NotAllowed`. Rate limits are waited out inside. Nothing that
+    is posted or edited mentions anybody, but `mention`.
+    """
+
+    async def post_card(self, card: Card) -> str:
+        """Post the card; gives its message id."""
+        ...
+
+    async def turn(self) -> None:
+        """Wait until the card may be edited again."""
+        ...
+
+    async def edit_card(self, card: Card) -> bool:
+        """Show the card's new state; tells whether all of its text found room."""
+        ...
+
+    async def open_thread(self, title: str) -> tuple[str | None, str | None]:
+        """Open a thread on the card, once: gives its id, and why the parts go elsewhere if they do.
+
+        Inside a thread that thread serves; where there can be none, parts are posted in place.
+        """
+        ...
+
+    async def post(self, message: Message) -> None:
+        """Post a message into the thread, in as many parts as it takes, in order."""
+        ...
+
+    async def attach(self, name: str, content: str, note: str) -> None:
+        """Post a text file with a line about it, where messages can't be posted one by one."""
+        ...
+
+    async def mention(self, text: str) -> None:
+        """Tell the asker, by a mention, with a link to the card."""
+        ...

@@ -1,0 +1,1 @@
+CREATE INDEX runs_by_thread ON runs (origin ->> 'thread');
