@@ -1,0 +1,1 @@
+"""Pictures of what people see, from recorded messages."""
