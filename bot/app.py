@@ -5,6 +5,8 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 
 from bot.configuration import NOBODY_TO_ASK, Configuration, ConfigurationError
+from bot.desk import Desk
+from bot.queue import Queue
 from bot.runs import Runs
 from bot.settings import OPENROUTER, Settings, variables
 from council.profile import Profile
@@ -75,3 +77,15 @@ async def open_council(configuration: Configuration, library: Library) -> AsyncG
             index=library.index,
         )
         yield Council(profiles, runs)
+
+
+def open_desk(configuration: Configuration, library: Library, council: Council) -> Desk:
+    """Put up the desk where every platform's questions arrive."""
+    return Desk(
+        runs=council.runs,
+        journal=library.journal,
+        store=library.store,
+        profiles=council.profiles,
+        queue=Queue(configuration.limits),
+        admins=frozenset(configuration.settings.council_admins or ()),
+    )

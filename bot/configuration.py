@@ -15,6 +15,7 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 from rapidfuzz import process
 
+from bot.queue import Limits
 from bot.settings import (
     SecretFileError,
     Settings,
@@ -30,7 +31,7 @@ DEFAULT = "default"
 EXAMPLE = "COUNCIL_MEMBERS=openai/gpt-5,anthropic/claude-sonnet-4.5,google/gemini-2.5-pro"
 OURS = ("council_", "openrouter_", "discord_", "slack_", "database_url")
 
-TABLES = {"profiles", "personas"}
+TABLES = {"profiles", "personas", "limits"}
 
 Table = dict[str, Any]
 
@@ -72,6 +73,7 @@ class Configuration:
 
     settings: Settings
     profiles: dict[str, Profile]
+    limits: Limits
     origins: dict[str, str]
 
     @property
@@ -85,7 +87,10 @@ def load() -> Configuration:
     problems = [*_unknown_variables()]
     origins = {name.upper(): origin(name) for name in Settings.model_fields}
     settings = _settings(problems)
-    tables = _read_toml(Path(variables().get("council_config", "council.toml")), origins, problems)
+    path = Path(variables().get("council_config", "council.toml"))
+    document = _read_toml(path, origins, problems)
+    tables = _profile_tables(path, document, origins, problems)
+    limits = _limits(path, document, problems)
     if settings:
         _overrule(tables, settings, origins)
     profiles = {name: profile for name in tables if (profile := _profile(name, tables[name], problems))}
@@ -93,7 +98,7 @@ def load() -> Configuration:
         problems += _provider_problems(settings, tables, profiles)
     if problems or settings is None:
         raise ConfigurationError(problems)
-    return Configuration(settings, profiles, origins)
+    return Configuration(settings, profiles, limits, origins)
 
 
 def _unknown_variables() -> Iterator[Problem]:
@@ -136,8 +141,7 @@ def _reason(detail: ErrorDetails) -> str:
     return message[0].lower() + message[1:]
 
 
-def _read_toml(path: Path, origins: dict[str, str], problems: list[Problem]) -> dict[str, Table]:
-    """Give the profiles' tables, their personas filled in."""
+def _read_toml(path: Path, origins: dict[str, str], problems: list[Problem]) -> Table:
     try:
         document = tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -151,6 +155,24 @@ def _read_toml(path: Path, origins: dict[str, str], problems: list[Problem]) -> 
         Problem(f"{path}: {key}", "there is no such table", _nearest(key, TABLES))
         for key in sorted(document.keys() - TABLES)
     )
+    return document
+
+
+def _limits(path: Path, document: Table, problems: list[Problem]) -> Limits:
+    try:
+        return Limits.model_validate(document.get("limits", {}))
+    except ValidationError as error:
+        for detail in error.errors():
+            key = ".".join(("limits", *map(str, detail["loc"])))
+            fix = f"The limits are {', '.join(Limits.model_fields)}"
+            problems.append(Problem(f"{path}: {key}", _reason(detail), fix))
+        return Limits()
+
+
+def _profile_tables(
+    path: Path, document: Table, origins: dict[str, str], problems: list[Problem]
+) -> dict[str, Table]:
+    """Give the profiles' tables, their personas filled in."""
     personas = _tables(document, "personas", str, "text", path, problems)
     tables = _tables(document, "profiles", dict, "a table", path, problems)
     for name, table in tables.items():

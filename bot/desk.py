@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import Callable, Coroutine, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -179,11 +180,17 @@ class Desk:
             ),
         )
 
+    async def settled(self) -> None:
+        """Wait until every run is over and shown."""
+        while self._tasks:
+            await asyncio.wait(self._tasks)
+
     async def drain(self, seconds: float) -> None:
         """Take nothing new, and give what runs some time to end."""
         self._draining = True
-        if self._tasks:
-            await asyncio.wait(self._tasks, timeout=seconds)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self.settled()
         for task in [*self._tasks]:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -208,15 +215,17 @@ class Desk:
                 presenter.show_view(replace(presenter.view, position=None, started=self._clock()))
                 await self._runs.carry_out(run, presenter.hear, stop)
 
-        try:
-            with structlog.contextvars.bound_contextvars(run=run.id):
-                carrying = asyncio.create_task(queued())
-                try:
-                    await self._show(run, presenter, venue)
-                finally:
-                    await carrying
-        finally:
-            del self._going[run.id]
+        with structlog.contextvars.bound_contextvars(run=run.id):
+            carrying = asyncio.create_task(queued())
+            try:
+                await self._show(run, presenter, venue)
+                await carrying
+            except asyncio.CancelledError:
+                carrying.cancel()
+                await asyncio.wait({carrying})
+                raise
+            finally:
+                del self._going[run.id]
 
     async def _show(self, run: RunRow, presenter: Presenter, venue: Venue) -> None:
         where = run.origin
@@ -231,7 +240,10 @@ class Desk:
         def opened(thread: str) -> None:
             self._spawn(self._journal.place(run.id, where.model_copy(update={"thread": thread})))
 
-        await presenter.show(opened)
+        try:
+            await presenter.show(opened)
+        except Exception:  # the run goes on, whatever its card does
+            log.exception("card_crashed")
 
     def _is_admin(self, click: Click) -> bool:
         return click.is_admin or f"{click.source.platform}:{click.source.user}" in self._admins

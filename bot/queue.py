@@ -57,6 +57,7 @@ class Queue:
         except asyncio.CancelledError:
             if place in self._waiting:
                 self._waiting.remove(place)
+                self._let_in()
             else:
                 self._leave(ticket)
             raise

@@ -65,6 +65,9 @@ class Settings(BaseSettings):
     council_data_dir: Path = Field(
         default=Path("data"), description="folder of conversations, index and journal"
     )
+    council_admins: Names | None = Field(
+        default=None, description="who may stop any run: discord:ID,slack:ID, separated by commas"
+    )
     database_url: SecretStr | None = Field(
         default=None, description="PostgreSQL instead of the data folder's SQLite; not supported yet"
     )

@@ -1,0 +1,100 @@
+"""`council run`: every configured platform in one process, until it is told to stop."""
+
+import asyncio
+import signal
+from contextlib import AsyncExitStack
+
+import structlog
+
+from bot.app import Library, open_council, open_desk
+from bot.configuration import Configuration, ConfigurationError, Problem
+from bot.desk import Desk
+from bot.settings import Settings
+
+log = structlog.get_logger()
+
+DRAIN_SECONDS = 25.0
+
+NO_PLATFORM = Problem(
+    "DISCORD_TOKEN",
+    "neither Discord nor Slack is configured",
+    "Set DISCORD_TOKEN, or SLACK_BOT_TOKEN with SLACK_APP_TOKEN (Socket Mode) or with "
+    "SLACK_SIGNING_SECRET and SLACK_HTTP_PORT (HTTP); docs/platforms.md leads through it",
+)
+HALF_SLACK = Problem(
+    "SLACK_BOT_TOKEN",
+    "Slack is configured by half",
+    "It takes SLACK_BOT_TOKEN and either SLACK_APP_TOKEN (Socket Mode), or SLACK_SIGNING_SECRET and "
+    "SLACK_HTTP_PORT (HTTP)",
+)
+
+
+async def serve(configuration: Configuration, library: Library) -> None:
+    """Listen until SIGTERM or SIGINT, then let what runs end, as far as the time goes.
+
+    Raises `ConfigurationError` where there is nothing to listen to.
+    """
+    settings = configuration.settings
+    check(settings)
+    ended = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, ended.set)
+    async with AsyncExitStack() as stack:
+        council = await stack.enter_async_context(open_council(configuration, library))
+        desk = open_desk(configuration, library, council)
+        await _start_platforms(settings, desk, stack)
+        log.info("ready")
+        await ended.wait()
+        log.info("draining", seconds=DRAIN_SECONDS)
+        await desk.drain(DRAIN_SECONDS)
+
+
+def check(settings: Settings) -> None:
+    """Refuse settings that name no platform, or one by half. Raises `ConfigurationError`."""
+    slack = (
+        settings.slack_bot_token,
+        settings.slack_app_token,
+        settings.slack_signing_secret,
+        settings.slack_http_port,
+    )
+    problems: list[Problem] = []
+    if any(slack) and not _slack_is_whole(settings):
+        problems.append(HALF_SLACK)
+    elif not any(slack) and settings.discord_token is None:
+        problems.append(NO_PLATFORM)
+    if problems:
+        raise ConfigurationError(problems)
+
+
+def _slack_is_whole(settings: Settings) -> bool:
+    by_http = settings.slack_signing_secret and settings.slack_http_port
+    return bool(settings.slack_bot_token and (settings.slack_app_token or by_http))
+
+
+async def _start_platforms(settings: Settings, desk: Desk, stack: AsyncExitStack) -> None:
+    """Start what is configured; the SDKs are loaded only then."""
+    if settings.discord_token:
+        from bot.discord_bot import DiscordBot
+
+        await stack.enter_async_context(
+            DiscordBot(
+                desk,
+                token=settings.discord_token.get_secret_value(),
+                api_base=settings.discord_api_base_url,
+            )
+        )
+    if settings.slack_bot_token:
+        from bot.slack_bot import SlackBot
+
+        app_token, secret = settings.slack_app_token, settings.slack_signing_secret
+        await stack.enter_async_context(
+            SlackBot(
+                desk,
+                bot_token=settings.slack_bot_token.get_secret_value(),
+                app_token=app_token.get_secret_value() if app_token else None,
+                signing_secret=secret.get_secret_value() if secret else None,
+                http_port=settings.slack_http_port,
+                api_url=settings.slack_api_url,
+            )
+        )

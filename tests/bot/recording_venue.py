@@ -1,0 +1,83 @@
+"""A venue that remembers what it was told to show, and refuses what a test tells it to."""
+
+import asyncio
+from dataclasses import dataclass, field
+
+from bot.markdown import render
+from bot.message import Line, Message, Prose
+from bot.venue import Card, VenueError
+
+
+@dataclass
+class RecordingVenue:
+    """Plays a channel. `refuse` maps a method's name to the error it raises.
+
+    `room` is how many characters of text a card holds. While `closed`, edits wait for `open`.
+    """
+
+    refuse: dict[str, VenueError] = field(default_factory=dict[str, VenueError])
+    room: int = 4_000
+    no_thread: str | None = None
+    cards: list[Card] = field(default_factory=list[Card])
+    posted: list[Message] = field(default_factory=list[Message])
+    mentions: list[str] = field(default_factory=list[str])
+    threads: list[str] = field(default_factory=list[str])
+    gate: asyncio.Event = field(default_factory=asyncio.Event)
+    editing: int = 0
+    most_editing: int = 0
+
+    def __post_init__(self) -> None:
+        self.gate.set()
+
+    @property
+    def texts(self) -> list[str]:
+        """Every state of the card, as text."""
+        return [render(card.message) for card in self.cards]
+
+    async def post_card(self, card: Card) -> str:
+        """Take the first state."""
+        self._check("post_card")
+        self.cards.append(card)
+        return "card-1"
+
+    async def turn(self) -> None:
+        """Let edits through while the gate is open."""
+        await asyncio.sleep(0)
+        await self.gate.wait()
+
+    async def edit_card(self, card: Card) -> bool:
+        """Take a new state."""
+        self._check("edit_card")
+        self.editing += 1
+        self.most_editing = max(self.most_editing, self.editing)
+        await asyncio.sleep(0)
+        self.editing -= 1
+        self.cards.append(card)
+        return len(render(card.message)) <= self.room
+
+    async def open_thread(self, title: str) -> tuple[str | None, str | None]:
+        """Open a thread, or say why not."""
+        self._check("open_thread")
+        if self.no_thread:
+            return None, self.no_thread
+        self.threads.append(title)
+        return "thread-1", None
+
+    async def post(self, message: Message) -> None:
+        """Take a message."""
+        self._check("post")
+        self.posted.append(message)
+
+    async def attach(self, name: str, content: str, note: str) -> None:
+        """Take a file."""
+        self._check("attach")
+        self.posted.append(Message(f"file:{name}", (Line(note), Prose(content))))
+
+    async def mention(self, text: str) -> None:
+        """Take a mention of the asker."""
+        self._check("mention")
+        self.mentions.append(text)
+
+    def _check(self, method: str) -> None:
+        if method in self.refuse:
+            raise self.refuse[method]

@@ -1,0 +1,310 @@
+"""The desk and the presenter: one run from request to mention, and everything that can refuse."""
+
+import asyncio
+import random
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from bot.app import Library, open_library
+from bot.desk import Click, Desk, Refusal, Request
+from bot.queue import Limits, Queue
+from bot.runs import Runs
+from bot.settings import Settings
+from bot.venue import Gone, NotAllowed
+from council.brief import Attachment
+from council.catalog import Catalog
+from council.conversation import Source
+from council.errors import ModelError
+from storage.journal import RunRow
+from tests.bot.recording_venue import RecordingVenue
+from tests.council.scripted import FOUR, Clock, ScriptedCouncil, failure, profile
+
+TEAM = Source(platform="slack", workspace="T1", channel="C1", user="U1")
+
+
+async def no_list() -> list[dict[str, object]]:
+    """Fail as a provider without a model list does."""
+    raise ModelError(failure("not_found"))
+
+
+@dataclass
+class Office:
+    """A desk over real storage, its models played by a script."""
+
+    desk: Desk
+    council: ScriptedCouncil
+    library: Library
+
+    async def ask(
+        self, key: str = "1", text: str = "Shard or scale up?", source: Source = TEAM, **more: object
+    ) -> RunRow | None:
+        """Hand a question in."""
+        request = Request(text=text, source=source, entry_key=key, asker="Ada", **more)  # pyright: ignore[reportArgumentType] - named per test
+        return await self.desk.accept(request)
+
+    async def see(self, venue: RecordingVenue, key: str = "1", **more: object) -> RunRow:
+        """Ask and show, to the end."""
+        run = await self.ask(key, **more)  # pyright: ignore[reportArgumentType] - named per test
+        assert run is not None
+        self.desk.begin(run, venue)
+        await self.desk.settled()
+        return run
+
+
+@asynccontextmanager
+async def office(folder: Path, council: ScriptedCouncil, **limits: int) -> AsyncGenerator[Office]:
+    """Open a desk."""
+    async with open_library(Settings(council_data_dir=folder)) as library:
+        runs = Runs(
+            ask=council.ask,
+            catalog=Catalog(no_list),
+            journal=library.journal,
+            store=library.store,
+            index=library.index,
+            now=Clock(),
+            entropy=random.Random(1),  # noqa: S311 - a test draws the same each time
+        )
+        desk = Desk(
+            runs=runs,
+            journal=library.journal,
+            store=library.store,
+            profiles={"default": profile()},
+            queue=Queue(Limits.model_validate(limits)),
+            admins=frozenset({"slack:BOSS"}),
+        )
+        yield Office(desk, council, library)
+        await desk.drain(0)
+
+
+async def test_a_run_is_shown_from_card_to_mention(tmp_path: Path) -> None:
+    """Card, thread in order, answer on the card, exactly one mention at the end."""
+    venue = RecordingVenue()
+    async with office(tmp_path, ScriptedCouncil()) as place:
+        run = await place.see(venue)
+    assert "> Shard or scale up?" in venue.texts[0]
+    assert "Asked by Ada." in venue.texts[0]
+    assert [button.action for button in venue.cards[0].buttons] == ["stop"]
+    keys = [message.key for message in venue.posted]
+    assert keys[0] == "ranking"
+    assert [key for key in keys if key.startswith("member:")] == [
+        key.replace("critiques:", "member:") for key in keys if key.startswith("critiques:")
+    ]
+    assert len(keys) == len(set(keys)) == 9
+    assert venue.texts[-1].startswith(
+        "# Shard or scale up?\n\nThe council's answer, written by chair/man."
+    )
+    assert [button.action for button in venue.cards[-1].buttons] == ["transcript", "again"]
+    assert {button.run_id for button in venue.cards[-1].buttons} == {run.id}
+    assert venue.mentions == ["The council has answered."]
+    assert venue.most_editing == 1
+
+
+async def test_the_card_is_edited_as_each_stage_finishes(tmp_path: Path) -> None:
+    """At least once a stage."""
+    held = {
+        f"stage1.1:{FOUR[0]}",
+        f"stage2.1:{FOUR[0]}",
+        f"stage2_5.1:{FOUR[0]}",
+        "stage3.1:chair/man:chairman",
+    }
+    council = ScriptedCouncil(held=set(held))
+    venue = RecordingVenue()
+    async with office(tmp_path, council) as place:
+        run = await place.ask()
+        assert run is not None
+        place.desk.begin(run, venue)
+        for step in sorted(held):
+            await council.until_called(step)
+            states = len(venue.cards)
+            while len(venue.cards) == states:
+                await asyncio.sleep(0.001)
+            council.release(step)
+        await place.desk.settled()
+    for stage in ("Answers: done", "Reviews: done", "Corrections: done"):
+        assert any(stage in text for text in venue.texts)
+
+
+async def test_edits_that_wait_show_the_newest_state_alone(tmp_path: Path) -> None:
+    """However much happened meanwhile; the last state is never lost."""
+    venue = RecordingVenue()
+    venue.gate.clear()
+    async with office(tmp_path, ScriptedCouncil()) as place:
+        run = await place.ask()
+        assert run is not None
+        place.desk.begin(run, venue)
+        while not (row := await place.library.journal.get(run.id)) or row.status == "running":
+            await asyncio.sleep(0.001)
+        await asyncio.sleep(0.002)
+        venue.gate.set()
+        await place.desk.settled()
+    assert len(venue.cards) <= 3
+    assert "The council's answer" in venue.texts[-1]
+
+
+async def test_a_redelivery_is_one_run(tmp_path: Path) -> None:
+    """The second delivery changes nothing."""
+    async with office(tmp_path, ScriptedCouncil()) as place:
+        assert await place.ask() is not None
+        assert await place.ask() is None
+        assert await place.ask() is None
+
+
+async def test_an_answer_too_long_for_the_card_stands_whole_in_the_thread(tmp_path: Path) -> None:
+    """After the members' messages, before the mention."""
+    council = ScriptedCouncil(script={"stage3": "All of it. " * 100})
+    venue = RecordingVenue(room=300)
+    async with office(tmp_path, council) as place:
+        await place.see(venue)
+    assert venue.posted[-1].key == "answer"
+    assert len(venue.mentions) == 1
+
+
+async def test_a_failed_run_says_why_and_tells_the_asker(tmp_path: Path) -> None:
+    """The card has the causes and *Ask again*."""
+    venue = RecordingVenue()
+    async with office(tmp_path, ScriptedCouncil(script={"stage1": failure("empty")})) as place:
+        await place.see(venue)
+    assert "No member of the council answered." in venue.texts[-1]
+    assert [button.action for button in venue.cards[-1].buttons] == ["again"]
+    assert venue.mentions == ["The council could not answer; the card says why."]
+
+
+async def test_a_run_waits_its_turn_and_shows_its_position(tmp_path: Path) -> None:
+    """The position goes when it starts."""
+    council = ScriptedCouncil(held={f"stage1.1:{FOUR[0]}"})
+    first, second = RecordingVenue(), RecordingVenue()
+    async with office(tmp_path, council, runs=1) as place:
+        for key, venue in (("1", first), ("2", second)):
+            run = await place.ask(key)
+            assert run is not None
+            place.desk.begin(run, venue)
+        while not any("1st in the queue" in text for text in second.texts):
+            await asyncio.sleep(0.001)
+        council.release(f"stage1.1:{FOUR[0]}")
+        await place.desk.settled()
+    assert "in the queue" not in second.texts[-1]
+    assert len(first.mentions) == len(second.mentions) == 1
+
+
+@pytest.mark.parametrize(
+    ("method", "error"), [("edit_card", Gone("the message")), ("post_card", NotAllowed("x"))]
+)
+async def test_a_card_that_is_gone_costs_the_card_alone(
+    tmp_path: Path, method: str, error: Gone
+) -> None:
+    """The conversation is saved all the same."""
+    venue = RecordingVenue(refuse={method: error})
+    async with office(tmp_path, ScriptedCouncil()) as place:
+        run = await place.see(venue)
+        assert (await place.library.store.load(run.conversation_id)).messages
+
+
+async def test_without_a_thread_the_parts_go_elsewhere_with_the_reason(tmp_path: Path) -> None:
+    """One line says why."""
+    venue = RecordingVenue(no_thread="direct messages have no threads")
+    async with office(tmp_path, ScriptedCouncil()) as place:
+        await place.see(venue)
+    assert venue.posted[0].key == "why"
+    assert len(venue.posted) == 10
+
+
+async def test_a_follow_up_in_the_thread_goes_on_with_the_conversation(tmp_path: Path) -> None:
+    """What was asked and answered before is context; the messages append to one document."""
+    council = ScriptedCouncil()
+    async with office(tmp_path, council) as place:
+        first = await place.see(RecordingVenue())
+        thread = TEAM.model_copy(update={"thread": "thread-1"})
+        second = await place.see(RecordingVenue(), "2", text="And in a year?", source=thread)
+        elsewhere = await place.see(
+            RecordingVenue(), "3", source=thread.model_copy(update={"channel": "C2"})
+        )
+        document = await place.library.store.load(first.conversation_id)
+    assert second.conversation_id == first.conversation_id
+    assert elsewhere.conversation_id != first.conversation_id
+    assert len(document.messages) == 4
+    assert document.source is not None
+    assert (document.source.message, document.source.thread) == ("card-1", "thread-1")
+
+
+async def test_attachments_reach_the_members_and_the_run_row(tmp_path: Path) -> None:
+    """Fenced like everything from outside."""
+    council = ScriptedCouncil()
+    async with office(tmp_path, council) as place:
+        await place.see(RecordingVenue(), attachments=(Attachment(name="plan.md", text="Two shards."),))
+    prompt = council.prompt(f"stage1.1:{FOUR[0]}")
+    assert "[Attachment plan.md " in prompt
+    assert "Two shards." in prompt
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [("  ", "There is no question."), ("x" * 20_001, "longer than 20,000 characters")],
+)
+async def test_a_bad_question_is_refused_in_words(tmp_path: Path, text: str, said: str) -> None:
+    """To the asker alone, before anything is written."""
+    async with office(tmp_path, ScriptedCouncil()) as place:
+        with pytest.raises(Refusal, match=said):
+            await place.ask(text=text)
+
+
+def click(run: RunRow, user: str = "U1", *, is_admin: bool = False, **where: str) -> Click:
+    """Press a button of a run."""
+    source = TEAM.model_copy(update={"user": user, **where})
+    return Click(run_id=run.id, source=source, is_admin=is_admin)
+
+
+async def test_stop_is_for_the_asker_and_for_admins(tmp_path: Path) -> None:
+    """By the platform's word or by the list; a stranger is refused."""
+    council = ScriptedCouncil(held={f"stage1.1:{name}" for name in FOUR[2:]})
+    venue = RecordingVenue()
+    async with office(tmp_path, council) as place:
+        run = await place.ask()
+        assert run is not None
+        place.desk.begin(run, venue)
+        await council.until_called(*(f"stage1.1:{name}" for name in FOUR))
+        with pytest.raises(Refusal, match="Only whoever asked, or an admin"):
+            place.desk.stop(click(run, "U2"), run.origin.user)
+        assert "Stopping" in place.desk.stop(click(run, "BOSS"), run.origin.user)
+        await place.desk.settled()
+        with pytest.raises(Refusal, match="This run is over"):
+            place.desk.stop(click(run), run.origin.user)
+    assert "stopped early" in venue.texts[-1].lower()
+
+
+@pytest.mark.parametrize("where", [{"channel": "C2"}, {"workspace": "T2"}, {"platform": "discord"}])
+async def test_a_button_works_only_where_its_run_is(tmp_path: Path, where: dict[str, str]) -> None:
+    """From anywhere else there is no such run."""
+    async with office(tmp_path, ScriptedCouncil()) as place:
+        run = await place.see(RecordingVenue())
+        assert (await place.desk.run_of(click(run))).id == run.id
+        with pytest.raises(Refusal, match="There is no such run here"):
+            await place.desk.run_of(click(run, **where))
+
+
+async def test_the_transcript_is_the_conversation_as_markdown(tmp_path: Path) -> None:
+    """Under a name of its own."""
+    async with office(tmp_path, ScriptedCouncil()) as place:
+        run = await place.see(RecordingVenue())
+        name, text = await place.desk.transcript(run)
+    assert name == f"council-{run.conversation_id[:8]}.md"
+    assert "### Corrected response" in text
+
+
+async def test_a_draining_desk_takes_nothing_new_and_lets_runs_end(tmp_path: Path) -> None:
+    """What doesn't end in time stays open in the journal."""
+    council = ScriptedCouncil(held={f"stage1.1:{FOUR[0]}"})
+    async with office(tmp_path, council) as place:
+        run = await place.ask()
+        assert run is not None
+        place.desk.begin(run, RecordingVenue())
+        await council.until_called(f"stage1.1:{FOUR[0]}")
+        await place.desk.drain(0)
+        with pytest.raises(Refusal, match="restarting"):
+            await place.ask("2")
+        row = await place.library.journal.get(run.id)
+        assert row is not None
+        assert row.status == "running"
