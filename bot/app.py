@@ -85,6 +85,7 @@ def open_desk(configuration: Configuration, library: Library, council: Council) 
         runs=council.runs,
         journal=library.journal,
         store=library.store,
+        index=library.index,
         profiles=council.profiles,
         queue=Queue(configuration.limits),
         admins=frozenset(configuration.settings.council_admins or ()),

@@ -20,22 +20,31 @@ from council.profile import Profile
 Surface = Callable[[str, Profile], AbstractContextManager[Emit]]
 """Shows one run, from the question and the council it was put to; hears the run's events."""
 
+HERE = Source(platform="terminal")
 
-async def ask(runs: Runs, profile: Profile, text: str, surface: Surface) -> bool:
-    """Ask and show; tells whether there is an answer."""
+
+async def ask(
+    runs: Runs, profile: Profile, text: str, surface: Surface, *, after: str | None = None
+) -> str | None:
+    """Ask and show; gives the conversation's id, or `None` where there is no answer.
+
+    `after` names a conversation to go on with.
+    """
     stop = Stop()
     loop = asyncio.get_running_loop()
     with surface(text, profile) as emit:
         question = Question(
             text=text,
-            source=Source(platform="terminal", user=getpass.getuser()),
+            source=HERE.model_copy(update={"user": getpass.getuser()}),
             entry_key=f"terminal:{uuid.uuid4()}",
             profile=profile,
+            conversation_id=after,
         )
         begun = await runs.accept(question)
         loop.add_signal_handler(signal.SIGINT, stop.press)
         try:
-            return await runs.carry_out(begun.run, emit, stop) is not None
+            message = await runs.carry_out(begun.run, emit, stop)
+            return begun.run.conversation_id if message else None
         finally:
             loop.remove_signal_handler(signal.SIGINT)
 

@@ -1,6 +1,7 @@
 """The command line: `council`. Exit codes: 0 answered or done, 1 failed, 2 usage or configuration."""
 
 import asyncio
+import json
 import logging
 import sys
 from collections.abc import Awaitable, Callable, Iterable
@@ -34,7 +35,11 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 index = typer.Typer(help="The index over all conversations.", no_args_is_help=True)
+manifest = typer.Typer(help="App manifests of the platforms.", no_args_is_help=True)
+invite = typer.Typer(help="Addresses that invite the bot.", no_args_is_help=True)
 app.add_typer(index, name="index")
+app.add_typer(manifest, name="manifest")
+app.add_typer(invite, name="invite")
 
 
 class Format(StrEnum):
@@ -67,7 +72,7 @@ def ask(
     surface = asking.events if events else asking.document if as_json else asking.people
     configuration = _configuration()
 
-    async def run(library: Library) -> bool:
+    async def run(library: Library) -> str | None:
         async with open_council(configuration, library) as council:
             seats = council.profiles.get(profile)
             if seats is None:
@@ -77,6 +82,44 @@ def ask(
 
     if not _with_library(configuration, run):
         raise typer.Exit(FAILED)
+
+
+@app.command()
+def run() -> None:
+    """Serve Discord and Slack, whichever is configured, until told to stop."""
+    from bot.serve import serve
+
+    configuration = _configuration(logging.INFO)
+    _with_library(configuration, lambda library: serve(configuration, library))
+
+
+@app.command()
+def chat() -> None:
+    """Use the terminal as a channel: the commands of a team's chat, typed here."""
+    from bot.chat import chat as hold_chat
+
+    configuration = _configuration()
+    _with_library(configuration, lambda library: hold_chat(configuration, library))
+
+
+@manifest.command()
+def slack() -> None:
+    """Print the manifest to make the Slack app from."""
+    from bot.slack_manifest import app_manifest
+
+    socket_mode = _configuration().settings.slack_http_port is None
+    typer.echo(json.dumps(app_manifest(socket_mode=socket_mode), indent=2))
+
+
+@invite.command()
+def discord() -> None:
+    """Print the address that invites the bot to a Discord server."""
+    from bot.invite import discord_invite
+
+    token = _configuration().settings.discord_token
+    if token is None:
+        _end("DISCORD_TOKEN isn't set; the address holds the application's id, which it tells.", MISUSED)
+    typer.echo(discord_invite(token.get_secret_value()))
 
 
 @app.command()
@@ -165,13 +208,13 @@ def main() -> None:
     app()
 
 
-def _configuration() -> Configuration:
+def _configuration(level: int = logging.WARNING) -> Configuration:
     try:
         configuration = load()
     except ConfigurationError as error:
         _refuse(error)
     secrets = (value for _, value in configuration.settings if isinstance(value, SecretStr))
-    logs.configure(level=logging.WARNING, secrets=[secret.get_secret_value() for secret in secrets])
+    logs.configure(level=level, secrets=[secret.get_secret_value() for secret in secrets])
     return configuration
 
 

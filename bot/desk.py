@@ -21,8 +21,10 @@ from council.conversation import Source
 from council.cutoff import Stop
 from council.errors import CouncilError
 from council.profile import Profile
+from council.usage import Usage
 from storage.conversations import ConversationStore
 from storage.errors import StorageError
+from storage.index import Index
 from storage.journal import Journal, RunRow
 
 log = structlog.get_logger()
@@ -73,6 +75,7 @@ class Desk:
         runs: Runs,
         journal: Journal,
         store: ConversationStore,
+        index: Index,
         profiles: Mapping[str, Profile],
         queue: Queue,
         admins: frozenset[str] = frozenset(),
@@ -81,6 +84,7 @@ class Desk:
         self._runs = runs
         self._journal = journal
         self._store = store
+        self._index = index
         self._profiles = profiles
         self._queue = queue
         self._admins = admins
@@ -122,7 +126,7 @@ class Desk:
 
     def begin(self, run: RunRow, venue: Venue) -> None:
         """Carry a run out and show it, in a task of its own."""
-        self._spawn(self._see_through(run, venue))
+        self.spawn(self._see_through(run, venue))
 
     def stop(self, click: Click, asker: str | None) -> str:
         """End a run's members' calls, at a second press its chairman's; says what happened.
@@ -156,13 +160,11 @@ class Desk:
         except StorageError as error:
             raise Refusal(words.explain(error, run.id)) from error
 
-    def help(self, cost: str) -> Message:
+    async def help(self, here: Source) -> Message:
         """Say what the council is, which models see what is asked, and what was spent here."""
-        lines = [
-            f"{name}: {', '.join(member.model for member in profile.members)}; "
-            f"chairman {profile.chairman.model}"
-            for name, profile in self._profiles.items()
-        ]
+        spent = await self._index.spent(here)
+        cost = words.money(Usage(cost=spent.cost))
+        limits = self._queue.limits
         return Message(
             "help",
             (
@@ -175,8 +177,12 @@ class Desk:
                     "Ask with /council and your question. In a thread, mention the bot to go on asking."
                 ),
                 Line("Your question, and what you asked before in its thread, go to these models:"),
-                *map(Line, lines),
-                Line(cost),
+                *(Line(_seats(name, profile)) for name, profile in self._profiles.items()),
+                Line(
+                    f"At once: {words.count(limits.runs_per_user, 'question')} a person, "
+                    f"{words.count(limits.runs_per_channel, 'question')} a channel; the rest waits."
+                ),
+                Line(f"Here so far: {words.count(spent.answers, 'answer')}, {cost}."),
             ),
         )
 
@@ -238,7 +244,7 @@ class Desk:
         await self._journal.place(run.id, where)
 
         def opened(thread: str) -> None:
-            self._spawn(self._journal.place(run.id, where.model_copy(update={"thread": thread})))
+            self.spawn(self._journal.place(run.id, where.model_copy(update={"thread": thread})))
 
         try:
             await presenter.show(opened)
@@ -248,8 +254,14 @@ class Desk:
     def _is_admin(self, click: Click) -> bool:
         return click.is_admin or f"{click.source.platform}:{click.source.user}" in self._admins
 
-    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
+    def spawn(self, work: Coroutine[Any, Any, None]) -> None:
+        """Do something in the background, held until it is done and waited for by `drain`."""
         # The event loop keeps no strong reference to its tasks.
         task = asyncio.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+
+
+def _seats(name: str, profile: Profile) -> str:
+    members = ", ".join(member.model for member in profile.members)
+    return f"Council \u201c{name}\u201d: {members}; chairman {profile.chairman.model}."

@@ -40,7 +40,7 @@ class Queue:
     """Lets runs in by arrival, each channel in turn; one run at a time for a conversation."""
 
     def __init__(self, limits: Limits) -> None:
-        self._limits = limits
+        self.limits = limits
         self._waiting: list[_Place] = []
         self._running: list[Ticket] = []
         self._last_served: Counter[str] = Counter()
@@ -84,7 +84,7 @@ class Queue:
 
     def _next(self) -> _Place | None:
         """Give who may start now: the first of the channel that was served longest ago."""
-        if len(self._running) >= self._limits.runs:
+        if len(self._running) >= self.limits.runs:
             return None
         channels = Counter(ticket.channel for ticket in self._running)
         users = Counter(ticket.user for ticket in self._running)
@@ -92,8 +92,8 @@ class Queue:
         free = [
             place
             for place in self._waiting
-            if channels[place.ticket.channel] < self._limits.runs_per_channel
-            and users[place.ticket.user] < self._limits.runs_per_user
+            if channels[place.ticket.channel] < self.limits.runs_per_channel
+            and users[place.ticket.user] < self.limits.runs_per_user
             and place.ticket.conversation not in busy
         ]
         return min(free, key=lambda place: self._last_served[place.ticket.channel], default=None)

@@ -9,7 +9,7 @@ import sqlite3
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 
-from council.conversation import AssistantMessage, UserMessage
+from council.conversation import AssistantMessage, Source, UserMessage
 from storage.atomic import Stamp
 from storage.conversations import ConversationStore, Listing, Problem, Stored
 from storage.database import Database, Statement
@@ -91,6 +91,14 @@ class IndexReport:
         return not (self.missing or self.stale or self.orphaned)
 
 
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """What a place's answers came to: how many, and US dollars where prices are known."""
+
+    answers: int
+    cost: float
+
+
 class Index:
     """All conversations, in the database's `conversations`."""
 
@@ -111,6 +119,15 @@ class Index:
         """Give the conversations whose id begins so, at most `limit` of them."""
         rows = await self._database.read(_FIND, {"prefix": prefix.lower(), "limit": limit})
         return [IndexRow(**dict(row)) for row in rows]
+
+    async def spent(self, here: Source) -> Spent:
+        """Add up what the answers in this place have cost."""
+        [row] = await self._database.read(
+            "SELECT coalesce(sum(exchanges), 0) AS answers, coalesce(sum(cost), 0.0) AS cost"
+            " FROM conversations WHERE platform IS ? AND workspace IS ? AND channel IS ?",
+            (here.platform, here.workspace, here.channel),
+        )
+        return Spent(row["answers"], row["cost"])
 
     async def check(self, store: ConversationStore) -> IndexReport:
         """Compare the index with the documents and change nothing."""

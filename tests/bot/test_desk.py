@@ -2,7 +2,7 @@
 
 import asyncio
 import random
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +11,7 @@ import pytest
 
 from bot.app import Library, open_library
 from bot.desk import Click, Desk, Refusal, Request
+from bot.markdown import render
 from bot.queue import Limits, Queue
 from bot.runs import Runs
 from bot.settings import Settings
@@ -72,6 +73,7 @@ async def office(folder: Path, council: ScriptedCouncil, **limits: int) -> Async
             runs=runs,
             journal=library.journal,
             store=library.store,
+            index=library.index,
             profiles={"default": profile()},
             queue=Queue(Limits.model_validate(limits)),
             admins=frozenset({"slack:BOSS"}),
@@ -251,10 +253,10 @@ async def test_a_bad_question_is_refused_in_words(tmp_path: Path, text: str, sai
             await place.ask(text=text)
 
 
-def click(run: RunRow, user: str = "U1", *, is_admin: bool = False, **where: str) -> Click:
+def click(run: RunRow, user: str = "U1", where: Mapping[str, str] | None = None) -> Click:
     """Press a button of a run."""
-    source = TEAM.model_copy(update={"user": user, **where})
-    return Click(run_id=run.id, source=source, is_admin=is_admin)
+    source = TEAM.model_copy(update={"user": user, **(where or {})})
+    return Click(run_id=run.id, source=source, is_admin=False)
 
 
 async def test_stop_is_for_the_asker_and_for_admins(tmp_path: Path) -> None:
@@ -282,7 +284,7 @@ async def test_a_button_works_only_where_its_run_is(tmp_path: Path, where: dict[
         run = await place.see(RecordingVenue())
         assert (await place.desk.run_of(click(run))).id == run.id
         with pytest.raises(Refusal, match="There is no such run here"):
-            await place.desk.run_of(click(run, **where))
+            await place.desk.run_of(click(run, where=where))
 
 
 async def test_the_transcript_is_the_conversation_as_markdown(tmp_path: Path) -> None:
@@ -308,3 +310,14 @@ async def test_a_draining_desk_takes_nothing_new_and_lets_runs_end(tmp_path: Pat
         row = await place.library.journal.get(run.id)
         assert row is not None
         assert row.status == "running"
+
+
+async def test_help_says_which_models_see_the_question_and_what_was_spent(tmp_path: Path) -> None:
+    """In this place alone."""
+    async with office(tmp_path, ScriptedCouncil()) as place:
+        await place.see(RecordingVenue())
+        here = render(await place.desk.help(TEAM))
+        elsewhere = render(await place.desk.help(TEAM.model_copy(update={"channel": "C2"})))
+    assert "openai/gpt-5, anthropic/claude, google/gemini, x-ai/grok; chairman chair/man." in here
+    assert "Here so far: 1 answer, $0.013." in here
+    assert "Here so far: 0 answers, no cost." in elsewhere

@@ -1,0 +1,29 @@
+"""Addresses that invite the bot."""
+
+import base64
+import binascii
+
+from bot.configuration import ConfigurationError, Problem
+
+PERMISSIONS = 309237763072
+"""View, send, send in threads, create public threads, embed links, attach files, read history."""
+
+
+def discord_invite(token: str) -> str:
+    """Give the address that adds the bot with just the permissions it needs.
+
+    A bot token begins with the application's id. Raises `ConfigurationError` for what is none.
+    """
+    head = token.partition(".")[0]
+    try:
+        application = base64.b64decode(head + "=" * (-len(head) % 4)).decode()
+    except (binascii.Error, UnicodeDecodeError):
+        application = ""
+    if not application.isdigit():
+        raise ConfigurationError(
+            [Problem("DISCORD_TOKEN", "it isn't a bot token", "Copy it from the application's Bot page")]
+        )
+    return (
+        "https://discord.com/oauth2/authorize"
+        f"?client_id={application}&scope=bot+applications.commands&permissions={PERMISSIONS}"
+    )
