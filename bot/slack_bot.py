@@ -1,0 +1,347 @@
+"""Slack: listens by Socket Mode or HTTP, acknowledges, and hands over to the desk.
+
+Everything is acknowledged after it is done or written down, within Slack's 3 s: Bolt runs each
+listener before it answers, and keeps no reference to what goes on later, so that is the desk's.
+"""
+
+# pyright: reportUnknownMemberType=false
+# slack-bolt and slack-sdk annotate their dictionaries and keyword arguments without types.
+
+import asyncio
+import logging
+import time
+import uuid
+from collections.abc import Awaitable, Callable, Coroutine
+from contextlib import AsyncExitStack
+from dataclasses import replace
+from http import HTTPStatus
+from types import TracebackType
+from typing import Any, Self
+
+import aiohttp
+import structlog
+from aiohttp import web
+from slack_bolt.adapter.socket_mode.aiohttp import AsyncSocketModeHandler
+from slack_bolt.async_app import AsyncAck, AsyncApp, AsyncRespond
+from slack_bolt.authorization import AuthorizeResult
+from slack_sdk.web.async_client import AsyncWebClient
+
+from bot import slack_text
+from bot.commands import ASK, HELP, UsageError, parse
+from bot.desk import NOT_HERE, Click, Desk, Refusal, Request
+from bot.message import Message
+from bot.slack_client import Json, granted, introduced, web_client
+from bot.slack_manifest import PATH, REQUIRED, SHORTCUT
+from bot.slack_reading import LOOKUP_SECONDS, Reader, plain
+from bot.slack_venue import Pace, SlackVenue, Tell, action_id, line
+from bot.venue import LABELS, VenueError
+from council.conversation import Source
+
+log = structlog.get_logger()
+
+CALL_SECONDS = 30.0
+BROKEN = "Something went wrong here; it is in the log. Try again."
+TOO_SLOW = "Slack took too long to open your direct messages. Nothing was asked; try again."
+IN_PRIVATE = "The council answers you in your direct messages."
+TRANSCRIPT = "The whole run, in one file."
+# A burst of commands over HTTP overflows the usual 128 places; what is lost comes a second later.
+BACKLOG = 4096
+
+
+class SlackBot:
+    """The bot in one workspace; it listens inside `async with`. Entering raises `VenueError`.
+
+    With `app_token` it opens a socket to Slack; without, it serves HTTP on `http_port`, where each
+    request must carry a signature by `signing_secret`. `host` is every interface by default: Slack
+    comes from outside, mostly through a container's port or a proxy. `api_url` moves the Web API,
+    and by what that answers the socket and the files.
+    """
+
+    def __init__(
+        self,
+        desk: Desk,
+        *,
+        bot_token: str,
+        app_token: str | None = None,
+        signing_secret: str | None = None,
+        http_port: int | None = None,
+        api_url: str | None = None,
+        host: str = "0.0.0.0",  # noqa: S104 - see above
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
+    ) -> None:
+        if not app_token and not (signing_secret and http_port):
+            raise ValueError("Slack needs app_token, or signing_secret and http_port")
+        self._desk = desk
+        self._app_token = app_token
+        self._signing_secret = signing_secret
+        self._http_port = http_port
+        self._host = host
+        self._clock = clock
+        self._pace = Pace(clock, sleep)
+        self._client = web_client(bot_token, api_url)
+        self._open = AsyncExitStack()
+
+    async def __aenter__(self) -> Self:
+        async with AsyncExitStack() as stack:
+            timeout = aiohttp.ClientTimeout(total=CALL_SECONDS)
+            session = await stack.enter_async_context(aiohttp.ClientSession(timeout=timeout))
+            self._client.session = session
+            bot = await introduced(self._client)
+            if missing := REQUIRED.keys() - bot.scopes:
+                log.warning("slack_scopes_missing", scopes=sorted(missing))
+            self._reader = Reader(self._client, session, bot.scopes, clock=self._clock)
+            self._me = str(bot.me["user_id"])
+            app = self._app(bot.me)
+            if self._app_token:
+                await self._open_socket(app, self._app_token, stack)
+            else:
+                await self._serve(app, stack)
+            self._open = stack.pop_all()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self._open.aclose()
+
+    async def _open_socket(self, app: AsyncApp, token: str, stack: AsyncExitStack) -> None:
+        socket = AsyncSocketModeHandler(app, token, web_client=self._client)
+        stack.push_async_callback(_close, socket)
+        # Asked for here, a wrong token ends the start; the SDK would try it forever.
+        opened = await granted(self._client.apps_connections_open(app_token=token))
+        socket.client.wss_uri = opened["url"]
+        await socket.connect_async()
+
+    async def _serve(self, app: AsyncApp, stack: AsyncExitStack) -> None:
+        runner = web.AppRunner(app.web_app(PATH), access_log=None, shutdown_timeout=LOOKUP_SECONDS)
+        stack.push_async_callback(runner.cleanup)
+        await runner.setup()
+        await web.TCPSite(runner, self._host, self._http_port, backlog=BACKLOG).start()
+
+    def _app(self, me: Json) -> AsyncApp:
+        async def authorize() -> AuthorizeResult:
+            # Without it, Bolt asks auth.test itself, in a burst once for each delivery.
+            return AuthorizeResult(
+                enterprise_id=me.get("enterprise_id"),
+                team_id=me["team_id"],
+                bot_user_id=me["user_id"],
+                bot_id=me.get("bot_id"),
+                bot_token=self._client.token,
+            )
+
+        app = AsyncApp(
+            name="council",
+            # At start Bolt warns of settings in the environment that it doesn't use here.
+            logger=_logger(),
+            client=AsyncWebClient(base_url=self._client.base_url, session=self._client.session),
+            signing_secret=self._signing_secret or "",
+            authorize=authorize,
+            process_before_response=True,
+        )
+        app.command(f"/{ASK.name}")(self._on_ask)
+        app.command(f"/{HELP.name}")(self._on_help)
+        app.shortcut(SHORTCUT)(self._on_shortcut)
+        app.event("app_mention")(self._on_event)
+        app.event("message")(self._on_event)
+        for action in LABELS:
+            app.action(action_id(action))(self._on_click)
+        return app
+
+    async def _on_ask(self, ack: AsyncAck, respond: AsyncRespond, command: Json) -> None:
+        tell = _alone(respond)
+        await self._attempt(tell, self._ask(command, tell))
+        await ack()
+
+    async def _ask(self, command: Json, tell: Tell) -> None:
+        typed = parse(plain(command["text"]))
+        channel, user = command["channel_id"], command["user_id"]
+        request = Request(
+            text=typed.question,
+            source=_source(
+                command["team_id"], await self._direct(user) if typed.private else channel, user
+            ),
+            entry_key=command["trigger_id"],
+            asker=command["user_name"],
+        )
+        if await self._take(request, tell) and request.source.channel != channel:
+            self._desk.spawn(tell(line(IN_PRIVATE)))
+
+    async def _direct(self, user: str) -> str:
+        try:
+            async with asyncio.timeout(LOOKUP_SECONDS):
+                opened = await granted(self._client.conversations_open(users=user))
+        except TimeoutError as error:
+            raise Refusal(TOO_SLOW) from error
+        return opened["channel"]["id"]
+
+    async def _on_help(self, ack: AsyncAck, respond: AsyncRespond, command: Json) -> None:
+        tell = _alone(respond)
+        await self._attempt(tell, self._help(command, tell))
+        await ack()
+
+    async def _help(self, command: Json, tell: Tell) -> None:
+        here = _source(command["team_id"], command["channel_id"], command["user_id"])
+        self._desk.spawn(tell(await self._desk.help(here)))
+
+    async def _on_shortcut(self, ack: AsyncAck, respond: AsyncRespond, body: Json) -> None:
+        tell = _alone(respond)
+        who, message = body["user"], body["message"]
+        here = _source(body["team"]["id"], body["channel"]["id"], who["id"], message.get("thread_ts"))
+        await self._attempt(tell, self._read(message, here, body["trigger_id"], who["name"], tell))
+        await ack()
+
+    async def _on_event(self, body: Json, event: Json) -> None:
+        """Take a mention, or a direct message; what bots write is nobody's question."""
+        by_person = event.get("user") and not event.get("bot_id")
+        if not by_person or event.get("subtype") not in (None, "file_share"):
+            return
+        if event["type"] == "message" and event.get("channel_type") != "im":
+            return
+        here = _source(body["team_id"], event["channel"], event["user"], event.get("thread_ts"))
+        tell = self._beside(here)
+        await self._attempt(tell, self._read(event, here, body["event_id"], None, tell))
+
+    async def _read(
+        self, message: Json, here: Source, entry_key: str, asker: str | None, tell: Tell
+    ) -> None:
+        """Take a message as the question, its text files as attachments."""
+        reading = self._reader.files(message)
+        if asker is None:
+            (attachments, left_out), person = await asyncio.gather(
+                reading, self._reader.person(str(here.user))
+            )
+            asker = person.name
+        else:
+            attachments, left_out = await reading
+        request = Request(
+            text=plain(message.get("text", ""), self._me),
+            source=here,
+            entry_key=entry_key,
+            asker=asker,
+            attachments=attachments,
+        )
+        if await self._take(request, tell) and left_out:
+            self._desk.spawn(tell(line(left_out)))
+
+    async def _take(self, request: Request, tell: Tell) -> bool:
+        """Hand a question to the desk; tells whether it is new."""
+        run = await self._desk.accept(request)
+        if run is not None:
+            self._desk.begin(run, SlackVenue(self._client, self._pace, tell, request.source))
+        return run is not None
+
+    async def _on_click(self, ack: AsyncAck, respond: AsyncRespond, body: Json, action: Json) -> None:
+        tell = _alone(respond)
+        await self._attempt(tell, self._click(body, action, tell))
+        await ack()
+
+    async def _click(self, body: Json, action: Json, tell: Tell) -> None:
+        who, card = body["user"], body["container"]
+        thread = card.get("thread_ts")
+        here = _source(body["team"]["id"], card["channel_id"], who["id"], thread)
+        click = Click(run_id=_run_id(action), source=here, is_admin=False)
+        run = await self._desk.run_of(click)
+        match action["action_id"].removeprefix(action_id("")):
+            case "stop":
+                if who["id"] != run.origin.user:
+                    click = replace(click, is_admin=(await self._reader.person(who["id"])).is_admin)
+                self._desk.spawn(tell(line(self._desk.stop(click, run.origin.user))))
+            case "transcript":
+                name, content = await self._desk.transcript(run)
+                below = here.model_copy(update={"thread": thread or card["message_ts"]})
+                venue = SlackVenue(self._client, self._pace, tell, below)
+                self._desk.spawn(self._attempt(tell, venue.attach(name, content, TRANSCRIPT)))
+            case _:
+                # A card with replies is the head of its own thread; the new run gets one of its own.
+                own = thread == card["message_ts"]
+                request = Request(
+                    text=run.brief.question,
+                    source=here.model_copy(update={"thread": None}) if own else here,
+                    entry_key=body["trigger_id"],
+                    asker=who["name"],
+                    attachments=run.brief.attachments,
+                )
+                await self._take(request, tell)
+
+    async def _attempt(self, tell: Tell, work: Coroutine[Any, Any, None]) -> None:
+        """Do what somebody asked for; what stands against it is told to them alone."""
+        try:
+            await work
+        except (Refusal, UsageError) as error:
+            said = str(error)
+        except VenueError as error:
+            said = f"That isn't possible: {error}."
+        except Exception:
+            log.exception("slack_listener_failed")
+            said = BROKEN
+        else:
+            return
+        self._desk.spawn(tell(line(said)))
+
+    def _beside(self, here: Source) -> Tell:
+        """Show messages to one person, where no response URL came with what they did."""
+
+        async def tell(message: Message) -> None:
+            for blocks in slack_text.parts(message):
+                shown = self._client.chat_postEphemeral(
+                    channel=str(here.channel),
+                    user=str(here.user),
+                    thread_ts=here.thread,
+                    text=slack_text.fallback(message),
+                    blocks=blocks,
+                )
+                try:
+                    await granted(shown)
+                except VenueError as error:
+                    log.info("person_not_told", reason=str(error))
+
+        return tell
+
+
+def _alone(respond: AsyncRespond) -> Tell:
+    """Show messages to the one person who typed the command or pressed the button."""
+
+    async def tell(message: Message) -> None:
+        for blocks in slack_text.parts(message):
+            text = slack_text.fallback(message)
+            try:
+                answer = await respond(text, blocks, response_type="ephemeral", replace_original=False)
+            except (aiohttp.ClientError, TimeoutError) as error:
+                log.info("person_not_told", reason=str(error))
+                continue
+            if answer.status_code != HTTPStatus.OK:
+                log.info("person_not_told", reason=answer.body)
+
+    return tell
+
+
+def _source(team: str, channel: str, user: str, thread: str | None = None) -> Source:
+    return Source(platform="slack", workspace=team, channel=channel, thread=thread, user=user)
+
+
+def _run_id(action: Json) -> str:
+    try:
+        return str(uuid.UUID(action["value"]))
+    except ValueError as error:
+        raise Refusal(NOT_HERE) from error
+
+
+def _logger() -> logging.Logger:
+    logger = logging.getLogger("council.slack")
+    logger.setLevel(logging.ERROR)
+    return logger
+
+
+async def _close(socket: AsyncSocketModeHandler) -> None:
+    await socket.close_async()
+    client = socket.client
+    tasks: list[asyncio.Future[Any] | None] = [
+        client.message_processor,
+        client.current_session_monitor,
+        client.message_receiver,
+    ]
+    await asyncio.gather(*filter(None, tasks), return_exceptions=True)

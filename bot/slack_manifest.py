@@ -1,0 +1,83 @@
+"""The Slack app's manifest, made from the command registry and from what the listeners need.
+
+Source: https://docs.slack.dev/reference/app-manifest
+"""
+
+from typing import Any
+
+from bot.commands import ACTION, COMMANDS, Command
+
+Json = dict[str, Any]
+
+PATH = "/slack/events"
+SHORTCUT = ACTION.lower().replace(" ", "_")
+"""The message action's `callback_id`."""
+EVENTS = ("app_mention", "message.im")
+REQUIRED = {
+    "app_mentions:read": "hear mentions",
+    "chat:write": "post and edit cards and threads",
+    "commands": "slash commands and the message action",
+    "files:write": "post transcripts",
+}
+OPTIONAL = {
+    "chat:write.public": "answer in public channels without being invited",
+    "files:read": "read the text files of a message the council is asked about",
+    "im:history": "take questions in direct messages",
+    "im:write": "open a direct message for a private run",
+    "users:read": "tell who is an admin, and name who mentions the bot",
+}
+"""Without one of these the council runs, and says what it can't do."""
+
+
+def manifest(url: str | None = None) -> Json:
+    """Give the manifest, for Socket Mode, or for HTTP requests to the server at `url`."""
+    address = {} if url is None else {"request_url": f"{url.rstrip('/')}{PATH}"}
+    return {
+        "display_information": {
+            "name": "Council",
+            "description": "Several language models answer, review each other, and conclude",
+        },
+        "features": {
+            "app_home": {
+                "home_tab_enabled": False,
+                "messages_tab_enabled": True,
+                "messages_tab_read_only_enabled": False,
+            },
+            "bot_user": {"display_name": "council", "always_online": True},
+            "shortcuts": [
+                {
+                    "name": ACTION,
+                    "type": "message",
+                    "callback_id": SHORTCUT,
+                    "description": "Take this message as the question",
+                }
+            ],
+            "slash_commands": [_command(command, address.get("request_url")) for command in COMMANDS],
+        },
+        "oauth_config": {
+            "scopes": {"bot": sorted({**REQUIRED, **OPTIONAL}), "bot_optional": sorted(OPTIONAL)}
+        },
+        "settings": {
+            "event_subscriptions": {**address, "bot_events": [*EVENTS]},
+            "interactivity": {"is_enabled": True, **address},
+            "org_deploy_enabled": False,
+            "socket_mode_enabled": url is None,
+            "token_rotation_enabled": False,
+        },
+    }
+
+
+def _command(command: Command, url: str | None) -> Json:
+    hints = [
+        f"[--{option.name}]" if option.kind == "flag" else option.name
+        for option in sorted(command.options, key=lambda option: option.kind != "flag")
+        if option.kind != "file"  # Slack's commands take no files
+    ]
+    return {
+        "command": f"/{command.name}",
+        "description": command.description,
+        **({"usage_hint": " ".join(hints)} if hints else {}),
+        **({} if url is None else {"url": url}),
+        # What people type is a question for models: names serve it better than ids.
+        "should_escape": False,
+    }

@@ -1,0 +1,153 @@
+"""What people give the bot on Slack, read: their text, their files, and who they are.
+
+Source for the text: https://docs.slack.dev/messaging/formatting-message-text#advanced
+"""
+
+# pyright: reportUnknownMemberType=false
+# slack-sdk annotates its dictionaries and keyword arguments without types.
+
+import asyncio
+import re
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+import aiohttp
+import structlog
+from slack_sdk.web.async_client import AsyncWebClient
+
+from bot.slack_client import Json, granted
+from bot.venue import VenueError
+from council.brief import Attachment
+
+log = structlog.get_logger()
+
+FILES = "https://files.slack.com"
+LARGEST_FILE = 200_000
+LOOKUP_SECONDS = 1.5
+"""What a look-up may take: Slack waits 3 s for the acknowledgement, and the journal may take 1 s."""
+PERSON_SECONDS = 600.0
+NOT_TEXT = ("audio/", "font/", "image/", "video/")
+
+# Slack writes each mention and link as `<target>` or `<target|label>`; a typed `<` comes as `&lt;`.
+_CONTROL = re.compile(r"<([^<>|]+)(?:\|([^<>]*))?>")
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    """What Slack says of somebody; nothing where it may not be asked."""
+
+    name: str = ""
+    is_admin: bool = False
+
+
+def plain(text: str, bot: str = "") -> str:
+    """Give what was typed, with names in place of ids where Slack sends them; mentions of `bot` go."""
+
+    def said(found: re.Match[str]) -> str:
+        target, label = found[1], found[2]
+        match target[0]:
+            case "@" if target[1:] == bot:
+                return ""
+            case "@" | "#" | "!":
+                sign = "#" if target[0] == "#" else "@"
+                return f"{sign}{(label or target[1:]).removeprefix(sign)}"
+            case _ if label and target.partition(":")[2].lstrip("/") == label:
+                return label
+            case _:
+                return f"{label} ({target})" if label else target
+
+    read = _CONTROL.sub(said, text)
+    return read.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&").strip()
+
+
+class Reader:
+    """Looks files and people up, as far as the granted scopes go."""
+
+    def __init__(
+        self,
+        client: AsyncWebClient,
+        session: aiohttp.ClientSession,
+        scopes: frozenset[str],
+        *,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._client = client
+        self._session = session
+        self._scopes = scopes
+        self._clock = clock
+        self._hosts = {urlsplit(address)[:2] for address in (FILES, client.base_url)}
+        self._people: dict[str, tuple[float, Person]] = {}
+
+    async def person(self, user: str) -> Person:
+        """Say who this is. Without `users:read`, or an answer in time, nobody in particular."""
+        if "users:read" not in self._scopes:
+            return Person()
+        seen, known = self._people.get(user, (0.0, None))
+        if known and self._clock() - seen < PERSON_SECONDS:
+            return known
+        try:
+            async with asyncio.timeout(LOOKUP_SECONDS):
+                found = (await granted(self._client.users_info(user=user)))["user"]
+        except (TimeoutError, VenueError) as error:
+            log.warning("person_unknown", reason=str(error) or "Slack took too long")
+            return Person()
+        name: str = (
+            found.get("profile", {}).get("display_name") or found.get("real_name") or found["name"]
+        )
+        person = Person(name, bool(found.get("is_admin") or found.get("is_owner")))
+        self._people[user] = self._clock(), person
+        return person
+
+    async def files(self, message: Json) -> tuple[tuple[Attachment, ...], str | None]:
+        """Give the text files of a message, and which of its files were left out and why."""
+        files: list[Json] = message.get("files") or []
+        if not files:
+            return (), None
+        if "files:read" not in self._scopes:
+            return (), "The message's files were left out: the scope files:read is missing."
+        try:
+            async with asyncio.timeout(LOOKUP_SECONDS):
+                read = await asyncio.gather(*map(self._file, files))
+        except TimeoutError:
+            return (), "The message's files were left out: Slack took too long to give them."
+        left_out = ", ".join(each for each in read if isinstance(each, str))
+        attachments = tuple(each for each in read if isinstance(each, Attachment))
+        return attachments, f"Left out: {left_out}." if left_out else None
+
+    async def _file(self, file: Json) -> Attachment | str:
+        name = str(file.get("name") or "a file")
+        kind = str(file.get("mimetype") or "")
+        if file.get("size", 0) > LARGEST_FILE:
+            return f"{name} (larger than {LARGEST_FILE // 1000} kB)"
+        if kind.startswith(NOT_TEXT):
+            return f"{name} (not text)"
+        try:
+            content = await self._download(str(file.get("url_private") or ""), kind)
+        except (aiohttp.ClientError, ValueError) as error:
+            log.info("file_unreadable", reason=str(error))
+            return f"{name} (Slack didn't give it)"
+        try:
+            text = content.decode("utf-8-sig")
+        except UnicodeDecodeError:
+            return f"{name} (not text)"
+        return f"{name} (not text)" if "\0" in text else Attachment(name=name, text=text)
+
+    async def _download(self, address: str, kind: str) -> bytes:
+        """Fetch a file from Slack's own hosts alone: the token goes with the request."""
+        if urlsplit(address)[:2] not in self._hosts:
+            raise ValueError("the file isn't kept at Slack")
+        headers = {"Authorization": f"Bearer {self._client.token}"}
+        async with self._session.get(
+            address, headers=headers, proxy=self._client.proxy, allow_redirects=False
+        ) as response:
+            # A token that may not read the file is shown Slack's sign-in page, with status 200.
+            if response.status != 200 or (response.content_type == "text/html" and kind != "text/html"):
+                raise ValueError("Slack asked to sign in")
+            content = bytearray()
+            async for chunk in response.content.iter_any():
+                content += chunk
+                if len(content) > LARGEST_FILE:
+                    raise ValueError("the file is larger than Slack said")
+        return bytes(content)

@@ -1,0 +1,831 @@
+"""The Slack adapter: the real Bolt app against a Slack on 127.0.0.1, its models played by a script."""
+
+import asyncio
+import itertools
+import random
+import socket
+from collections.abc import AsyncGenerator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+import aiohttp
+import pytest
+from slack_sdk.web.async_slack_response import AsyncSlackResponse
+
+from bot.app import Library, open_library
+from bot.desk import NOT_HERE, Desk
+from bot.queue import Limits, Queue
+from bot.runs import Runs
+from bot.settings import Settings
+from bot.slack_bot import IN_PRIVATE, TOO_SLOW, SlackBot
+from bot.slack_client import granted
+from bot.slack_manifest import SHORTCUT
+from bot.slack_reading import LARGEST_FILE, plain
+from bot.slack_venue import BURST, EDITS_PER_MINUTE, INTERVAL, Pace
+from bot.venue import VenueError
+from council.catalog import Catalog
+from council.errors import ModelError
+from storage.journal import RunRow
+from tests.council.scripted import FOUR, Clock, ScriptedCouncil, failure, profile
+from tests.slack_server import Channel, HandClock, Message, SlackServer, User, payloads
+from tests.slack_server.rules import busiest_minute
+
+HOSTILE = "Hello <!channel> <@{ada}> @everyone <!here> `<@{ada}>` [x](https://x.example) <!subteam^S1>"
+
+
+@pytest.fixture(autouse=True)
+def no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The SDK sends everything through a proxy the environment names."""
+    for name in ("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"):
+        monkeypatch.delenv(name, raising=False)
+
+
+class Sleeper:
+    """Sleeps by a clock of its own: once nothing else happens, it jumps to the next one's end."""
+
+    def __init__(self, clock: HandClock) -> None:
+        self.clock = clock
+        self._ends: list[float] = []
+
+    async def sleep(self, seconds: float) -> None:
+        """Return when the clock has moved on by so much."""
+        end = self.clock() + seconds
+        self._ends.append(end)
+        try:
+            while self.clock() < end:
+                await asyncio.sleep(0.001)
+                if end == min(self._ends):
+                    self.clock.time = max(self.clock.time, end)
+        finally:
+            self._ends.remove(end)
+
+
+async def no_list() -> list[dict[str, object]]:
+    """Fail as a provider without a model list does."""
+    raise ModelError(failure("not_found"))
+
+
+@dataclass
+class Place:
+    """A Slack with the bot in it, and what it does behind the scenes."""
+
+    slack: SlackServer
+    council: ScriptedCouncil
+    desk: Desk
+    library: Library
+    ada: User
+    bob: User
+    general: Channel
+
+    async def card(self, channel: Channel | None = None) -> Message:
+        """Give the bot's one card in a channel, once it is there."""
+        place = channel or self.general
+        return (await self.slack.until(lambda: self.cards(place)))[0]
+
+    def cards(self, channel: Channel) -> list[Message]:
+        """Give what the bot has posted in a channel, outside of threads."""
+        return [message for message in self.slack.messages(channel) if message.bot_id]
+
+    def pings(self, channel: Channel | None = None) -> list[frozenset[str]]:
+        """Give whom the bot's messages notified, one entry a message that did."""
+        messages = (channel or self.general).messages.values()
+        return [message.pinged for message in messages if message.bot_id and message.pinged]
+
+    def told(self, user: User, channel: Channel | None = None) -> list[str]:
+        """Give what only this person was shown."""
+        return [shown.text for shown in self.slack.ephemerals(channel or self.general, user)]
+
+    async def until_told(self, user: User, channel: Channel | None = None) -> str:
+        """Wait for something only this person is shown."""
+        return (await self.slack.until(lambda: self.told(user, channel)))[-1]
+
+    async def ask(self, text: str = "Shard or scale up?", user: User | None = None) -> Message:
+        """Ask by command and see the run through."""
+        delivery = await self.slack.slash(self.general, user or self.ada, "/council", text)
+        assert delivery.acked
+        await self.desk.settled()
+        return self.cards(self.general)[-1]
+
+    async def run(self, card: Message) -> RunRow:
+        """Give the run whose card this is, from the journal."""
+        [element, *_] = [element for element, _ in card.elements()]
+        found = await self.library.journal.get(element["value"])
+        assert found is not None
+        return found
+
+
+@asynccontextmanager
+async def at_work(
+    folder: Path,
+    council: ScriptedCouncil | None = None,
+    *,
+    without: frozenset[str] = frozenset(),
+    by_http: bool = False,
+    admins: frozenset[str] = frozenset(),
+) -> AsyncGenerator[Place]:
+    """Start a Slack, a desk over real storage, and the bot between them."""
+    clock = HandClock()
+    models = council or ScriptedCouncil()
+    async with AsyncExitStack() as stack:
+        slack = await stack.enter_async_context(SlackServer(clock))
+        slack.patience.retry_delays = (0, 0, 0)
+        slack.team.scopes -= without
+        ada, bob = slack.add_user("ada"), slack.add_user("bob")
+        general = slack.add_channel("general", ada, bob)
+        library = await stack.enter_async_context(open_library(Settings(council_data_dir=folder)))
+        runs = Runs(
+            ask=models.ask,
+            catalog=Catalog(no_list),
+            journal=library.journal,
+            store=library.store,
+            index=library.index,
+            now=Clock(),
+            entropy=random.Random(1),  # noqa: S311 - a test draws the same each time
+        )
+        desk = Desk(
+            runs=runs,
+            journal=library.journal,
+            store=library.store,
+            index=library.index,
+            profiles={"default": profile()},
+            queue=Queue(Limits(runs_per_user=32, runs_per_channel=32)),
+            admins=admins,
+        )
+        port = free_port()
+        if by_http:
+            slack.use_http(f"http://127.0.0.1:{port}/slack/events")
+        bot = SlackBot(
+            desk,
+            bot_token=slack.token,
+            app_token=None if by_http else slack.app_token,
+            signing_secret=slack.signing_secret if by_http else None,
+            http_port=port if by_http else None,
+            api_url=slack.api_url.rstrip("/"),
+            host="127.0.0.1",
+            clock=clock,
+            sleep=Sleeper(clock).sleep,
+        )
+        await stack.enter_async_context(bot)
+        stack.push_async_callback(desk.drain, 0)
+        if not by_http:
+            await slack.connected()
+        yield Place(slack, models, desk, library, ada, bob, general)
+
+
+def free_port() -> int:
+    """Find a port nobody listens on."""
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        return int(unused.getsockname()[1])
+
+
+class TestRun:
+    """A run as the channel sees it."""
+
+    async def test_a_command_becomes_a_card_a_thread_an_answer_and_one_mention(
+        self, tmp_path: Path
+    ) -> None:
+        """At least one edit a stage; all of it in order; nobody else is notified."""
+        held = {
+            f"stage1.1:{FOUR[0]}": "Answers: running, 3 of 4 done",
+            f"stage2.1:{FOUR[0]}": "Reviews: running, 3 of 4 done",
+            f"stage2_5.1:{FOUR[0]}": "Corrections: running, 3 of 4 done",
+            "stage3.1:chair/man:chairman": "Final answer: man is writing",
+        }
+        council = ScriptedCouncil(held=set(held))
+        async with at_work(tmp_path, council) as place:
+            delivery = await place.slack.slash(
+                place.general, place.ada, "/council", "Shard &amp; scale?"
+            )
+            assert delivery.acked
+            assert delivery.latency is not None
+            assert delivery.latency < 3
+            card = await place.card()
+            assert card.history[0].text.startswith("Shard &amp; scale?\nAsked by ada.")
+            assert [element["action_id"] for element, _ in card.elements()] == ["council_stop"]
+            for step, said in held.items():
+                await council.until_called(step)
+                await place.slack.until(lambda said=said: said in card.text)
+                council.release(step)
+            await place.desk.settled()
+
+            assert card.text.startswith(
+                "Shard & scale?\nThe council's answer, written by chair/man.\n".replace("&", "&amp;")
+            )
+            buttons = [element["action_id"] for element, _ in card.elements()]
+            assert buttons == ["council_transcript", "council_again"]
+            replies = [reply.text for reply in place.slack.thread(place.general, card.ts)]
+            assert replies[0].startswith("Ranking")
+            assert sum("Corrected response" in reply for reply in replies) == 4
+            assert sum("Critiques of" in reply for reply in replies) == 4
+            assert replies[-1].startswith(f"<@{place.ada.id}> The council has answered. <https://")
+            assert card.ts.replace(".", "") in replies[-1]
+            assert place.pings() == [{place.ada.id}]
+            assert all(gap >= 3 for gap in card.gaps())
+            run = await place.run(card)
+            assert run.status == "answered"
+            assert (run.origin.message, run.origin.thread) == (card.ts, card.ts)
+            assert not any(call.error for call in place.slack.requests)
+
+    async def test_every_message_has_text_and_unfurls_nothing(self, tmp_path: Path) -> None:
+        """Notifications and screen readers get words; a link in an answer draws no preview."""
+        async with at_work(tmp_path) as place:
+            await place.ask()
+            posts = place.slack.calls("chat.postMessage")
+            assert len(posts) > 9
+            assert all(post.arguments["text"] for post in posts)
+            flags = {(post.arguments["unfurl_links"], post.arguments["unfurl_media"]) for post in posts}
+            assert flags <= {("0", "0"), ("false", "false"), (False, False)}
+            assert all(call.arguments["text"] for call in place.slack.calls("chat.update"))
+
+    async def test_what_models_write_notifies_nobody(self, tmp_path: Path) -> None:
+        """In the question, its title, the answers and the corrections."""
+        async with at_work(tmp_path) as place:
+            words = HOSTILE.format(ada=place.ada.id)
+            place.council.script |= dict.fromkeys(("stage1", "stage2_5", "stage3"), words)
+            card = await place.ask(words.replace("<", "&lt;").replace(">", "&gt;"))
+            assert "<!channel>" in card.text.replace("&lt;", "<").replace("&gt;", ">")
+            assert place.pings() == [{place.ada.id}]
+            [mention] = [m for m in place.general.messages.values() if m.pinged]
+            assert mention.text.startswith(f"<@{place.ada.id}> The council has answered.")
+
+    async def test_an_answer_too_long_for_the_card_continues_in_the_thread(self, tmp_path: Path) -> None:
+        """It stands there whole."""
+        paragraphs = [f"Paragraph {number}: {'word ' * 60}" for number in range(200)]
+        council = ScriptedCouncil(script={"stage3": "\n\n".join(paragraphs)})
+        async with at_work(tmp_path, council) as place:
+            card = await place.ask()
+            assert "continues in the thread" in str(card.blocks)
+            thread = str([reply.blocks for reply in place.slack.thread(place.general, card.ts)])
+            assert all(f"Paragraph {number}:" in thread for number in range(200))
+            assert not any(call.error for call in place.slack.requests)
+
+    @pytest.mark.parametrize("way", ["command", "mention"])
+    async def test_a_redelivery_changes_nothing(self, tmp_path: Path, way: str) -> None:
+        """Three more times: one run, one card, one set of calls."""
+        async with at_work(tmp_path) as place:
+            if way == "command":
+                delivery = await place.slack.slash(place.general, place.ada, "/council", "Again?")
+            else:
+                delivery = await place.slack.mention(place.general, place.ada, "Again?")
+            for _ in range(3):
+                assert (await place.slack.redeliver(delivery)).in_time
+            await place.desk.settled()
+            assert len(place.cards(place.general)) == 1
+            assert len(place.council.asked("stage1")) == 4
+            assert place.told(place.ada) == []
+
+    async def test_a_rate_limit_is_waited_out(self, tmp_path: Path) -> None:
+        """Parts still come once each, in order."""
+        async with at_work(tmp_path) as place:
+            place.slack.fail("chat.postMessage", retry_after=0)
+            place.slack.fail("chat.update", status=502, error="bad_gateway")
+            card = await place.ask()
+            assert "chairman man" in card.text
+            assert len(place.slack.thread(place.general, card.ts)) == 10
+
+
+class TestPace:
+    """How often cards are edited."""
+
+    async def test_cards_share_45_edits_a_minute_fairly(self) -> None:
+        """Each as often as any other, none within 3 s, never more than the limit in any minute."""
+        clock = HandClock(0)
+        pace = Pace(clock, Sleeper(clock).sleep)
+        edits: list[list[float]] = [[] for _ in range(12)]
+
+        async def edit(card: list[float]) -> None:
+            while clock() < 200:
+                await pace.turn(card[-1] if card else float("-inf"))
+                card.append(clock())
+
+        await asyncio.gather(*map(edit, edits))
+        everything = [at for card in edits for at in card]
+        assert busiest_minute(everything) <= EDITS_PER_MINUTE
+        assert len(everything) > 200 / INTERVAL
+        assert max(map(len, edits)) - min(map(len, edits)) <= 1
+        for card in edits:
+            assert all(after - before >= 3 for before, after in itertools.pairwise(card))
+
+    async def test_the_first_few_go_at_once(self) -> None:
+        """A quiet workspace waits for nothing but the card's own 3 s."""
+        clock = HandClock(0)
+        pace = Pace(clock, Sleeper(clock).sleep)
+        for _ in range(BURST):
+            await pace.turn(float("-inf"))
+        assert clock() == 0
+        await pace.turn(0)
+        assert clock() == 3
+
+    async def test_whoever_gives_up_holds_nobody_back(self) -> None:
+        """A cancelled wait leaves the queue."""
+        clock = HandClock(0)
+
+        async def forever(_: float) -> None:
+            await asyncio.Event().wait()
+
+        pace = Pace(clock, forever)
+        for _ in range(BURST):
+            await pace.turn(float("-inf"))
+        waiting = asyncio.create_task(pace.turn(float("-inf")))
+        await asyncio.sleep(0)
+        waiting.cancel()
+        await asyncio.gather(waiting, return_exceptions=True)
+        clock.advance(INTERVAL)
+        await asyncio.wait_for(pace.turn(0.0 - 3), 1)
+
+    async def test_many_runs_stay_within_slacks_limits(self, tmp_path: Path) -> None:
+        """Twelve at once in one workspace: no call of theirs is ever refused."""
+        async with at_work(tmp_path) as place:
+            for number in range(12):
+                await place.slack.slash(place.general, place.ada, "/council", f"Question {number}?")
+            await place.desk.settled()
+            cards = place.cards(place.general)
+            assert len(cards) == 12
+            assert all("chairman man" in card.text for card in cards)
+            assert all(gap >= 3 for card in cards for gap in card.gaps())
+            assert place.slack.busiest_minute("chat.update") <= EDITS_PER_MINUTE
+            assert not any(call.error for call in place.slack.requests)
+
+
+class TestWaysIn:
+    """Commands, mentions, the message action, direct messages."""
+
+    @pytest.mark.parametrize(
+        ("text", "said"),
+        [
+            ("", "There is no question."),
+            ("--privte Shard?", "There is no flag --privte. Did you mean --private?"),
+            ("x" * 20_001, "The question is longer than 20,000 characters."),
+        ],
+    )
+    async def test_a_question_that_is_not_taken_is_explained_to_the_asker_alone(
+        self, tmp_path: Path, text: str, said: str
+    ) -> None:
+        """Acknowledged all the same, and nothing in the channel."""
+        async with at_work(tmp_path) as place:
+            assert (await place.slack.slash(place.general, place.ada, "/council", text)).acked
+            assert said in await place.until_told(place.ada)
+            assert place.slack.messages(place.general) == []
+
+    async def test_help_says_which_models_see_the_question(self, tmp_path: Path) -> None:
+        """To whoever asks, alone."""
+        async with at_work(tmp_path) as place:
+            assert (await place.slack.slash(place.general, place.ada, "/council-help")).acked
+            said = await place.until_told(place.ada)
+            assert said.startswith("The council\n")
+            assert all(model in said for model in FOUR)
+            assert place.slack.messages(place.general) == []
+
+    async def test_a_mention_in_a_runs_thread_goes_on_with_its_conversation(
+        self, tmp_path: Path
+    ) -> None:
+        """Its card and parts come below; earlier question and answer are context."""
+        async with at_work(tmp_path) as place:
+            first = await place.ask()
+            place.council.calls.clear()
+            below = len(place.slack.thread(place.general, first.ts))
+            await place.slack.mention(place.general, place.bob, "And in a year?", thread_ts=first.ts)
+            await place.desk.settled()
+            _, card, *parts, mention = place.slack.thread(place.general, first.ts)[below:]
+            assert card.history[0].text.startswith("And in a year?\nAsked by bob.")
+            assert len(parts) == 9
+            assert mention.pinged == {place.bob.id}
+            assert len(place.slack.messages(place.general)) == 1
+            one, two = await place.run(first), await place.run(card)
+            assert one.conversation_id == two.conversation_id
+            prompt = place.council.prompt(f"stage1.1:{FOUR[0]}")
+            assert "Shard or scale up?" in prompt
+            assert "And in a year?" in prompt
+            assert place.slack.team.bot.id not in prompt
+
+    async def test_a_mention_in_any_other_thread_is_answered_there(self, tmp_path: Path) -> None:
+        """And a second one there follows up on the first."""
+        async with at_work(tmp_path) as place:
+            talk = place.slack.post(place.general, place.bob, "What do we do?")
+            for text in ("Shard?", "When?"):
+                await place.slack.mention(place.general, place.ada, text, thread_ts=talk.ts)
+                await place.desk.settled()
+            assert place.slack.messages(place.general) == [talk]
+            cards = [m for m in place.slack.thread(place.general, talk.ts) if any(m.elements())]
+            one, two = [await place.run(card) for card in cards]
+            assert one.conversation_id == two.conversation_id
+            assert place.pings() == [{place.ada.id}, {place.ada.id}]
+
+    async def test_a_mention_without_a_question_gets_a_hint(self, tmp_path: Path) -> None:
+        """Shown to that person alone, in the thread."""
+        async with at_work(tmp_path) as place:
+            talk = place.slack.post(place.general, place.bob, "What do we do?")
+            await place.slack.mention(place.general, place.ada, "", thread_ts=talk.ts)
+            assert "There is no question." in await place.until_told(place.ada)
+            [shown] = place.slack.ephemerals(place.general, place.ada)
+            assert shown.thread_ts == talk.ts
+
+    async def test_the_message_action_takes_the_message_as_the_question(self, tmp_path: Path) -> None:
+        """Asked by whoever uses it; below the message if that has a thread."""
+        async with at_work(tmp_path) as place:
+            message = place.slack.post(
+                place.general, place.bob, "Shall we move to <https://x.example|x>?"
+            )
+            assert (await place.slack.shortcut(SHORTCUT, message, place.ada)).acked
+            await place.desk.settled()
+            [card] = place.cards(place.general)
+            assert "Asked by ada." in card.history[0].text
+            run = await place.run(card)
+            assert run.brief.question == "Shall we move to x (https://x.example)?"
+            assert place.pings() == [{place.ada.id}]
+
+    async def test_text_files_of_a_message_become_attachments(self, tmp_path: Path) -> None:
+        """What is too large, no text or kept elsewhere is left out, and the asker told."""
+        async with at_work(tmp_path) as place:
+            slack, ada = place.slack, place.ada
+            elsewhere = slack.add_file("else.txt", b"secret", ada)
+            elsewhere.url_private = "http://127.0.0.1:9/else.txt"
+            files = [
+                slack.add_file("plan.md", "Größe: 3 TB".encode(), ada),
+                slack.add_file("logo.bin", b"\x89\x00\xff", ada),
+                slack.add_file("huge.log", b"x" * (LARGEST_FILE + 1), ada),
+                elsewhere,
+            ]
+            message = slack.post(place.general, ada, "Does this plan hold?", files=files)
+            await slack.shortcut(SHORTCUT, message, ada)
+            assert await place.until_told(ada) == (
+                "Left out: logo.bin (not text), huge.log (larger than 200 kB), "
+                "else.txt (Slack didn't give it)."
+            )
+            await place.desk.settled()
+            run = await place.run(place.cards(place.general)[0])
+            assert [(file.name, file.text) for file in run.brief.attachments] == [
+                ("plan.md", "Größe: 3 TB")
+            ]
+            assert "Größe: 3 TB" in place.council.prompt(f"stage1.1:{FOUR[0]}")
+
+    async def test_a_file_behind_slacks_sign_in_page_is_left_out(self, tmp_path: Path) -> None:
+        """The page is no attachment."""
+        async with at_work(tmp_path) as place:
+            place.slack.team.scopes -= {"files:read"}
+            plan = place.slack.add_file("plan.md", b"3 TB", place.ada)
+            message = place.slack.post(place.general, place.ada, "Well?", files=[plan])
+            await place.slack.shortcut(SHORTCUT, message, place.ada)
+            assert await place.until_told(place.ada) == "Left out: plan.md (Slack didn't give it)."
+            await place.desk.settled()
+            run = await place.run(place.cards(place.general)[0])
+            assert run.brief.attachments == ()
+
+    async def test_a_direct_message_is_a_question(self, tmp_path: Path) -> None:
+        """Card, thread and mention stay between the two."""
+        async with at_work(tmp_path) as place:
+            await place.slack.direct_message(place.ada, "Shard?")
+            await place.desk.settled()
+            direct = place.slack.world.open_im(place.slack.team, place.ada.id)
+            [card] = place.cards(direct)
+            assert "Asked by ada." in card.history[0].text
+            assert place.pings(direct) == [{place.ada.id}]
+            assert place.slack.messages(place.general) == []
+
+    async def test_what_bots_write_is_no_question(self, tmp_path: Path) -> None:
+        """Neither the council's own messages nor another bot's."""
+        async with at_work(tmp_path) as place:
+            robot = place.slack.add_user("robot")
+            direct = place.slack.world.open_im(place.slack.team, robot.id)
+            for author, sign in ((place.slack.team.bot, place.slack.team.bot_id), (robot, "B999")):
+                message = place.slack.post(direct, author, f"<@{place.slack.team.bot.id}> Shard?")
+                for kind in ("message", "app_mention"):
+                    await deliver(place.slack, kind, direct, message, bot_id=sign)
+            edited = place.slack.post(direct, place.ada, "Shard?")
+            await deliver(place.slack, "message", direct, edited, subtype="message_changed")
+            await deliver(place.slack, "message", place.general, edited)
+            await place.desk.settled()
+            assert place.council.calls == []
+            assert place.told(robot, direct) == []
+
+    async def test_private_runs_happen_in_the_direct_messages(self, tmp_path: Path) -> None:
+        """The channel sees nothing; the asker is told where to look."""
+        async with at_work(tmp_path) as place:
+            delivery = await place.slack.slash(
+                place.general, place.ada, "/council", "\u2014private Am I underpaid?"
+            )
+            assert delivery.acked
+            await place.desk.settled()
+            assert place.told(place.ada) == [IN_PRIVATE]
+            assert place.slack.messages(place.general) == []
+            direct = place.slack.world.open_im(place.slack.team, place.ada.id)
+            [card] = place.cards(direct)
+            assert "chairman man" in card.text
+            assert place.pings(direct) == [{place.ada.id}]
+
+
+async def deliver(
+    slack: SlackServer, kind: str, channel: Channel, message: Message, **fields: object
+) -> None:
+    """Send an event that no person caused."""
+    event = payloads.message_event(kind, slack.team, channel, message) | fields
+    payload = payloads.event_callback(slack.world.app_id, slack.team, event, slack.clock())
+    assert (await slack.courier.send("events_api", payload)).acked
+
+
+class TestClicks:
+    """The buttons below a card."""
+
+    @asynccontextmanager
+    async def held(
+        self,
+        folder: Path,
+        without: frozenset[str] = frozenset(),
+        admins: frozenset[str] = frozenset(),
+    ) -> AsyncGenerator[tuple[Place, Message]]:
+        """Give a run of Ada's that waits for one member's answer."""
+        council = ScriptedCouncil(held={f"stage1.1:{FOUR[0]}"})
+        async with at_work(folder, council, without=without, admins=admins) as place:
+            await place.slack.slash(place.general, place.ada, "/council", "Shard?")
+            await council.until_called(f"stage1.1:{FOUR[0]}")
+            card = await place.card()
+            await place.slack.until(lambda: "3 of 4" in card.text)
+            yield place, card
+
+    @pytest.mark.parametrize("who", ["asker", "workspace admin", "listed admin"])
+    async def test_asker_and_admins_stop_a_run(self, tmp_path: Path, who: str) -> None:
+        """The chairman concludes from what there is."""
+        admins = frozenset({"slack:U0000000005"}) if who == "listed admin" else frozenset[str]()
+        async with self.held(tmp_path, admins=admins) as (place, card):
+            place.bob.is_admin = who == "workspace admin"
+            if who == "listed admin":
+                assert place.bob.id in str(admins), "the ids of the fake have moved"
+            clicker = place.ada if who == "asker" else place.bob
+            assert (await place.slack.click(card, "council_stop", clicker)).acked
+            await place.desk.settled()
+            assert place.told(clicker)[0].startswith("Stopping.")
+            assert "Stopped early" in card.text
+            assert [element["action_id"] for element, _ in card.elements()] == [
+                "council_transcript",
+                "council_again",
+            ]
+
+    @pytest.mark.parametrize("without", [frozenset[str](), frozenset({"users:read"})])
+    async def test_nobody_else_can(self, tmp_path: Path, without: frozenset[str]) -> None:
+        """Without `users:read` nobody counts as an admin."""
+        async with self.held(tmp_path, without=without) as (place, card):
+            place.bob.is_admin = bool(without)
+            assert (await place.slack.click(card, "council_stop", place.bob)).acked
+            said = await place.until_told(place.bob)
+            assert said == "Only whoever asked, or an admin, can stop this run."
+            place.council.release(f"stage1.1:{FOUR[0]}")
+            await place.desk.settled()
+            assert "Stopped early" not in card.text
+
+    async def test_a_transcript_comes_as_a_file_into_the_thread(self, tmp_path: Path) -> None:
+        """With everything in it, pinging nobody."""
+        async with at_work(tmp_path) as place:
+            card = await place.ask()
+            assert (await place.slack.click(card, "council_transcript", place.bob)).acked
+            await place.desk.settled()
+            *_, posted = place.slack.thread(place.general, card.ts)
+            [file] = posted.files
+            assert file.name.startswith("council-")
+            assert file.name.endswith(".md")
+            assert b"The first answer of openai/gpt-5." in (file.content or b"")
+            assert place.pings() == [{place.ada.id}]
+
+    async def test_ask_again_is_a_run_of_its_own(self, tmp_path: Path) -> None:
+        """The same question and files, asked by whoever pressed, on a new card."""
+        async with at_work(tmp_path) as place:
+            notes = place.slack.add_file("plan.md", b"3 TB", place.ada)
+            message = place.slack.post(place.general, place.ada, "Does it hold?", files=[notes])
+            await place.slack.shortcut(SHORTCUT, message, place.ada)
+            await place.desk.settled()
+            [first] = place.cards(place.general)
+            click = await place.slack.click(first, "council_again", place.bob)
+            await place.slack.redeliver(click)
+            await place.desk.settled()
+            _, second = place.cards(place.general)
+            one, two = await place.run(first), await place.run(second)
+            assert two.brief.question == one.brief.question
+            assert two.brief.attachments == one.brief.attachments
+            assert two.conversation_id != one.conversation_id
+            assert place.pings() == [{place.ada.id}, {place.bob.id}]
+
+    async def test_ask_again_stays_in_the_thread_it_was_asked_in(self, tmp_path: Path) -> None:
+        """There it follows up."""
+        async with at_work(tmp_path) as place:
+            talk = place.slack.post(place.general, place.bob, "What do we do?")
+            await place.slack.mention(place.general, place.ada, "Shard?", thread_ts=talk.ts)
+            await place.desk.settled()
+            [card] = [m for m in place.slack.thread(place.general, talk.ts) if any(m.elements())]
+            await place.slack.click(card, "council_again", place.bob)
+            await place.desk.settled()
+            assert place.cards(place.general) == []
+            cards = [m for m in place.slack.thread(place.general, talk.ts) if any(m.elements())]
+            one, two = [await place.run(card) for card in cards]
+            assert one.conversation_id == two.conversation_id
+
+    @pytest.mark.parametrize("action", ["council_transcript", "council_again"])
+    async def test_a_run_is_reached_only_from_its_own_channel(self, tmp_path: Path, action: str) -> None:
+        """Neither another channel's run id nor a made-up value opens anything."""
+        async with at_work(tmp_path) as place:
+            secret = place.slack.add_channel("secret", place.ada)
+            await place.slack.slash(secret, place.ada, "/council", "Who goes?")
+            await place.desk.settled()
+            run = await place.run(place.cards(secret)[0])
+            card = await place.ask()
+            calls = len(place.council.calls)
+            for value in (run.id, "../../etc/passwd", "' OR 1=1 --"):
+                assert (await place.slack.click(card, action, place.bob, value=value)).acked
+            await place.desk.settled()
+            assert place.told(place.bob) == [NOT_HERE] * 3
+            assert len(place.council.calls) == calls
+
+
+class TestRefusals:
+    """What Slack doesn't allow, and what breaks."""
+
+    async def test_where_the_bot_is_no_member_the_asker_alone_is_told(self, tmp_path: Path) -> None:
+        """With what to do about it."""
+        async with at_work(tmp_path, without=frozenset({"chat:write.public"})) as place:
+            closed = place.slack.add_channel("closed", place.ada, bot=False)
+            assert (await place.slack.slash(closed, place.ada, "/council", "Shard?")).acked
+            said = await place.until_told(place.ada, closed)
+            assert "the bot is no member of this channel; invite it with /invite" in said
+            assert place.slack.messages(closed) == []
+
+    async def test_a_channel_archived_in_mid_run_keeps_the_conversation(self, tmp_path: Path) -> None:
+        """Card and thread give up; the run ends in the document."""
+        council = ScriptedCouncil(held={f"stage2.1:{FOUR[0]}"})
+        async with at_work(tmp_path, council) as place:
+            await place.slack.slash(place.general, place.ada, "/council", "Shard?")
+            await council.until_called(f"stage2.1:{FOUR[0]}")
+            card = await place.card()
+            run = await place.run(card)
+            place.general.archived = True
+            council.release(f"stage2.1:{FOUR[0]}")
+            await place.desk.settled()
+            stored = await place.library.store.load(run.conversation_id)
+            assert len(stored.messages) == 2
+            assert place.pings() == []
+
+    @pytest.mark.parametrize(
+        ("scope", "act", "said"),
+        [
+            ("im:write", "private", "That isn't possible: the scope im:write is missing."),
+            ("files:write", "transcript", "That isn't possible: the scope files:write is missing."),
+            (
+                "files:read",
+                "files",
+                "The message's files were left out: the scope files:read is missing.",
+            ),
+            ("chat:write", "ask", "The council can't answer here: the scope chat:write is missing."),
+        ],
+    )
+    async def test_a_missing_scope_is_named_to_whoever_needs_it(
+        self, tmp_path: Path, scope: str, act: str, said: str
+    ) -> None:
+        """Nothing else breaks."""
+        async with at_work(tmp_path, without=frozenset({scope})) as place:
+            match act:
+                case "private" | "ask":
+                    text = "--private Shard?" if act == "private" else "Shard?"
+                    await place.slack.slash(place.general, place.ada, "/council", text)
+                case "transcript":
+                    await place.slack.click(await place.ask(), "council_transcript", place.ada)
+                case _:
+                    plan = place.slack.add_file("plan.md", b"3 TB", place.ada)
+                    message = place.slack.post(place.general, place.ada, "Well?", files=[plan])
+                    await place.slack.shortcut(SHORTCUT, message, place.ada)
+            assert await place.until_told(place.ada) == said
+            await place.desk.settled()
+
+    async def test_slow_direct_messages_refuse_a_private_run(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Rather than to let Slack's 3 s pass."""
+        monkeypatch.setattr("bot.slack_bot.LOOKUP_SECONDS", 0.02)
+        async with at_work(tmp_path) as place:
+            place.slack.fail("conversations.open", delay=0.1)
+            assert (await place.slack.slash(place.general, place.ada, "/council", "--private So?")).acked
+            assert await place.until_told(place.ada) == TOO_SLOW
+            assert place.council.calls == []
+
+    async def test_somebody_unknown_asks_without_a_name(self, tmp_path: Path) -> None:
+        """A look-up that fails stops no question."""
+        async with at_work(tmp_path) as place:
+            place.slack.fail("users.info", "fatal_error")
+            await place.slack.mention(place.general, place.ada, "Shard?")
+            await place.desk.settled()
+            [card] = place.cards(place.general)
+            assert "Asked by" not in card.history[0].text
+            assert place.pings() == [{place.ada.id}]
+
+    async def test_a_slack_out_of_reach_is_said_in_words(self) -> None:
+        """After all tries."""
+
+        async def lost() -> AsyncSlackResponse:
+            raise aiohttp.ClientConnectionError("the address")
+
+        with pytest.raises(VenueError, match=r"^Slack can't be reached$"):
+            await granted(lost())
+
+    async def test_without_threads_the_parts_come_in_place(self, tmp_path: Path) -> None:
+        """One line says why."""
+        async with at_work(tmp_path) as place:
+            held = "stage3.1:chair/man:chairman"
+            place.council.held.add(held)
+            await place.slack.slash(place.general, place.ada, "/council", "Shard?")
+            card = await place.card()
+            place.slack.fail("chat.postMessage", "restricted_action_non_threadable_channel")
+            place.council.release(held)
+            await place.desk.settled()
+            assert place.slack.thread(place.general, card.ts) == []
+            _, why, *parts, mention = place.cards(place.general)
+            assert why.text == "No thread here: threads are switched off in this channel."
+            assert len(parts) == 9
+            assert mention.pinged == {place.ada.id}
+
+    async def test_a_run_without_an_answer_says_so_in_its_thread(self, tmp_path: Path) -> None:
+        """The card says why; *Ask again* is what remains."""
+        council = ScriptedCouncil(script={"stage1": failure("rate_limited")})
+        async with at_work(tmp_path, council) as place:
+            card = await place.ask()
+            assert "No member of the council answered." in card.text
+            assert [element["action_id"] for element, _ in card.elements()] == ["council_again"]
+            [mention] = place.slack.thread(place.general, card.ts)
+            assert mention.pinged == {place.ada.id}
+            assert "could not answer" in mention.text
+
+    async def test_a_bug_is_logged_and_shown_without_its_insides(
+        self, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """The command is acknowledged all the same."""
+        async with at_work(tmp_path) as place:
+
+            async def broken(_: object) -> None:
+                raise RuntimeError("the secret insides")
+
+            monkeypatch.setattr(place.desk, "accept", broken)
+            assert (await place.slack.slash(place.general, place.ada, "/council", "Shard?")).acked
+            said = await place.until_told(place.ada)
+            assert said == "Something went wrong here; it is in the log. Try again."
+            assert "the secret insides" in capsys.readouterr().out
+
+    @pytest.mark.parametrize("wrong", ["bot_token", "app_token"])
+    async def test_a_wrong_token_ends_the_start(self, tmp_path: Path, wrong: str) -> None:
+        """With a reason, not with endless attempts."""
+        async with at_work(tmp_path) as place:
+            tokens: dict[str, Any] = {
+                "bot_token": place.slack.token,
+                "app_token": place.slack.app_token,
+                wrong: "xoxb-no",
+            }
+            bot = SlackBot(place.desk, **tokens, api_url=place.slack.api_url)
+            with pytest.raises(VenueError, match="Slack doesn't accept the token"):
+                await bot.__aenter__()
+
+    def test_a_server_without_a_secret_is_refused(self) -> None:
+        """It would take anybody's word."""
+        with pytest.raises(ValueError, match="signing_secret"):
+            SlackBot(cast("Desk", None), bot_token="xoxb-1", http_port=3000)  # noqa: S106 - no real token
+
+
+class TestHttp:
+    """The same listeners behind signed requests."""
+
+    async def test_command_mention_action_and_click_come_signed(self, tmp_path: Path) -> None:
+        """One run each, and the transcript."""
+        async with at_work(tmp_path, by_http=True) as place:
+            card = await place.ask()
+            assert (await place.slack.mention(place.general, place.ada, "Shard?")).acked
+            message = place.slack.post(place.general, place.bob, "Shard now?")
+            assert (await place.slack.shortcut(SHORTCUT, message, place.ada)).acked
+            assert (await place.slack.click(card, "council_transcript", place.ada)).acked
+            await place.desk.settled()
+            assert len(place.cards(place.general)) == 3
+            assert place.slack.thread(place.general, card.ts)[-1].files
+            assert place.slack.calls("apps.connections.open") == []
+
+    async def test_an_unsigned_request_starts_nothing(self, tmp_path: Path) -> None:
+        """Nor does a stale one."""
+        async with at_work(tmp_path, by_http=True) as place:
+            assert place.slack.courier.endpoint
+            place.slack.courier.endpoint.signing_secret = "another"  # noqa: S105 - a wrong one
+            forged = await place.slack.slash(place.general, place.ada, "/council", "Shard?")
+            place.slack.courier.endpoint.signing_secret = place.slack.signing_secret
+            place.slack.courier.endpoint.skew = -301
+            stale = await place.slack.slash(place.general, place.ada, "/council", "Shard?")
+            assert [forged.attempts[0].status, stale.attempts[0].status] == [401, 401]
+            assert place.council.calls == []
+
+
+@pytest.mark.parametrize(
+    ("sent", "read"),
+    [
+        ("<@UBOT> shard?", "shard?"),
+        ("ask <@U1|ada> in <#C1|general>, <!here>", "ask @ada in #general, @here"),
+        ("<!subteam^S1|@team> and <@U2>", "@team and @U2"),
+        ("see <https://x.example/a?b=1|the docs> or <https://y.example>", "see the docs (https://x.example/a?b=1) or https://y.example"),
+        ("<http://x.example|x.example>, <mailto:a@x.example|a@x.example>", "x.example, a@x.example"),
+        ("if a &lt; b &amp;&amp; c &gt; d: &amp;lt;", "if a < b && c > d: &lt;"),
+    ],
+)  # fmt: skip
+def test_what_slack_sends_is_read_as_typed(sent: str, read: str) -> None:
+    """Names for ids, links as addresses, entities as characters; the bot's own name goes."""
+    assert plain(sent, "UBOT") == read

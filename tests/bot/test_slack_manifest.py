@@ -1,0 +1,53 @@
+"""The Slack app's manifest: everything the listeners need, and nothing else."""
+
+from typing import Any
+
+from bot.commands import ACTION, COMMANDS
+from bot.slack_manifest import EVENTS, OPTIONAL, REQUIRED, SHORTCUT, manifest
+
+Json = dict[str, Any]
+
+
+def test_every_command_of_the_registry_is_a_slash_command() -> None:
+    """Flags come first in the hint, as they are typed; a file can't be typed."""
+    commands: list[Json] = manifest()["features"]["slash_commands"]
+    assert [command["command"] for command in commands] == [f"/{command.name}" for command in COMMANDS]
+    assert [command["description"] for command in commands] == [each.description for each in COMMANDS]
+    assert commands[0]["usage_hint"] == "[--private] question"
+    assert "usage_hint" not in commands[1]
+
+
+def test_the_message_action_fits_slacks_limit() -> None:
+    """24 characters at most."""
+    [shortcut] = manifest()["features"]["shortcuts"]
+    assert (shortcut["name"], shortcut["type"]) == (ACTION, "message")
+    assert shortcut["callback_id"] == SHORTCUT == "ask_the_council"
+    assert len(shortcut["name"]) <= 24
+
+
+def test_scopes_are_those_needed_with_the_optional_ones_marked() -> None:
+    """No history but that of direct messages."""
+    scopes: Json = manifest()["oauth_config"]["scopes"]
+    assert set(scopes["bot"]) == {*REQUIRED, *OPTIONAL}
+    assert set(scopes["bot_optional"]) == {*OPTIONAL}
+    assert not REQUIRED.keys() & OPTIONAL.keys()
+    assert [scope for scope in scopes["bot"] if scope.endswith(":history")] == ["im:history"]
+
+
+def test_socket_mode_needs_no_address() -> None:
+    """Slack refuses a manifest with both."""
+    made = manifest()
+    assert made["settings"]["socket_mode_enabled"] is True
+    assert made["settings"]["interactivity"] == {"is_enabled": True}
+    assert made["settings"]["event_subscriptions"] == {"bot_events": [*EVENTS]}
+    assert "http" not in str(made)
+
+
+def test_over_http_everything_comes_to_one_path() -> None:
+    """Commands, events and clicks."""
+    made = manifest("https://council.example.com/")
+    address = "https://council.example.com/slack/events"
+    assert made["settings"]["socket_mode_enabled"] is False
+    assert made["settings"]["interactivity"]["request_url"] == address
+    assert made["settings"]["event_subscriptions"]["request_url"] == address
+    assert {command["url"] for command in made["features"]["slash_commands"]} == {address}
