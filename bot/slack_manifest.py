@@ -10,6 +10,7 @@ from bot.commands import ACTION, COMMANDS, Command
 Json = dict[str, Any]
 
 PATH = "/slack/events"
+PLACEHOLDER = "https://YOUR-SERVER"
 SHORTCUT = ACTION.lower().replace(" ", "_")
 """The message action's `callback_id`."""
 EVENTS = ("app_mention", "message.im")
@@ -29,9 +30,9 @@ OPTIONAL = {
 """Without one of these the council runs, and says what it can't do."""
 
 
-def manifest(url: str | None = None) -> Json:
+def app_manifest(*, socket_mode: bool = True, url: str = PLACEHOLDER) -> Json:
     """Give the manifest, for Socket Mode, or for HTTP requests to the server at `url`."""
-    address = {} if url is None else {"request_url": f"{url.rstrip('/')}{PATH}"}
+    address = {} if socket_mode else {"request_url": f"{url.rstrip('/')}{PATH}"}
     return {
         "display_information": {
             "name": "Council",
@@ -61,7 +62,7 @@ def manifest(url: str | None = None) -> Json:
             "event_subscriptions": {**address, "bot_events": [*EVENTS]},
             "interactivity": {"is_enabled": True, **address},
             "org_deploy_enabled": False,
-            "socket_mode_enabled": url is None,
+            "socket_mode_enabled": socket_mode,
             "token_rotation_enabled": False,
         },
     }

@@ -3,14 +3,14 @@
 from typing import Any
 
 from bot.commands import ACTION, COMMANDS
-from bot.slack_manifest import EVENTS, OPTIONAL, REQUIRED, SHORTCUT, manifest
+from bot.slack_manifest import EVENTS, OPTIONAL, REQUIRED, SHORTCUT, app_manifest
 
 Json = dict[str, Any]
 
 
 def test_every_command_of_the_registry_is_a_slash_command() -> None:
     """Flags come first in the hint, as they are typed; a file can't be typed."""
-    commands: list[Json] = manifest()["features"]["slash_commands"]
+    commands: list[Json] = app_manifest()["features"]["slash_commands"]
     assert [command["command"] for command in commands] == [f"/{command.name}" for command in COMMANDS]
     assert [command["description"] for command in commands] == [each.description for each in COMMANDS]
     assert commands[0]["usage_hint"] == "[--private] question"
@@ -19,7 +19,7 @@ def test_every_command_of_the_registry_is_a_slash_command() -> None:
 
 def test_the_message_action_fits_slacks_limit() -> None:
     """24 characters at most."""
-    [shortcut] = manifest()["features"]["shortcuts"]
+    [shortcut] = app_manifest()["features"]["shortcuts"]
     assert (shortcut["name"], shortcut["type"]) == (ACTION, "message")
     assert shortcut["callback_id"] == SHORTCUT == "ask_the_council"
     assert len(shortcut["name"]) <= 24
@@ -27,7 +27,7 @@ def test_the_message_action_fits_slacks_limit() -> None:
 
 def test_scopes_are_those_needed_with_the_optional_ones_marked() -> None:
     """No history but that of direct messages."""
-    scopes: Json = manifest()["oauth_config"]["scopes"]
+    scopes: Json = app_manifest()["oauth_config"]["scopes"]
     assert set(scopes["bot"]) == {*REQUIRED, *OPTIONAL}
     assert set(scopes["bot_optional"]) == {*OPTIONAL}
     assert not REQUIRED.keys() & OPTIONAL.keys()
@@ -36,7 +36,7 @@ def test_scopes_are_those_needed_with_the_optional_ones_marked() -> None:
 
 def test_socket_mode_needs_no_address() -> None:
     """Slack refuses a manifest with both."""
-    made = manifest()
+    made = app_manifest()
     assert made["settings"]["socket_mode_enabled"] is True
     assert made["settings"]["interactivity"] == {"is_enabled": True}
     assert made["settings"]["event_subscriptions"] == {"bot_events": [*EVENTS]}
@@ -45,7 +45,7 @@ def test_socket_mode_needs_no_address() -> None:
 
 def test_over_http_everything_comes_to_one_path() -> None:
     """Commands, events and clicks."""
-    made = manifest("https://council.example.com/")
+    made = app_manifest(socket_mode=False, url="https://council.example.com/")
     address = "https://council.example.com/slack/events"
     assert made["settings"]["socket_mode_enabled"] is False
     assert made["settings"]["interactivity"]["request_url"] == address
