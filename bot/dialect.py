@@ -1,0 +1,341 @@
+"""Reads Markdown and writes it anew in a platform's dialect, as blocks that can be cut.
+
+Every word of it passes through the dialect's `text` or `code`, so whatever isn't markup to the parser
+shows as text, whatever else a platform would make of it: a mention, HTML, a spoiler. What is written is
+the same for every way to write it: no reference, underlined heading or indented code is left.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import takewhile
+from typing import Any, Protocol
+
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+
+from bot.addresses import find, is_honest, is_web, read_bare, same
+from bot.splitting import Block, Lines, Nest, Text, Word, join
+
+DEEPEST_HEADING = 3
+APART = "\u200b"
+LINE = "\u2500" * 10
+
+_LONG_CODE = 100
+_SPACE = re.compile(r"([ \t]+)")
+_LANGUAGE = re.compile(r"[\w+#.-]{1,24}$")
+_TICKS = re.compile("`+")
+
+# Blocks nested deeper would be dropped by the parser, so such a text is shown as it is written.
+_DEEPEST = 100
+
+
+def _parser(nesting: int) -> MarkdownIt:
+    parser = MarkdownIt("commonmark", {"html": False, "maxNesting": nesting})
+    parser.inline.ruler.before("escape", "bare_url", read_bare)
+    return parser.enable(["table", "strikethrough"])
+
+
+_BLOCKS = _parser(_DEEPEST)
+_BLOCKS.core.ruler.disable(["inline", "text_join"])
+# Of brackets within brackets, each level costs time.
+_INLINE = _parser(20)
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A table's cell, with its markup and without."""
+
+    words: tuple[Word, ...]
+    plain: str
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """A table; a `nested` one stands within a list or quote."""
+
+    header: tuple[Cell, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    nested: bool = False
+
+
+class Dialect(Protocol):
+    """How a platform writes what a parser read."""
+
+    line_break: str
+    nests_quotes: bool
+
+    def text(self, text: str) -> str:
+        """Give text that shows as it is."""
+        ...
+
+    def code(self, code: str) -> str:
+        """Give code within a line."""
+        ...
+
+    def fence(self, code: str, language: str) -> Lines:
+        """Give lines of code."""
+        ...
+
+    def url(self, url: str) -> str:
+        """Give an address that shows as it is."""
+        ...
+
+    def target(self, url: str) -> str:
+        """Give what follows a link's bracketed text."""
+        ...
+
+    def table(self, grid: Grid) -> Block:
+        """Give a table, or what comes closest to it."""
+        ...
+
+    def rule(self, *, nested: bool) -> str:
+        """Give a line across."""
+        ...
+
+
+def blocks(
+    markdown: str, dialect: Dialect, under: int = 0, *, quoted: bool = False
+) -> tuple[Block, ...]:
+    """Give somebody's Markdown; its headings rank below `under`, and none are within a quote."""
+    references: dict[str, Any] = {}
+    tokens = _BLOCKS.parse(markdown, references)
+    if any(token.level >= _DEEPEST - 1 for token in tokens):
+        return (Text(tuple(_plain_words(markdown, dialect, ()))),)
+    read = _Reader(dialect, under, references).read(iter(tokens), 1 if quoted else 0)
+    return (Nest(tuple(read), "> ", "> "),) if quoted else tuple(read)
+
+
+def words(text: str, dialect: Dialect, marks: tuple[str, ...] = ()) -> tuple[Word, ...]:
+    """Give a plain text word by word."""
+    return tuple(_plain_words(text, dialect, marks))
+
+
+def plain_text(markdown: str) -> str:
+    """Give Markdown without its markup, a line a block."""
+    return "\n".join(
+        _plain(token.children) if token.children is not None else token.content.rstrip("\n")
+        for token in _INLINE.parse(markdown)
+        if token.content or token.children
+    )
+
+
+def heading(content: Sequence[Word], level: int, *, nested: bool = False) -> Text:
+    """Give a heading, or a bold line where it ranks too low for one."""
+    if level <= DEEPEST_HEADING and not nested:
+        return Text(tuple(content), f"{'#' * level} ", leads=True)
+    return Text(tuple(_marked(word, "**") for word in content), leads=True)
+
+
+def _marked(word: Word, mark: str) -> Word:
+    return word if mark in word.marks else Word(word.text, (mark, *word.marks))
+
+
+def code_span(code: str) -> str:
+    """Give code within a line between as many backticks as it takes."""
+    runs = {len(run) for run in _TICKS.findall(code)}
+    ticks = "`" * next(count for count in range(1, len(runs) + 2) if count not in runs)
+    pad = " " if code.startswith("`") or code.endswith("`") or code[:1] == code[-1:] == " " else ""
+    return f"{ticks}{pad}{code}{pad}{ticks}"
+
+
+def longest_ticks(code: str) -> int:
+    """Give the length of the longest run of backticks."""
+    return max(map(len, _TICKS.findall(code)), default=0)
+
+
+def _plain_words(text: str, dialect: Dialect, marks: tuple[str, ...]) -> Iterator[Word]:
+    end = 0
+    for begin, url in find(text):
+        yield from _spaced(dialect.text(text[end:begin]), marks)
+        yield Word(dialect.url(url), marks)
+        end = begin + len(url)
+    yield from _spaced(dialect.text(text[end:]), marks)
+
+
+def _spaced(text: str, marks: tuple[str, ...]) -> Iterator[Word]:
+    return (Word(word, marks) for word in _SPACE.split(text) if word)
+
+
+class _Reader:
+    def __init__(self, dialect: Dialect, under: int, references: dict[str, Any]) -> None:
+        self._dialect = dialect
+        self._under = under
+        self._references = references
+
+    def read(self, tokens: Iterator[Token], depth: int = 0, quotes: int = 0) -> Iterator[Block]:
+        """Give blocks until their container closes."""
+        for token in tokens:
+            match token.type:
+                case "paragraph_open":
+                    yield Text(self._inline(next(tokens)))
+                    next(tokens)
+                case "heading_open":
+                    content = [
+                        Word(" ", word.marks) if word.text.endswith("\n") else word
+                        for word in self._inline(next(tokens))
+                    ]
+                    next(tokens)
+                    yield heading(content, int(token.tag[1:]) + self._under, nested=depth > 0)
+                case "fence" | "code_block":
+                    yield self._code(token)
+                case "blockquote_open":
+                    prefix = "" if quotes and not self._dialect.nests_quotes else "> "
+                    yield Nest(tuple(self.read(tokens, depth + 1, quotes + 1)), prefix, prefix)
+                case "bullet_list_open" | "ordered_list_open":
+                    yield self._list(token, tokens, depth, quotes)
+                case "table_open":
+                    yield self._table(tokens, depth)
+                case "hr":
+                    yield Lines((self._dialect.rule(nested=depth > 0),))
+                case _:
+                    return
+
+    def _code(self, token: Token) -> Lines:
+        name = token.info.split(maxsplit=1)[:1]
+        language = name[0] if name and _LANGUAGE.match(name[0]) else ""
+        return self._dialect.fence(token.content.removesuffix("\n"), language)
+
+    def _list(self, opening: Token, tokens: Iterator[Token], depth: int, quotes: int) -> Nest:
+        number = int(opening.attrGet("start") or 1) if opening.type.startswith("o") else None
+        items: list[Nest] = []
+        loose = False
+        for token in tokens:
+            if token.type != "list_item_open":
+                break
+            marker = "- " if number is None else f"{number + len(items)}. "
+            watched = _Watched(tokens)
+            content = tuple(self.read(watched, depth + 1, quotes))
+            loose = loose or watched.loose
+            items.append(Nest(content, marker, " " * len(marker), loose=watched.loose))
+        return Nest(tuple(items), loose=loose)
+
+    def _table(self, tokens: Iterator[Token], depth: int) -> Block:
+        rows: list[list[Cell]] = []
+        for token in tokens:
+            if token.type == "tr_open":
+                rows.append([])
+            elif token.type == "inline":
+                children = self._children(token)
+                rows[-1].append(Cell(tuple(self._words(iter(children), ())), _plain(children)))
+            elif token.type == "table_close":
+                break
+        return self._dialect.table(Grid(tuple(rows[0]), tuple(map(tuple, rows[1:])), depth > 0))
+
+    def _inline(self, token: Token) -> tuple[Word, ...]:
+        return tuple(self._words(iter(self._children(token)), ()))
+
+    def _children(self, token: Token) -> list[Token]:
+        [parsed] = _INLINE.parseInline(token.content, self._references)
+        return parsed.children or []
+
+    def _words(self, tokens: Iterator[Token], marks: tuple[str, ...]) -> Iterator[Word]:
+        """Give words until their container closes."""
+        ends_open = False
+        for token in tokens:
+            for word in self._of(token, tokens, marks):
+                # Two harmless neighbours could be a mention together.
+                if ends_open and not word.text.isspace():
+                    yield Word(APART, marks)
+                yield word
+                ends_open = word.text.endswith(("@", "<"))
+            if token.nesting < 0:
+                return
+
+    def _of(self, token: Token, tokens: Iterator[Token], marks: tuple[str, ...]) -> Iterator[Word]:
+        match token.type:
+            case "text":
+                yield from _plain_words(token.content, self._dialect, marks)
+            case "bare_url":
+                yield Word(self._dialect.url(token.content), marks)
+            case "softbreak":
+                yield Word("\n", marks)
+            case "hardbreak":
+                yield Word(self._dialect.line_break, marks)
+            case "code_inline":
+                yield from self._code_words(token.content, marks)
+            case "strong_open" | "em_open" | "s_open":
+                # `__` is underlining elsewhere.
+                mark = "**" if token.type == "strong_open" else token.markup
+                yield from self._words(tokens, marks if mark in marks else (*marks, mark))
+            case "link_open":
+                alone = token.markup == "autolink"
+                yield from self._link(_until_close(tokens), _target(token), marks, alone=alone)
+            case "image":
+                yield from self._link(token.children or [], _target(token), marks)
+            case _:
+                pass
+
+    def _code_words(self, code: str, marks: tuple[str, ...]) -> Iterator[Word]:
+        if len(code) <= _LONG_CODE:
+            yield Word(self._dialect.code(code), marks)
+        elif "`" in code:
+            yield from _plain_words(code, self._dialect, marks)
+        else:
+            # Long code may be cut at its spaces.
+            for word in _SPACE.split(code):
+                inner = self._dialect.code(word).strip("`") if word.strip() else word
+                yield from [Word(inner, (*marks, "`"))] if inner else []
+
+    def _link(
+        self, content: Iterable[Token], target: str, marks: tuple[str, ...], *, alone: bool = False
+    ) -> Iterator[Word]:
+        """Give a link; one that stands `alone` has no text but its address."""
+        label = [*_label(content)]
+        shown = _plain(label).strip()
+        web = is_web(target)
+        if web and (alone or not shown or same(shown, target)):
+            yield Word(self._dialect.url(target), marks)
+        elif web and is_honest(shown, target):
+            text = join(self._words(iter(label), ())).replace("\n", " ")
+            yield Word(f"[{text}]{self._dialect.target(target)}", marks)
+        else:
+            yield from self._words(iter(label), marks)
+            if target not in ("", shown, f"mailto:{shown}"):
+                yield from (Word(" ", marks), Word("(", marks))
+                yield from _plain_words(target, self._dialect, marks)
+                yield Word(")", marks)
+
+
+class _Watched:
+    """A list item's tokens, which notes whether its paragraphs stand apart."""
+
+    def __init__(self, tokens: Iterator[Token]) -> None:
+        self._tokens = tokens
+        self._depth = 0
+        self.loose = False
+
+    def __iter__(self) -> Iterator[Token]:
+        return self
+
+    def __next__(self) -> Token:
+        token = next(self._tokens)
+        if token.type == "paragraph_open" and self._depth == 0:
+            self.loose = self.loose or not token.hidden
+        self._depth += token.nesting
+        return token
+
+
+def _target(token: Token) -> str:
+    return str(token.attrGet("href") or token.attrGet("src") or "")
+
+
+def _until_close(tokens: Iterator[Token]) -> Iterator[Token]:
+    return takewhile(lambda token: token.type != "link_close", tokens)
+
+
+def _label(tokens: Iterable[Token]) -> Iterator[Token]:
+    """Give what a link says: no link stands within another."""
+    for token in tokens:
+        if token.type == "image":
+            yield from _label(token.children or ())
+        elif token.type not in ("link_open", "link_close"):
+            yield token
+
+
+def _plain(tokens: Iterable[Token]) -> str:
+    return "".join(
+        " " if token.type in ("softbreak", "hardbreak") else token.content
+        for token in tokens
+        if token.nesting == 0
+    )

@@ -1,0 +1,149 @@
+"""Discord's dialect: its own Markdown in messages, one embed for the card.
+
+Other people's text pings nobody even where a message is sent without `allowed_mentions`: what would be
+a mention, an emoji, a time or a command keeps its brackets. Code is inert by itself.
+
+Sources: https://discord.com/developers/docs/reference#message-formatting,
+https://discord.com/developers/docs/resources/message#embed-object-embed-limits
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from bot import tables, words
+from bot.dialect import APART, LINE, Dialect, Grid, blocks, code_span, heading, longest_ticks
+from bot.dialect import words as plain
+from bot.message import Block, Footer, Heading, Line, Message, Pairs, Prose, Quote, Table, Title
+from bot.splitting import Block as Part
+from bot.splitting import Lines, Text, Word, split
+
+CONTENT = 2000
+TITLE, DESCRIPTION, FOOTER, EMBED = 256, 4096, 2048, 6000
+TABLE_WIDTH = 60
+QUESTION = 1000
+CONTINUES = "*continues in the thread*"
+
+_MARKUP = re.compile(r"[\\*`~|\[\]<]|(?<![^\W_])_|_(?![^\W_])|&(?=#?\w+;)")
+_PING = re.compile(r"@(?=everyone|here)|(?<=<)@(?=[!&]?\d)")
+
+
+@dataclass(frozen=True, slots=True)
+class CardText:
+    """The text of one embed; `cut` when its prose goes on in the thread. The title may be empty."""
+
+    title: str
+    description: str
+    footer: str
+    cut: bool
+
+
+def units(text: str) -> int:
+    """Give a text's length as Discord counts it at its strictest: in UTF-16 units."""
+    return len(text) if text.isascii() else len(text.encode("utf-16-le")) // 2
+
+
+def parts(message: Message) -> list[str]:
+    """Give the contents of the messages that a message of ours becomes."""
+    return split(_written(message.blocks), CONTENT, units)
+
+
+def card(message: Message) -> CardText:
+    """Give the card; where its prose is cut, what follows it is left to the thread, too."""
+    body = [block for block in message.blocks if not isinstance(block, Footer)]
+    title = ""
+    if body and isinstance(body[0], Title | Heading):
+        title = DIALECT.text(body[0].text)
+        if units(title) <= TITLE:
+            body = body[1:]
+        else:
+            title = ""  # stands whole at the head of the description
+    said = " ".join(block.text for block in message.blocks if isinstance(block, Footer))
+    footer = words.clip(said, FOOTER // 2)
+    room = min(DESCRIPTION, EMBED - units(title) - units(footer))
+    written = [*_written(body, level=1, question=QUESTION)]
+    whole = split(written, room, units)
+    if len(whole) <= 1:
+        return CardText(title, "".join(whole), footer, cut=False)
+    begun = split(written, room - units(f"\n\n{CONTINUES}"), units)[0]
+    return CardText(title, f"{begun}\n\n{CONTINUES}", footer, cut=True)
+
+
+def _written(content: Iterable[Block], *, level: int = 0, question: int | None = None) -> Iterator[Part]:
+    """Write blocks; a question longer than `question` is cut."""
+    for block in content:
+        if isinstance(block, Title | Heading):
+            level = block.level if isinstance(block, Heading) else 1
+        if isinstance(block, Quote) and question:
+            yield from _clipped(block, question)
+        else:
+            yield from _block(block, level)
+
+
+def _block(block: Block, level: int) -> Iterator[Part]:
+    match block:
+        case Title(text) | Heading(text):
+            yield heading(plain(text, DIALECT), level)
+        case Line(text) if text:
+            yield Text(plain(text, DIALECT))
+        case Footer(text) if text:
+            yield Text(plain(text, DIALECT), "-# ")
+        case Pairs(rows) if rows:
+            yield Text(tuple(_pairs(rows)))
+        case Table():
+            yield DIALECT.table(tables.grid(block, DIALECT))
+        case Prose(markdown):
+            yield from blocks(markdown, DIALECT, level)
+        case Quote(markdown) if markdown:
+            yield from blocks(markdown, DIALECT, level, quoted=True)
+        case _:
+            pass
+
+
+def _clipped(quote: Quote, room: int) -> Iterator[Part]:
+    begun, *rest = split(_block(quote, 0), room, units) or [""]
+    yield Lines((*begun.split("\n"), "> \u2026") if rest else tuple(begun.split("\n")))
+
+
+def _pairs(rows: Iterable[tuple[str, str]]) -> Iterator[Word]:
+    for number, (name, said) in enumerate(rows):
+        if number:
+            yield Word("\n")
+        yield from plain(name, DIALECT, ("**",))
+        yield from plain(f": {said}", DIALECT)
+
+
+class _Discord:
+    """Discord's Markdown: a line's end is one, fences are of three backticks, quotes don't nest."""
+
+    line_break = "\n"
+    nests_quotes = False
+
+    def text(self, text: str) -> str:
+        return _PING.sub(f"@{APART}", _MARKUP.sub(r"\\\g<0>", text))
+
+    def code(self, code: str) -> str:
+        return code_span(_without_fence(code) if longest_ticks(code) > 1 else code)
+
+    def fence(self, code: str, language: str) -> Lines:
+        return Lines(tuple(_without_fence(code).split("\n")), (f"```{language}",), ("```",))
+
+    def url(self, url: str) -> str:
+        return f"<{_PING.sub('%40', url)}>"
+
+    def target(self, url: str) -> str:
+        return f"(<{_PING.sub('%40', url)}>)"
+
+    def table(self, grid: Grid) -> Part:
+        return tables.drawn(grid, self, TABLE_WIDTH)
+
+    def rule(self, *, nested: bool) -> str:
+        del nested
+        return LINE
+
+
+def _without_fence(code: str) -> str:
+    return code.replace("``", f"`{APART}`").replace("``", f"`{APART}`")
+
+
+DIALECT: Dialect = _Discord()

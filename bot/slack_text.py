@@ -1,0 +1,233 @@
+"""Slack's messages: our lines as plain and rich text, which know no mention, Markdown in its own blocks.
+
+Sources: https://docs.slack.dev/reference/block-kit/blocks,
+https://docs.slack.dev/messaging/formatting-message-text, slackapi/bolt-js#2509 for the whole message.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from textwrap import wrap
+from typing import Any
+
+from bot import tables, words
+from bot.dialect import blocks, plain_text
+from bot.message import Block, Footer, Heading, Line, Message, Pairs, Prose, Quote, Table, Title
+from bot.slack_markdown import CODE_WIDTH, DIALECT, has_room, pieces
+from bot.splitting import Block as Part
+from bot.splitting import leading
+
+Json = dict[str, Any]
+
+MARKDOWN = 11_000
+MESSAGE = 12_500
+STORED = 44  # one of the 45 is left for a card's buttons
+CARD_PROSE = 9_000
+QUESTION = 1_500
+HEADER = 150
+PLAIN = 2_900
+TEXT = 3_900
+SMALL = 3  # a heading of this level is a bold line
+NOTHING = "\u2013"
+CONTINUES = "continues in the thread"
+
+
+@dataclass(frozen=True, slots=True)
+class CardBlocks:
+    """The card's blocks with the text for notifications; `cut` when its prose goes on in the thread."""
+
+    blocks: list[Json]
+    text: str
+    cut: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Size:
+    """What counts toward a message's limits: characters, those in Markdown, stored blocks, tables."""
+
+    characters: int = 0
+    markdown: int = 0
+    stored: int = 0
+    tables: int = 0
+
+    def __add__(self, other: "_Size") -> "_Size":
+        return _Size(
+            self.characters + other.characters,
+            self.markdown + other.markdown,
+            self.stored + other.stored,
+            self.tables + other.tables,
+        )
+
+    @property
+    def fits(self) -> bool:
+        return (
+            self.characters <= MESSAGE
+            and self.markdown <= MARKDOWN
+            and self.stored <= STORED
+            and self.tables <= 1
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Element:
+    """A block with its size; one that `leads` belongs to what follows it."""
+
+    block: Json
+    size: _Size
+    leads: bool = False
+
+
+def parts(message: Message) -> list[list[Json]]:
+    """Give the blocks of the messages that a message of ours becomes."""
+    pages: list[list[_Element]] = [[]]
+    for element in _elements(message.blocks):
+        page = pages[-1]
+        if page and not _total([*page, element]).fits:
+            led = leading(page, lambda each: each.leads)
+            led = led if _total([*led, element]).fits else []
+            pages[-1] = page[: len(page) - len(led)]
+            pages.append(led)
+        pages[-1].append(element)
+    return [[element.block for element in page] for page in pages if page]
+
+
+def card(message: Message) -> CardBlocks:
+    """Give the card; where its prose is cut, what follows it is left to the thread, too."""
+    body = [block for block in message.blocks if not isinstance(block, Footer)]
+    end = [*_elements(block for block in message.blocks if isinstance(block, Footer))]
+    continues = _rich([_run(CONTINUES, "italic")])
+    ours = _elements((block for block in body if not isinstance(block, Prose)), question=QUESTION)
+    room = MESSAGE - _total([*ours, *end, continues]).characters
+    shown: list[_Element] = []
+    cut = False
+    for element in _elements(body, min(CARD_PROSE, max(room, PLAIN)), QUESTION):
+        cut = not _total([*shown, element, continues, *end]).fits
+        if cut:
+            shown.append(continues)
+            break
+        shown.append(element)
+    return CardBlocks([element.block for element in (*shown, *end)], fallback(message), cut)
+
+
+def fallback(message: Message) -> str:
+    """Give what notifications and search read: the message without markup, or its beginning."""
+    said = words.clip("\n".join(filter(None, map(_said, message.blocks))), TEXT)
+    if len(_escaped(said)) > TEXT:
+        said = words.clip(said, TEXT // len("&amp;"))
+    return _escaped(said)
+
+
+def _said(block: Block) -> str:
+    match block:
+        case Pairs(rows):
+            return "\n".join(f"{name}: {said}" for name, said in rows)
+        case Table(header, rows):
+            return "\n".join(", ".join(row) for row in (header, *rows))
+        case Prose(markdown) | Quote(markdown):
+            return plain_text(markdown[: 2 * TEXT])  # a part is read in good time
+        case _:
+            return block.text
+
+
+def _escaped(text: str) -> str:
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+def _total(elements: Iterable[_Element]) -> _Size:
+    return sum((element.size for element in elements), _Size())
+
+
+def _elements(
+    content: Iterable[Block], limit: int = MARKDOWN, question: int | None = None
+) -> Iterator[_Element]:
+    """Write blocks; a question longer than `question` is cut."""
+    level = 0
+    for block in content:
+        if isinstance(block, Title | Heading):
+            level = block.level if isinstance(block, Heading) else 1
+        match block:
+            case Title(text) | Heading(text) if text:
+                yield _heading(text, level)
+            case Line(text) if text:
+                yield from (_plain("section", {"text": _text(line)}, line) for line in _lines(text))
+            case Footer(text) if text:
+                yield from (
+                    _plain("context", {"elements": [_text(line)]}, line) for line in _lines(text)
+                )
+            case Pairs(rows):
+                yield from _pairs(rows)
+            case Table():
+                yield from _table(block, limit)
+            case Prose(markdown):
+                yield from _prose(blocks(markdown, DIALECT, level), limit)
+            case Quote(markdown) if markdown:
+                begun, *rest = _prose(blocks(markdown, DIALECT, level, quoted=True), question or limit)
+                yield _continued(begun) if rest and question else begun
+                yield from () if question else rest
+            case _:
+                pass
+
+
+def _lines(text: str) -> list[str]:
+    return [text] if len(text) <= PLAIN else wrap(text, PLAIN, break_on_hyphens=False)
+
+
+def _text(text: str) -> Json:
+    return {"type": "plain_text", "text": text, "emoji": False}
+
+
+def _plain(kind: str, content: Json, *texts: str, leads: bool = False) -> _Element:
+    return _Element({"type": kind, **content}, _Size(sum(map(len, texts)), stored=1), leads)
+
+
+def _heading(text: str, level: int) -> _Element:
+    if level < SMALL and len(text) <= HEADER:
+        return _plain("header", {"text": _text(text)}, text, leads=True)
+    return _rich([_run(line, "bold") for line in _lines(text)], leads=True)
+
+
+def _run(text: str, style: str | None = None) -> Json:
+    return {"type": "text", "text": text, **({"style": {style: True}} if style else {})}
+
+
+def _rich(runs: list[Json], *, leads: bool = False) -> _Element:
+    section = {"type": "rich_text_section", "elements": runs}
+    return _plain("rich_text", {"elements": [section]}, *(run["text"] for run in runs), leads=leads)
+
+
+def _pairs(rows: Iterable[tuple[str, str]]) -> Iterator[_Element]:
+    runs: list[Json] = []
+    for name, said in rows:
+        row = [_run(line, "bold") for line in _lines(name)] + [
+            _run(line) for line in _lines(f": {said}")
+        ]
+        if runs and sum(len(run["text"]) for run in (*runs, *row)) >= PLAIN:
+            yield _rich(runs)
+            runs = []
+        if runs:
+            runs[-1]["text"] += "\n"
+        runs += row
+    if runs:
+        yield _rich(runs)
+
+
+def _table(table: Table, limit: int) -> Iterator[_Element]:
+    rows = (table.header, *table.rows)
+    lengths = [sum(map(len, row)) for row in rows]
+    if not has_room(lengths, len(table.header)):
+        yield from _prose([tables.drawn(tables.grid(table, DIALECT), DIALECT, CODE_WIDTH)], limit)
+        return
+    cells = [[{"type": "raw_text", "text": cell or NOTHING} for cell in row] for row in rows]
+    yield _Element({"type": "table", "rows": cells}, _Size(sum(lengths), stored=1, tables=1))
+
+
+def _prose(content: Iterable[Part], limit: int) -> Iterator[_Element]:
+    for piece in pieces(content, limit):
+        count = len(piece.text)
+        size = _Size(count, count, piece.stored, piece.tables)
+        yield _Element({"type": "markdown", "text": piece.text}, size)
+
+
+def _continued(element: _Element) -> _Element:
+    """Mark a question that was cut."""
+    text = f"{element.block['text']}\n> \u2026"
+    return _Element({"type": "markdown", "text": text}, replace(element.size, characters=len(text)))

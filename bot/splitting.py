@@ -1,0 +1,342 @@
+"""Cuts a platform's text to the length its messages take.
+
+What is cut are blocks that `bot.dialect` read with a Markdown parser, never raw text. A block that
+fits into a part stays whole. A larger one is cut between its blocks, items or lines; a line at a
+space, else between two letters. What must stand around its pieces (a fence, a table's head, bold)
+is closed in one part and opened again in the next, and counts.
+"""
+
+import re
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import takewhile
+from typing import TypeVar
+
+T = TypeVar("T")
+Measure = Callable[[str], int]
+"""A text's length in a platform's units; a whole is as long as its parts together."""
+
+# What at a line's start would begin a block, or make a table or a heading of the line before.
+_START = re.compile(r"#{1,6}(?=\s|$)|>|[-+](?=\s|$)|-#|[-=|:](?=[-=|: ]*$)")
+_NUMBER = re.compile(r"(\d{1,9})([.)])(?=\s|$)")
+# An escape, an entity, a flag, or a character, with what combines with it.
+_LETTER = re.compile(
+    r"(?:\\.|&#?\w{1,8};|[\U0001f1e6-\U0001f1ff]{2}|.)"
+    r"(?:[\u0300-\u036f\u200b\u2060\u20e3\ufe00-\ufe0f\U0001f3fb-\U0001f3ff]|\u200d.){0,16}",
+    re.DOTALL,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """A piece of a line between marks like `**`, cut only if no part can hold it; space is one, too."""
+
+    text: str
+    marks: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A paragraph, or with `start` a heading, which leads what follows it."""
+
+    words: tuple[Word, ...]
+    start: str = ""
+    leads: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Lines:
+    """Lines as they are; `head` and `foot` stand around them in every part."""
+
+    lines: tuple[str, ...]
+    head: tuple[str, ...] = ()
+    foot: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Nest:
+    """A list's items; with `first` and `rest` before its lines what an item or a quote holds."""
+
+    blocks: tuple["Block", ...]
+    first: str = ""
+    rest: str = ""
+    loose: bool = True
+
+
+Block = Text | Lines | Nest
+
+
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """Lines that stay in one part, within `frames`, of which the innermost `opened` begin here."""
+
+    lines: tuple[str, ...]
+    frames: tuple[Nest, ...] = ()
+    opened: int = 0
+    loose: bool = True
+    leads: bool = False
+    around: Lines | None = None
+
+
+def split(blocks: Iterable[Block], limit: int, measure: Measure) -> list[str]:
+    """Give the blocks' text in parts of at most `limit`, as few as their order and wholeness allow."""
+    parts: list[list[_Piece]] = []
+    part: list[_Piece] = []
+    used = 0
+    room = limit + measure("\n")  # each line is counted with its end, which a part's last one has not
+    cutter = _Cutter(room, measure)
+    for piece in cutter.pieces(blocks):
+        cost = _cost(piece, part, measure)
+        if part and used + cost > room:
+            led = leading(part, lambda each: each.leads)
+            led = led if _used([*led, piece], measure) <= room else []
+            parts.append(part[: len(part) - len(led)])
+            part, used = led, _used(led, measure)
+            cost = _cost(piece, part, measure)
+        part.append(piece)
+        used += cost
+        cutter.left = room - used
+    texts = ("\n".join(_joined(part)) for part in (*parts, part) if part)
+    return [text for text in texts if text.strip()]
+
+
+def leading(part: Sequence[T], leads: Callable[[T], bool]) -> list[T]:
+    """Give the headings that a part would end with, unless they are all it has."""
+    trailing = [*takewhile(leads, reversed(part))][::-1]
+    return trailing if len(trailing) < len(part) else []
+
+
+def written(block: Block) -> list[str]:
+    """Give a block's lines."""
+    match block:
+        case Text(words, start):
+            return [f"{start}{guarded(line)}" for line in join(words).split("\n")]
+        case Lines(lines, head, foot):
+            return [*head, *lines, *foot]
+        case Nest(blocks, first, rest):
+            inner: list[str] = []
+            for number, each in enumerate(blocks):
+                inner += [""] if number and _apart(block, each) else []
+                inner += written(each)
+            return [
+                _prefixed(rest if number else first, line) for number, line in enumerate(inner or [""])
+            ]
+
+
+def join(words: Iterable[Word]) -> str:
+    """Write words with their marks."""
+    text: list[str] = []
+    open_: tuple[str, ...] = ()
+    for word in words:
+        if word.marks != open_:
+            shared = _shared_marks(open_, word.marks)
+            text += (*reversed(open_[shared:]), *word.marks[shared:])
+            open_ = word.marks
+        text.append(word.text)
+    return "".join((*text, *reversed(open_)))
+
+
+def _shared_marks(open_: tuple[str, ...], marks: tuple[str, ...]) -> int:
+    pairs = zip(open_, marks, strict=False)
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+
+
+def guarded(line: str) -> str:
+    """Keep a line of text from beginning a block."""
+    if _START.match(line):
+        return f"\\{line}"
+    return _NUMBER.sub(r"\1\\\2", line, count=1) if _NUMBER.match(line) else line
+
+
+def _apart(nest: Nest, block: Block) -> bool:
+    # Without an empty line, text would go on with whatever is above it.
+    return nest.loose or isinstance(block, Text)
+
+
+def _prefixed(prefix: str, line: str) -> str:
+    return f"{prefix}{line}" if line or not prefix.isspace() else ""
+
+
+def _size(lines: Iterable[str], prefix: str, measure: Measure) -> int:
+    return measure("".join(f"{prefix}{line}\n" for line in lines))
+
+
+def _prefix(frames: Iterable[Nest]) -> str:
+    return "".join(frame.rest for frame in frames)
+
+
+def _around(piece: _Piece) -> tuple[str, ...]:
+    return (*piece.around.head, *piece.around.foot) if piece.around else ()
+
+
+def _cost(piece: _Piece, part: Sequence[_Piece], measure: Measure) -> int:
+    prefix = _prefix(piece.frames)
+    cost = _size(piece.lines, prefix, measure)
+    if part and piece.loose:
+        cost += measure(f"{prefix}\n")
+    if not part or part[-1].around is not piece.around:
+        cost += _size(_around(piece), prefix, measure)
+    return cost
+
+
+def _used(part: Sequence[_Piece], measure: Measure) -> int:
+    return sum(_cost(piece, part[:number], measure) for number, piece in enumerate(part))
+
+
+class _Cutter:
+    """Cuts blocks into pieces, each of which fits into a part; `left` is the room in the present one."""
+
+    def __init__(self, room: int, measure: Measure) -> None:
+        self.left = room
+        self._room = room
+        self._measure = measure
+
+    def pieces(self, blocks: Iterable[Block]) -> Iterator[_Piece]:
+        """Give the pieces in order."""
+        for block in blocks:
+            yield from self._cut(block, _Piece(()))
+
+    def _cut(self, block: Block, place: _Piece) -> Iterator[_Piece]:
+        """Give a block's pieces; `place` says where it stands."""
+        lines = written(block)
+        prefix = _prefix(place.frames)
+        if _size(lines, prefix, self._measure) <= self._room:
+            leads = isinstance(block, Text) and block.leads
+            yield _Piece(tuple(lines), place.frames, place.opened, place.loose, leads)
+            return
+        match block:
+            case Nest():
+                yield from self._cut_nest(block, place, prefix)
+            case Text(words, start):
+                taken = self._measure(f"{prefix}{start}\\\n")
+                room = self._room - taken
+                left = self.left - taken
+                if place.loose and self.left < self._room:
+                    left -= self._measure(f"{prefix}\n")
+                fitted = _fitted(words, room, left if left > room // 4 else room, self._measure)
+                cut = (f"{start}{guarded(join(line))}" for line in fitted)
+                yield from _placed(cut, place, None)
+            case Lines(whole, head, foot):
+                room = self._room - _size((*head, *foot, ""), prefix, self._measure)
+                cut = (part for line in whole for part in _chopped(line, room, self._measure))
+                yield from _placed(cut, place, block)
+
+    def _cut_nest(self, nest: Nest, place: _Piece, prefix: str) -> Iterator[_Piece]:
+        frames, opened = place.frames, place.opened
+        # Where nesting takes half of the room, what is deeper stands unindented.
+        if self._measure(prefix + nest.rest) <= self._room // 2:
+            frames, opened = (*frames, nest), opened + 1
+        for number, block in enumerate(nest.blocks):
+            loose = _apart(nest, block) if number else place.loose
+            yield from self._cut(block, _Piece((), frames, 0 if number else opened, loose))
+
+
+def _placed(lines: Iterable[str], place: _Piece, around: Lines | None) -> Iterator[_Piece]:
+    for number, line in enumerate(lines):
+        first = number == 0
+        yield _Piece(
+            (line,), place.frames, place.opened if first else 0, place.loose and first, around=around
+        )
+
+
+def _fitted(words: Iterable[Word], room: int, first: int, measure: Measure) -> Iterator[list[Word]]:
+    """Give lines of words that fit; the first has less room."""
+    line: list[Word] = []
+    used = room - first
+    for word in _short(words, room, first, measure):
+        if word.text.endswith("\n"):
+            yield line
+            line, used = [], 0
+            continue
+        if used + _word_cost(word, line, measure) > room:
+            kept, line = _broken(line)
+            if kept:
+                yield kept
+            used = sum(_word_cost(each, line[:number], measure) for number, each in enumerate(line))
+            if line and used + _word_cost(word, line, measure) > room:
+                yield line
+                line, used = [], 0
+        if line or not word.text.isspace():
+            used += _word_cost(word, line, measure)
+            line.append(word)
+    if line:
+        yield line
+
+
+def _word_cost(word: Word, line: Sequence[Word], measure: Measure) -> int:
+    marks = 0 if line and line[-1].marks == word.marks else 2 * measure("".join(word.marks))
+    return measure(word.text) + marks
+
+
+def _broken(line: list[Word]) -> tuple[list[Word], list[Word]]:
+    """Break a line at its last space, if it has one."""
+    for number in range(len(line) - 1, 0, -1):
+        if line[number].text.isspace():
+            return line[:number], line[number + 1 :]
+    return line, []
+
+
+def _short(words: Iterable[Word], room: int, first: int, measure: Measure) -> Iterator[Word]:
+    """Cut the words that no line can hold."""
+    for word in words:
+        marks = 2 * measure("".join(word.marks))
+        if measure(word.text) + marks <= room:
+            yield word
+        else:
+            yield from (Word(part, word.marks) for part in _chopped(word.text, first - marks, measure))
+
+
+def _chopped(line: str, room: int, measure: Measure) -> Iterator[str]:
+    """Cut a line after a space, else between letters."""
+    if measure(line) <= room:
+        yield line
+        return
+    letters = _LETTER.findall(line)
+    start = 0
+    while start < len(letters):
+        window = letters[start : start + max(room, 1)]
+        most = bisect_right(
+            range(len(window)), room, key=lambda end: measure("".join(window[: end + 1]))
+        )
+        end = max(most, 1)
+        if start + end < len(letters):
+            spaces = (place for place in range(end - 1, 0, -1) if window[place].isspace())
+            end = next(spaces, end - 1) + 1
+        yield "".join(window[:end])
+        start += end
+
+
+def _joined(part: Sequence[_Piece]) -> Iterator[str]:
+    """Write a part; what goes on with an item from the part before isn't indented."""
+    start = part[0]
+    begun = start.frames[: len(start.frames) - start.opened]
+    dropped = {id(frame) for frame in begun if frame.rest.isspace()}
+
+    def prefix(frames: Iterable[Nest]) -> str:
+        return _prefix(frame for frame in frames if id(frame) not in dropped)
+
+    before: _Piece | None = None
+    for piece in part:
+        goes_on = before is not None and piece.around is not None and piece.around is before.around
+        if before is not None and not goes_on:
+            yield from _foot(before, prefix(before.frames))
+            if piece.loose:
+                yield _prefixed(prefix(_shared(before, piece)), "")
+        head = piece.around.head if piece.around and not goes_on else ()
+        begun = piece.frames[: len(piece.frames) - piece.opened]
+        first = prefix(begun) + "".join(frame.first for frame in piece.frames[len(begun) :])
+        for number, line in enumerate((*head, *piece.lines)):
+            yield _prefixed(prefix(piece.frames) if number else first, line)
+        before = piece
+    if before is not None:
+        yield from _foot(before, prefix(before.frames))
+
+
+def _foot(piece: _Piece, prefix: str) -> Iterator[str]:
+    return (_prefixed(prefix, line) for line in (piece.around.foot if piece.around else ()))
+
+
+def _shared(before: _Piece, piece: _Piece) -> Iterator[Nest]:
+    pairs = zip(before.frames, piece.frames[: len(piece.frames) - piece.opened], strict=False)
+    return (frame for frame, same in pairs if frame is same)

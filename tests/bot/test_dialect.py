@@ -1,0 +1,129 @@
+"""Somebody's Markdown in each platform's dialect, by exact text."""
+
+import pytest
+
+from bot.dialect import Dialect, blocks, code_span, plain_text
+from bot.discord_text import DIALECT as DISCORD
+from bot.slack_markdown import DIALECT as SLACK
+from bot.splitting import split
+from tests.bot.shown import text
+
+
+def written(markdown: str, dialect: Dialect, under: int = 0) -> str:
+    """Give Markdown anew, in one part."""
+    return "".join(split(blocks(markdown, dialect, under), 100_000, len))
+
+
+@pytest.mark.parametrize(
+    ("markdown", "discord", "slack"),
+    [
+        ("One\ntwo  \nthree", "One\ntwo\nthree", "One\ntwo  \nthree"),
+        ("__a__ *b* _c_ ~~d~~ `e`", "**a** *b* _c_ ~~d~~ `e`", "**a** *b* _c_ ~~d~~ `e`"),
+        ("**a **b** c**", "**a b c**", "**a b c**"),
+        ("A\nb\n===", "# A b", "# A b"),
+        ("# A #", "# A", "# A"),
+        ("#### A", "**A**", "**A**"),
+        ("    code\n     more", "```\ncode\n more\n```", "```\ncode\n more\n```"),
+        ("~~~ sh x=1\nls\n~~~", "```sh\nls\n```", "```sh\nls\n```"),
+        ("```\nopen", "```\nopen\n```", "```\nopen\n```"),
+        ("```\n```", "```\n\n```", "```\n\n```"),
+        ("* a\n* b\n  1) c", "- a\n- b\n  1. c", "- a\n- b\n  1. c"),
+        ("- a\n\n  b\n- c", "- a\n\n  b\n\n- c", "- a\n\n  b\n\n- c"),
+        ("7. a\n7. b", "7. a\n8. b", "7. a\n8. b"),
+        ("> a\nlazy\n\n> b", "> a\n> lazy\n\n> b", "> a\n> lazy\n\n> b"),
+        ("> a\n> > b", "> a\n> \n> b", "> a\n> \n> > b"),
+        ("> # A\n\n- ## B", "> **A**\n\n- **B**", "> **A**\n\n- **B**"),
+        (
+            "a\n\n***\nb",
+            "a\n\n\u2500\u2500\u2500\u2500\u2500\u2500\u2500\u2500\u2500\u2500\n\nb",
+            "a\n\n---\n\nb",
+        ),
+        ("a <b>c</b> <!-- d -->", "a \\<b>c\\</b> \\<!-- d -->", "a &lt;b>c&lt;/b> &lt;!-- d -->"),
+        ("1 < 2 & 3 &amp; &lt;", "1 \\< 2 & 3 & \\<", "1 < 2 & 3 & <"),
+        (
+            "&amp;lt; [x] a|b snake_case",
+            "\\&lt; \\[x\\] a\\|b snake_case",
+            "&amp;lt; \\[x\\] a\\|b snake_case",
+        ),
+        ("||spoiler|| -# small", "\\|\\|spoiler\\|\\| -# small", "\\|\\|spoiler\\|\\| -# small"),
+        ("-# small", "\\-# small", "\\-# small"),
+        ("\\# a\n\\- b\n1\\. c", "\\# a\n\\- b\n1\\. c", "\\# a\n\\- b\n1\\. c"),
+    ],
+)
+def test_markdown_is_written_anew(markdown: str, discord: str, slack: str) -> None:
+    """One way to write each thing; what isn't markup shows as text."""
+    assert written(markdown, DISCORD) == discord
+    assert written(markdown, SLACK) == slack
+
+
+@pytest.mark.parametrize(
+    ("markdown", "discord", "slack"),
+    [
+        ("[a](https://x.y/z)", "[a](<https://x.y/z>)", "[a](https://x.y/z)"),
+        ("[a](https://x.y/(z))", "[a](<https://x.y/(z)>)", "[a](https://x.y/%28z%29)"),
+        ("[a]\n\n[a]: https://x.y 't'", "[a](<https://x.y>)", "[a](https://x.y)"),
+        ("![a **b**](https://x.y/z.png)", "[a **b**](<https://x.y/z.png>)", "[a **b**](https://x.y/z.png)"),
+        ("[![a](https://x.y)](https://z.w)", "[a](<https://z.w>)", "[a](https://z.w)"),
+        ("<https://x.y> https://z.w/_a_b.", "<https://x.y> <https://z.w/_a_b>.", "https://x.y [https://z.w/\\_a_b](https://z.w/_a_b)."),
+        ("**https://x.y**, _https://z.w_", "**<https://x.y>**, _<https://z.w>_", "**https://x.y**, _https://z.w_"),
+        ("(see https://x.y/a_(b))", "(see <https://x.y/a_(b)>)", "(see [https://x.y/a\\_(b)](https://x.y/a_%28b%29))"),
+        ("[x.y](https://x.y/)", "<https://x.y/>", "https://x.y/"),
+        ("[docs.x.org](https://docs.x.org/a)", "[docs.x.org](<https://docs.x.org/a>)", "[docs.x.org](https://docs.x.org/a)"),
+        ("[https://good.com](https://e.vil)", "<https://good.com> (<https://e.vil>)", "https://good.com (https://e.vil)"),
+        ("[at good.com](https://good.com.e.vil)", "at good.com (<https://good.com.e.vil>)", "at good.com (https://good.com.e.vil)"),
+        ("[good.com](https://good.com@e.vil)", "good.com (<https://good.com@e.vil>)", "good.com (https://good.com@e.vil)"),
+        ("[free](https://discord.gg/x)", "free (<https://discord.gg/x>)", "free (https://discord.gg/x)"),
+        ("[a](#b) [c](mailto:d@e.f)", "a (#b) c (mailto:d@e.f)", "a (#b) c (mailto:d@e.f)"),
+        ("<d@e.f> <id:customize>", "d@e.f id:customize", "d@e.f id:customize"),
+        ("[a]() [](https://x.y)", "a <https://x.y>", "a https://x.y"),
+        ("[a](http://[b:])", "a (http://\\[b:\\])", "a (http://\\[b:\\])"),
+        ("[a](http://[b)", "[a](<http://%5Bb>)", "[a](http://%5Bb)"),
+    ],
+)  # fmt: skip
+def test_a_link_shows_where_it_leads_unless_its_text_is_honest(
+    markdown: str, discord: str, slack: str
+) -> None:
+    """A text that looks like another address, an invitation and anything but the web show their target."""
+    assert written(markdown, DISCORD) == discord
+    assert written(markdown, SLACK) == slack
+
+
+def test_headings_rank_below_the_one_above() -> None:
+    """Where no level is left they are bold lines."""
+    assert written("# A\n\n## B", DISCORD, 2) == "### A\n\n**B**"
+
+
+def test_long_code_can_be_cut() -> None:
+    """A line of code as long as a paragraph gives way at its spaces, and stays code."""
+    code = "word " * 30 + "end"
+    parts = split(blocks(f"`{code}`", SLACK), 60, len)
+    assert all(part.startswith("`word") and part.endswith("`") for part in parts)
+    assert " ".join(text(part).strip() for part in parts) == code
+    assert written(f"``{code} ` tick``", SLACK) == f"{code} \\` tick"
+
+
+@pytest.mark.parametrize(
+    ("code", "span"),
+    [("a", "`a`"), ("a`b", "``a`b``"), ("`", "`` ` ``"), ("a``b", "`a``b`"), (" a ", "`  a  `")],
+)
+def test_code_stands_between_enough_backticks(code: str, span: str) -> None:
+    """It reads as the same code."""
+    assert code_span(code) == span
+    assert text(span) == code
+
+
+def test_a_text_nested_too_deep_is_shown_as_written() -> None:
+    """The parser would drop what is deeper; nobody's words vanish."""
+    assert written(f"{'>' * 120}deep `x`", SLACK) == f"\\{'>' * 120}deep \\`x\\`"
+
+
+def test_neighbours_make_no_mention() -> None:
+    """An `@` before a link's text that is shown without the link stays alone."""
+    assert written("@[everyone](/x)", DISCORD) == "@\u200beveryone (/x)"
+    assert written("@![everyone](/x)", DISCORD) == "@\u200beveryone (/x)"
+
+
+def test_plain_text_has_no_markup() -> None:
+    """A line a block, for where nothing is rendered."""
+    markdown = "# A\n\n**b** [c](https://d.e) `f`\n\n- g\n- h\n\n```sh\ni\n```"
+    assert plain_text(markdown) == "A\nb c f\ng\nh\ni"

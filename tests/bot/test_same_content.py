@@ -1,0 +1,55 @@
+"""The terminal, Discord and Slack say the same of the same run, word for word."""
+
+import re
+
+import pytest
+
+from bot import discord_text, slack_text
+from bot.card import card
+from bot.markdown import render
+from bot.message import Message, Table
+from bot.thread import thread
+from bot.view import RunView, fold
+from council.events import RunFailed
+from tests.bot.sample_run import GPT, LATE, RUN_ID, seen
+from tests.bot.shown import blocks_text, text, words
+
+ERROR = RunFailed(RUN_ID, "No member of the council answered. Ask again.", {GPT: LATE})
+
+
+def unlisted(content: str, message: Message) -> str:
+    """Give Discord's list of a wide table as the table: its columns' names once."""
+    for block in message.blocks:
+        if isinstance(block, Table):
+            for name in block.header:
+                content = content.replace(f"**{name}:** ", "")
+            content = content.replace("- 1st", f"{' '.join(block.header)} 1st", 1)
+    return content
+
+
+@pytest.mark.parametrize(
+    "view", [seen(13), seen(34), seen(), fold(seen(9), ERROR, 9.0)], ids=["running", "writing", "done", "error"]
+)  # fmt: skip
+def test_a_card_says_the_same_everywhere(view: RunView) -> None:
+    """Title, question, progress, answer, footer."""
+    message = card(view, 44.3)
+    expected = words(text(render(message)))
+    embed = discord_text.card(message)
+    assert words("\n".join((text(embed.title), text(embed.description), embed.footer))) == expected
+    assert words(blocks_text(slack_text.card(message).blocks)) == expected
+    assert words(slack_text.fallback(message)) == expected
+
+
+def test_a_thread_says_the_same_everywhere() -> None:
+    """Ranking, answers, critiques."""
+    for message in thread(seen()):
+        expected = words(text(render(message)))
+        contents = [unlisted(part, message) for part in discord_text.parts(message)]
+        assert words("\n".join(map(text, contents))) == expected
+        assert words("\n".join(map(blocks_text, slack_text.parts(message)))) == expected
+
+
+def test_the_comparison_sees_a_difference() -> None:
+    """A word too many or too few is found, markup and hidden characters are not."""
+    assert words(text("**a** b\u200bc\n\n- d")) == ["a", "bc", "d"]
+    assert re.fullmatch(r"\w+", words("x")[0])

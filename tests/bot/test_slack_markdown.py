@@ -1,0 +1,84 @@
+"""Slack's `markdown` blocks: counted as Slack stores them, one table each, nothing a mention."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.dialect import blocks
+from bot.slack_markdown import DIALECT, Piece, pieces
+from tests.slack_server.blocks import checked
+from tests.slack_server.rules import Refused, Rules
+
+TABLE = "| a | b |\n| - | - |\n| 1 | 2 |\n\n"
+
+
+def cut(markdown: str, limit: int = 11_000) -> list[Piece]:
+    """Give Markdown's pieces."""
+    return [*pieces(blocks(markdown, DIALECT), limit)]
+
+
+@pytest.mark.parametrize(
+    ("text", "written"),
+    [
+        ("<@U123> <!channel> <!here> <#C1>", "&lt;@U123> &lt;!channel> &lt;!here> &lt;#C1>"),
+        ("<!subteam^S1|a> <https://e.v|t>", "&lt;!subteam^S1\\|a> https://e.v%7Ct"),
+        ("&lt;@U123> \\<@U123> <\\@U123>", "&lt;@U123> &lt;@U123> &lt;@U123>"),
+        ("`<@U123> <b>`", "`<\u2060@U123> <b>`"),
+        ("```html\n<!here> <!DOCTYPE html>\n```", "```html\n<\u2060!here> <!DOCTYPE html>\n```"),
+        ("@everyone a < b & c", "@everyone a < b & c"),
+        ("````md\n```\n````", "````md\n```\n````"),
+    ],
+)
+def test_what_means_something_to_slack_shows_as_text(text: str, written: str) -> None:
+    """In a text its bracket is an entity; code keeps its brackets, with a joiner in a mention."""
+    assert cut(text) == [Piece(written, 1, 0)]
+
+
+def test_a_table_is_one_and_the_next_is_code() -> None:
+    """Slack takes one table a message; a pipe in a cell stays in it."""
+    [piece] = cut(f"{TABLE}| c |\n| - |\n| `x\\|y` |\n")
+    assert piece == Piece(
+        "| a | b |\n| --- | --- |\n| 1 | 2 |\n\n```\nc\n---\nx|y\n```", stored=2, tables=1
+    )
+    assert cut("| `a\\|b` |\n|-|\n") == [Piece("| `a\\|b` |\n| --- |", 1, 1)]
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        "| a |\n|-|\n" + "| b |\n" * 100,
+        "| a " * 21 + "|\n" + "|-" * 21 + "|\n",
+        f"| a |\n|-|\n| {'word ' * 2_000} |\n",
+        f"- x\n\n  {TABLE}",
+    ],
+)
+def test_a_table_that_slack_refuses_is_written_otherwise(table: str) -> None:
+    """Too many rows or columns, too long, or within a list."""
+    assert all(piece.tables == 0 and "| --- |" not in piece.text for piece in cut(table))
+
+
+@given(
+    st.lists(
+        st.sampled_from(
+            ["## A\n\n", "---\n\n", TABLE, "text\n\n", "- a\n", "> q\n\n", "```\nx\n```\n\n", "\n"]
+        ),
+        max_size=120,
+    ).map("".join)
+)
+def test_blocks_are_counted_as_slack_stores_them(markdown: str) -> None:
+    """Each piece goes through, with the blocks it says it comes to and not one more."""
+    for piece in cut(markdown):
+        message = [{"type": "markdown", "text": piece.text}]
+        checked(message + [{"type": "divider"}] * (50 - piece.stored), Rules())
+        with pytest.raises(Refused):
+            checked(message + [{"type": "divider"}] * (51 - piece.stored), Rules())
+
+
+def test_a_piece_does_not_end_with_a_heading() -> None:
+    """When there are too many blocks for one, its last heading goes to the next."""
+    first, second = cut("## A\n\ntext\n\n" * 20)
+    assert first.stored == 30
+    assert first.text.endswith("text")
+    assert second.text.startswith("## A")
+    text = "word " * 10
+    assert [piece.text[:4] for piece in cut(f"{text}\n\n## A\n\n{text}", 70)] == ["word", "## A"]

@@ -1,0 +1,402 @@
+"""Slack: the card's and the thread's blocks by exact content, within its limits, pinging nobody."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.card import card as card_of
+from bot.message import (
+    Block,
+    Footer,
+    Heading,
+    Line,
+    Message,
+    Pairs,
+    Prose,
+    Quote,
+    Table,
+    Title,
+)
+from bot.slack_text import CardBlocks, card, fallback, parts
+from bot.thread import thread
+from bot.view import fold
+from council.events import RunFailed
+from tests.bot.long_answer import answer
+from tests.bot.sample_run import CLAUDE, GEMINI, GPT, LATE, RUN_ID, seen
+from tests.bot.shown import blocks_text, letters
+from tests.slack_server.blocks import checked, pinged
+from tests.slack_server.rules import Rules
+
+Json = dict[str, Any]
+STRICT = Rules(pings_from_markdown_code=True)
+CONTINUES = {
+    "type": "rich_text",
+    "elements": [
+        {
+            "type": "rich_text_section",
+            "elements": [{"type": "text", "text": "continues in the thread", "style": {"italic": True}}],
+        }
+    ],
+}
+
+
+def said(*blocks: Block) -> list[list[Json]]:
+    """Give the messages of these blocks."""
+    return parts(Message("m", blocks))
+
+
+def shown(*blocks: Block) -> CardBlocks:
+    """Give the card of these blocks."""
+    return card(Message("card", blocks))
+
+
+def accepted(blocks: list[Json], text: str = "") -> None:
+    """Let the fake Slack check a message with room for a card's buttons, and that it pings nobody."""
+    checked([*blocks, {"type": "divider"}], STRICT)
+    assert pinged({"blocks": blocks, "text": text}, {}, STRICT) == frozenset()
+    assert len(text) <= 3_900
+
+
+def plain(text: str) -> Json:
+    """Give plain text."""
+    return {"type": "plain_text", "text": text, "emoji": False}
+
+
+def header(text: str) -> Json:
+    """Give a header."""
+    return {"type": "header", "text": plain(text)}
+
+
+def section(text: str) -> Json:
+    """Give a line."""
+    return {"type": "section", "text": plain(text)}
+
+
+def context(text: str) -> Json:
+    """Give a small line."""
+    return {"type": "context", "elements": [plain(text)]}
+
+
+def markdown(text: str) -> Json:
+    """Give Markdown."""
+    return {"type": "markdown", "text": text}
+
+
+def rich(*runs: tuple[str, bool]) -> Json:
+    """Give rich text: each text with whether it is bold."""
+    elements = [
+        {"type": "text", "text": text, "style": {"bold": True}}
+        if bold
+        else {"type": "text", "text": text}
+        for text, bold in runs
+    ]
+    return {"type": "rich_text", "elements": [{"type": "rich_text_section", "elements": elements}]}
+
+
+def test_the_running_card() -> None:
+    """The question, who asked, a line a stage, a line a member, what it took so far."""
+    assert card(card_of(seen(13), 13.0)).blocks == [
+        markdown("> Should we move our nightly batch jobs from cron to Temporal?"),
+        section("Asked by Ada. Council \u201cdefault\u201d, 4 members."),
+        rich(
+            ("Answers", True),
+            (": done in 9 s, 3 of 4\n", False),
+            ("Reviews", True),
+            (": running, 2 of 3 done\n", False),
+            ("Corrections", True),
+            (": running, 0 of 3 done\n", False),
+            ("Final answer", True),
+            (": waiting", False),
+        ),
+        rich(
+            ("gpt-5", True),
+            (": answered in 3 s, ranked the others\n", False),
+            ("claude-sonnet-4.5", True),
+            (": answered in 5 s, ranked the others\n", False),
+            ("gemini-2.5-pro (The Pragmatist)", True),
+            (": answered in 6 s, reviewing, correcting\n", False),
+            ("grok-4", True),
+            (
+                (
+                    ": failed: the provider was too busy, after 3 attempts "
+                    "(\u201cRate limit reached for grok-4\u201d)"
+                ),
+                False,
+            ),
+        ),
+        context("13 s, 2,750 tokens, $0.0105 so far"),
+    ]
+
+
+def test_the_answer_streams_into_the_card() -> None:
+    """What the chairman has written stands below the progress."""
+    assert card(card_of(seen(34), 34.0)).blocks[-3:] == [
+        rich(("Final answer", True)),
+        markdown(
+            "Move **only** the jobs that have several steps and must recover half-way; "
+            "keep the rest on cron."
+        ),
+        context("34 s, 4,400 tokens, $0.0168 so far"),
+    ]
+
+
+def test_the_finished_card() -> None:
+    """The title, the answer, and one line about the run; the same without markup for notifications."""
+    footer = (
+        "3 of 4 members answered \u00b7 chairman claude-opus-4.1 \u00b7 too few shared votes to compare \u00b7 "
+        "gemini-2.5-pro (The Pragmatist) fell back (it took too long) \u00b7 "
+        "grok-4 failed (the provider was too busy) \u00b7 44 s \u00b7 4,950 tokens \u00b7 $0.0189 \u00b7 "
+        "id 550e8400-e29b-41d4-a716-446655440000"
+    )
+    assert card(card_of(seen(), 44.3)) == CardBlocks(
+        blocks=[
+            header("Cron or Temporal for nightly jobs"),
+            markdown(
+                "Move **only** the jobs that have several steps and must recover half-way; "
+                "keep the rest on cron.\n\n"
+                "1. Give every cron job a lock and an alert this week.\n"
+                "2. Move one multi-step job to a managed Temporal, and compare after a month.\n\n"
+                "The council did not agree on whether Temporal is worth running yourselves."
+            ),
+            context(footer),
+        ],
+        text=(
+            "Cron or Temporal for nightly jobs\n"
+            "Move only the jobs that have several steps and must recover half-way; "
+            "keep the rest on cron.\n"
+            "Give every cron job a lock and an alert this week.\n"
+            "Move one multi-step job to a managed Temporal, and compare after a month.\n"
+            "The council did not agree on whether Temporal is worth running yourselves.\n" + footer
+        ),
+        cut=False,
+    )
+
+
+def test_the_card_of_an_error() -> None:
+    """What happened, why, what is kept."""
+    failed = RunFailed(RUN_ID, "No member of the council answered. Ask again.", {GPT: LATE})
+    assert card(card_of(fold(seen(9), failed, 9.0), 9.0)).blocks == [
+        header("No answer"),
+        markdown("> Should we move our nightly batch jobs from cron to Temporal?"),
+        section("Asked by Ada. Council \u201cdefault\u201d, 4 members."),
+        section("No member of the council answered. Ask again."),
+        rich(("gpt-5", True), (": it took too long", False)),
+        section("Nothing was added to the conversation."),
+        context(
+            "9 s \u00b7 1,650 tokens \u00b7 $0.0063 \u00b7 run 7b1f0c52-6c1e-4c52-9d0a-0d2a4c1f9e11"
+        ),
+    ]
+
+
+def test_the_thread() -> None:
+    """The ranking as a table, members and critiques as they were written."""
+    messages = {message.key: parts(message) for message in thread(seen())}
+    table = [
+        ("Rank", "Answer", "Member", "Mean", "by A", "by B", "by C"),
+        ("1st", "A", "claude-sonnet-4.5", "1", "own", "1", "1"),
+        ("2nd", "B", "gemini-2.5-pro (The Pragmatist)", "1.5", "1", "own", "2"),
+        ("3rd", "C", "gpt-5", "2", "2", "2", "own"),
+    ]
+    assert messages["ranking"] == [
+        [
+            header("Ranking"),
+            {
+                "type": "table",
+                "rows": [[{"type": "raw_text", "text": cell} for cell in row] for row in table],
+            },
+            section(
+                "Position 1 is the best. \u201cby A\u201d is the vote of whoever wrote Response A; "
+                "nobody votes on their own answer."
+            ),
+            section("Too few shared votes to say how far the reviewers agree."),
+            section(
+                "grok-4 did not answer: the provider was too busy, after 3 attempts "
+                "(\u201cRate limit reached for grok-4\u201d)."
+            ),
+        ]
+    ]
+    assert messages[f"member:{GEMINI}"] == [
+        [
+            header("google/gemini-2.5-pro (The Pragmatist)"),
+            section("Ranked 2nd of 3. Fell back to its first answer: it took too long."),
+            rich(("Original response", True)),
+            markdown(
+                "Stay with cron and add a lock and an alert:\n\n"
+                "```sh\nflock -n /tmp/nightly.lock ./nightly\n```"
+            ),
+            rich(("Corrected response", True)),
+            section("None came, so the original response stands."),
+        ]
+    ]
+    assert messages[f"critiques:{CLAUDE}"] == [
+        [
+            header("Critiques of anthropic/claude-sonnet-4.5"),
+            section("Its answer is called Response A here; the reviewers did not know whose it was."),
+            rich(("By gpt-5", True)),
+            markdown(
+                "Response A weighs the cost. Response B solves overlap, not recovery.\n\n"
+                "FINAL RANKING:\n\n1. Response A\n2. Response B"
+            ),
+            rich(("By gemini-2.5-pro (The Pragmatist)", True)),
+            markdown(
+                "Response A is the most useful. Response C oversells.\n\n"
+                "FINAL RANKING:\n\n1. Response A\n2. Response C"
+            ),
+        ]
+    ]
+
+
+@given(
+    st.lists(
+        st.sampled_from(
+            [
+                *(
+                    "<@U123>",
+                    "<!channel>",
+                    "<!here>",
+                    "<!subteam^S1>",
+                    "<",
+                    "@",
+                    "U123",
+                    "!channel",
+                    "!",
+                    ">",
+                ),
+                *(
+                    "`",
+                    "``",
+                    "```\n",
+                    "\n",
+                    "**",
+                    "*",
+                    "\\",
+                    "&lt;",
+                    "&#60;",
+                    "&#64;",
+                    "[",
+                    "](/x)",
+                    "](",
+                ),
+                *("](http://a.b)", "![", "@everyone", "|x", "<https://e.v|t>", "<#C1>", " ", "~~", "- "),
+                *("> ", "    ", "everyone", "https://a.b/"),
+            ]
+        ),
+        max_size=14,
+    ).map("".join)
+)
+def test_no_text_pings(text: str) -> None:
+    """Whatever a model, a name or a title says, even in code."""
+    message = Message(
+        "m",
+        (
+            Title(text),
+            Quote(text),
+            Line(text),
+            Pairs(((text, text),)),
+            Prose(text),
+            Table(("a",), ((text,),)),
+            Footer(text),
+        ),
+    )
+    for blocks in (*parts(message), card(message).blocks):
+        accepted(blocks, fallback(message))
+
+
+@pytest.mark.parametrize("length", [200, 5_000, 60_000])
+def test_long_answers_are_whole_and_fit(length: int) -> None:
+    """Tables, lists, code, any script: no letter is lost, no message is refused, nobody is pinged."""
+    text = answer(length)
+    messages = said(Heading("Original response", 3), Prose(text))
+    for blocks in messages:
+        accepted(blocks)
+    content = "".join(
+        letters(block["text"]) for blocks in messages for block in blocks if block["type"] == "markdown"
+    )
+    assert content.replace("7C", "") == letters(text).replace("7C", "")
+    assert len(messages) <= length // 2_000 + 1
+
+
+def test_a_members_two_long_answers_follow_each_other() -> None:
+    """A heading goes with what it heads, and no message has two tables."""
+    table = "| a |\n|-|\n| b |\n\n"
+    text = table + "word " * 1_200
+    first, second = said(
+        Heading("gpt-5"),
+        Heading("Original response", 3),
+        Prose(text),
+        Heading("Corrected response", 3),
+        Prose(text),
+    )
+    assert [block["type"] for block in first] == ["header", "rich_text", "markdown"]
+    assert [block["type"] for block in second] == ["rich_text", "markdown"]
+    accepted(first)
+    accepted(second)
+
+
+@pytest.mark.parametrize("length", [200, 5_000, 7_500, 60_000])
+def test_a_card_holds_what_fits(length: int) -> None:
+    """A longer answer ends at a block's end and says where it goes on."""
+    text = shown(
+        Title("T" * 80), Prose("word. " * 50 + "\n\n" + answer(length)), Line("Cut."), Footer("f")
+    )
+    accepted(text.blocks, text.text)
+    assert text.cut == (length == 60_000)
+    assert (CONTINUES in text.blocks) == text.cut
+    assert text.blocks[-1] == context("f")
+    assert (section("Cut.") in text.blocks) == (not text.cut)
+
+
+def test_a_card_never_outgrows_a_message() -> None:
+    """A question, a title, a footer or a line of any length leaves room for the answer."""
+    text = shown(
+        Title("t" * 300),
+        Quote("why " * 2_000),
+        Line("l" * 6_500),
+        Pairs((("n" * 3_000, "said"),)),
+        Prose("word " * 4_000),
+        Footer("f" * 3_500),
+    )
+    accepted(text.blocks, text.text)
+    assert text.cut
+    assert rich(("t" * 300, True)) in text.blocks
+    assert text.blocks[1]["text"].endswith("why\n> \u2026")
+    assert shown() == CardBlocks([], "", cut=False)
+
+
+def test_lines_of_any_length_are_whole() -> None:
+    """Ours too: over several blocks, and in several messages where there must be."""
+    names = tuple((f"{number} {'n' * 200}", "s" * 200) for number in range(80))
+    messages = said(Line("l" * 7_000), Pairs(names), Footer("f" * 7_000), Quote("q " * 8_000))
+    for blocks in messages:
+        accepted(blocks)
+    text = "".join(map(blocks_text, messages))
+    assert [text.count(letter) for letter in "lnsfq"] == [7_000, 16_000, 16_000, 7_000, 8_000]
+
+
+def test_a_table_that_slack_refuses_is_code() -> None:
+    """Of ours as well; an empty cell is a dash."""
+    [[code]] = said(Table(("a",), (("b",),) * 120))
+    assert code["text"].startswith("```\na\n-\nb\n")
+    [[table]] = said(Table(("a",), (("",),)))
+    assert table["rows"][1] == [{"type": "raw_text", "text": "\u2013"}]
+    accepted([table])
+
+
+def test_the_fallback_is_short_and_escaped() -> None:
+    """It has no markup, pings nobody, and fits an update."""
+    blocks = (
+        Title("A & <b>"),
+        Quote("Why **this**?"),
+        Pairs((("gpt-5", "answered"),)),
+        Table(("a", "b"), (("1", "2"),)),
+        Prose("[x](https://y.z)\n\n```sh\n<@U1>\n```"),
+    )
+    assert fallback(Message("m", blocks)) == (
+        "A &amp; &lt;b&gt;\nWhy this?\ngpt-5: answered\na, b\n1, 2\nx\n&lt;@U1&gt;"
+    )
+    for text in ("word " * 9_000, "<" * 9_000, "\U0001f600" * 9_000):
+        said = fallback(Message("m", (Prose(text),)))
+        assert 700 < len(said) <= 3_900
+        assert said.endswith("\u2026")

@@ -1,0 +1,242 @@
+"""Cutting text for a platform: nothing is lost, nothing is torn, every part fits."""
+
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.dialect import blocks
+from bot.discord_text import DIALECT as DISCORD
+from bot.discord_text import units
+from bot.slack_markdown import DIALECT as SLACK
+from bot.splitting import Text, Word, split
+from tests.bot.shown import fences, letters
+
+Split = Callable[[str, int], list[str]]
+
+# What Markdown is made of; tables are left out, since each part repeats a table's head.
+FRAGMENTS = st.lists(
+    st.sampled_from(
+        [
+            *("```", "~~~~", "```sh", "````py", "`", "``", "**", "*", "_", "~~", "<b>", "<@U12>", "@"),
+            *(
+                "# ",
+                "## A",
+                "===",
+                "---",
+                "- ",
+                "1. ",
+                "5) ",
+                "> ",
+                "    ",
+                "  ",
+                "\t",
+                "* ",
+                "-# ",
+                "|",
+            ),
+            *("\\", "\n", "\n\n", "\n- x\n", "\n> y\n", "&lt;", "&", "[", "]", "!", "\u00a0"),
+            *("word ", "word", "everyone", "\u6f22\u5b57", "e\u0301", "\U0001f469\u200d\U0001f4bb"),
+            *("[a](http://x.y/b)", "![a](http://x.y)", "[![x](http://a.b)y](http://c.d)"),
+            *("<https://a.b>", "long" * 20, "a b c d e f g h " * 9),
+        ]
+    ),
+    max_size=40,
+).map("".join)
+
+
+def discord(markdown: str, limit: int) -> list[str]:
+    """Cut Markdown as Discord takes it."""
+    return split(blocks(markdown, DISCORD), limit, units)
+
+
+def slack(markdown: str, limit: int) -> list[str]:
+    """Cut Markdown as Slack takes it."""
+    return split(blocks(markdown, SLACK), limit, len)
+
+
+@pytest.mark.parametrize(("cut", "measure"), [(discord, units), (slack, len)])
+@given(markdown=FRAGMENTS, limit=st.integers(120, 400))
+def test_nothing_is_lost_and_every_part_fits(
+    cut: Split, measure: Callable[[str], int], markdown: str, limit: int
+) -> None:
+    """A reader of the parts sees the letters that a reader of the whole would."""
+    parts = cut(markdown, limit)
+    assert all(0 < measure(part) <= limit for part in parts)
+    assert "".join(map(letters, parts)) == letters(markdown)
+
+
+@given(markdown=FRAGMENTS, limit=st.integers(120, 400))
+def test_code_stays_code(markdown: str, limit: int) -> None:
+    """Every part closes its fences and opens them with the language: code is read as the same code."""
+    parts = slack(markdown, limit)
+    cut = [fence for part in parts for fence in fences(part)]
+    whole = fences("\n".join(slack(markdown, 1_000_000)))
+    assert {fence.info for fence in cut} == {fence.info for fence in whole}
+    joined = "".join("".join(fence.content.split()) for fence in cut)
+    assert joined == "".join("".join(fence.content.split()) for fence in whole)
+    for part in parts:
+        for fence in fences(part):
+            first, end = fence.map or (0, 0)
+            assert part.split("\n")[end - 1].strip(" >") == fence.markup
+            assert end - first == fence.content.count("\n") + 2
+
+
+def test_a_text_that_fits_is_one_part() -> None:
+    """Nothing is cut without need."""
+    assert discord("One.\n\nTwo.", 100) == ["One.\n\nTwo."]
+    assert discord("", 100) == []
+    assert discord("&nbsp;", 100) == []
+
+
+def test_a_cut_falls_between_blocks() -> None:
+    """What fits whole into a part begins a new one rather than being cut."""
+    one, two = "one " * 12 + "end", "two " * 12 + "end"
+    assert discord(f"{one}\n\n{two}", 80) == [one, two]
+
+
+def test_a_heading_goes_with_what_follows() -> None:
+    """A part doesn't end with a heading."""
+    text = "word " * 12 + "end"
+    assert discord(f"Short.\n\n## Head\n\n{text}", 79) == ["Short.", f"## Head\n\n{text}"]
+    full = "word " * 15 + "end"
+    assert discord(f"Short.\n\n## Head\n\n{full}", 82) == ["Short.\n\n## Head", full]
+
+
+def test_a_fence_is_closed_and_opened_again() -> None:
+    """Its language comes with it, and counts."""
+    lines = [f"line {number}" for number in range(10, 20)]
+    code = "\n".join(lines)
+    assert discord(f"```py\n{code}\n```", 41) == [
+        f"```py\n{chr(10).join(lines[start : start + 4])}\n```" for start in (0, 4, 8)
+    ]
+
+
+def test_a_part_goes_on_with_a_fence_and_what_follows() -> None:
+    """The last piece of a long fence shares its part."""
+    lines = "\n".join(f"line {number}" for number in range(10, 16))
+    assert discord(f"```py\n{lines}\n```\n\nEnd.", 44) == [
+        "```py\nline 10\nline 11\nline 12\nline 13\n```",
+        "```py\nline 14\nline 15\n```\n\nEnd.",
+    ]
+
+
+def test_a_line_of_code_is_cut_at_a_space_else_hard() -> None:
+    """Code that has no line's end in sight still goes on as code."""
+    assert discord(f"```\n{'abcd ' * 4}{'x' * 20}\n```", 23) == [
+        "```\nabcd abcd abcd \n```",
+        "```\nabcd \n```",
+        f"```\n{'x' * 15}\n```",
+        "```\nxxxxx\n```",
+    ]
+
+
+def test_an_item_that_fits_stays_whole() -> None:
+    """A list is cut between its items, numbers go on."""
+    items = [f"{number}. " + "item " * 7 + "end" for number in range(9, 13)]
+    assert discord("\n".join(items), 100) == ["\n".join(items[:2]), "\n".join(items[2:])]
+
+
+def test_an_item_too_long_goes_on_unindented() -> None:
+    """Indented text at a part's head would be code; the next item is one again."""
+    long = "\n\n".join(f"   {name * 40}" for name in "abc")
+    assert discord(f"1. Start\n\n{long}\n2. Next", 70) == [
+        f"1. Start\n\n   {'a' * 40}",
+        "b" * 40,
+        f"{'c' * 40}\n\n2. Next",
+    ]
+
+
+def test_a_nested_fence_keeps_its_place() -> None:
+    """Its lines are indented in the item's part, and not in those that go on with it."""
+    code = "\n".join(f"   line {number}" for number in range(10, 18))
+    parts = slack(f"1. Run:\n\n   ```sh\n{code}\n   ```\n\n   Then stop.\n2. Next", 60)
+    assert parts == [
+        "1. Run:\n\n   ```sh\n   line 10\n   line 11\n   line 12\n   ```",
+        "```sh\nline 13\nline 14\nline 15\nline 16\n```",
+        "```sh\nline 17\n```\n\nThen stop.\n\n2. Next",
+    ]
+
+
+def test_a_quote_goes_on_as_a_quote() -> None:
+    """Each of its lines keeps its mark, the empty ones too."""
+    one, two = "a" * 30, "b" * 30
+    assert discord(f"> {one}\n>\n> {two}\n>\n> c", 50) == [f"> {one}", f"> {two}\n> \n> c"]
+
+
+def test_a_table_repeats_its_head() -> None:
+    """Rows stay whole, and every part says what its columns are."""
+    rows = "\n".join(f"| row {number} | {number} |" for number in range(1, 5))
+    head = "| Name | No |\n| --- | --- |"
+    assert slack(f"{head}\n{rows}", 62) == [
+        f"{head}\n| row 1 | 1 |\n| row 2 | 2 |",
+        f"{head}\n| row 3 | 3 |\n| row 4 | 4 |",
+    ]
+
+
+def test_a_long_line_is_cut_at_a_space() -> None:
+    """Emphasis is closed and opened again; links and code aren't cut."""
+    text = "**bold words and more of them** then [a link](https://x.y/z) and `some code here`"
+    assert slack(text, 40) == [
+        "**bold words and more of them** then",
+        "[a link](https://x.y/z) and",
+        "`some code here`",
+    ]
+    assert slack(f"**{'bold ' * 8}end**", 30) == [
+        "**bold bold bold bold bold**",
+        "**bold bold bold end**",
+    ]
+
+
+def test_what_stands_together_is_parted_before_it_is_torn() -> None:
+    """A link that finds no room beside the word it touches begins a line of its own."""
+    link = "[link](https://x.y/z)"
+    assert slack(f"one {'a' * 8}{link} two", 26) == [f"one\n{'a' * 8}", f"{link} two"]
+
+
+def test_a_line_without_spaces_is_cut_between_letters() -> None:
+    """Surrogates, combined letters, families and escapes stay whole."""
+    assert discord("\u6f22" * 25, 12) == ["\u6f22" * 11, "\u6f22" * 11, "\u6f22" * 3]
+    family = "\U0001f469\u200d\U0001f4bb"
+    assert discord(family * 4, 12) == [family * 2, family * 2]
+    assert discord("e\u0301" * 8, 9) == ["e\u0301" * 4, "e\u0301" * 4]
+    assert discord("\\*" * 8, 9) == ["\\*" * 4, "\\*" * 4]
+
+
+def test_a_cut_begins_no_block() -> None:
+    """What stood within a line doesn't become a heading, an item or a quote at a part's head."""
+    for mark in ("#", "-", "+", "12.", ">", "-#"):
+        [first, second] = discord(f"{'a' * 31} {mark} {'b' * 20}", 32)
+        assert first == "a" * 31
+        assert second in (f"\\{mark} {'b' * 20}", f"12\\. {'b' * 20}")
+
+
+def test_nesting_that_takes_half_the_room_is_flattened() -> None:
+    """However deep a text is nested, its words find room."""
+    parts = slack(f"{'> ' * 40}{'word ' * 40}", 100)
+    assert all(len(part) <= 100 for part in parts)
+    assert sum(part.count("word") for part in parts) == 40
+
+
+@pytest.mark.parametrize(
+    "unit", ["x", "word ", "- a b\n", "> a\n", "**a** ", "```\na\n```\n", "\\\\", "\u6f22"]
+)
+def test_the_work_grows_with_the_length(unit: str) -> None:
+    """Each character is measured only a few times, however long the text is."""
+    measured = 0
+
+    def measure(text: str) -> int:
+        nonlocal measured
+        measured += len(text)
+        return len(text)
+
+    content = blocks(unit * (20_000 // len(unit)), SLACK)
+    assert len(split(content, 2_000, measure)) >= 10
+    assert measured < 20 * 20_000
+
+
+def test_words_of_ours_can_be_cut_too() -> None:
+    """A heading that is too long stays one in each part."""
+    words = tuple(Word(text) for text in ("one", " ", "two", " ", "three"))
+    assert split([Text(words, "## ")], 12, len) == ["## one two", "## three"]

@@ -1,0 +1,39 @@
+"""Tables where a platform has none."""
+
+from bot.discord_text import DIALECT
+from bot.message import Table
+from bot.splitting import split
+from bot.tables import drawn, grid
+
+
+def shown(table: Table, width: int) -> str:
+    """Give a table as it stands in a message."""
+    return "".join(split([drawn(grid(table, DIALECT), DIALECT, width)], 2_000, len))
+
+
+def test_a_narrow_table_is_aligned_code() -> None:
+    """Wide letters count as two columns."""
+    table = Table(("Rank", "Member"), (("1st", "\u6f22\u5b57"), ("2nd", "a|b")))
+    assert shown(table, 12) == "```\nRank  Member\n----  ------\n1st   \u6f22\u5b57\n2nd   a|b\n```"
+
+
+def test_a_wide_table_is_a_list() -> None:
+    """Each row is an item, each cell stands by its column's name."""
+    table = Table(("Rank", "", "Why"), (("1st", "gpt_5*", "good"), ("2nd", "b", "")))
+    assert shown(table, 11) == (
+        "- **Rank:** 1st \u00b7 gpt_5\\* \u00b7 **Why:** good\n- **Rank:** 2nd \u00b7 b \u00b7 **Why:** "
+    )
+
+
+def test_a_long_table_repeats_its_head() -> None:
+    """Every part says what its columns are."""
+    table = Table(("No", "Name"), tuple((str(number), "x" * 8) for number in range(10, 20)))
+    parts = split([drawn(grid(table, DIALECT), DIALECT, 60)], 85, len)
+    assert len(parts) == 3
+    assert all(part.startswith("```\nNo  Name\n--  --------\n1") for part in parts)
+    assert all(part.endswith("\n```") for part in parts)
+
+
+def test_a_table_without_rows_names_its_columns() -> None:
+    """There is nothing to list."""
+    assert shown(Table(("Rank", "Member"), ()), 5) == "```\nRank  Member\n----  ------\n```"
