@@ -1,0 +1,360 @@
+"""Discord: listens to commands, mentions and buttons, and hands them to the desk.
+
+No privileged intent is asked for: a message's text comes with a mention of the bot, in direct
+messages, and with the message action.
+
+Source: https://discord.com/developers/docs/interactions/receiving-and-responding
+"""
+
+import asyncio
+import io
+import re
+from collections import deque
+from collections.abc import Awaitable, Mapping
+from types import TracebackType
+from typing import Self
+
+import aiohttp
+import discord
+import structlog
+from discord import app_commands
+from discord.gateway import DiscordWebSocket
+from discord.http import Route
+
+from bot.commands import ACTION, ASK, COMMANDS, HELP, Command
+from bot.configuration import ConfigurationError, Problem
+from bot.desk import Click, Desk, Refusal, Request
+from bot.discord_card import CardButton
+from bot.discord_commands import Answer, Given, read_text, register, slash
+from bot.discord_text import parts
+from bot.discord_venue import NOBODY, DiscordVenue, Pace, Place
+from bot.venue import Button
+from bot.words import listing
+from council.brief import Attachment
+from storage.journal import RunRow
+
+log = structlog.get_logger()
+
+INTENTS = discord.Intents(guilds=True, guild_messages=True, dm_messages=True)
+ALREADY_ANSWERED, TOO_LATE = 40060, 10062
+CLICKS_REMEMBERED = 1000
+
+HINT = "Ask with /council and your question, or mention me with it. /council-help says more."
+CLOSED = "Your direct messages are closed to the bot, so nothing was asked. Open them and try again."
+UNEXPECTED = "Something unexpected went wrong. Try again; if it happens again, report this id: {}"
+
+BAD_TOKEN = Problem(
+    "DISCORD_TOKEN", "Discord refuses it", "Copy the bot's token from the application's page, under Bot"
+)
+UNREACHABLE = Problem(
+    "DISCORD_TOKEN", "Discord could not be reached", "Check the network and DISCORD_API_BASE_URL"
+)
+
+_DEFERRED = discord.InteractionResponseType.deferred_channel_message
+_PRIVATE_NOTE = discord.Embed(description="Your question is on its way to the council.")
+
+
+class DiscordBot:
+    """The council on Discord, while it is entered.
+
+    `api_base` is another address of Discord's API, for tests.
+    """
+
+    def __init__(
+        self, desk: Desk, *, token: str, api_base: str | None = None, pace: Pace | None = None
+    ) -> None:
+        self._desk = desk
+        self._token = token
+        self._api_base = api_base
+        self._pace = pace or Pace()
+        self._client = discord.AutoShardedClient(
+            intents=INTENTS,
+            allowed_mentions=NOBODY,
+            max_messages=None,
+            member_cache_flags=discord.MemberCacheFlags.none(),
+            guild_ready_timeout=self._pace.settle,
+        )
+        self._client.event(self.on_message)
+        self._client.event(self.on_council_button)
+        self._client.add_dynamic_items(CardButton)
+        self._tree = self._command_tree()
+        self._clicks: deque[int] = deque(maxlen=CLICKS_REMEMBERED)
+        self._connection: asyncio.Task[None] | None = None
+
+    async def __aenter__(self) -> Self:
+        """Connect, and return once everything is heard. Raises `ConfigurationError`."""
+        try:
+            await self._start()
+        except discord.LoginFailure as error:
+            await self._client.close()
+            raise ConfigurationError([BAD_TOKEN]) from error
+        except (discord.DiscordException, aiohttp.ClientError, OSError) as error:
+            await self._client.close()
+            log.warning("discord_unreachable", reason=str(error))
+            raise ConfigurationError([UNREACHABLE]) from error
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Hang up."""
+        await self._client.close()
+        if self._connection is not None:
+            await asyncio.gather(self._connection, return_exceptions=True)
+
+    async def _start(self) -> None:
+        if self._api_base:
+            Route.BASE = self._api_base
+        await self._client.login(self._token)
+        if self._api_base:
+            # Without it a session that can't be resumed begins anew at Discord's own gateway.
+            _, url, _ = await self._client.http.get_bot_gateway()
+            DiscordWebSocket.DEFAULT_GATEWAY = type(DiscordWebSocket.DEFAULT_GATEWAY)(url)
+        await register(self._tree)
+        self._connection = asyncio.create_task(self._client.connect())
+        self._connection.add_done_callback(_log_the_end)
+        ready = asyncio.create_task(self._client.wait_until_ready())
+        await asyncio.wait({ready, self._connection}, return_when=asyncio.FIRST_COMPLETED)
+        if self._connection.done():
+            ready.cancel()
+            await self._connection
+
+    def _command_tree(self) -> app_commands.CommandTree[discord.AutoShardedClient]:
+        tree = app_commands.CommandTree(
+            self._client,
+            allowed_contexts=app_commands.AppCommandContext(guild=True, dm_channel=True),
+            allowed_installs=app_commands.AppInstallationType(guild=True, user=False),
+        )
+        answers: Mapping[Command, Answer] = {ASK: self._ask_by_command, HELP: self._help}
+
+        async def ask_about(interaction: discord.Interaction, message: discord.Message) -> None:
+            await self._answer(interaction, self._ask(interaction, message.content))
+
+        for command in COMMANDS:
+            tree.add_command(slash(command, answers[command]))
+        tree.add_command(app_commands.ContextMenu(name=ACTION, callback=ask_about))
+        return tree
+
+    # ── what is heard ────────────────────────────────────────────────────────────────────────
+
+    async def _ask_by_command(self, interaction: discord.Interaction, given: Given) -> None:
+        async def work() -> None:
+            file: discord.Attachment | None = given["attachment"]
+            if given["private"] and interaction.guild_id:
+                await self._ask_privately(interaction, given["question"], file)
+            else:
+                attachments = (await read_text(file),) if file else ()
+                await self._ask(interaction, given["question"], attachments)
+
+        await self._answer(interaction, work())
+
+    async def _help(self, interaction: discord.Interaction, given: Given) -> None:
+        del given  # it takes nothing
+
+        async def work() -> None:
+            source = _place(interaction).source(interaction.user.id)
+            first, *rest = parts(await self._desk.help(source))
+            await interaction.response.send_message(first, ephemeral=True)
+            for part in rest:
+                await interaction.followup.send(part, ephemeral=True)
+
+        await self._answer(interaction, work())
+
+    async def on_message(self, message: discord.Message) -> None:
+        """Take a message that mentions the bot as a question."""
+        me = self._client.user
+        if me is None or message.author.bot:
+            return
+        # A reply pings the bot, too, but only a mention in the text asks it something.
+        question, mentions = re.subn(rf"<@!?{me.id}>", "", message.content)
+        if not mentions and not isinstance(message.channel, discord.DMChannel):
+            return
+        try:
+            await self._ask_by_mention(message, question if mentions else "")
+        except Refusal as refusal:
+            await _reply(message, str(refusal))
+        except Exception:
+            log.exception("mention_failed", message=message.id)
+            await _reply(message, UNEXPECTED.format(message.id))
+
+    async def on_council_button(self, interaction: discord.Interaction, button: Button) -> None:
+        """Do what a pressed button says."""
+
+        async def work() -> None:
+            source = _place(interaction).source(interaction.user.id)
+            is_admin = interaction.permissions.manage_guild
+            click = Click(run_id=button.run_id, source=source, is_admin=is_admin)
+            run = await self._desk.run_of(click)
+            match button.action:
+                case "stop":
+                    await _whisper(interaction, self._desk.stop(click, run.origin.user))
+                case "transcript":
+                    name, content = await self._desk.transcript(run)
+                    file = discord.File(io.BytesIO(content.encode()), name)
+                    await interaction.response.send_message(file=file, ephemeral=True)
+                case "again":
+                    await self._ask(interaction, run.brief.question, run.brief.attachments)
+
+        if interaction.id not in self._clicks:  # a second press of Stop means something else
+            self._clicks.append(interaction.id)
+            await self._answer(interaction, work())
+
+    # ── what is done ─────────────────────────────────────────────────────────────────────────
+
+    async def _ask(
+        self, interaction: discord.Interaction, text: str, attachments: tuple[Attachment, ...] = ()
+    ) -> None:
+        place = _place(interaction)
+        _check(place, interaction.app_permissions)
+        run = await self._accept(interaction.id, interaction.user, place, text, attachments)
+        if run:
+            self._begin(run, place, interaction.user, interaction=interaction)
+
+    async def _ask_privately(
+        self, interaction: discord.Interaction, text: str, file: discord.Attachment | None
+    ) -> None:
+        """Hold the run in the asker's direct messages, if they are open."""
+        await interaction.response.defer(ephemeral=True, thinking=True)
+        attachments = (await read_text(file),) if file else ()
+        asker = interaction.user
+        try:
+            direct = await asker.create_dm()
+            card = await direct.send(
+                embed=_PRIVATE_NOTE, nonce=f"p{interaction.id}", allowed_mentions=NOBODY
+            )
+        except discord.Forbidden as error:
+            raise Refusal(CLOSED) from error
+        place = Place(direct.id)
+        try:
+            run = await self._accept(interaction.id, asker, place, text, attachments)
+        except Refusal:
+            await card.delete()
+            raise
+        if run:
+            self._begin(run, place, asker, card_id=card.id)
+        await _whisper(
+            interaction, f"The council answers in your direct messages: {place.link(card.id)}"
+        )
+
+    async def _ask_by_mention(self, message: discord.Message, question: str) -> None:
+        if not question.strip():
+            raise Refusal(HINT)
+        place = await self._place_of(message)
+        run = await self._accept(message.id, message.author, place, question)
+        if run:
+            self._begin(run, place, message.author)
+
+    async def _place_of(self, message: discord.Message) -> Place:
+        channel = message.channel
+        if isinstance(channel, discord.DMChannel):
+            return Place(channel.id)
+        if message.guild is None:
+            raise Refusal("Discord is not all there yet. Try again in a minute.")
+        if isinstance(channel, discord.PartialMessageable):
+            # The bot was mentioned into a thread before it heard that there is one.
+            channel = await message.guild.fetch_channel(channel.id)
+        place = Place.of(channel, message.guild.id)
+        _check(place, channel.permissions_for(message.guild.me))
+        return place
+
+    async def _accept(
+        self,
+        key: int,
+        asker: discord.User | discord.Member,
+        place: Place,
+        text: str,
+        attachments: tuple[Attachment, ...] = (),
+    ) -> RunRow | None:
+        return await self._desk.accept(
+            Request(
+                text=text,
+                source=place.source(asker.id),
+                entry_key=str(key),
+                asker=asker.display_name,
+                attachments=attachments,
+            )
+        )
+
+    def _begin(
+        self,
+        run: RunRow,
+        place: Place,
+        asker: discord.User | discord.Member,
+        *,
+        interaction: discord.Interaction | None = None,
+        card_id: int | None = None,
+    ) -> None:
+        venue = DiscordVenue(
+            self._client,
+            place,
+            run_id=run.id,
+            asker=asker.id,
+            pace=self._pace,
+            interaction=interaction,
+            card_id=card_id,
+        )
+        self._desk.begin(run, venue)
+
+    async def _answer(self, interaction: discord.Interaction, work: Awaitable[None]) -> None:
+        """Do the work of an interaction; what prevents it is told to its user alone."""
+        try:
+            await work
+        except Refusal as refusal:
+            await _whisper(interaction, str(refusal))
+        except Exception as error:
+            if isinstance(error, discord.HTTPException) and error.code in (ALREADY_ANSWERED, TOO_LATE):
+                log.info("interaction_over", interaction=interaction.id, reason=error.text)
+                return
+            log.exception("interaction_failed", interaction=interaction.id)
+            await _whisper(interaction, UNEXPECTED.format(interaction.id))
+
+
+def _place(interaction: discord.Interaction) -> Place:
+    if interaction.channel is None:
+        raise Refusal("Discord did not say where this is. Try again in another channel.")
+    return Place.of(interaction.channel, interaction.guild_id)
+
+
+def _check(place: Place, has: discord.Permissions) -> None:
+    if missing := place.missing(has):
+        raise Refusal(
+            f"The council can't work here: the bot lacks {listing(missing)}. "
+            "An admin can grant it in the channel's settings, under Permissions."
+        )
+
+
+async def _whisper(interaction: discord.Interaction, text: str) -> None:
+    """Tell whoever used a command or a button something nobody else sees."""
+    try:
+        if interaction.response.type is _DEFERRED:
+            await interaction.edit_original_response(content=text, allowed_mentions=NOBODY)
+        elif interaction.response.is_done():
+            await interaction.followup.send(text, ephemeral=True, allowed_mentions=NOBODY)
+        else:
+            await interaction.response.send_message(text, ephemeral=True, allowed_mentions=NOBODY)
+    except (discord.HTTPException, aiohttp.ClientError, OSError) as error:
+        log.info("not_told", interaction=interaction.id, said=text, reason=str(error))
+
+
+async def _reply(message: discord.Message, text: str) -> None:
+    """Answer a message; where the bot may not write, its author alone."""
+    nonce = f"r{message.id}"
+    ways = (
+        lambda: message.reply(text, nonce=nonce, mention_author=False),
+        lambda: message.author.send(text, nonce=nonce),
+    )
+    for say in ways:
+        try:
+            await say()
+        except (discord.HTTPException, aiohttp.ClientError, OSError) as error:
+            log.info("not_told", message=message.id, said=text, reason=str(error))
+        else:
+            return
+
+
+def _log_the_end(connection: asyncio.Task[None]) -> None:
+    if not connection.cancelled() and (error := connection.exception()):
+        log.error("discord_connection_lost", reason=str(error))

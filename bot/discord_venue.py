@@ -1,0 +1,343 @@
+"""A run's place on Discord: its card with buttons, the thread below it, and the asker.
+
+Everything but a command's first response goes out with the bot's own token: an interaction's token
+lives 15 minutes, a run may take longer. Every message carries a nonce drawn from what it says, so
+that one which is sent again after a failure appears once.
+
+Sources: https://discord.com/developers/docs/topics/opcodes-and-status-codes#json,
+https://discord.com/developers/docs/interactions/receiving-and-responding
+"""
+
+import asyncio
+import hashlib
+import io
+from collections.abc import Awaitable, Callable, Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Self, TypeVar
+
+import aiohttp
+import discord
+import structlog
+from tenacity import AsyncRetrying, retry_if_exception, stop_after_delay, wait_exponential_jitter
+
+from bot.discord_card import Drawn, draw
+from bot.discord_text import parts, units
+from bot.message import Message
+from bot.venue import Card, Gone, NotAllowed, VenueError
+from council.conversation import Source
+
+log = structlog.get_logger()
+
+NOBODY = discord.AllowedMentions.none()
+
+PATIENCE = 15 * 60.0
+THREAD_NAME = 100
+ARCHIVES_AFTER = 1440
+
+OLD_MESSAGE, ARCHIVED = 30046, 50083
+WRONG_CHANNEL_TYPE, THREAD_EXISTS, THREADS_FULL = 50024, 160004, 160006
+MISSING_PERMISSION = 50013
+_GONE = {
+    10003: "the channel is gone",
+    10004: "the bot is no longer on this server",
+    10008: "the message is gone",
+    50001: "the bot has no access to this channel any more",
+}
+_NOT_ALLOWED = {
+    50007: "direct messages from the bot are closed",
+    160005: "the thread is locked",
+}
+_PERMISSIONS = {
+    "view_channel": "View Channel",
+    "send_messages": "Send Messages",
+    "send_messages_in_threads": "Send Messages in Threads",
+    "embed_links": "Embed Links",
+    "create_public_threads": "Create Public Threads",
+}
+_THREAD_REFUSED = {
+    WRONG_CHANNEL_TYPE: "this kind of channel has none",
+    THREADS_FULL: "this server has as many active threads as it may",
+    MISSING_PERMISSION: f"the bot lacks {_PERMISSIONS['create_public_threads']}",
+}
+Answer = TypeVar("Answer")
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How fast to be, in seconds: between edits, before a first retry, until the guilds are in."""
+
+    edit: float = 1.0
+    retry: float = 1.0
+    settle: float = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A channel, a thread (`parent` is the channel it is in) or direct messages (no `guild`)."""
+
+    channel: int
+    guild: int | None = None
+    parent: int | None = None
+    is_private: bool = False
+
+    @classmethod
+    def of(cls, channel: discord.abc.Snowflake, guild: int | None) -> Self:
+        """Tell a thread from a channel."""
+        if isinstance(channel, discord.Thread):
+            return cls(channel.id, guild, channel.parent_id, channel.is_private())
+        return cls(channel.id, guild)
+
+    def source(self, user: int) -> Source:
+        """Give a question's origin: threads belong to their channel, private ones to themselves."""
+        is_own_scope = self.parent is None or self.is_private
+        return Source(
+            platform="discord",
+            workspace=str(self.guild) if self.guild else None,
+            channel=str(self.channel if is_own_scope else self.parent),
+            thread=str(self.channel) if self.parent else None,
+            user=str(user),
+        )
+
+    def missing(self, has: discord.Permissions) -> list[str]:
+        """Name the permissions that the bot needs to show a run here and doesn't have."""
+        if self.guild is None:
+            return []
+        send = "send_messages_in_threads" if self.parent else "send_messages"
+        return lacking(has, "view_channel", send, "embed_links")
+
+    def link(self, message: int) -> str:
+        """Give a message's address."""
+        return f"https://discord.com/channels/{self.guild or '@me'}/{self.channel}/{message}"
+
+
+def lacking(has: discord.Permissions, *wanted: str) -> list[str]:
+    """Name those of the wanted permissions that are missing, as Discord's settings call them."""
+    return [_PERMISSIONS[name] for name in wanted if not getattr(has, name)]
+
+
+class DiscordVenue:
+    """Shows one run in its place; a `bot.venue.Venue`.
+
+    The card is the response to `interaction` where there is one, an edit of the message `card_id`
+    where the bot has already posted that, else a message of its own.
+    """
+
+    def __init__(
+        self,
+        client: discord.Client,
+        place: Place,
+        *,
+        run_id: str,
+        asker: int,
+        pace: Pace,
+        interaction: discord.Interaction[Any] | None = None,
+        card_id: int | None = None,
+    ) -> None:
+        self._client = client
+        self._place = place
+        self._run_id = run_id
+        self._asker = asker
+        self._pace = pace
+        self._interaction = interaction
+        self._card_id = card_id or 0
+        self._below = place.channel
+        self._cards = 0
+        self._edited = 0.0
+
+    async def post_card(self, card: Card) -> str:
+        """Post the card, as the response to the command where it is still awaited."""
+        shown = draw(card)
+        if self._card_id:
+            await self.edit_card(card)
+        elif self._interaction is None or not await self._respond(self._interaction, shown):
+            with _refusals(self._sending(self._place.channel)):
+                await self._post_card(shown)
+        self._edited = asyncio.get_running_loop().time()
+        return str(self._card_id)
+
+    async def turn(self) -> None:
+        """Wait until the last edit is a second old."""
+        since = asyncio.get_running_loop().time() - self._edited
+        if since < self._pace.edit:
+            await asyncio.sleep(self._pace.edit - since)
+
+    async def edit_card(self, card: Card) -> bool:
+        """Show the card's new state; one that can't be edited any more is posted anew."""
+        shown = draw(card)
+        self._edited = asyncio.get_running_loop().time()
+        message = self._channel(self._place.channel).get_partial_message(self._card_id)
+        with _refusals(self._sending(self._place.channel)):
+            try:
+                await self._persist(
+                    lambda: message.edit(embed=shown.embed, view=shown.view, allowed_mentions=NOBODY)
+                )
+            except discord.HTTPException as error:
+                if error.code not in (OLD_MESSAGE, ARCHIVED):
+                    raise
+                await self._post_card(shown)  # sending also reopens an archived thread
+        return shown.is_whole
+
+    async def open_thread(self, title: str) -> tuple[str | None, str | None]:
+        """Open a thread on the card; in a thread, that one serves."""
+        if self._place.guild is None:
+            return None, "direct messages have no threads"
+        if self._place.parent:
+            return str(self._place.channel), None
+        if why := self._why_no_thread():
+            return None, why
+        message = self._channel(self._place.channel).get_partial_message(self._card_id)
+        name = title.strip() or "Council"
+        while units(name) > THREAD_NAME:
+            name = name[:-1]
+        with _refusals(_PERMISSIONS["create_public_threads"]):
+            try:
+                await self._persist(
+                    lambda: message.create_thread(name=name, auto_archive_duration=ARCHIVES_AFTER)
+                )
+            except discord.HTTPException as error:
+                if why := _THREAD_REFUSED.get(error.code):
+                    return None, why
+                if error.code != THREAD_EXISTS:
+                    raise
+        self._below = self._card_id  # a thread has its first message's id
+        return str(self._below), None
+
+    async def post(self, message: Message) -> None:
+        """Post a message in parts; none of them notifies."""
+        channel = self._channel(self._below)
+        for number, text in enumerate(parts(message)):
+            nonce = self._nonce(message.key, number)
+            with _refusals(self._sending(self._below)):
+                await self._persist(
+                    lambda text=text, nonce=nonce: channel.send(
+                        text, nonce=nonce, allowed_mentions=NOBODY, silent=True
+                    )
+                )
+
+    async def attach(self, name: str, content: str, note: str) -> None:
+        """Post a file."""
+        channel = self._channel(self._below)
+        with _refusals("Attach Files"):
+            await self._persist(
+                lambda: channel.send(
+                    note,
+                    # A file is read up by the attempt to send it.
+                    file=discord.File(io.BytesIO(content.encode()), name),
+                    nonce=self._nonce("file", name),
+                    allowed_mentions=NOBODY,
+                    silent=True,
+                )
+            )
+
+    async def mention(self, text: str) -> None:
+        """Mention the asker, and nobody else, in the thread; without one, beside the card."""
+        only = discord.AllowedMentions(
+            everyone=False, roles=False, replied_user=False, users=[discord.Object(self._asker)]
+        )
+        said = f"<@{self._asker}> {text} {self._place.link(self._card_id)}"
+
+        async def send() -> None:
+            channel = self._channel(self._below)
+            nonce = self._nonce("mention", self._below)
+            with _refusals(self._sending(self._below)):
+                await self._persist(lambda: channel.send(said, nonce=nonce, allowed_mentions=only))
+
+        try:
+            await send()
+        except Gone:
+            if self._below == self._place.channel:
+                raise
+            self._below = self._place.channel
+            await send()
+
+    async def _respond(self, interaction: discord.Interaction[Any], shown: Drawn) -> bool:
+        """Answer the command with the card; tells whether the card is there."""
+        try:
+            try:
+                answered = await interaction.response.send_message(
+                    embed=shown.embed, view=shown.view, allowed_mentions=NOBODY
+                )
+                self._card_id = answered.message_id or (await interaction.original_response()).id
+            except discord.HTTPException:  # the answer may have arrived, and its receipt got lost
+                self._card_id = (await interaction.original_response()).id
+        except (discord.HTTPException, aiohttp.ClientError, OSError) as error:
+            log.info("response_too_late", interaction=interaction.id, reason=str(error))
+            return False
+        return True
+
+    async def _post_card(self, shown: Drawn) -> None:
+        channel = self._channel(self._place.channel)
+        self._cards += 1
+        nonce = self._nonce("card", self._cards)
+        message = await self._persist(
+            lambda: channel.send(
+                embed=shown.embed, view=shown.view, nonce=nonce, allowed_mentions=NOBODY
+            )
+        )
+        self._card_id = message.id
+
+    async def _persist(self, request: Callable[[], Awaitable[Answer]]) -> Answer:
+        """Send a request until Discord takes or refuses it; what passes is waited out."""
+        retrying = AsyncRetrying(
+            retry=retry_if_exception(_passes),
+            wait=wait_exponential_jitter(multiplier=self._pace.retry, max=30, jitter=self._pace.retry),
+            stop=stop_after_delay(PATIENCE),
+            reraise=True,
+        )
+
+        async def attempt() -> Answer:
+            return await request()
+
+        return await retrying(attempt)
+
+    def _why_no_thread(self) -> str | None:
+        """Say what is known to prevent a thread that the parts could be posted into."""
+        channel = self._client.get_channel(self._place.channel)
+        if channel is None:
+            return "Discord does not show this channel to the bot right now"
+        if not isinstance(channel, discord.TextChannel):
+            return _THREAD_REFUSED[WRONG_CHANNEL_TYPE]
+        has = channel.permissions_for(channel.guild.me)
+        missing = lacking(has, "create_public_threads", "send_messages_in_threads")
+        return f"the bot lacks {' and '.join(missing)}" if missing else None
+
+    def _sending(self, where: int) -> str:
+        inside = self._place.parent or where != self._place.channel
+        return _PERMISSIONS["send_messages_in_threads" if inside else "send_messages"]
+
+    def _channel(self, number: int) -> discord.PartialMessageable:
+        return self._client.get_partial_messageable(number, guild_id=self._place.guild)
+
+    def _nonce(self, *about: object) -> str:
+        said = "/".join(map(str, (self._run_id, *about)))
+        return hashlib.sha256(said.encode()).hexdigest()[:25]
+
+
+def _passes(error: BaseException) -> bool:
+    """Whether the same request may succeed a moment later."""
+    if isinstance(error, discord.HTTPException):
+        return error.status >= 500 or (error.status == 429 and error.code != OLD_MESSAGE)
+    return isinstance(error, aiohttp.ClientError | OSError)
+
+
+@contextmanager
+def _refusals(permission: str) -> Generator[None]:
+    """Put Discord's refusals into words; `permission` is the one that the request takes."""
+    try:
+        yield
+    except discord.HTTPException as error:
+        raise _refusal(error, permission) from error
+    except (aiohttp.ClientError, OSError) as error:
+        raise VenueError("Discord could not be reached") from error
+
+
+def _refusal(error: discord.HTTPException, permission: str) -> VenueError:
+    if error.code in _GONE:
+        return Gone(_GONE[error.code])
+    if error.code == MISSING_PERMISSION:
+        return NotAllowed(f"the bot lacks {permission}")
+    if error.code in _NOT_ALLOWED:
+        return NotAllowed(_NOT_ALLOWED[error.code])
+    log.warning("discord_refused", status=error.status, code=error.code, reason=error.text)
+    return VenueError(f"Discord refused it, code {error.code}")

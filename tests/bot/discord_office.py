@@ -1,0 +1,119 @@
+"""A Discord team with the bot in it: the real client against the fake Discord, models by script."""
+
+import random
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from bot.app import Library, open_library
+from bot.desk import Desk
+from bot.discord_bot import DiscordBot
+from bot.discord_venue import Pace
+from bot.queue import Limits, Queue
+from bot.runs import Runs
+from bot.settings import Settings
+from council.catalog import Catalog
+from council.errors import ModelError
+from tests.council.scripted import FOUR, Clock, ScriptedCouncil, failure, profile
+from tests.discord_server import Channel, DiscordServer, Interaction, Message, User
+
+HELD = {
+    "Answers": f"stage1.1:{FOUR[0]}",
+    "Reviews": f"stage2.1:{FOUR[0]}",
+    "Corrections": f"stage2_5.1:{FOUR[0]}",
+    "Final answer": "stage3.1:chair/man:chairman",
+}
+"""One call of each stage, by the stage's name on the card."""
+AT_ONCE = Pace(edit=0.0, retry=0.001, settle=0.001)
+
+
+@dataclass
+class Office:
+    """A guild with one channel and one member, and the desk that its questions arrive at."""
+
+    server: DiscordServer
+    general: Channel
+    ada: User
+    council: ScriptedCouncil
+    library: Library
+    desk: Desk
+
+    @asynccontextmanager
+    async def bot(self, pace: Pace = AT_ONCE) -> AsyncGenerator[DiscordBot]:
+        """Run the bot."""
+        token = self.server.world.token
+        async with DiscordBot(self.desk, token=token, api_base=self.server.url, pace=pace) as running:
+            yield running
+
+    async def card(self, asked: Interaction) -> Message:
+        """Wait for the card that answers an interaction."""
+        card = (await asked.acknowledged()).message
+        assert card is not None
+        assert not card.ephemeral, card.text
+        return card
+
+    async def ask(self, question: str = "Shard or scale up?", **options: object) -> Message:
+        """Ask by command and wait for the card."""
+        return await self.card(
+            self.server.slash(self.general, self.ada, "council", question=question, **options)
+        )
+
+    async def asked(self, question: str = "Shard or scale up?", **options: object) -> Message:
+        """Ask by command and wait until all is over and shown."""
+        card = await self.ask(question, **options)
+        await self.desk.settled()
+        return card
+
+    async def refused(self, asked: Interaction) -> str:
+        """Wait for what its user alone is told."""
+        note = (await asked.acknowledged()).message
+        assert note is not None
+        assert note.visible_to is asked.user
+        return note.content
+
+    async def mentioned(self, channel: Channel, text: str) -> list[Message]:
+        """Mention the bot in a channel; gives what it posts there, once all is over."""
+        before = len(self.server.messages(channel, by_bot=True))
+        self.server.mention(channel, self.ada, text)
+        await self.server.until(lambda: len(self.server.messages(channel, by_bot=True)) > before)
+        await self.desk.settled()
+        return self.server.messages(channel, by_bot=True)[before:]
+
+    async def documents(self) -> list[str]:
+        """Give the ids of all conversations."""
+        return [row.id for row in await self.library.index.find("")]
+
+
+@asynccontextmanager
+async def office(
+    server: DiscordServer, folder: Path, council: ScriptedCouncil, admins: frozenset[str] = frozenset()
+) -> AsyncGenerator[Office]:
+    """Open a desk for a new guild; the bot isn't running yet."""
+    guild = server.guild("The team")
+    ada, general = server.member(guild, "ada"), server.channel(guild, "general")
+    async with open_library(Settings(council_data_dir=folder)) as library:
+        runs = Runs(
+            ask=council.ask,
+            catalog=Catalog(_no_list),
+            journal=library.journal,
+            store=library.store,
+            index=library.index,
+            now=Clock(),
+            entropy=random.Random(1),  # noqa: S311 - a test draws the same each time
+        )
+        desk = Desk(
+            runs=runs,
+            journal=library.journal,
+            store=library.store,
+            index=library.index,
+            profiles={"default": profile()},
+            queue=Queue(Limits()),
+            admins=admins,
+        )
+        yield Office(server, general, ada, council, library, desk)
+        await desk.drain(0)
+
+
+async def _no_list() -> list[dict[str, object]]:
+    raise ModelError(failure("not_found"))

@@ -1,0 +1,830 @@
+"""Discord end to end: the real discord.py client, real storage, scripted models."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import discord
+import pytest
+import pytest_asyncio
+from discord.gateway import DiscordWebSocket
+from discord.http import Route
+
+from bot.configuration import ConfigurationError
+from bot.desk import Desk
+from bot.discord_bot import DiscordBot
+from bot.discord_venue import DiscordVenue, Pace, Place
+from bot.message import Line
+from bot.message import Message as Shown
+from bot.venue import Gone, NotAllowed, VenueError
+from tests.bot.discord_office import HELD, Office, office
+from tests.council.scripted import FOUR, ScriptedCouncil, failure
+from tests.discord_server import Channel, DiscordServer, Message, Permission, Ping
+
+SEND = "POST /channels/{channel_id}/messages"
+EDIT = "PATCH /channels/{channel_id}/messages/{message_id}"
+THREAD = "POST /channels/{channel_id}/messages/{message_id}/threads"
+RESPOND = "POST /interactions/{interaction_id}/{token}/callback"
+REGISTER = "PUT /applications/{application_id}/commands"
+ANSWER = "The council's answer, written by chair/man."
+
+
+@pytest.fixture
+def council() -> ScriptedCouncil:
+    """Four members and a chairman who answer at once."""
+    return ScriptedCouncil()
+
+
+@pytest_asyncio.fixture
+async def server(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[DiscordServer]:
+    """A running fake; where discord.py looks for Discord is put back afterwards."""
+    monkeypatch.setattr(Route, "BASE", Route.BASE)
+    monkeypatch.setattr(DiscordWebSocket, "DEFAULT_GATEWAY", DiscordWebSocket.DEFAULT_GATEWAY)
+    async with DiscordServer() as running:
+        yield running
+
+
+@pytest_asyncio.fixture
+async def quiet(
+    server: DiscordServer, tmp_path: Path, council: ScriptedCouncil
+) -> AsyncIterator[Office]:
+    """A team whose bot isn't running yet."""
+    async with office(server, tmp_path, council) as place:
+        yield place
+
+
+@pytest_asyncio.fixture
+async def team(quiet: Office) -> AsyncIterator[Office]:
+    """A team with its bot."""
+    async with quiet.bot():
+        yield quiet
+
+
+def button(card: Message, label: str) -> str:
+    """Give the custom id of a button on the card."""
+    return next(part["custom_id"] for part in card.buttons if part["label"] == label)
+
+
+def texts(server: DiscordServer, channel: Channel) -> list[str]:
+    """Give what the bot has written into a channel."""
+    return [message.text for message in server.messages(channel, by_bot=True)]
+
+
+# ── connecting and registering ───────────────────────────────────────────────────────────────
+
+
+async def test_commands_are_registered_once(server: DiscordServer, quiet: Office) -> None:
+    """A second start with the same commands registers nothing."""
+    for _ in range(2):
+        async with quiet.bot():
+            names = {command["name"] for command in server.world.commands[None].values()}
+            assert names == {"council", "council-help", "Ask the council"}
+    assert len(server.requests(REGISTER)) == 1
+
+
+async def test_changed_commands_are_registered_again(server: DiscordServer, quiet: Office) -> None:
+    """Another description is enough."""
+    async with quiet.bot():
+        pass
+    [council] = [each for each in server.world.commands[None].values() if each["name"] == "council"]
+    council["options"][0]["description"] = "Something older"
+    async with quiet.bot():
+        pass
+    assert len(server.requests(REGISTER)) == 2
+
+
+async def test_a_wrong_token_is_a_problem_of_the_configuration(quiet: Office) -> None:
+    """It names the variable."""
+    with pytest.raises(ConfigurationError, match="DISCORD_TOKEN: Discord refuses it"):
+        async with DiscordBot(quiet.desk, token="wrong", api_base=quiet.server.url):  # noqa: S106 - a fake's
+            pass
+
+
+async def test_an_unreachable_discord_is_a_problem_in_words(quiet: Office) -> None:
+    """Nothing of the network's own errors shows."""
+    base = "http://127.0.0.1:9/api/v10"
+    with pytest.raises(ConfigurationError, match="Discord could not be reached"):
+        async with DiscordBot(quiet.desk, token="x", api_base=base):  # noqa: S106 - a fake's
+            pass
+
+
+# ── a run ────────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_a_command_becomes_card_thread_answer_and_one_mention(
+    server: DiscordServer, team: Office
+) -> None:
+    """Everything the council said is in the thread; the asker alone is pinged, once."""
+    card = await team.asked()
+    [thread] = server.threads(team.general)
+    assert thread.id == card.id
+    assert server.messages(team.general) == [card]
+    ranking, *rest = texts(server, thread)
+    assert "Ranking" in ranking
+    for name in FOUR:
+        [member] = [text for text in rest if text.startswith(f"## {name}")]
+        assert f"The first answer of {name}." in member
+        assert "A better and much longer answer" in member
+        assert any(text.startswith(f"## Critiques of {name}") for text in rest)
+    assert thread.name == "Shard or scale up?"
+    assert ANSWER in card.text
+    assert [part["label"] for part in card.buttons] == ["Transcript", "Ask again"]
+    assert rest[-1] == (
+        f"<@{team.ada.id}> The council has answered. "
+        f"https://discord.com/channels/{team.general.guild.id}/{team.general.id}/{card.id}"  # pyright: ignore[reportOptionalMemberAccess] - it is in a guild
+    )
+    done = server.messages(thread)[-1]
+    assert server.pings() == [Ping("user", team.ada.id, "post", done.id)]
+    assert server.unhandled() == []
+
+
+async def test_the_card_is_edited_in_every_stage(
+    server: DiscordServer, team: Office, council: ScriptedCouncil
+) -> None:
+    """It shows each stage under way, and the streamed answer, before the run ends."""
+    council.held |= {*HELD.values()}
+    card = await team.ask()
+    assert "Shard or scale up?" in card.text
+    assert "Asked by Ada" in card.text
+    assert [part["label"] for part in card.buttons] == ["Stop"]
+    for stage, step in HELD.items():
+        await council.until_called(step)
+        await server.until(lambda stage=stage: f"**{stage}**: waiting" not in card.text)
+        council.release(step)
+    await team.desk.settled()
+    assert len(card.history) > len(HELD)
+    assert ANSWER in card.text
+
+
+async def test_a_run_outlives_the_interactions_token(
+    server: DiscordServer, team: Office, council: ScriptedCouncil
+) -> None:
+    """After 15 minutes the card is edited all the same."""
+    council.held.add(HELD["Reviews"])
+    card = await team.ask()
+    await council.until_called(HELD["Reviews"])
+    server.advance(16 * 60)
+    council.release(HELD["Reviews"])
+    await team.desk.settled()
+    assert ANSWER in card.text
+    assert {version.by for version in card.history[1:]} == {"bot"}
+    assert len(server.pings()) == 1
+
+
+async def test_a_redelivered_command_is_one_run(
+    server: DiscordServer, team: Office, council: ScriptedCouncil
+) -> None:
+    """One card, one set of calls, one mention."""
+    asked = server.slash(team.general, team.ada, "council", question="Why?")
+    server.redeliver(asked, times=3)
+    card = await team.card(asked)
+    await team.desk.settled()
+    server.redeliver(asked)
+    await team.asked("Something else")
+    assert server.messages(team.general)[0] is card
+    assert len(server.messages(team.general)) == 2
+    assert len(council.calls) == 2 * len({call.step for call in council.calls})
+    assert len(server.pings()) == 2
+
+
+async def test_the_card_is_answered_in_time(server: DiscordServer, team: Office) -> None:
+    """Before any model has."""
+    asked = server.slash(team.general, team.ada, "council", question="Why?")
+    await team.card(asked)
+    assert asked.acknowledged_after is not None
+    assert asked.acknowledged_after < 3
+    await team.desk.settled()
+
+
+async def test_a_response_that_comes_too_late_is_posted_instead(
+    server: DiscordServer, team: Office
+) -> None:
+    """The run is journaled by then, so the card goes into the channel by itself."""
+    server.fail(RESPOND, 404, code=10062)
+    server.slash(team.general, team.ada, "council", question="Why?")
+    [card] = await server.until(lambda: server.messages(team.general))
+    await team.desk.settled()
+    assert card.history[0].by == "bot"
+    assert ANSWER in card.text
+
+
+async def test_a_response_whose_receipt_is_lost_is_found_again(
+    server: DiscordServer, team: Office
+) -> None:
+    """There is no second card."""
+    server.fail(RESPOND, 400, code=40060, applied=True)
+    server.slash(team.general, team.ada, "council", question="Why?")
+    [card] = await server.until(lambda: server.messages(team.general))
+    await server.until(lambda: len(card.history) > 1)
+    await team.desk.settled()
+    assert server.messages(team.general) == [card]
+    assert ANSWER in card.text
+
+
+async def test_failing_requests_are_made_again_and_show_nothing_twice(
+    server: DiscordServer, team: Office
+) -> None:
+    """Even where the first one took effect."""
+    for route in (SEND, EDIT, THREAD):
+        server.fail(route, 503, applied=True, times=2)
+    card = await team.asked()
+    [thread] = server.threads(team.general)
+    shown = texts(server, thread)
+    assert len(shown) == len(set(shown)) == 10
+    assert ANSWER in card.text
+
+
+async def test_the_asker_is_told_why_there_is_no_answer(
+    server: DiscordServer, team: Office, council: ScriptedCouncil
+) -> None:
+    """The card has the cause of each member and *Ask again*."""
+    council.script["stage1"] = failure("rate_limited")
+    card = await team.asked()
+    assert "No member of the council answered. Wait a minute, then ask again." in card.text
+    assert [part["label"] for part in card.buttons] == ["Ask again"]
+    assert len(server.pings()) == 1
+
+
+async def test_what_models_write_pings_nobody(
+    server: DiscordServer, team: Office, council: ScriptedCouncil
+) -> None:
+    """Nor does what people ask: one ping, of the asker, at the end."""
+    hostile = f"@everyone @here <@{team.ada.id}> <@&{team.general.id}> <!channel>"
+    for stage in ("stage1", "stage2_5", "stage3", "title"):
+        council.script[stage] = f"{hostile} in {stage}"
+    await team.asked(hostile)
+    assert [(ping.kind, ping.id, ping.on) for ping in server.pings()] == [("user", team.ada.id, "post")]
+
+
+async def test_an_answer_too_long_for_the_card_goes_on_in_the_thread(
+    server: DiscordServer, team: Office, council: ScriptedCouncil
+) -> None:
+    """Whole, in parts in order; the card says so."""
+    lines = [f"Reason {number} is that it matters." for number in range(400)]
+    council.script["stage3"] = "\n\n".join(lines)
+    card = await team.asked()
+    assert "continues in the thread" in card.text
+    [thread] = server.threads(team.general)
+    whole = "\n".join(texts(server, thread))
+    assert [line for line in whole.split("\n") if line.startswith("Reason")] == lines
+
+
+async def test_the_help_is_for_the_one_who_asks(server: DiscordServer, team: Office) -> None:
+    """It names the models and what was spent here."""
+    said = await team.refused(server.slash(team.general, team.ada, "council-help"))
+    assert "openai/gpt-5" in said
+    assert "Here so far: 0 answers" in said
+
+
+# ── buttons ──────────────────────────────────────────────────────────────────────────────────
+
+
+async def held(team: Office) -> Message:
+    """Ask, with two members who have answered and two who haven't."""
+    steps = [f"stage1.1:{name}" for name in FOUR]
+    team.council.held |= {*steps[2:]}
+    card = await team.ask()
+    await team.council.until_called(*steps)
+    return card
+
+
+async def test_the_asker_stops_a_run(server: DiscordServer, team: Office) -> None:
+    """What there is by then is concluded; a redelivered press is no second one."""
+    card = await held(team)
+    team.council.held.add(HELD["Final answer"])
+    pressed = server.click(card, button(card, "Stop"), team.ada)
+    assert "Stopping" in await team.refused(pressed)
+    server.redeliver(pressed)
+    await team.council.until_called(HELD["Final answer"])
+    team.council.release(HELD["Final answer"])
+    await team.desk.settled()
+    assert ANSWER in card.text
+    assert "stopped early" in card.text.lower()
+
+
+async def test_a_stranger_stops_nothing_and_an_admin_does(server: DiscordServer, team: Office) -> None:
+    """Whoever may manage the server is an admin."""
+    guild = team.general.guild
+    assert guild is not None
+    eve, grace = server.member(guild, "eve"), server.member(guild, "grace", Permission.MANAGE_GUILD)
+    card = await held(team)
+    stop = button(card, "Stop")
+    assert "Only whoever asked, or an admin" in await team.refused(server.click(card, stop, eve))
+    assert "Stopping" in await team.refused(server.click(card, stop, grace))
+    await team.desk.settled()
+    assert ANSWER in card.text
+
+
+async def test_an_admin_may_be_named_in_the_settings(server: DiscordServer, tmp_path: Path) -> None:
+    """By platform and id."""
+    boss = server.user("boss")
+    async with (
+        office(server, tmp_path, ScriptedCouncil(), frozenset({f"discord:{boss.id}"})) as team,
+        team.bot(),
+    ):
+        assert team.general.guild is not None
+        server.join(team.general.guild, boss)
+        card = await held(team)
+        assert "Stopping" in await team.refused(server.click(card, button(card, "Stop"), boss))
+        await team.desk.settled()
+
+
+async def test_the_transcript_is_a_file_for_whoever_presses(server: DiscordServer, team: Office) -> None:
+    """It holds the whole conversation."""
+    card = await team.asked()
+    pressed = await server.click(card, button(card, "Transcript"), team.ada).acknowledged()
+    assert pressed.message is not None
+    assert pressed.message.ephemeral
+    [file] = pressed.message.attachments
+    assert file.filename.endswith(".md")
+    assert ANSWER in file.data.decode()
+
+
+async def test_asking_again_is_a_run_of_its_own(
+    server: DiscordServer, team: Office, council: ScriptedCouncil
+) -> None:
+    """With the same question and files, its card the response; whoever presses is the asker."""
+    notes = server.upload("notes.md", b"Two shards.")
+    card = await team.asked(attachment=notes)
+    assert team.general.guild is not None
+    bob = server.member(team.general.guild, "bob")
+    council.calls.clear()
+    again = await team.card(server.click(card, button(card, "Ask again"), bob))
+    await team.desk.settled()
+    assert again is not card
+    assert ANSWER in again.text
+    assert "Two shards." in council.prompt(f"stage1.1:{FOUR[0]}")
+    assert [ping.id for ping in server.pings()] == [team.ada.id, bob.id]
+    assert len(await team.documents()) == 2
+
+
+async def test_buttons_survive_a_restart(server: DiscordServer, quiet: Office) -> None:
+    """A new client answers the buttons that an old one drew."""
+    async with quiet.bot():
+        card = await quiet.asked()
+    async with quiet.bot():
+        pressed = await server.click(card, button(card, "Transcript"), quiet.ada).acknowledged()
+        assert pressed.message is not None
+        assert pressed.message.attachments
+        again = await quiet.card(server.click(card, button(card, "Ask again"), quiet.ada))
+        await quiet.desk.settled()
+        assert ANSWER in again.text
+
+
+async def test_a_button_reaches_no_run_of_another_channel(server: DiscordServer, team: Office) -> None:
+    """A card forwarded or forged elsewhere finds nothing."""
+    card = await team.asked()
+    assert team.general.guild is not None
+    other = server.channel(team.general.guild, "other")
+    posted = server.say(other, server.bot, "look")
+    posted.now.components.extend(card.now.components)
+    said = await team.refused(server.click(posted, button(card, "Transcript"), team.ada))
+    assert said == "There is no such run here."
+
+
+async def test_a_forged_button_is_ignored(server: DiscordServer, team: Office) -> None:
+    """Only what has the form of ours, and is on the message, is looked up."""
+    card = await team.asked()
+    for custom_id in ("council:delete:1", "council:stop:../../x", button(card, "Transcript") + "0"):
+        forged = server.click(card, custom_id, team.ada, forged=True)
+        with pytest.raises(TimeoutError):
+            await forged.acknowledged(within=0.005)
+    assert await team.refused(server.slash(team.general, team.ada, "council-help"))
+
+
+# ── where there can be no thread ─────────────────────────────────────────────────────────────
+
+
+async def test_a_full_server_gets_the_parts_in_place(server: DiscordServer, team: Office) -> None:
+    """With the reason first."""
+    assert team.general.guild is not None
+    team.general.guild.threads_full = True
+    card = await team.asked()
+    why, ranking, *rest = texts(server, team.general)[1:]
+    assert why == "No thread here: this server has as many active threads as it may."
+    assert "Ranking" in ranking
+    assert len(rest) == 9
+    assert ANSWER in card.text
+    assert len(server.pings()) == 1
+
+
+@pytest.mark.parametrize(
+    ("denied", "name"),
+    [
+        (Permission.CREATE_PUBLIC_THREADS, "Create Public Threads"),
+        (Permission.SEND_MESSAGES_IN_THREADS, "Send Messages in Threads"),
+    ],
+)
+async def test_without_the_permission_the_parts_go_in_place(
+    server: DiscordServer, quiet: Office, denied: Permission, name: str
+) -> None:
+    """The line that says why names the permission."""
+    server.overwrite(quiet.general, server.bot, deny=denied)
+    async with quiet.bot():
+        await quiet.asked()
+    assert texts(server, quiet.general)[1] == f"No thread here: the bot lacks {name}."
+    assert server.threads(quiet.general) == []
+
+
+@pytest.mark.parametrize("kind", ["text", "forum"])
+async def test_inside_a_thread_the_parts_go_into_it(
+    server: DiscordServer, quiet: Office, kind: str
+) -> None:
+    """A forum's post is one, too."""
+    assert quiet.general.guild is not None
+    parent = server.channel(quiet.general.guild, "ideas", kind)
+    thread = server.thread(parent, "An idea", quiet.ada)
+    async with quiet.bot():
+        card = await quiet.card(server.slash(thread, quiet.ada, "council", question="Is it good?"))
+        await quiet.desk.settled()
+    shown = server.messages(thread, by_bot=True)
+    assert shown[0] is card
+    assert len(shown) == 11
+    assert server.threads(parent) == [thread]
+    assert len(server.pings()) == 1
+
+
+async def test_direct_messages_get_the_parts_in_place(server: DiscordServer, team: Office) -> None:
+    """There are no threads."""
+    direct = server.dm(team.ada)
+    card = await team.card(server.slash(direct, team.ada, "council", question="Why?"))
+    await team.desk.settled()
+    shown = texts(server, direct)
+    assert ANSWER in card.text
+    assert shown[1] == "No thread here: direct messages have no threads."
+    assert shown[-1].endswith(f"https://discord.com/channels/@me/{direct.id}/{card.id}")
+
+
+@pytest.mark.parametrize("denied", [Permission.SEND_MESSAGES, Permission.EMBED_LINKS])
+async def test_where_the_bot_may_not_post_the_asker_alone_is_told(
+    server: DiscordServer, quiet: Office, denied: Permission
+) -> None:
+    """With the permission that is missing; nothing is asked."""
+    server.overwrite(quiet.general, server.bot, deny=denied)
+    async with quiet.bot():
+        said = await quiet.refused(server.slash(quiet.general, quiet.ada, "council", question="Why?"))
+    assert f"the bot lacks {(denied.name or '').replace('_', ' ').title()}" in said
+    assert quiet.council.calls == []
+
+
+async def test_a_mention_where_the_bot_may_not_post_is_answered_directly(
+    server: DiscordServer, quiet: Office
+) -> None:
+    """Its author is told in direct messages."""
+    server.overwrite(quiet.general, server.bot, deny=Permission.SEND_MESSAGES)
+    async with quiet.bot():
+        server.mention(quiet.general, quiet.ada, "Why?")
+        [told] = await server.until(lambda: server.messages(server.dm(quiet.ada)))
+    assert "the bot lacks Send Messages" in told.content
+    assert quiet.council.calls == []
+
+
+# ── other ways in ────────────────────────────────────────────────────────────────────────────
+
+
+async def test_a_mention_asks(server: DiscordServer, team: Office, council: ScriptedCouncil) -> None:
+    """The card is a message of its own, the question what stands beside the mention."""
+    card, *_ = await team.mentioned(team.general, "Shard now?")
+    assert ANSWER in card.text
+    assert "Shard now?" in council.prompt(f"stage1.1:{FOUR[0]}")
+    assert f"<@{server.bot.id}>" not in council.prompt(f"stage1.1:{FOUR[0]}")
+    assert len(server.pings()) == 1
+
+
+async def test_a_redelivered_mention_is_one_run(
+    server: DiscordServer, team: Office, council: ScriptedCouncil
+) -> None:
+    """One card, one set of calls."""
+    server.redeliver(server.mention(team.general, team.ada, "Shard now?"), times=3)
+    await server.until(lambda: server.messages(team.general, by_bot=True))
+    await team.desk.settled()
+    assert len(server.messages(team.general, by_bot=True)) == 1
+    assert len(council.calls) == len({call.step for call in council.calls})
+
+
+async def test_an_empty_mention_gets_a_hint(
+    server: DiscordServer, team: Office, council: ScriptedCouncil
+) -> None:
+    """As a reply that pings nobody."""
+    [hint] = await team.mentioned(team.general, "")
+    assert "/council" in hint.content
+    assert hint.reply_to is not None
+    assert server.pings() == []
+    assert council.calls == []
+
+
+async def test_a_direct_message_gets_a_hint(server: DiscordServer, team: Office) -> None:
+    """It may be a thank-you; asking costs, so it takes a command or a mention."""
+    direct = server.dm(team.ada)
+    server.say(direct, team.ada, "hello")
+    [hint] = await server.until(lambda: server.messages(direct, by_bot=True))
+    assert "/council" in hint.content
+
+
+async def test_talk_among_people_and_replies_start_nothing(
+    server: DiscordServer, team: Office, council: ScriptedCouncil
+) -> None:
+    """A reply to the bot pings it without asking it anything; other bots aren't heard."""
+    card, *_ = await team.mentioned(team.general, "Shard now?")
+    council.calls.clear()
+    assert team.general.guild is not None
+    other = server.member(team.general.guild, "other bot")
+    other.bot = True
+    server.say(team.general, team.ada, "just talking")
+    server.say(team.general, team.ada, "I disagree", reply_to=card)
+    server.mention(team.general, other, "Shard now?")
+    await team.mentioned(team.general, "")
+    assert council.calls == []
+
+
+async def test_a_mention_that_is_refused_says_why(server: DiscordServer, team: Office) -> None:
+    """In a reply."""
+    await team.desk.drain(0)
+    [said] = await team.mentioned(team.general, "Shard now?")
+    assert "restarting" in said.content
+    assert server.pings() == []
+
+
+async def test_the_message_action_asks_what_the_message_says(
+    server: DiscordServer, team: Office, council: ScriptedCouncil
+) -> None:
+    """At once, whoever wrote it; the one who uses it is the asker."""
+    assert team.general.guild is not None
+    bob = server.member(team.general.guild, "bob")
+    message = server.say(team.general, team.ada, "Is P equal to NP?")
+    card = await team.card(server.menu("Ask the council", message, bob))
+    await team.desk.settled()
+    assert ANSWER in card.text
+    assert "Asked by Bob" in card.history[0].embeds[0]["description"]
+    assert "Is P equal to NP?" in council.prompt(f"stage1.1:{FOUR[0]}")
+    assert [ping.id for ping in server.pings()] == [bob.id]
+
+
+async def test_a_follow_up_in_the_thread_goes_on_with_the_conversation(
+    server: DiscordServer, team: Office, council: ScriptedCouncil
+) -> None:
+    """It knows what was asked before, and both are in one document."""
+    await team.asked()
+    [thread] = server.threads(team.general)
+    council.calls.clear()
+    card, *parts = await team.mentioned(thread, "And in a year?")
+    assert ANSWER in card.text
+    assert len(parts) == 10
+    assert "Shard or scale up?" in council.prompt(f"stage1.1:{FOUR[0]}")
+    [document] = await team.documents()
+    assert len((await team.library.store.load(document)).messages) == 4
+    assert server.messages(team.general, by_bot=True) == [server.world.messages[thread.id]]
+
+
+async def test_a_follow_up_reaches_an_archived_thread(server: DiscordServer, quiet: Office) -> None:
+    """A restarted bot doesn't know the thread before somebody writes into it."""
+    async with quiet.bot():
+        await quiet.asked()
+    [thread] = server.threads(quiet.general)
+    server.archive(thread)
+    async with quiet.bot():
+        card, *_ = await quiet.mentioned(thread, "And in a year?")
+    assert ANSWER in card.text
+    assert len(await quiet.documents()) == 1
+
+
+@pytest.mark.parametrize("invited", [True, False])
+async def test_a_private_thread_is_a_place_of_its_own(
+    server: DiscordServer, team: Office, invited: bool
+) -> None:
+    """Its conversation doesn't belong to the channel it is in; a mention brings the bot into it."""
+    secret = server.thread(team.general, "secret", team.ada, private=True, with_bot=invited)
+    await team.mentioned(secret, "Shard now?")
+    [document] = await team.documents()
+    source = (await team.library.store.load(document)).source
+    assert source is not None
+    assert (source.channel, source.thread) == (str(secret.id), str(secret.id))
+
+
+# ── files and private runs ───────────────────────────────────────────────────────────────────
+
+
+async def test_a_text_file_reaches_the_members(
+    server: DiscordServer, team: Office, council: ScriptedCouncil
+) -> None:
+    """Whatever it is called, as long as it is text."""
+    await team.asked(attachment=server.upload("Plan.cfg", "Größe: 2".encode(), "application/x-cfg"))
+    prompt = council.prompt(f"stage1.1:{FOUR[0]}")
+    assert "[Attachment Plan.cfg " in prompt
+    assert "Größe: 2" in prompt
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        (b"\x89PNG\r\n\xff", "is not text"),
+        (b"a\0b", "is not text"),
+        (b"x" * 200_001, "is larger than 200 kB"),
+    ],
+)
+async def test_a_file_that_is_no_text_or_too_large_is_refused(
+    server: DiscordServer, team: Office, council: ScriptedCouncil, data: bytes, said: str
+) -> None:
+    """To the asker alone; nothing is asked."""
+    file = server.upload("file.bin", data, "application/octet-stream")
+    asked = server.slash(team.general, team.ada, "council", question="Why?", attachment=file)
+    assert said in await team.refused(asked)
+    assert council.calls == []
+
+
+async def test_a_file_that_cannot_be_fetched_is_refused(server: DiscordServer, team: Office) -> None:
+    """In words."""
+    file = server.upload("notes.md", b"Two shards.")
+    asked = server.slash(team.general, team.ada, "council", question="Why?", attachment=file)
+    del server.world.attachments[file.id]
+    assert "Discord did not hand over notes.md" in await team.refused(asked)
+
+
+async def test_a_private_run_is_held_in_direct_messages(server: DiscordServer, team: Office) -> None:
+    """The channel sees nothing; the asker is told where to look, with a link."""
+    asked = server.slash(team.general, team.ada, "council", question="Why?", private=True)
+    server.redeliver(asked)
+    direct = server.dm(team.ada)
+    [card] = await server.until(lambda: server.messages(direct))
+    await server.until(lambda: asked.message and asked.message.content)
+    await team.desk.settled()
+    said = await team.refused(asked)
+    assert said.endswith(f"https://discord.com/channels/@me/{direct.id}/{card.id}")
+    assert [message for message in server.messages(team.general) if not message.ephemeral] == []
+    assert ANSWER in card.text
+    assert len(server.messages(direct)) == 12
+    [document] = await team.documents()
+    source = (await team.library.store.load(document)).source
+    assert source is not None
+    assert (source.workspace, source.channel) == (None, str(direct.id))
+
+
+async def test_closed_direct_messages_refuse_a_private_run(
+    server: DiscordServer, team: Office, council: ScriptedCouncil
+) -> None:
+    """Nothing is asked."""
+    team.ada.takes_dms = False
+    asked = server.slash(team.general, team.ada, "council", question="Why?", private=True)
+    await server.until(lambda: asked.message and asked.message.content)
+    assert "Your direct messages are closed" in await team.refused(asked)
+    assert council.calls == []
+
+
+async def test_a_refused_private_question_leaves_nothing_behind(
+    server: DiscordServer, team: Office
+) -> None:
+    """The note in the direct messages goes again."""
+    await team.desk.drain(0)
+    asked = server.slash(team.general, team.ada, "council", question="Why?", private=True)
+    await server.until(lambda: asked.message and asked.message.content)
+    assert "restarting" in await team.refused(asked)
+    assert server.messages(server.dm(team.ada)) == []
+
+
+# ── what goes wrong ──────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("what", ["card", "channel", "thread", "guild"])
+async def test_what_is_deleted_during_a_run_costs_no_answer(
+    server: DiscordServer, team: Office, council: ScriptedCouncil, what: str
+) -> None:
+    """Nothing is raised, and the conversation is saved."""
+    step = HELD["Final answer"]
+    council.held.add(step)
+    card = await team.ask()
+    await council.until_called(step)
+    [thread] = await server.until(lambda: server.threads(team.general))
+    await server.until(lambda: len(server.messages(thread)) == 9)
+    match what:
+        case "card":
+            server.delete_message(card)
+        case "channel":
+            server.delete_channel(team.general)
+        case "thread":
+            server.delete_channel(thread)
+        case _:
+            assert team.general.guild is not None
+            server.kick_bot(team.general.guild)
+    council.release(step)
+    await team.desk.settled()
+    [document] = await team.documents()
+    assert len((await team.library.store.load(document)).messages) == 2
+    if what == "thread":
+        assert ANSWER in card.text
+        assert [ping.id for ping in server.pings()] == [team.ada.id]
+
+
+@pytest.mark.parametrize("reason", ["old", "archived"])
+async def test_a_card_that_cannot_be_edited_any_more_is_posted_anew(
+    server: DiscordServer, quiet: Office, council: ScriptedCouncil, reason: str
+) -> None:
+    """After an hour of edits, or where the thread it is in was archived: the answer isn't lost."""
+    thread = server.thread(quiet.general, "a thread", quiet.ada)
+    council.held.add(HELD["Answers"])
+    async with quiet.bot():
+        card = await quiet.card(server.slash(thread, quiet.ada, "council", question="Why?"))
+        await council.until_called(HELD["Answers"])
+        await server.until(lambda: "running" in card.text)
+        if reason == "old":
+            server.old_edits(0, retry_after=0.001)
+            server.advance(3601)
+        else:
+            server.archive(thread)
+        council.release(HELD["Answers"])
+        await quiet.desk.settled()
+    assert ANSWER not in card.text
+    assert len([text for text in texts(server, thread) if ANSWER in text]) == 1
+
+
+async def test_an_unexpected_error_shows_an_id_and_nothing_of_its_insides(
+    server: DiscordServer,
+    team: Office,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """To whoever used the command or mentioned the bot; the rest is in the log."""
+
+    async def broken(*_: object) -> None:
+        await asyncio.sleep(0)
+        raise RuntimeError("the secret insides")
+
+    monkeypatch.setattr(Desk, "accept", broken)
+    asked = server.slash(team.general, team.ada, "council", question="Why?")
+    said = [await team.refused(asked)]
+    said += [message.content for message in await team.mentioned(team.general, "Why?")]
+    assert len(said) == 2
+    for text in said:
+        assert "Something unexpected went wrong." in text
+        assert "insides" not in text
+    assert str(asked.id) in said[0]
+    assert "the secret insides" in capsys.readouterr().out
+
+
+async def test_the_card_is_left_alone_for_about_a_second(
+    quiet: Office, council: ScriptedCouncil
+) -> None:
+    """However much happens meanwhile; here the second is an hour."""
+    council.held.add(HELD["Final answer"])
+    async with quiet.bot(Pace(edit=3600, settle=0.001)):
+        card = await quiet.ask()
+        await council.until_called(HELD["Final answer"])
+        assert len(card.history) == 1
+        await quiet.desk.drain(0)
+
+
+# ── the venue alone ──────────────────────────────────────────────────────────────────────────
+
+
+@pytest_asyncio.fixture
+async def client(server: DiscordServer, quiet: Office) -> AsyncIterator[discord.Client]:
+    """A client that can post, and hears nothing."""
+    Route.BASE = server.url  # put back by `server`
+    async with discord.Client(intents=discord.Intents.none()) as client:
+        await client.login(quiet.server.world.token)
+        yield client
+
+
+def venue(client: discord.Client, team: Office) -> DiscordVenue:
+    """A run's venue in the channel, without a card."""
+    assert team.general.guild is not None
+    place = Place(team.general.id, team.general.guild.id)
+    return DiscordVenue(client, place, run_id="run", asker=team.ada.id, pace=Pace(retry=0.001))
+
+
+async def test_a_file_is_posted_once_with_its_note(
+    server: DiscordServer, quiet: Office, client: discord.Client
+) -> None:
+    """Even where the first attempt lost its receipt."""
+    server.fail(SEND, 503, applied=True)
+    await venue(client, quiet).attach("council.md", "# Größe", "The transcript.")
+    [message] = server.messages(quiet.general)
+    assert message.content == "The transcript."
+    assert [(file.filename, file.data.decode()) for file in message.attachments] == [
+        ("council.md", "# Größe")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("status", "code", "kind", "said"),
+    [
+        (404, 10003, Gone, "the channel is gone"),
+        (403, 50001, Gone, "the bot has no access to this channel any more"),
+        (403, 50013, NotAllowed, "the bot lacks Send Messages"),
+        (403, 160005, NotAllowed, "the thread is locked"),
+        (400, 50035, VenueError, "Discord refused it, code 50035"),
+    ],
+)
+async def test_refusals_are_put_into_words(
+    server: DiscordServer,
+    quiet: Office,
+    client: discord.Client,
+    status: int,
+    code: int,
+    kind: type[VenueError],
+    said: str,
+) -> None:
+    """Nothing of discord.py's leaves the adapter."""
+    server.fail(SEND, status, code=code)
+    with pytest.raises(VenueError) as caught:
+        await venue(client, quiet).post(Shown("ranking", (Line("Ranking"),)))
+    assert (type(caught.value), str(caught.value)) == (kind, said)
