@@ -107,7 +107,9 @@ def slack() -> None:
     """Print the manifest to make the Slack app from."""
     from bot.slack_manifest import app_manifest
 
-    socket_mode = _configuration().settings.slack_http_port is None
+    settings = _configuration().settings
+    # The bot takes the socket where it has a token for it; so does the app then.
+    socket_mode = settings.slack_app_token is not None or settings.slack_http_port is None
     typer.echo(json.dumps(app_manifest(socket_mode=socket_mode), indent=2))
 
 

@@ -238,7 +238,9 @@ class Desk:
         try:
             card_id = await venue.post_card(presenter.card())
         except VenueError as error:
+            # Nobody would see the answer: it isn't paid for.
             log.info("card_not_posted", reason=str(error))
+            self._going[run.id].stop.everything.trip("stopped")
             return
         where = where.model_copy(update={"message": card_id})
         await self._journal.place(run.id, where)

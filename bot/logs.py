@@ -22,21 +22,28 @@ def configure(*, level: int, secrets: Iterable[str], stream: TextIO | None = Non
         if out.isatty()
         else structlog.processors.JSONRenderer()
     )
+    shared: list[Processor] = [
+        structlog.contextvars.merge_contextvars,
+        structlog.processors.add_log_level,
+        structlog.processors.TimeStamper(fmt="iso", utc=True),
+        structlog.processors.format_exc_info,
+        Redaction(secrets),
+    ]
     structlog.configure(
-        processors=[
-            structlog.contextvars.merge_contextvars,
-            structlog.processors.add_log_level,
-            structlog.processors.TimeStamper(fmt="iso", utc=True),
-            structlog.processors.format_exc_info,
-            Redaction(secrets),
-            render,
-        ],
+        processors=[*shared, render],
         wrapper_class=structlog.make_filtering_bound_logger(level),
         logger_factory=structlog.WriteLoggerFactory(file=out),
         cache_logger_on_first_use=False,
     )
-    # What libraries log of requests may hold addresses with tokens.
-    logging.getLogger("httpx").setLevel(logging.WARNING)
+    # What libraries log goes the same way: they don't know what must not be read.
+    handler = logging.StreamHandler(out)
+    without_meta = structlog.stdlib.ProcessorFormatter.remove_processors_meta
+    handler.setFormatter(
+        structlog.stdlib.ProcessorFormatter(
+            foreign_pre_chain=shared, processors=[without_meta, Redaction(secrets), render]
+        )
+    )
+    logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
 
 
 class Redaction:

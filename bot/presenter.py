@@ -11,6 +11,7 @@ from collections.abc import Callable
 import structlog
 
 from bot.card import answer, card, title
+from bot.markdown import render
 from bot.message import Line, Message, Title
 from bot.thread import thread
 from bot.transcript import to_markdown
@@ -36,6 +37,7 @@ class Presenter:
         self._clock = clock
         self._changed = asyncio.Event()
         self._posted: set[str] = set()
+        self._refused: VenueError | None = None
 
     def hear(self, event: Event) -> None:
         """Take in an event; what it changes is shown in its own time."""
@@ -67,7 +69,11 @@ class Presenter:
             log.info("card_given_up", reason=str(error))
             return
         try:
-            if not fits and self.view.final is not None:
+            if self._refused:
+                text = "\n\n".join(map(render, thread(self.view)))
+                note = f"The thread's messages are in this file: {self._refused}."
+                await self._venue.attach("council-thread.md", text, note)
+            elif not fits and self.view.final is not None:
                 blocks = answer(self.view, self.view.final, self._clock())
                 await self._venue.post(Message("answer", (Title(title(self.view)), *blocks)))
             await self._venue.mention(UNDONE if self.view.error else DONE)
@@ -97,10 +103,12 @@ class Presenter:
                 threading.cancel()
 
     def _unposted(self) -> list[Message]:
+        if self._refused:
+            return []
         return [message for message in thread(self.view) if message.key not in self._posted]
 
     async def _post_thread(self, opened: Callable[[str], object]) -> None:
-        """Post what is ready; a thread that can't be written to becomes a file."""
+        """Post what is ready; a thread that can't be written to becomes a file in the end."""
         try:
             if not self._posted and self._unposted():
                 thread_id, why = await self._venue.open_thread(title(self.view)[:THREAD_TITLE])
@@ -113,7 +121,7 @@ class Presenter:
                 self._posted.add(ready[0].key)
         except VenueError as error:
             log.info("thread_given_up", reason=str(error))
-            self._posted |= {message.key for message in thread(self.view)}
+            self._refused = error
 
 
 def file_of(conversation: Conversation) -> tuple[str, str]:

@@ -10,6 +10,7 @@ from bot.app import Library, open_council, open_desk
 from bot.configuration import Configuration, ConfigurationError, Problem
 from bot.desk import Desk
 from bot.settings import Settings
+from bot.venue import VenueError
 
 log = structlog.get_logger()
 
@@ -88,13 +89,16 @@ async def _start_platforms(settings: Settings, desk: Desk, stack: AsyncExitStack
         from bot.slack_bot import SlackBot
 
         app_token, secret = settings.slack_app_token, settings.slack_signing_secret
-        await stack.enter_async_context(
-            SlackBot(
-                desk,
-                bot_token=settings.slack_bot_token.get_secret_value(),
-                app_token=app_token.get_secret_value() if app_token else None,
-                signing_secret=secret.get_secret_value() if secret else None,
-                http_port=settings.slack_http_port,
-                api_url=settings.slack_api_url,
-            )
+        bot = SlackBot(
+            desk,
+            bot_token=settings.slack_bot_token.get_secret_value(),
+            app_token=app_token.get_secret_value() if app_token else None,
+            signing_secret=secret.get_secret_value() if secret else None,
+            http_port=settings.slack_http_port,
+            api_url=settings.slack_api_url,
         )
+        try:
+            await stack.enter_async_context(bot)
+        except VenueError as error:
+            fix = "Check the tokens, and that SLACK_API_URL is right or unset"
+            raise ConfigurationError([Problem("SLACK_BOT_TOKEN", str(error), fix)]) from error

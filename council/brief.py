@@ -26,8 +26,9 @@ class Attachment(BaseModel):
 class Brief(BaseModel):
     """One question and the settings it is answered under; stored in the run's row.
 
-    `asker` is how the asker is called where the question was asked. `seed` decides labels and reading orders; `boundary` fences untrusted text in the prompts.
-    Both are drawn once, so a replay writes the same prompts again.
+    `asker` is how the asker is called where the question was asked. `seed` decides labels and
+    reading orders; `boundary` fences untrusted text in the prompts. Both are drawn once, so a replay
+    writes the same prompts again.
     """
 
     model_config = ConfigDict(frozen=True)

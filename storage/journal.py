@@ -156,14 +156,18 @@ class Journal:
         )
 
     async def conversation_in(self, here: Source) -> str | None:
-        """Find the conversation that a run began in this thread of this place, if there is one."""
+        """Find the conversation whose thread this is, if there is one.
+
+        On the platforms a thread has the id of the message it began on: here, the card's.
+        """
         if here.thread is None:
             return None
         rows = await self._database.read(
-            "SELECT conversation_id FROM runs WHERE origin ->> 'thread' = ?"
+            "SELECT conversation_id FROM runs"
+            " WHERE (origin ->> 'thread' = ? OR origin ->> 'message' = ?)"
             " AND origin ->> 'platform' = ? AND origin ->> 'workspace' IS ?"
             " AND origin ->> 'channel' IS ? ORDER BY created_at LIMIT 1",
-            (here.thread, here.platform, here.workspace, here.channel),
+            (here.thread, here.thread, here.platform, here.workspace, here.channel),
         )
         return cast("str", rows[0]["conversation_id"]) if rows else None
 

@@ -192,17 +192,38 @@ async def test_a_run_waits_its_turn_and_shows_its_position(tmp_path: Path) -> No
     assert len(first.mentions) == len(second.mentions) == 1
 
 
-@pytest.mark.parametrize(
-    ("method", "error"), [("edit_card", Gone("the message")), ("post_card", NotAllowed("x"))]
-)
-async def test_a_card_that_is_gone_costs_the_card_alone(
-    tmp_path: Path, method: str, error: Gone
-) -> None:
+async def test_a_card_that_is_gone_costs_the_card_alone(tmp_path: Path) -> None:
     """The conversation is saved all the same."""
-    venue = RecordingVenue(refuse={method: error})
+    venue = RecordingVenue(refuse={"edit_card": Gone("the message is gone")})
     async with office(tmp_path, ScriptedCouncil()) as place:
         run = await place.see(venue)
         assert (await place.library.store.load(run.conversation_id)).messages
+    assert venue.mentions == []
+
+
+async def test_a_run_that_cannot_be_shown_is_not_paid_for(tmp_path: Path) -> None:
+    """The bot may not post there: nobody would see the answer."""
+    venue = RecordingVenue(refuse={"post_card": NotAllowed("it may not post here")})
+    council = ScriptedCouncil(held={f"stage1.1:{name}" for name in FOUR})
+    async with office(tmp_path, council) as place:
+        run = await place.see(venue)
+        row = await place.library.journal.get(run.id)
+    assert row is not None
+    assert row.status == "stopped"
+    assert council.finished == []
+
+
+async def test_a_thread_that_cannot_be_written_to_becomes_a_file(tmp_path: Path) -> None:
+    """With one line that says why."""
+    venue = RecordingVenue(refuse={"post": NotAllowed("the thread is locked")})
+    async with office(tmp_path, ScriptedCouncil()) as place:
+        await place.see(venue)
+    [file] = venue.posted
+    assert file.key == "file:council-thread.md"
+    text = render(file)
+    assert "The thread's messages are in this file: the thread is locked." in text
+    assert "Corrected response" in text
+    assert venue.mentions == ["The council has answered."]
 
 
 async def test_without_a_thread_the_parts_go_elsewhere_with_the_reason(tmp_path: Path) -> None:

@@ -69,6 +69,15 @@ def test_a_traceback_shows_no_local_variables(out: io.StringIO) -> None:
     assert "the team's question" not in out.getvalue().replace('prompt = "the team\'s question"', "")
 
 
+def test_what_libraries_log_goes_the_same_way(out: io.StringIO) -> None:
+    """As JSON, from warnings on, without secrets."""
+    logs.configure(level=logging.INFO, secrets=["xoxb-22"], stream=out)
+    logging.getLogger("slack_bolt").error("no luck with %s", "xoxb-22")
+    logging.getLogger("httpx").info("GET /?token=xoxb-22")
+    [line] = lines(out)
+    assert line["event"] == f"no luck with {logs.HIDDEN}"
+
+
 def test_less_important_lines_are_left_out(out: io.StringIO) -> None:
     """Below the level nothing is written."""
     logs.configure(level=logging.WARNING, secrets=[], stream=out)
