@@ -1,5 +1,6 @@
 """A card as Discord shows it: one embed, and buttons that outlive the process that drew them."""
 
+import asyncio
 import re
 from dataclasses import dataclass
 from typing import Any, Self, cast
@@ -49,9 +50,10 @@ class Drawn:
     is_whole: bool
 
 
-def draw(card: Card) -> Drawn:
+async def draw(card: Card) -> Drawn:
     """Draw a card: one embed, and its buttons."""
-    text = text_of(card.message)
+    # A long answer takes longer to parse than the event loop may wait.
+    text = await asyncio.to_thread(text_of, card.message)
     embed = discord.Embed(title=text.title or None, description=text.description or None)
     if text.footer:
         embed.set_footer(text=text.footer)

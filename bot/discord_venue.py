@@ -147,7 +147,7 @@ class DiscordVenue:
 
     async def post_card(self, card: Card) -> str:
         """Post the card, as the response to the command where it is still awaited."""
-        shown = draw(card)
+        shown = await draw(card)
         if self._card_id:
             await self.edit_card(card)
         elif self._interaction is None or not await self._respond(self._interaction, shown):
@@ -164,7 +164,7 @@ class DiscordVenue:
 
     async def edit_card(self, card: Card) -> bool:
         """Show the card's new state; one that can't be edited any more is posted anew."""
-        shown = draw(card)
+        shown = await draw(card)
         self._edited = asyncio.get_running_loop().time()
         message = self._channel(self._place.channel).get_partial_message(self._card_id)
         with _refusals(self._sending(self._place.channel)):
@@ -206,7 +206,7 @@ class DiscordVenue:
     async def post(self, message: Message) -> None:
         """Post a message in parts; none of them notifies."""
         channel = self._channel(self._below)
-        for number, text in enumerate(parts(message)):
+        for number, text in enumerate(await asyncio.to_thread(parts, message)):
             nonce = self._nonce(message.key, number)
             with _refusals(self._sending(self._below)):
                 await self._persist(

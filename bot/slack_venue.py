@@ -80,7 +80,8 @@ class SlackVenue:
 
     async def post_card(self, card: Card) -> str:
         """Post the card; where the bot may not, the asker alone is told why."""
-        shown = slack_text.card(card.message)
+        # A long answer takes longer to parse than the event loop may wait.
+        shown = await asyncio.to_thread(slack_text.card, card.message)
         try:
             self._card = await self._say(shown.text, [*shown.blocks, *_actions(card.buttons)])
         except VenueError as error:
@@ -95,7 +96,7 @@ class SlackVenue:
 
     async def edit_card(self, card: Card) -> bool:
         """Show the card's new state; tells whether all of its text found room."""
-        shown = slack_text.card(card.message)
+        shown = await asyncio.to_thread(slack_text.card, card.message)
         await granted(
             self._client.chat_update(
                 channel=self._channel,
@@ -115,7 +116,7 @@ class SlackVenue:
 
     async def post(self, message: Message) -> None:
         """Post a message into the thread, in place where the channel has no threads."""
-        for blocks in slack_text.parts(message):
+        for blocks in await asyncio.to_thread(slack_text.parts, message):
             await self._reply(slack_text.fallback(message), blocks)
 
     async def attach(self, name: str, content: str, note: str) -> None:
