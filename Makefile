@@ -6,7 +6,7 @@ Q ?= What is the capital of France, and since when?
 
 export Q
 
-.PHONY: help setup ask test lint check soak bench
+.PHONY: help setup ask run test lint check soak bench
 
 help: ## List the commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -18,9 +18,12 @@ ask: setup ## Ask a council: make ask Q="your question"
 
 test: setup ## Run the tests, with coverage
 	$(RUN) coverage erase
-	$(RUN) coverage run -m pytest
+	$(RUN) coverage run -m pytest -n 2 --dist loadfile
 	$(RUN) coverage combine --quiet
 	$(RUN) coverage report
+
+run: setup ## Serve Discord and Slack
+	@.venv/bin/council run
 
 lint: setup ## Check form, types, imports and dependencies
 	$(RUN) ruff format --check .

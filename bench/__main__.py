@@ -13,6 +13,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from bench import peer
+from bench.burst import acknowledgements, p99
 from bot.app import open_library
 from bot.runs import Question, Runs
 from bot.settings import Settings
@@ -40,6 +41,7 @@ def main() -> None:
     asyncio.run(same_latency())
     asyncio.run(log_normal())
     start()
+    burst()
 
 
 async def same_latency() -> None:
@@ -114,6 +116,14 @@ def start() -> None:
             subprocess.run([sys.executable, "-c", ready], check=True, env=environment)  # noqa: S603 - our own words
             times.append(time.perf_counter() - began)
     row("start of a process to ready for `council ask`", f"{statistics.median(times):.2f} s", "1.0 s")
+
+
+def burst() -> None:
+    """Time the acknowledgements of a burst of commands beside running councils."""
+    discord, slack = asyncio.run(acknowledgements())
+    row("200 commands in a burst beside 200 running councils: acknowledged", "")
+    row("  on Discord, p99", f"{p99(discord) * 1000:.0f} ms", "500 ms")
+    row("  on Slack, p99", f"{p99(slack) * 1000:.0f} ms", "500 ms")
 
 
 @asynccontextmanager

@@ -42,14 +42,14 @@ class Program:
     folder: Path
     environment: dict[str, str] = field(default_factory=dict[str, str])
 
-    async def start(self, *words: str) -> asyncio.subprocess.Process:
+    async def start(self, *words: str, stdin: int = subprocess.DEVNULL) -> asyncio.subprocess.Process:
         """Start a command."""
         return await asyncio.create_subprocess_exec(
             COUNCIL,
             *words,
             cwd=self.folder,
             env=PLAIN | COVERAGE | self.environment,
-            stdin=subprocess.DEVNULL,
+            stdin=stdin,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
         )
@@ -250,6 +250,36 @@ async def test_config_shows_what_is_in_force_and_masks_secrets(tmp_path: Path) -
         in ended.out
     )
     assert "DISCORD_TOKEN          not set" in ended.out
+
+
+async def test_chat_takes_the_commands_of_a_teams_chat(tmp_path: Path) -> None:
+    """Help, a question, a follow-up in the same conversation, and a hint for anything else."""
+    typed = f"/council-help\nhello\n/council --fast x\n/council {QUESTION}\n@council And in a year?\n"
+    async with asked(tmp_path) as (council, _):
+        process = await council.start("chat", stdin=subprocess.PIPE)
+        out, err = await process.communicate(typed.encode())
+    assert (process.returncode, err) == (0, b"")
+    text = out.decode()
+    assert "openai/gpt-5, anthropic/claude, google/gemini; chairman chair/man." in text
+    assert text.count("Ctrl-D leaves.") == 2
+    assert "There is no flag --fast." in text
+    assert [message.role for message in council.document().messages] == ["user", "assistant"] * 2
+
+
+async def test_run_without_a_platform_says_what_to_set(tmp_path: Path) -> None:
+    """And a platform that is configured by half is named."""
+    async with asked(tmp_path) as (council, _):
+        nothing = await council("run")
+        half = await Program(tmp_path, council.environment | {"SLACK_BOT_TOKEN": "xoxb-1"})("run")
+        manifest = await council("manifest", "slack")
+        invited = await Program(tmp_path, {"DISCORD_TOKEN": "MTIzNDU2Nzg5MDEyMzQ1Njc4.x.y"})(
+            "invite", "discord"
+        )
+    assert (nothing.code, half.code) == (2, 2)
+    assert "neither Discord nor Slack is configured" in nothing.err
+    assert "Slack is configured by half" in half.err
+    assert "/council" in json.dumps(json.loads(manifest.out))
+    assert "client_id=123456789012345678" in invited.out
 
 
 async def test_ctrl_c_stops_the_members_and_the_chairman_concludes(tmp_path: Path) -> None:
