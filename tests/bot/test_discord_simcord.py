@@ -1,0 +1,193 @@
+"""Discord once more, under simcord: a simulator nobody here wrote, so it shares none of our mistakes.
+
+It stands in for discord.py's transport: commands, clicks, threads, permissions and limits are its own.
+It connects nothing and ignores nonces; `test_discord_bot` covers those.
+"""
+
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import discord
+import pytest
+from simcord import ChannelHandle, Env, GuildHandle, MemberActor
+
+from bot.desk import Desk
+from bot.discord_bot import DiscordBot
+from bot.discord_commands import register
+from tests.bot.discord_office import AT_ONCE
+from tests.bot.test_desk import office
+from tests.council.scripted import FOUR, ScriptedCouncil
+
+QUESTION = "Shard or scale up?"
+ANSWER = "The council's answer, written by chair/man."
+LONGEST_CONTENT, LONGEST_EMBED, LONGEST_DESCRIPTION = 2000, 6000, 4096
+NUMBERS = [f"word-{number:04}" for number in range(500)]
+LONG_ANSWER = "\n\n".join(" ".join(NUMBERS[start : start + 20]) for start in range(0, 500, 20))
+"""About 5,000 characters, each word different."""
+
+
+@dataclass
+class Team:
+    """A simulated guild with one member, and the bot."""
+
+    env: Env
+    guild: GuildHandle
+    ada: MemberActor
+
+    async def ask(self, channel: ChannelHandle) -> None:
+        """Ask by command; comes back when the bot has nothing left to do."""
+        asked = await self.ada.slash(channel, "council", question=QUESTION)
+        assert asked.acknowledged
+        assert not asked.ephemeral
+
+    def without(self, **permissions: bool) -> ChannelHandle:
+        """Make a channel that denies the bot these permissions."""
+        assert self.env.bot.user
+        denied = discord.PermissionOverwrite(**permissions)
+        return self.guild.create_text_channel("small", overwrites={self.env.bot.user: denied})
+
+    def pinged(self, *channels: ChannelHandle) -> list[int]:
+        """Give whom messages there notify; `discord.Message` tells only whom they name."""
+        sent = self.env.backend.messages
+        return [
+            user
+            for each in channels
+            for message in sent[each.id].values()
+            for user in message.ping_user_ids
+        ]
+
+
+def client_of(desk: Desk) -> discord.AutoShardedClient:
+    """Make a bot and give its client, to be connected by simcord; entering the bot would do it for real."""
+    bot = DiscordBot(desk, token="simulated", pace=AT_ONCE)  # noqa: S106 - not a secret
+    client, tree = bot._client, bot._tree  # pyright: ignore[reportPrivateUsage] - the bot offers no other transport
+    vars(client)["tree"] = tree  # where simcord looks for the commands
+    return client
+
+
+@asynccontextmanager
+async def team(desk: Desk) -> AsyncGenerator[Team]:
+    """Put the bot into a guild; what it raises unhandled fails the test."""
+    client = client_of(desk)
+    env = Env(client, shard_count=1)
+    await env.start()
+    try:
+        await register(vars(client)["tree"])  # entering the bot would do it
+        guild = env.create_guild()
+        yield Team(env, guild, guild.add_member(env.create_user("ada")))
+    finally:
+        await env.shutdown()
+    env.raise_errors()
+
+
+def posted(channel: ChannelHandle) -> list[discord.Message]:
+    """Give a channel's messages without the notice of a new thread, which is the simulator's own."""
+    notice = discord.MessageType.thread_created
+    return [message for message in channel.history() if message.type is not notice]
+
+
+def description(card: discord.Message) -> str:
+    """Give the text of a card."""
+    [embed] = card.embeds
+    return embed.description or ""
+
+
+def labels(card: discord.Message) -> list[str | None]:
+    """Give the labels of a card's buttons."""
+    rows = [row for row in card.components if isinstance(row, discord.ActionRow)]
+    return [
+        button.label for row in rows for button in row.children if isinstance(button, discord.Button)
+    ]
+
+
+async def test_a_question_becomes_card_thread_answer_and_one_mention(tmp_path: Path) -> None:
+    """The channel gets the card alone; the thread gets everything, and the asker one ping."""
+    async with office(tmp_path, ScriptedCouncil()) as place, team(place.desk) as here:
+        general = here.guild.create_text_channel("general")
+        await here.ask(general)
+        [card], [thread] = posted(general), general.threads
+        assert ANSWER in description(card)
+        assert labels(card) == ["Transcript", "Ask again"]
+        assert thread.name == QUESTION
+        assert thread.id == card.id
+        said = [message.content for message in thread.history()]
+        for name in FOUR:
+            [member] = [text for text in said if text.startswith(f"## {name}")]
+            assert f"The first answer of {name}." in member
+            assert "A better and much longer answer" in member
+            assert any(text.startswith(f"## Critiques of {name}") for text in said)
+        assert said[-1].startswith(f"{here.ada.mention} The council has answered.")
+        assert here.pinged(general, thread) == [here.ada.id]
+
+
+@pytest.mark.parametrize(
+    ("denied", "reason"),
+    [
+        ({"create_public_threads": False}, "the bot lacks Create Public Threads."),
+        ({"send_messages_in_threads": False}, "the bot lacks Send Messages in Threads."),
+        # The bot doesn't check this one, so here the refusal is the simulator's.
+        ({"read_message_history": False}, "the bot lacks "),
+    ],
+)
+async def test_without_a_thread_the_parts_come_in_place(
+    tmp_path: Path, denied: Mapping[str, bool], reason: str
+) -> None:
+    """The first one says why; the answer and the mention are the same."""
+    async with office(tmp_path, ScriptedCouncil()) as place, team(place.desk) as here:
+        small = here.without(**denied)
+        await here.ask(small)
+        card, why, *parts = posted(small)
+        assert small.threads == []
+        assert why.content.startswith(f"No thread here: {reason}")
+        assert ANSWER in description(card)
+        for name in FOUR:
+            assert any(part.content.startswith(f"## {name}") for part in parts)
+        assert here.pinged(small) == [here.ada.id]
+
+
+async def test_direct_messages_have_no_thread(tmp_path: Path) -> None:
+    """The parts come below the card there."""
+    async with office(tmp_path, ScriptedCouncil()) as place, team(place.desk) as here:
+        await here.ada.user.slash("council", question=QUESTION)
+        direct = here.ada.user.dm_channel
+        card, why, *parts = posted(direct)
+        assert why.content == "No thread here: direct messages have no threads."
+        assert ANSWER in description(card)
+        for name in FOUR:
+            assert any(part.content.startswith(f"## {name}") for part in parts)
+        assert here.pinged(direct) == [here.ada.id]
+
+
+async def test_nothing_of_a_long_answer_is_lost_or_refused(tmp_path: Path) -> None:
+    """It is cut on the card and stands whole in the thread, each message within Discord's limits."""
+    council = ScriptedCouncil(script={"stage3": LONG_ANSWER})
+    async with office(tmp_path, council) as place, team(place.desk) as here:
+        general = here.guild.create_text_channel("general")
+        await here.ask(general)
+        [card], [thread] = posted(general), general.threads
+        parts = thread.history()
+        assert all(len(part.content) <= LONGEST_CONTENT for part in parts)
+        assert len(description(card)) <= LONGEST_DESCRIPTION
+        assert all(len(embed) <= LONGEST_EMBED for embed in card.embeds)
+        words = " ".join(part.content for part in parts).split()
+        assert [word for word in words if word in set(NUMBERS)] == NUMBERS
+
+
+async def test_the_buttons_of_before_a_restart_still_work(tmp_path: Path) -> None:
+    """Another process, another client, another desk over the same storage: the card is the same."""
+    async with office(tmp_path, ScriptedCouncil()) as before, team(before.desk) as here:
+        general = here.guild.create_text_channel("general")
+        await here.ask(general)
+        [card] = posted(general)
+        async with office(tmp_path, ScriptedCouncil()) as after:
+            await here.env.restart_bot(client_of(after.desk))
+            pressed = await here.ada.click(card, label="Transcript")
+            assert pressed.response
+            assert pressed.ephemeral
+            [file] = pressed.response.attachments
+            assert ANSWER in (await file.read()).decode()
+            await here.ada.click(card, label="Ask again")
+            assert [ANSWER in description(each) for each in posted(general)] == [True, True]
+            assert len(general.threads) == 2
