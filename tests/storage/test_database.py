@@ -13,7 +13,10 @@ from storage.errors import DatabaseError, explain_sqlite
 from tests.storage.examples import trace_sql
 
 INSERT = "INSERT INTO steps (run_id, key, outcome, recorded_at) VALUES (?, ?, '', '')"
-RUN: Statement = ("INSERT INTO runs VALUES (?, ?, '', '{}', '{}', 'running', NULL, '', NULL)", ("r", "e"))
+RUN: Statement = (
+    "INSERT INTO runs VALUES (?, ?, '', '{}', '{}', 'running', NULL, '', NULL)",
+    ("r", "e"),
+)
 
 
 @pytest.fixture
