@@ -6,7 +6,7 @@ Q ?= What is the capital of France, and since when?
 
 export Q
 
-.PHONY: help setup ask run test lint check soak bench
+.PHONY: help setup ask run test lint check soak pictures bench
 
 help: ## List the commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -36,6 +36,10 @@ check: lint test ## Everything CI checks
 
 soak: setup ## Run the slow proofs
 	$(RUN) pytest -m soak
+
+pictures: setup ## Draw what people see, from real runs (wants chromium and npm)
+	npm ci --silent --prefix pictures
+	$(RUN) python -m pictures
 
 bench: setup ## Measure speed, as ratios in one run
 	$(RUN) python -m bench
