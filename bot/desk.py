@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections.abc import Callable, Coroutine, Mapping
-from contextlib import suppress
+from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -19,7 +19,7 @@ from bot.view import opening
 from council.brief import Attachment
 from council.conversation import Source
 from council.cutoff import Stop
-from council.errors import CouncilError
+from council.errors import CouncilError, ModelError
 from council.profile import Profile
 from council.usage import Usage
 from storage.conversations import ConversationStore
@@ -217,7 +217,10 @@ class Desk:
             presenter.show_view(replace(presenter.view, position=position))
 
         async def queued() -> None:
-            async with self._queue.turn(ticket, moved):
+            async with AsyncExitStack() as stack:
+                turn = stack.enter_async_context(self._queue.turn(ticket, moved))
+                with suppress(ModelError):  # stopped while it waited: it ends without its turn
+                    await stop.members.guard(turn)
                 presenter.show_view(replace(presenter.view, position=None, started=self._clock()))
                 await self._runs.carry_out(run, presenter.hear, stop)
 

@@ -298,6 +298,31 @@ async def test_stop_is_for_the_asker_and_for_admins(tmp_path: Path) -> None:
     assert "stopped early" in venue.texts[-1].lower()
 
 
+async def test_stop_ends_a_run_that_waits_its_turn_at_once(tmp_path: Path) -> None:
+    """Nothing is asked for it, and the queue moves on without it."""
+    council = ScriptedCouncil(held={f"stage1.1:{FOUR[0]}"})
+    first, second = RecordingVenue(), RecordingVenue()
+    async with office(tmp_path, council, runs=1) as place:
+        runs = [await place.ask("1"), await place.ask("2")]
+        for run, venue in zip(runs, (first, second), strict=True):
+            assert run is not None
+            place.desk.begin(run, venue)
+        waiting = runs[1]
+        assert waiting is not None
+        while not any("1st in the queue" in text for text in second.texts):
+            await asyncio.sleep(0.001)
+        calls = len(council.calls)
+        place.desk.stop(click(waiting), waiting.origin.user)
+        while not second.mentions:
+            await asyncio.sleep(0.001)
+        assert len(council.calls) == calls
+        assert first.mentions == []
+        council.release(f"stage1.1:{FOUR[0]}")
+        await place.desk.settled()
+    assert "The run was stopped" in second.texts[-1]
+    assert first.mentions == ["The council has answered."]
+
+
 @pytest.mark.parametrize("where", [{"channel": "C2"}, {"workspace": "T2"}, {"platform": "discord"}])
 async def test_a_button_works_only_where_its_run_is(tmp_path: Path, where: dict[str, str]) -> None:
     """From anywhere else there is no such run."""
