@@ -138,7 +138,10 @@ class Desk:
             raise Refusal("This run is over.")
         if click.source.user != asker and not self._is_admin(click):
             raise Refusal("Only whoever asked, or an admin, can stop this run.")
+        again = going.stop.pressed
         going.stop.press()
+        if again:
+            return "Ending it, the chairman too."
         return "Stopping. If there are enough answers, the chairman still concludes."
 
     async def run_of(self, click: Click) -> RunRow:
@@ -227,7 +230,10 @@ class Desk:
         with structlog.contextvars.bound_contextvars(run=run.id):
             carrying = asyncio.create_task(queued())
             try:
-                await self._show(run, presenter, venue)
+                try:
+                    await self._show(run, presenter, venue)
+                except Exception:  # the run goes on, whatever its card does
+                    log.exception("card_crashed")
                 await carrying
             except asyncio.CancelledError:
                 carrying.cancel()
@@ -251,10 +257,7 @@ class Desk:
         def opened(thread: str) -> None:
             self.spawn(self._journal.place(run.id, where.model_copy(update={"thread": thread})))
 
-        try:
-            await presenter.show(opened)
-        except Exception:  # the run goes on, whatever its card does
-            log.exception("card_crashed")
+        await presenter.show(opened)
 
     def _is_admin(self, click: Click) -> bool:
         return click.is_admin or f"{click.source.platform}:{click.source.user}" in self._admins

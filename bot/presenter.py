@@ -91,12 +91,12 @@ class Presenter:
                 is_over = self.view.is_over
                 if (threading is None or threading.done()) and self._unposted():
                     threading = asyncio.create_task(self._post_thread(opened))
+                fits = await self._venue.edit_card(self.card())
                 if is_over:
+                    # The answer doesn't wait for the thread, however slowly that may be posted.
                     if threading:
                         await threading
                     await self._post_thread(opened)
-                fits = await self._venue.edit_card(self.card())
-                if is_over:
                     return fits
         finally:
             if threading and not threading.done():

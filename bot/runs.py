@@ -3,6 +3,7 @@
 import random
 import uuid
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Literal
@@ -25,6 +26,8 @@ from storage.index import Index
 from storage.journal import Begun, Journal, NewRun, RunRow
 
 log = structlog.get_logger()
+
+Ended = Literal["answered", "failed", "stopped"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,11 +68,12 @@ class Runs:
     async def accept(self, question: Question) -> Begun:
         """Write the run down, or find the one that an earlier delivery began.
 
-        From here on nothing depends on the configuration any more.
+        Nothing is asked of anybody yet, so this is quick; and from here on nothing depends on the
+        configuration any more.
         """
         brief = Brief(
             question=question.text,
-            profile=await self.catalog.resolve(question.profile),
+            profile=question.profile,
             seed=self.entropy.getrandbits(53),
             boundary=f"{self.entropy.getrandbits(64):016x}",
             asker=question.asker,
@@ -105,14 +109,13 @@ class Runs:
                 log.exception("run_crashed")
                 await self._fail(run, emit, error, "failed")
                 return None
-            await self.journal.finish(run.id, "answered")
+            await self._close(run, "answered")
             emit(RunCompleted(run.id, run.conversation_id, message))
             return message
 
     async def _answer(self, run: RunRow, emit: Emit, stop: Stop | None) -> AssistantMessage:
-        brief = await self._complete(run)
         deliberation = await deliberate(
-            brief,
+            await self._prepared(run),
             ask=self.ask,
             steps=await self.journal.steps(run.id),
             emit=emit,
@@ -130,29 +133,46 @@ class Runs:
         )
         if stored.set_aside:
             log.warning("broken_document_set_aside", copy=str(stored.set_aside))
-        await self.index.upsert(stored)
+        try:
+            await self.index.upsert(stored)
+        except StorageError:  # the answer is safe in its document, and the index can be rebuilt
+            log.exception("answer_not_indexed", conversation=run.conversation_id)
         return deliberation.message
 
-    async def _fail(
-        self, run: RunRow, emit: Emit, error: Exception, status: Literal["failed", "stopped"]
-    ) -> None:
+    async def _fail(self, run: RunRow, emit: Emit, error: Exception, status: Ended) -> None:
         words = explain(error, run.id)
         failures = error.failures if isinstance(error, RunError) else {}
-        try:
-            await self.journal.finish(run.id, status, words)
-        except StorageError:  # the run stays open and is taken up by the next start
-            log.exception("run_not_closed")
+        await self._close(run, status, words)
         emit(RunFailed(run.id, words, failures))
 
-    async def _complete(self, run: RunRow) -> Brief:
-        """Give a follow-up what was asked and answered before it, now that all of that is over."""
-        if run.brief.wants_title or run.brief.history:
-            return run.brief
+    async def _close(self, run: RunRow, status: Ended, words: str | None = None) -> None:
         try:
-            history = tuple(turns(await self.store.load(run.conversation_id)))
-        except ConversationNotFound:  # the runs before it gave no answer: this one begins it
-            history = ()
-        brief = run.brief.model_copy(update={"history": history, "wants_title": not history})
+            await self.journal.finish(run.id, status, words)
+        except StorageError:  # whoever asked is told all the same; the run stays open in the journal
+            log.exception("run_not_closed")
+
+    async def _prepared(self, run: RunRow) -> Brief:
+        """Look up what the first call needs, once, and write it down with the run.
+
+        That is what the models can do, and for a follow-up the conversation so far, now that the
+        runs before it are over.
+        """
+        brief = run.brief
+        if brief.prepared:
+            return brief
+        history: tuple[Turn, ...] = ()
+        if not brief.wants_title:
+            # Where the runs before this one gave no answer, this one begins the conversation.
+            with suppress(ConversationNotFound):
+                history = tuple(turns(await self.store.load(run.conversation_id)))
+        brief = brief.model_copy(
+            update={
+                "profile": await self.catalog.resolve(brief.profile),
+                "history": history,
+                "wants_title": not history,
+                "prepared": True,
+            }
+        )
         await self.journal.prepare(run.id, brief)
         return brief
 

@@ -41,3 +41,5 @@ class Brief(BaseModel):
     attachments: tuple[Attachment, ...] = ()
     history: tuple[Turn, ...] = ()
     wants_title: bool = True
+    prepared: bool = False
+    """Whether all is filled in that had to be looked up: a run's first call waits for it."""

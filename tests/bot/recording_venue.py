@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from bot.markdown import render
 from bot.message import Line, Message, Prose
-from bot.venue import Card, VenueError
+from bot.venue import Card
 
 
 @dataclass
@@ -15,7 +15,7 @@ class RecordingVenue:
     `room` is how many characters of text a card holds. While `closed`, edits wait for `open`.
     """
 
-    refuse: dict[str, VenueError] = field(default_factory=dict[str, VenueError])
+    refuse: dict[str, Exception] = field(default_factory=dict[str, Exception])
     room: int = 4_000
     no_thread: str | None = None
     cards: list[Card] = field(default_factory=list[Card])

@@ -12,6 +12,7 @@ import pytest
 from bot.app import Library, open_library
 from bot.desk import Click, Desk, Refusal, Request
 from bot.markdown import render
+from bot.message import Message
 from bot.queue import Limits, Queue
 from bot.runs import Runs
 from bot.settings import Settings
@@ -57,12 +58,14 @@ class Office:
 
 
 @asynccontextmanager
-async def office(folder: Path, council: ScriptedCouncil, **limits: int) -> AsyncGenerator[Office]:
+async def office(
+    folder: Path, council: ScriptedCouncil, *, catalog: Catalog | None = None, **limits: int
+) -> AsyncGenerator[Office]:
     """Open a desk."""
     async with open_library(Settings(council_data_dir=folder)) as library:
         runs = Runs(
             ask=council.ask,
-            catalog=Catalog(no_list),
+            catalog=catalog or Catalog(no_list),
             journal=library.journal,
             store=library.store,
             index=library.index,
@@ -147,6 +150,27 @@ async def test_edits_that_wait_show_the_newest_state_alone(tmp_path: Path) -> No
     assert "The council's answer" in venue.texts[-1]
 
 
+async def test_a_question_is_taken_while_the_model_list_is_slow(tmp_path: Path) -> None:
+    """Only the run's first call waits for it."""
+    listed = asyncio.Event()
+
+    async def slow_list() -> list[dict[str, object]]:
+        await listed.wait()
+        return []
+
+    council, venue = ScriptedCouncil(), RecordingVenue()
+    async with office(tmp_path, council, catalog=Catalog(slow_list)) as place:
+        run = await place.ask()
+        assert run is not None
+        place.desk.begin(run, venue)
+        while not venue.cards:
+            await asyncio.sleep(0.001)
+        assert council.calls == []
+        listed.set()
+        await place.desk.settled()
+    assert venue.mentions == ["The council has answered."]
+
+
 async def test_a_redelivery_is_one_run(tmp_path: Path) -> None:
     """The second delivery changes nothing."""
     async with office(tmp_path, ScriptedCouncil()) as place:
@@ -199,6 +223,37 @@ async def test_a_card_that_is_gone_costs_the_card_alone(tmp_path: Path) -> None:
         run = await place.see(venue)
         assert (await place.library.store.load(run.conversation_id)).messages
     assert venue.mentions == []
+
+
+async def test_a_card_that_crashes_costs_the_card_alone(tmp_path: Path) -> None:
+    """A bug in showing a run doesn't lose what is paid for."""
+    venue = RecordingVenue(refuse={"post_card": RuntimeError("a bug")})
+    async with office(tmp_path, ScriptedCouncil()) as place:
+        run = await place.see(venue)
+        assert (await place.library.store.load(run.conversation_id)).messages
+
+
+async def test_the_answer_does_not_wait_for_the_thread(tmp_path: Path) -> None:
+    """The card shows it while the thread is still being posted; the mention comes after both."""
+    posting = asyncio.Event()
+
+    class SlowThread(RecordingVenue):
+        async def post(self, message: Message) -> None:
+            await posting.wait()
+            await super().post(message)
+
+    venue = SlowThread()
+    async with office(tmp_path, ScriptedCouncil()) as place:
+        run = await place.ask()
+        assert run is not None
+        place.desk.begin(run, venue)
+        while not any("Ask again" in button.label for card in venue.cards for button in card.buttons):
+            await asyncio.sleep(0.001)
+        assert (venue.posted, venue.mentions) == ([], [])
+        posting.set()
+        await place.desk.settled()
+    assert len(venue.posted) == 9
+    assert len(venue.mentions) == 1
 
 
 async def test_a_run_that_cannot_be_shown_is_not_paid_for(tmp_path: Path) -> None:
@@ -311,6 +366,7 @@ async def test_stop_ends_a_run_that_waits_its_turn_at_once(tmp_path: Path) -> No
         assert waiting is not None
         while not any("1st in the queue" in text for text in second.texts):
             await asyncio.sleep(0.001)
+        await council.until_called(*(f"stage1.1:{name}" for name in FOUR))
         calls = len(council.calls)
         place.desk.stop(click(waiting), waiting.origin.user)
         while not second.mentions:

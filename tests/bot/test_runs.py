@@ -1,5 +1,6 @@
 """A run beside its journal, document and index: what is kept when it ends well, and when it doesn't."""
 
+import asyncio
 import random
 import sqlite3
 import uuid
@@ -198,3 +199,24 @@ async def test_a_written_document_has_the_contracts_fields(tmp_path: Path) -> No
     assert {
         type(value) for key, value in assistant["stage3"].items() if key in ("model", "response")
     } == {str}
+
+
+@pytest.mark.parametrize("broken", ["conversations", "runs"])
+async def test_a_saved_answer_is_told_even_if_the_database_fails_then(
+    tmp_path: Path, broken: str
+) -> None:
+    """The document is what counts: an index row or the journal's last word is not an answer lost."""
+    council = ScriptedCouncil(held={"stage3.1:chair/man:chairman"})
+    async with opened(tmp_path, council) as (runs, library):
+        run = (await runs.accept(question())).run
+        carrying = asyncio.create_task(runs.carry_out(run, council.events.append))
+        await council.until_called("stage3.1:chair/man:chairman")
+        trigger = f"CREATE TRIGGER broken BEFORE {'INSERT' if broken == 'conversations' else 'UPDATE'} ON {broken}"
+        with sqlite3.connect(tmp_path / "council.db") as database:
+            database.execute(f"{trigger} BEGIN SELECT RAISE(FAIL, 'no'); END")
+        database.close()
+        council.release("stage3.1:chair/man:chairman")
+        message = await carrying
+        assert message is not None
+        assert council.events[-1] == RunCompleted(run.id, run.conversation_id, message)
+        assert (await library.store.load(run.conversation_id)).messages[1] == message
