@@ -30,8 +30,8 @@ Picture = tuple[Platform, str, str, Sequence[Mapping[str, Any]], Mapping[str, st
 COUNCIL = Path(sysconfig.get_path("scripts")) / "council"
 OUT = Path(__file__).parent.parent / "docs" / "pictures"
 SECONDS = 60.0
-WIDTH = 760
-THREAD_LENGTH = 3  # messages, so that a picture of a thread stays readable
+WIDTH = 720
+THREAD_LENGTH = 2  # messages, so that a picture of a thread stays readable
 CHANNEL = "architecture"
 # Seconds for answer, review and correction. The last two correct themselves so late that the card
 # can be seen with some corrections in.
@@ -107,7 +107,7 @@ async def held(models: ModelServer, card: Callable[[], object]) -> AsyncGenerato
     await until(corrected)
     models.gate = asyncio.Event()
     shown = f"running, {CORRECTED_EARLY} of {len(scenario.MEMBERS)} done"
-    await until(lambda: shown in str(card()) and "kept its answer" in str(card()))
+    await until(lambda: shown in str(card()) and "corrected" in str(card()))
     yield
     models.gate.set()
     models.gate = None
@@ -115,6 +115,7 @@ async def held(models: ModelServer, card: Callable[[], object]) -> AsyncGenerato
 
 async def on_discord(discord: DiscordServer, models: ModelServer) -> list[Picture]:
     """Ask on Discord, and record what Ada sees there."""
+    discord.bot.name = "Council"
     guild = discord.guild("Acme")
     channel, ada = discord.channel(guild, CHANNEL), discord.member(guild, "ada")
     rehearse(models)
