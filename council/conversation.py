@@ -2,150 +2,53 @@
 
 Fields beyond the contract are optional; those of other programs are kept. Reading is lenient
 (any contract document is welcome, with or without `stage2_5`); `AssistantMessage.check` holds
-what the council itself writes to the rules of seed 000.
+what the council itself writes to the rules of seed 000. What the stages give is in
+`council.results`; its names may be imported from here too.
 """
 
 from datetime import UTC, datetime
-from typing import Annotated, Literal, Self, cast
+from typing import Annotated, Literal
 
-from pydantic import (
-    BaseModel,
-    ConfigDict,
-    Field,
-    ModelWrapValidatorHandler,
-    ValidationError,
-    model_validator,
-)
-from pydantic.fields import FieldInfo
+from pydantic import Field
 
 from council.calls import JsonObject
 from council.errors import Failure
+from council.results import (
+    CONTRACT,
+    AggregateRanking,
+    Agreement,
+    AnswerSource,
+    Place,
+    Record,
+    Stage1Result,
+    Stage2_5Result,
+    Stage2Result,
+    Stage3Result,
+)
 from council.usage import Usage
 
-CONTRACT = "of the contract, though optional"
-
-Agreement = Literal["strong", "mixed", "split", "too few shared votes"]
-
-
-class _Record(BaseModel):
-    """A stored object: unknown fields are kept, optional fields are written only when set."""
-
-    model_config = ConfigDict(extra="allow", frozen=True)
-
-    @model_validator(mode="wrap")
-    @classmethod
-    def _read_strange_extras_as_missing(
-        cls, data: object, handler: ModelWrapValidatorHandler[Self]
-    ) -> Self:
-        """Other programs may use a name of our optional fields for something of their own."""
-        try:
-            return handler(data)
-        except ValidationError as error:
-            if not isinstance(data, dict):
-                raise
-            fields = cast("JsonObject", data)
-            strange = {str(problem["loc"][0]) for problem in error.errors() if problem["loc"]}
-            if not strange or any(_is_contract(cls.model_fields.get(name)) for name in strange):
-                raise
-            return handler({name: value for name, value in fields.items() if name not in strange})
-
-    def dump(self) -> JsonObject:
-        """Give the JSON form, without the fields that stand at their default."""
-        return self.model_dump(mode="json", exclude_defaults=True)
+__all__ = [
+    "AggregateRanking",
+    "Agreement",
+    "AnswerSource",
+    "AssistantMessage",
+    "Conversation",
+    "FailedCall",
+    "Message",
+    "Place",
+    "RunUsage",
+    "Source",
+    "Stage1Result",
+    "Stage2Result",
+    "Stage2_5Result",
+    "Stage3Result",
+    "UserMessage",
+    "peer_critiques",
+    "timestamp",
+]
 
 
-def _is_contract(field: FieldInfo | None) -> bool:
-    return field is None or field.is_required() or CONTRACT in field.metadata
-
-
-class Stage1Result(_Record):
-    """One member's answer. `model` is the member's name, `answered_by` a fallback's real id."""
-
-    model: str
-    response: str
-    answered_by: str | None = None
-    persona: str | None = None
-    truncated: bool = False
-
-
-class Stage2Result(_Record):
-    """One member's review; `parsed_ranking` lists labels, best first, `[]` when uncounted.
-
-    `order` is the labels as this reviewer read them.
-    """
-
-    model: str
-    ranking: str
-    parsed_ranking: list[str]
-    answered_by: str | None = None
-    order: list[str] = []
-    truncated: bool = False
-
-
-class Stage2_5Result(_Record):  # noqa: N801 - the contract's own name (seed 001)
-    """One member's correction, beside its first answer and its peers' critiques.
-
-    `fallback` is why the first answer stands again; `change_summary` says how the text moved.
-    """
-
-    model: str
-    original_response: str
-    peer_critiques: str
-    corrected_response: str
-    changed: bool = False
-    change_summary: str | None = None
-    answered_by: str | None = None
-    fallback: Failure | None = None
-    truncated: bool = False
-
-
-AnswerSource = Literal["chairman", "fallback", "best_ranked", "verbatim", "single"]
-
-
-class Stage3Result(_Record):
-    """The final answer. `model` is whoever wrote the text.
-
-    `source`: the chairman; one of its fallbacks; the best-ranked member in the chair; the
-    best-ranked corrected answer, verbatim; or the only answer there was, not reviewed.
-    """
-
-    model: str
-    response: str
-    source: AnswerSource = "chairman"
-    answered_by: str | None = None
-    stopped_early: bool = False
-    truncated: bool = False
-
-
-class Place(_Record):
-    """One answer's standing over all counted ballots.
-
-    `mean_position`: 1 is best, `None` when no counted ballot names it. `wins`: how many of the
-    other answers most ballots put below it.
-    """
-
-    label: str
-    model: str
-    mean_position: float | None
-    votes: int
-    wins: int
-
-
-class AggregateRanking(_Record):
-    """The council's ranking, best first, with how far its ballots agree.
-
-    `agreement` is the mean Kendall tau over pairs of ballots that share two or more labels, from
-    -1 to 1; `None` where there is no such pair.
-    """
-
-    places: list[Place]
-    agreement: float | None
-    agreement_word: Agreement
-    ballots: int
-    uncounted: list[str] = []
-
-
-class FailedCall(_Record):
+class FailedCall(Record):
     """A call that gave nothing: which, whose, why."""
 
     stage: str
@@ -153,7 +56,7 @@ class FailedCall(_Record):
     failure: Failure
 
 
-class RunUsage(_Record):
+class RunUsage(Record):
     """Tokens and cost: of the run, of each stage, of each call by its step key."""
 
     run: Usage
@@ -161,14 +64,14 @@ class RunUsage(_Record):
     calls: dict[str, Usage]
 
 
-class UserMessage(_Record):
+class UserMessage(Record):
     """A question."""
 
     role: Literal["user"]
     content: str
 
 
-class AssistantMessage(_Record):
+class AssistantMessage(Record):
     """A council's whole answer to one question."""
 
     role: Literal["assistant"]
@@ -180,7 +83,7 @@ class AssistantMessage(_Record):
     aggregate_ranking: AggregateRanking | None = None
     usage: RunUsage | None = None
     settings: JsonObject | None = None
-    failures: list[FailedCall] = []
+    failures: list[FailedCall] = Field(default_factory=list[FailedCall])
     started_at: str | None = None
     finished_at: str | None = None
 
@@ -210,7 +113,7 @@ class AssistantMessage(_Record):
 Message = Annotated[UserMessage | AssistantMessage, Field(discriminator="role")]
 
 
-class Source(_Record):
+class Source(Record):
     """Where a conversation happened."""
 
     platform: str
@@ -221,7 +124,7 @@ class Source(_Record):
     user: str | None = None
 
 
-class Conversation(_Record):
+class Conversation(Record):
     """One conversation document: `data/conversations/{id}.json`."""
 
     id: str
