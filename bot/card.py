@@ -89,7 +89,9 @@ def _kept(unsaved: Stage3Result | None) -> tuple[Block, ...]:
 def asked(view: RunView) -> str:
     """Say who asked which council."""
     who = f"Asked by {view.asker}. " if view.asker else ""
-    return f"{who}Council \u201c{view.profile}\u201d, {words.count(len(view.seats), 'member')}."
+    strategy = "" if view.strategy == "consensus" else f", strategy {view.strategy}"
+    members = words.count(len(view.seats), "member")
+    return f"{who}Council \u201c{view.profile}\u201d, {members}{strategy}."
 
 
 def _demonstration(view: RunView) -> list[Line]:
@@ -258,6 +260,8 @@ def _voices(view: RunView, final: Stage3Result) -> list[str]:
     facts = [words.count(of, "member") if given == of else f"{given} of {of} members answered"]
     if final.source == "chairman":
         facts.append(f"chairman {short[final.model]}")
+    if view.strategy != "consensus" and final.source not in ("verbatim", "single"):
+        facts.append(f"strategy {view.strategy}")
     if view.ranking:
         facts.append(words.agreement(view.ranking.agreement_word))
     for seat in view.seats:

@@ -37,7 +37,7 @@ from council.events import (
     StageStarted,
     TitleCompleted,
 )
-from council.profile import Profile
+from council.profile import Profile, Strategy
 from council.usage import Usage, total
 
 
@@ -149,6 +149,7 @@ class RunView:
     asker: str | None = None
     position: int | None = None
     demonstration: bool = False
+    strategy: Strategy = "consensus"
     stages: tuple[StageView, ...] = tuple(StageView(stage) for stage in STAGES)
     chair: tuple[Writer, ...] = ()
     started: float | None = None
@@ -198,6 +199,7 @@ def opening(question: str, profile: Profile, *, asker: str | None = None, now: f
         asker=asker,
         profile=profile.name,
         demonstration=profile.demonstration,
+        strategy=profile.strategy,
         seats=_seats(profile),
         started=now,
     )
@@ -415,6 +417,7 @@ def _with_message(view: RunView, message: AssistantMessage) -> RunView:
     )
     return replace(
         view,
+        strategy=message.strategy or view.strategy,
         labels=message.label_to_model or view.labels,
         ranking=message.aggregate_ranking or view.ranking,
         usage=message.usage.run if message.usage else view.usage,

@@ -13,6 +13,7 @@ from pydantic import Field
 
 from council.calls import JsonObject
 from council.errors import Failure
+from council.profile import Strategy
 from council.results import (
     CONTRACT,
     AggregateRanking,
@@ -83,6 +84,7 @@ class AssistantMessage(Record):
     aggregate_ranking: AggregateRanking | None = None
     usage: RunUsage | None = None
     settings: JsonObject | None = None
+    strategy: Strategy | None = None
     failures: list[FailedCall] = Field(default_factory=list[FailedCall])
     started_at: str | None = None
     finished_at: str | None = None

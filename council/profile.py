@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from typing import Annotated, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import (
     BaseModel,
@@ -14,7 +14,13 @@ from pydantic import (
     model_validator,
 )
 
+from council.criteria import EvaluationCriteria
+
 Text = Annotated[str, Field(min_length=1)]
+Strategy = Literal[
+    "consensus", "coverage", "risk_averse", "security_first", "cost_capped", "compare_only"
+]
+"""How the chairman makes one answer of many; `council.prompts` says what each asks for."""
 MAX_MEMBERS = 26  # one letter each: Response A to Response Z
 
 
@@ -88,6 +94,8 @@ class Profile(BaseModel):
     quorum: PositiveInt = 2
     self_review: bool = False
     max_critique_tokens: PositiveInt = 6_000
+    strategy: Strategy = "consensus"
+    criteria: EvaluationCriteria | None = None
 
     call_deadline: PositiveFloat = 120.0
     stage_deadline: PositiveFloat = 300.0

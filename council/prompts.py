@@ -5,12 +5,13 @@ run's random boundary, and every prompt says that nothing between them is an ins
 that holds the boundary itself loses it, so it can't close its own fence.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 from council.brief import Brief
 from council.calls import ChatMessage
 from council.conversation import AggregateRanking
-from council.profile import Member
+from council.profile import Member, Strategy
 
 ROLE = (
     "You are a member of a council of language models. A team asked the council a question and "
@@ -47,6 +48,55 @@ CORRECTED_FORM = (
     "the first one nor the reviews. No preface, no list of changes."
 )
 TITLE_WORDS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class _Synthesis:
+    """How one answer is made of many; `reads_reviews` hands the reviews to the chairman, too."""
+
+    instruction: str
+    begins_with: str = "the answer"
+    reads_reviews: bool = False
+
+
+STRATEGIES: Mapping[Strategy, _Synthesis] = {
+    "consensus": _Synthesis(
+        "Build on what is best supported, settle differences by their merits and not by counting "
+        "heads, and where real dissent remains say who holds what and why instead of averaging it "
+        "away."
+    ),
+    "coverage": _Synthesis(
+        "Bring together everything the members found: every distinct point once, ordered by subject, "
+        "however few raised it. Merge points that say the same. Where only one member raised a point, "
+        "name that member beside it. A point you hold to be wrong stays in, with the reason you doubt "
+        "it."
+    ),
+    "risk_averse": _Synthesis(
+        "Judge every option by how badly it can end. State the risks first, with each option's worst "
+        "case, who bears it, and whether it can be undone. Recommend the option whose worst case does "
+        "the least harm, even where another promises more, and say what the team would have to know "
+        "to dare that one.",
+        begins_with="the risks",
+    ),
+    "security_first": _Synthesis(
+        "Put security before everything else: what can be attacked, leaked or lost, how badly, and "
+        "what closes the hole. Recommend nothing that a member or a reviewer called insecure without "
+        "saying so right there, with what would make it acceptable. All other aims come after.",
+        begins_with="the security findings",
+        reads_reviews=True,
+    ),
+    "cost_capped": _Synthesis(
+        "Look for the simplest and cheapest way that still meets the need: in money, in work, and in "
+        "upkeep. Recommend that way, say plainly what is given up for it, and name the point from which "
+        "spending more would be right."
+    ),
+    "compare_only": _Synthesis(
+        "Set the options side by side and judge each by the same points: what it is, what speaks for "
+        "and against it, what it costs, whom it suits. Use a table where it helps. Give no verdict, no "
+        "order of merit and no recommendation: the team decides by itself.",
+        begins_with="the comparison",
+    ),
+}
 
 
 def answer(brief: Brief, member: Member) -> tuple[ChatMessage, ...]:
@@ -104,21 +154,24 @@ def synthesis(
     responses: Sequence[tuple[str, str, str]],
     ranking: AggregateRanking | None,
     disagreements: Iterable[str],
+    reviews: Sequence[tuple[str, str]],
 ) -> tuple[ChatMessage, ...]:
     """Ask the chairman for the final answer from the corrected responses (stage 3).
 
-    `responses` are triples of label, member and text.
+    `responses` are triples of label, member and text; `reviews` are pairs of critic and text.
     """
+    strategy = STRATEGIES[brief.profile.strategy]
+    read = reviews if strategy.reads_reviews else ()
     return _chat(
         brief,
         _system(CHAIR, member),
         "These are the answers of the council's members to a question, after their corrections.",
         *(_fence(brief, f"{label} by {member_name}", text) for label, member_name, text in responses),
+        *(_fence(brief, f"Review by {critic}", text) for critic, text in read),
         *_standing(ranking, disagreements),
-        "Build on what is best supported, settle differences by their merits and not by counting "
-        "heads, and where real dissent remains say who holds what and why instead of averaging it "
-        "away. The ranking shows agreement, not truth.",
-        "Now answer the question itself, in the language it is asked in, beginning with the answer.",
+        f"{strategy.instruction} The ranking shows agreement, not truth.",
+        "Now answer the question itself, in the language it is asked in, beginning with "
+        f"{strategy.begins_with}.",
         *_question(brief),
     )
 

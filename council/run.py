@@ -100,6 +100,7 @@ async def deliberate(
             aggregate_ranking=reviewed.ranking,
             usage=floor.usage(),
             settings=brief.profile.model_dump(mode="json", exclude_defaults=True),
+            strategy=brief.profile.strategy,
             failures=floor.failures,
             started_at=timestamp(started),
             finished_at=timestamp(now()),
@@ -244,6 +245,7 @@ async def _synthesis(floor: Floor, answers: list[Stage1Result], reviewed: Review
     texts |= {result.model: result.corrected_response for result in reviewed.corrections or []}
     best = reviewed.ranking.places[0].model if reviewed.ranking else reviewed.labels["Response A"]
     ballots = {review.model: review.parsed_ranking for review in reviewed.reviews}
+    read = shorten([review.ranking for review in reviewed.reviews], profile.max_critique_tokens)
 
     async def write(member: Member, source: AnswerSource) -> Stage3Result | Failure:
         def becomes(reply: Reply) -> Stage3Result:
@@ -262,6 +264,7 @@ async def _synthesis(floor: Floor, answers: list[Stage1Result], reviewed: Review
             responses=[(label, name, texts[name]) for label, name in reviewed.labels.items()],
             ranking=reviewed.ranking,
             disagreements=disagreements(ballots, reviewed.labels),
+            reviews=[(each.model, text) for each, text in zip(reviewed.reviews, read, strict=True)],
         )
         return await floor.hear(sitting, member, prompt, becomes, role=source)
 

@@ -320,3 +320,15 @@ def test_a_long_question_is_a_short_title() -> None:
         1.0,
     )
     assert text(view).splitlines()[0] == "# " + " ".join(["word"] * 15) + "\u2026"
+
+
+def test_a_strategy_other_than_the_usual_one_is_named() -> None:
+    """While the run goes and in the answer's footer, but not on words no chairman wrote."""
+    profile = PROFILE.model_copy(update={"strategy": "compare_only"})
+    view = opening("Why?", profile, asker="Ada", now=0.0)
+    assert "Asked by Ada. Council \u201cdefault\u201d, 4 members, strategy compare_only." in text(view)
+    facts = answered(strategy="coverage").splitlines()[-1]
+    assert " \u00b7 chairman claude-opus-4.1 \u00b7 strategy coverage \u00b7 " in facts
+    verbatim = FINAL.model_copy(update={"source": "verbatim", "model": CLAUDE})
+    assert "strategy" not in answered(strategy="coverage", stage3=verbatim)
+    assert "strategy" not in answered(strategy="consensus")

@@ -1,0 +1,38 @@
+"""Strategies: each its own instruction to the chairman, kept with the answer."""
+
+from typing import get_args
+
+import pytest
+
+from council.profile import Strategy
+from council.prompts import STRATEGIES
+from tests.council.scripted import ScriptedCouncil, profile
+
+CHAIR = "stage3.1:chair/man:chairman"
+
+
+def test_every_strategy_has_an_instruction_of_its_own() -> None:
+    """None is another one under a new name."""
+    assert [*STRATEGIES] == [*get_args(Strategy)]
+    assert len({strategy.instruction for strategy in STRATEGIES.values()}) == len(STRATEGIES)
+
+
+@pytest.mark.parametrize("strategy", get_args(Strategy))
+async def test_the_chairman_is_told_the_strategy_and_the_document_keeps_it(strategy: Strategy) -> None:
+    """Only that strategy's instruction stands in the prompt."""
+    council = ScriptedCouncil()
+    message = (await council.run(profile(strategy=strategy))).message
+    assert message.strategy == strategy
+    prompt = council.prompt(CHAIR)
+    told = [name for name, each in STRATEGIES.items() if each.instruction in prompt]
+    assert told == [strategy]
+
+
+async def test_security_first_shows_the_chairman_the_reviews() -> None:
+    """Else it couldn't know what a reviewer called insecure."""
+    council = ScriptedCouncil()
+    await council.run(profile(strategy="security_first"))
+    assert council.prompt(CHAIR).count("[Review by ") == 4
+    plain = ScriptedCouncil()
+    await plain.run()
+    assert "[Review by " not in plain.prompt(CHAIR)
