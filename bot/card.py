@@ -2,6 +2,7 @@
 
 from bot import words
 from bot.message import Block, Footer, Heading, Line, Message, Pairs, Prose, Quote, Title
+from bot.queue import EXACT_POSITIONS
 from bot.view import Answered, Failed, RunFailure, RunView, Seat, StageView, State, Working
 from council.conversation import Stage3Result
 
@@ -101,7 +102,9 @@ def _demonstration(view: RunView) -> list[Line]:
 def _queued(view: RunView) -> list[Line]:
     if view.position is None:
         return []
-    return [Line(f"Waiting for its turn: {words.ordinal(view.position)} in the queue.")]
+    if view.position <= EXACT_POSITIONS:
+        return [Line(f"Waiting for its turn: {words.ordinal(view.position)} in the queue.")]
+    return [Line(f"Waiting for its turn: among the first {view.position:,} in the queue.")]
 
 
 def _joined(facts: list[str]) -> str:

@@ -1,5 +1,7 @@
 """The card, by exact text, from the first second to the answer or the error."""
 
+from dataclasses import replace
+
 import pytest
 
 from bot.card import card, progress
@@ -54,6 +56,16 @@ def failed(error: RunError | Exception, at: float = 9.0) -> str:
     """Give the card of a run that ended with an error."""
     failures = error.failures if isinstance(error, RunError) else {}
     return text(fold(seen(at), RunFailed(RUN_ID, explain(error, RUN_ID), failures), at))
+
+
+@pytest.mark.parametrize(
+    ("position", "said"),
+    [(1, "1st in the queue"), (10, "10th in the queue"), (1_500, "among the first 1,500 in the queue")],
+)
+def test_a_waiting_card_says_how_far_back_it_is(position: int, said: str) -> None:
+    """Far back it is told rarely, so the card says what stays true meanwhile."""
+    waiting = replace(opening(QUESTION, PROFILE, now=0.0), position=position)
+    assert f"Waiting for its turn: {said}." in text(waiting)
 
 
 def test_the_card_opens_within_the_first_second() -> None:
