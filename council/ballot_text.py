@@ -58,6 +58,17 @@ def label_named(name: str, known: Mapping[str, str]) -> str | None:
     return known.get(_letter(entry)) if entry else None
 
 
+def own_lines(text: str) -> list[str]:
+    """Give a review's lines without markup, and only a mark for those in code or a quotation."""
+    lines = _lines(unwrapped(text, ("markdown", "md")))
+    return [_QUOTED if line.block and line.text else line.text for line in lines]
+
+
+def is_attributed(before: str) -> bool:
+    """Tell whether a line announces that what follows it is somebody else's."""
+    return bool(_ATTRIBUTES.search(before))
+
+
 def by_letter(labels: Collection[str]) -> dict[str, str]:
     """Give labels by their letters."""
     return {label.split()[-1].upper(): label for label in labels}

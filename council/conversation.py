@@ -12,6 +12,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from council.calls import JsonObject
+from council.criteria import EvaluationCriteria
 from council.errors import Failure
 from council.profile import Strategy
 from council.results import (
@@ -21,6 +22,7 @@ from council.results import (
     AnswerSource,
     Place,
     Record,
+    ScoringMatrix,
     Stage1Result,
     Stage2_5Result,
     Stage2Result,
@@ -85,6 +87,8 @@ class AssistantMessage(Record):
     usage: RunUsage | None = None
     settings: JsonObject | None = None
     strategy: Strategy | None = None
+    criteria: EvaluationCriteria | None = None
+    scores: ScoringMatrix | None = None
     failures: list[FailedCall] = Field(default_factory=list[FailedCall])
     started_at: str | None = None
     finished_at: str | None = None

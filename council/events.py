@@ -19,6 +19,7 @@ from council.conversation import (
     Stage3Result,
 )
 from council.errors import Failure
+from council.results import ScoringMatrix
 from council.usage import Usage
 
 Stage = Literal["stage1", "stage2", "stage2_5", "stage3"]
@@ -38,13 +39,14 @@ class StageStarted:
 
 @dataclass(frozen=True, slots=True)
 class StageCompleted:
-    """A stage is over. After stage 2 the labels and the aggregate ranking are known."""
+    """A stage is over. After stage 2 labels and aggregate ranking are known, and any scores."""
 
     stage: Stage
     results: tuple[StageResult, ...]
     round: int = 1
     label_to_model: Mapping[str, str] | None = None
     aggregate_ranking: AggregateRanking | None = None
+    scores: ScoringMatrix | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,6 +157,7 @@ def to_json(event: Event) -> JsonObject:
                 complete["metadata"] = {
                     "label_to_model": dict(event.label_to_model or {}),
                     "aggregate_ranking": event.aggregate_ranking.dump(),
+                    **({"scores": event.scores.dump()} if event.scores else {}),
                 }
             return complete
         case MemberStarted():

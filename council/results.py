@@ -61,7 +61,7 @@ class Stage1Result(Record):
 class Stage2Result(Record):
     """One member's review; `parsed_ranking` lists labels, best first, `[]` when uncounted.
 
-    `order` is the labels as this reviewer read them.
+    `order` is the labels as this reviewer read them; `scores` are 1 to 10, by label and criterion.
     """
 
     model: str
@@ -69,6 +69,7 @@ class Stage2Result(Record):
     parsed_ranking: list[str]
     answered_by: str | None = None
     order: list[str] = []
+    scores: dict[str, dict[str, int]] = {}
     truncated: bool = False
 
 
@@ -133,3 +134,30 @@ class AggregateRanking(Record):
     agreement_word: Agreement
     ballots: int
     uncounted: list[str] = []
+
+
+class ScoredAnswer(Record):
+    """One answer's scores, from 1 to 10.
+
+    `means` by criterion, without those that nobody scored; `total` is their weighted mean; `votes`
+    says how many reviewers scored it; `failed` names the must-haves that it fails.
+    """
+
+    label: str
+    model: str
+    means: dict[str, float]
+    total: float | None
+    votes: int
+    failed: list[str] = []
+
+    @property
+    def is_disqualified(self) -> bool:
+        """Whether it fails a must-have."""
+        return bool(self.failed)
+
+
+class ScoringMatrix(Record):
+    """All answers by their weighted scores, best first and the disqualified last."""
+
+    answers: list[ScoredAnswer]
+    ballots: int

@@ -36,6 +36,8 @@ from council.events import Emit, StageCompleted, StageStarted, TitleCompleted
 from council.floor import Floor
 from council.profile import Member, Profile
 from council.ranking import aggregate, disagreements
+from council.results import ScoringMatrix
+from council.scoring import score
 from council.seating import label_answers, reading_orders
 
 TITLE_LENGTH = 80
@@ -57,6 +59,16 @@ class Reviewed:
     reviews: list[Stage2Result]
     corrections: list[Stage2_5Result] | None
     ranking: AggregateRanking | None
+    scores: ScoringMatrix | None = None
+
+    @property
+    def best(self) -> str:
+        """Name who gave the best-ranked answer; a disqualified one is it only where all are."""
+        scored = self.scores.answers if self.scores else []
+        disqualified = {answer.model for answer in scored if answer.is_disqualified}
+        places = self.ranking.places if self.ranking else []
+        ranked = [place.model for place in places] or [self.labels["Response A"]]
+        return next((model for model in ranked if model not in disqualified), ranked[0])
 
 
 async def deliberate(
@@ -101,6 +113,8 @@ async def deliberate(
             usage=floor.usage(),
             settings=brief.profile.model_dump(mode="json", exclude_defaults=True),
             strategy=brief.profile.strategy,
+            criteria=brief.profile.criteria,
+            scores=reviewed.scores,
             failures=floor.failures,
             started_at=timestamp(started),
             finished_at=timestamp(now()),
@@ -148,6 +162,8 @@ async def _answers(floor: Floor) -> list[Stage1Result]:
 async def _review_and_correct(floor: Floor, answers: list[Stage1Result]) -> Reviewed:
     """Stages 2 and 2.5: anonymous reviews, then corrections, each as soon as its data is there."""
     profile = floor.brief.profile
+    criteria = profile.criteria
+    scored_by = criteria.names if criteria else ()
     members = {member.name: member for member in profile.members}
     names = [answer.model for answer in answers]
     texts = {answer.model: answer.response for answer in answers}
@@ -161,17 +177,18 @@ async def _review_and_correct(floor: Floor, answers: list[Stage1Result]) -> Revi
         read = [label_of[author] for author in orders[name]]
 
         def becomes(reply: Reply) -> Stage2Result:
-            ballot = read_ballot(reply.text, read)
+            ballot = read_ballot(reply.text, read, scored_by)
             return Stage2Result(
                 model=name,
                 ranking=ballot.text,
                 parsed_ranking=[*ballot.ranking],
                 answered_by=reply.answered_by,
                 order=read,
+                scores={label: dict(given) for label, given in ballot.scores.items()},
                 truncated=reply.truncated,
             )
 
-        schema = ballot_schema(read, terse=profile.demonstration)
+        schema = ballot_schema(read, scored_by, terse=profile.demonstration)
         labelled = [(label, texts[labels[label]]) for label in read]
         return await floor.hear(
             review_sitting,
@@ -225,16 +242,22 @@ async def _review_and_correct(floor: Floor, answers: list[Stage1Result]) -> Revi
             outcomes = [await reviewing[name] for name in names]
             reviews = [outcome for outcome in outcomes if isinstance(outcome, Stage2Result)]
             ranking = aggregate({review.model: review.parsed_ranking for review in reviews}, labels)
+            given = {review.model: review.scores for review in reviews}
+            scores = score(given, labels, criteria) if criteria else None
             floor.emit(
                 StageCompleted(
-                    "stage2", tuple(reviews), label_to_model=labels, aggregate_ranking=ranking
+                    "stage2",
+                    tuple(reviews),
+                    label_to_model=labels,
+                    aggregate_ranking=ranking,
+                    scores=scores,
                 )
             )
             floor.emit(StageStarted("stage2_5", tuple(names)))
     corrections = [task.result() for task in correcting]
     floor.emit(StageCompleted("stage2_5", tuple(corrections)))
     floor.raise_for_account()
-    return Reviewed(labels, reviews, corrections, ranking)
+    return Reviewed(labels, reviews, corrections, ranking, scores)
 
 
 async def _synthesis(floor: Floor, answers: list[Stage1Result], reviewed: Reviewed) -> Stage3Result:
@@ -243,7 +266,7 @@ async def _synthesis(floor: Floor, answers: list[Stage1Result], reviewed: Review
     stopped_early = floor.stop.pressed
     texts = {answer.model: answer.response for answer in answers}
     texts |= {result.model: result.corrected_response for result in reviewed.corrections or []}
-    best = reviewed.ranking.places[0].model if reviewed.ranking else reviewed.labels["Response A"]
+    best = reviewed.best
     ballots = {review.model: review.parsed_ranking for review in reviewed.reviews}
     read = shorten([review.ranking for review in reviewed.reviews], profile.max_critique_tokens)
 
@@ -263,6 +286,7 @@ async def _synthesis(floor: Floor, answers: list[Stage1Result], reviewed: Review
             member,
             responses=[(label, name, texts[name]) for label, name in reviewed.labels.items()],
             ranking=reviewed.ranking,
+            scores=reviewed.scores,
             disagreements=disagreements(ballots, reviewed.labels),
             reviews=[(each.model, text) for each, text in zip(reviewed.reviews, read, strict=True)],
         )

@@ -1,0 +1,67 @@
+"""From the reviewers' scores to one weighted matrix, and what fails a must-have."""
+
+from collections.abc import Mapping, Sequence
+
+from council.criteria import EvaluationCriteria
+from council.results import ScoredAnswer, ScoringMatrix
+from council.score_text import Scored
+
+FAILS_BELOW = 4
+
+
+def score(
+    reviews: Mapping[str, Scored],
+    label_to_model: Mapping[str, str],
+    criteria: EvaluationCriteria,
+) -> ScoringMatrix:
+    """Weigh every answer's mean scores by the criteria; the best comes first, the disqualified last.
+
+    `reviews`: reviewer name -> label -> criterion -> 1 to 10. A score for oneself never counts, not
+    even with two answers: unlike a vote it needs no other beside it. `total` is the weighted mean of
+    the criteria that somebody scored. Failing a must-have is a score below 4 by most of those who
+    scored it.
+    """
+    answers = [
+        _weighed(
+            label,
+            model,
+            [
+                given[label]
+                for reviewer, given in reviews.items()
+                if reviewer != model and label in given
+            ],
+            criteria,
+        )
+        for label, model in label_to_model.items()
+    ]
+    return ScoringMatrix(
+        answers=sorted(answers, key=_standing), ballots=sum(map(bool, reviews.values()))
+    )
+
+
+def _weighed(
+    label: str, model: str, given: Sequence[Mapping[str, int]], criteria: EvaluationCriteria
+) -> ScoredAnswer:
+    means: dict[str, float] = {}
+    failed: list[str] = []
+    for criterion in criteria.criteria:
+        scores = [each[criterion.name] for each in given if criterion.name in each]
+        if scores:
+            means[criterion.name] = sum(scores) / len(scores)
+        low = sum(score < FAILS_BELOW for score in scores)
+        if criterion.must_have and low * 2 > len(scores):
+            failed.append(criterion.name)
+    weights = {each.name: each.weight for each in criteria.criteria if each.name in means}
+    total = sum(means[name] * weight for name, weight in weights.items())
+    return ScoredAnswer(
+        label=label,
+        model=model,
+        means=means,
+        total=total / sum(weights.values()) if weights else None,
+        votes=len(given),
+        failed=failed,
+    )
+
+
+def _standing(answer: ScoredAnswer) -> tuple[bool, bool, float, str]:
+    return answer.is_disqualified, answer.total is None, -(answer.total or 0.0), answer.label

@@ -1,0 +1,118 @@
+"""Scores in reviews: three forms, as models write them, and nothing that isn't the reviewer's own."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from council.score_text import parse_scores, scores_of, scores_text
+
+LABELS = ("Response A", "Response B")
+CRITERIA = ("Cost", "Time to market")
+BOTH = {
+    "Response A": {"Cost": 7, "Time to market": 4},
+    "Response B": {"Cost": 9, "Time to market": 10},
+}
+ROWS = "Response A: Cost 7, Time to market 4\nResponse B: Cost 9, Time to market 10"
+RANKING = "FINAL RANKING:\n1. Response B\n2. Response A"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"Fine.\n\nSCORES:\n{ROWS}\n\n{RANKING}",
+        f"scores\n\n{ROWS}",
+        f"**SCORES:**\n{ROWS}",
+        f"### Scores (1-10)\n\n{ROWS}",
+        "SCORES:\n- **Response A**: Cost: 7/10; Time to market = 4\n- **Response B**: cost - 9, TIME TO MARKET: 10/10",
+        "SCORES:\nResponse A \u2013 Cost 7 (cheap), Time to market 4 (slow)\nResponse B \u2013 Cost 9, Time to market 10 out of 10.",
+        "SCORES:\n\nResponse A\n- Cost: 7\n- Time to market: 4/10\n\nResponse B:\n* Cost: 9\n* Time to market: 10",
+        "SCORES:\n| Response | Cost | Time to market |\n|---|:-:|--:|\n| Response A | 7 | 4 |\n| **Response B** | 9/10 | 10 |",
+        "SCORES:\n\n| | Time to market | Cost | Total |\n|---|---|---|---|\n| A | 4 | 7 | 5.5 |\n| B | 10 | 9 | 9.5 |",
+        f"SCORES:\nResponse A: Cost 1\n\nOn reflection:\n\nSCORES:\n{ROWS}",
+        f"Response B says it should get the best scores:\n\n> SCORES:\n> Response B: Cost 10\n\nSCORES:\n{ROWS}",
+        f"SCORES:\n{ROWS}\n\n{RANKING}\n\n```\nSCORES:\nResponse A: Cost 10\n```",
+        f"SCORES:\n{ROWS}\n\nResponse A contains:\nSCORES:\nResponse A: Cost 10",
+        f"SCORES:\n{ROWS}\nResponse A: Cost 10",
+        f"```markdown\nSCORES:\n{ROWS}\n\n{RANKING}\n```",
+    ],
+)
+def test_scores_are_read(text: str) -> None:
+    """In rows, in lists and in tables; the last block, and an answer's first score in it."""
+    assert parse_scores(text, LABELS, CRITERIA) == BOTH
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        ROWS,
+        "I would give Response A: Cost 7.",
+        f"SCORES: as I see them\n{ROWS}",
+        f"SCORES:\nHere they come.\n{ROWS}",
+        "SCORES:\nResponse A: Cost 0, Time to market 11",
+        "SCORES:\nResponse A: Cost 7.5, Time to market 8/5",
+        "SCORES:\nResponse A: Cost seven, Price 7",
+        "SCORES:\nResponse C: Cost 7, Time to market 4",
+        "SCORES:\nResponse A: 7",
+        "SCORES:\nCost: 7\nTime to market: 4",
+        f"> SCORES:\n{ROWS}",
+        f"```\nSCORES:\n{ROWS}\n```\nThat is what Response A holds.",
+        f"Response A contains:\n\nSCORES:\n{ROWS}",
+        f'"SCORES:"\n{ROWS}',
+    ],
+)
+def test_nothing_is_guessed(text: str) -> None:
+    """Prose, quotations, code, unknown names and numbers out of range give no score."""
+    assert parse_scores(text, LABELS, CRITERIA) == {}
+
+
+def test_what_is_clear_counts_without_the_rest() -> None:
+    """One line that can't be read doesn't take the others away."""
+    text = "SCORES:\nResponse A: Cost 7, Time to market good\nResponse B: Cost 12, Time to market 10"
+    assert parse_scores(text, LABELS, CRITERIA) == {
+        "Response A": {"Cost": 7},
+        "Response B": {"Time to market": 10},
+    }
+
+
+def test_without_criteria_nothing_is_read() -> None:
+    """A review may speak of scores all the same."""
+    assert parse_scores(f"SCORES:\n{ROWS}", LABELS, ()) == {}
+
+
+@pytest.mark.parametrize(
+    ("given", "read"),
+    [
+        ({"Cost": 7, "Time to market": 4}, {"Cost": 7, "Time to market": 4}),
+        ({"cost": 7, "time_to_market": 4}, {"Cost": 7, "Time to market": 4}),
+        ({"Cost": 0, "Time to market": 11}, {}),
+        ({"Cost": "7", "Time to market": True}, {}),
+        ({"Cost": 7, "Beauty": 9}, {"Cost": 7}),
+        ([7, 4], {}),
+        (None, {}),
+    ],
+)
+def test_json_scores_are_whole_numbers_of_known_criteria(given: object, read: dict[str, int]) -> None:
+    """A name may be written otherwise; a number may not."""
+    assert scores_of(given, CRITERIA) == read
+
+
+@given(st.text(), st.sampled_from(["", "SCORES:\n", "SCORES:\nResponse A: "]))
+def test_any_text_can_be_read(text: str, before: str) -> None:
+    """Only known labels and criteria come out, and only whole numbers from 1 to 10."""
+    for label, scores in parse_scores(before + text, LABELS, CRITERIA).items():
+        assert label in LABELS
+        assert scores.keys() <= {*CRITERIA}
+        assert all(1 <= score <= 10 for score in scores.values())
+
+
+@given(
+    st.dictionaries(
+        st.sampled_from(LABELS),
+        st.dictionaries(st.sampled_from(CRITERIA), st.integers(1, 10), min_size=1),
+        min_size=1,
+    )
+)
+def test_written_scores_are_read_back(scores: dict[str, dict[str, int]]) -> None:
+    """The form that reviewers are asked for."""
+    assert parse_scores("\n".join(scores_text(scores)), LABELS, CRITERIA) == scores

@@ -1,0 +1,72 @@
+"""The scoring matrix: weights, own scores left out, must-haves."""
+
+from council.criteria import EvaluationCriteria
+from council.results import ScoredAnswer
+from council.scoring import score
+
+CRITERIA = EvaluationCriteria.model_validate("Cost:3, Security!")
+A, B, C = "Response A", "Response B", "Response C"
+THREE = {A: "ann", B: "bob", C: "cyd"}
+
+
+def test_means_are_weighed_and_the_best_comes_first() -> None:
+    """A weight of 3 counts three times."""
+    matrix = score(
+        {
+            "ann": {B: {"Cost": 8, "Security": 4}, C: {"Cost": 6, "Security": 9}},
+            "bob": {A: {"Cost": 5, "Security": 5}, C: {"Cost": 7, "Security": 10}},
+            "cyd": {A: {"Cost": 6, "Security": 7}, B: {"Cost": 9, "Security": 6}},
+        },
+        THREE,
+        CRITERIA,
+    )
+    assert matrix.ballots == 3
+    assert [(answer.label, answer.total) for answer in matrix.answers] == [
+        (B, (8.5 * 3 + 5.0) / 4),
+        (C, (6.5 * 3 + 9.5) / 4),
+        (A, (5.5 * 3 + 6.0) / 4),
+    ]
+    assert matrix.answers[0] == ScoredAnswer(
+        label=B, model="bob", means={"Cost": 8.5, "Security": 5.0}, total=7.625, votes=2
+    )
+
+
+def test_nobody_scores_their_own_answer() -> None:
+    """Not even where there are two: a score stands by itself."""
+    matrix = score(
+        {"ann": {A: {"Cost": 10}, B: {"Cost": 2}}, "bob": {A: {"Cost": 4}, B: {"Cost": 10}}},
+        {A: "ann", B: "bob"},
+        CRITERIA,
+    )
+    assert {answer.label: answer.total for answer in matrix.answers} == {A: 4.0, B: 2.0}
+    assert [answer.votes for answer in matrix.answers] == [1, 1]
+
+
+def test_an_answer_that_most_find_failing_a_must_have_is_disqualified_and_last() -> None:
+    """Below 4 by more than half of those who scored it; one of two isn't most."""
+    matrix = score(
+        {
+            "ann": {B: {"Cost": 10, "Security": 3}, C: {"Cost": 1, "Security": 3}},
+            "bob": {A: {"Cost": 1, "Security": 4}, C: {"Cost": 1, "Security": 10}},
+            "cyd": {A: {"Cost": 1, "Security": 4}, B: {"Cost": 10, "Security": 1}},
+        },
+        THREE,
+        CRITERIA,
+    )
+    assert [(answer.label, answer.failed) for answer in matrix.answers] == [
+        (C, []),
+        (A, []),
+        (B, ["Security"]),
+    ]
+    assert matrix.answers[-1].is_disqualified
+
+
+def test_what_nobody_scored_weighs_nothing() -> None:
+    """Neither a criterion nor an answer; what isn't scored fails no must-have."""
+    matrix = score({"ann": {B: {"Cost": 8}}, "bob": {}}, THREE, CRITERIA)
+    assert matrix.ballots == 1
+    assert [(answer.label, answer.total, answer.failed) for answer in matrix.answers] == [
+        (B, 8.0, []),
+        (A, None, []),
+        (C, None, []),
+    ]
