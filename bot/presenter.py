@@ -7,13 +7,14 @@ that card or thread is gone, that part gives up, and the run goes on.
 
 import asyncio
 from collections.abc import Callable
+from itertools import islice
 
 import structlog
 
 from bot.card import answer, card, title
 from bot.markdown import render
 from bot.message import Line, Message, Title
-from bot.thread import thread
+from bot.thread import thread, unposted
 from bot.transcript import to_markdown
 from bot.venue import Button, Card, Venue, VenueError
 from bot.view import RunView, fold
@@ -105,7 +106,7 @@ class Presenter:
     def _unposted(self) -> list[Message]:
         if self._refused:
             return []
-        return [message for message in thread(self.view) if message.key not in self._posted]
+        return [*islice(unposted(self.view, self._posted), 1)]
 
     async def _post_thread(self, opened: Callable[[str], object]) -> None:
         """Post what is ready; a thread that can't be written to becomes a file in the end."""

@@ -1,6 +1,6 @@
 """The thread below the card: the ranking, then each member's answers and its peers' critiques."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from bot import words
 from bot.card import correction, names
@@ -16,19 +16,23 @@ def thread(view: RunView) -> tuple[Message, ...]:
 
     Before the ranking is known there is none. A message once given stays as it is.
     """
+    return tuple(unposted(view, ()))
+
+
+def unposted(view: RunView, posted: Collection[str]) -> Iterator[Message]:
+    """Give the thread's messages but those with these keys, each built only when it is taken."""
     if view.stage("stage2").progress not in ("done", "skipped"):
-        return ()
-    return tuple(_messages(view))
-
-
-def _messages(view: RunView) -> Iterator[Message]:
-    if view.stage("stage2").progress == "done":
-        yield Message("ranking", tuple(_ranking(view)))
+        return
+    if view.stage("stage2").progress == "done" and (key := "ranking") not in posted:
+        yield Message(key, tuple(_ranking(view)))
     for seat in sorted(view.seats, key=lambda seat: view.place(seat.name) or len(view.seats)):
         if seat.answer and _is_final(view, seat):
-            yield Message(f"member:{seat.name}", tuple(_member(view, seat, seat.answer)))
-            if critiques := tuple(_critiques(view, seat)):
-                yield Message(f"critiques:{seat.name}", critiques)
+            if (key := f"member:{seat.name}") not in posted:
+                yield Message(key, tuple(_member(view, seat, seat.answer)))
+            if (key := f"critiques:{seat.name}") not in posted and (
+                critiques := tuple(_critiques(view, seat))
+            ):
+                yield Message(key, critiques)
 
 
 def _is_final(view: RunView, seat: Seat) -> bool:
