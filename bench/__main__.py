@@ -1,4 +1,7 @@
-"""Print the speed table's rows, each measured in this one run: `make bench`."""
+"""Print the speed table's rows, each measured in this one run: `make bench`.
+
+`python -m bench load` prints one group of rows alone.
+"""
 
 import asyncio
 import random
@@ -8,12 +11,13 @@ import sys
 import tempfile
 import time
 import uuid
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 from bench import peer
-from bench.burst import acknowledgements, p99
+from bench.burst import acknowledgements
+from bench.load import PROFILE, QUESTION, Engine, Load, measure, no_models, p99, silent
 from bot.app import open_library
 from bot.runs import Question, Runs
 from bot.settings import Settings
@@ -21,27 +25,36 @@ from council.calls import Ask, Call, Reply
 from council.catalog import Catalog
 from council.client import ModelClient
 from council.conversation import Source
-from council.events import Event
-from council.profile import Profile
 from council.usage import Usage
 
-MODELS = ["openai/gpt-5", "anthropic/claude", "google/gemini", "x-ai/grok"]
-CHAIRMAN = "chair/man"
-QUESTION = "Should we shard now or buy a bigger machine?"
-PROFILE = Profile.model_validate({"members": MODELS, "chairman": CHAIRMAN})
+MODELS = [member.model for member in PROFILE.members]
+CHAIRMAN = PROFILE.chairman.model
 CALL_SECONDS = 0.05
 IDEAL_SECONDS = 4 * CALL_SECONDS
 RUNS = 15
 LOG_NORMAL_RUNS = 40
+ENGINES: Mapping[Engine, str] = {
+    "plain": "plain asyncio, nothing kept",
+    "journal": "journal, document and index",
+    "desk": "the whole desk, shown to a silent venue",
+}
 
 
 def main() -> None:
-    """Print every row."""
+    """Print the rows of the groups named on the command line, or of all."""
+    groups: dict[str, Callable[[], None]] = {
+        "latency": lambda: asyncio.run(same_latency()),
+        "log-normal": lambda: asyncio.run(log_normal()),
+        "start": start,
+        "burst": burst,
+        "load": load,
+    }
+    chosen = sys.argv[1:] or [*groups]
+    if unknown := {*chosen} - {*groups}:
+        sys.exit(f"There is no group {', '.join(sorted(unknown))}. There is: {', '.join(groups)}.")
     print(f"{'what':<66} {'measured':>22}   at most")
-    asyncio.run(same_latency())
-    asyncio.run(log_normal())
-    start()
-    burst()
+    for name in chosen:
+        groups[name]()
 
 
 async def same_latency() -> None:
@@ -126,6 +139,37 @@ def burst() -> None:
     row("  on Slack, p99", f"{p99(slack) * 1000:.0f} ms", "500 ms")
 
 
+def load() -> None:
+    """Measure many runs at once, each configuration in a process of its own."""
+    for runs in (200, 1_000):
+        row(f"{runs:,} runs at once, calls of 0.5 s, begun together", "")
+        for engine in ("plain", "journal"):
+            short = measure(Load(engine=engine, runs=runs, call=0.5))
+            row(f"  {ENGINES[engine]}: wall, ideal 2.0 s", f"{short.wall:.1f} s")
+            row("    CPU a run", f"{short.cpu_ms:.1f} ms")
+    for runs in (200, 1_000):
+        row(f"{runs:,} runs at once, calls of 10 s, begun over 10 s", "")
+        for engine in ("plain", "journal", "desk"):
+            load_rows(Load(engine=engine, runs=runs, call=10, spread=10))
+    row("1,000 runs at once and 5,000 waiting, calls of 10 s, asked over 10 s", "")
+    load_rows(Load(engine="desk", runs=1_000, call=10, spread=10, waiting=5_000))
+
+
+def load_rows(what: Load) -> None:
+    """Print one configuration's rows; the limits are those of what people use, the desk."""
+    figures, limited = measure(what), what.engine == "desk"
+    row(f"  {ENGINES[what.engine]}: over the ideal 40 s, p50", f"{figures.over_p50 * 1000:.0f} ms")
+    row("    p99", f"{figures.over_p99 * 1000:.0f} ms", "500 ms" if limited else "")
+    row("    CPU a run", f"{figures.cpu_ms:.1f} ms")
+    row("    the event loop's lag, p99", f"{figures.lag_p99 * 1000:.0f} ms", "50 ms" if limited else "")
+    row("    memory", f"{figures.memory:.0f} MiB", "300 MiB" if limited else "")
+    if what.waiting:
+        row(
+            "    from a run's end to the next one's first call, p99",
+            f"{figures.handed_over_p99 * 1000:.0f} ms",
+        )
+
+
 @asynccontextmanager
 async def model_server(latency: float) -> AsyncGenerator[str]:
     """Start the fake provider in a process of its own; gives its base URL."""
@@ -169,10 +213,6 @@ async def one_run(runs: Runs, seed: int = 0) -> None:
         sys.exit("a run of the benchmark failed")
 
 
-def silent(_: Event) -> None:
-    """Hear nothing."""
-
-
 async def timed(work: Callable[[], Awaitable[object]]) -> tuple[float, float]:
     """Give the wall and CPU seconds of some work."""
     began, busy = time.perf_counter(), time.process_time()
@@ -212,11 +252,6 @@ def schedules(seed: int) -> tuple[float, float]:
     path = answers + max(corrected, *reviews.values()) + synthesis
     barriers = answers + max(reviews.values()) + max(corrections.values()) + synthesis
     return path, barriers
-
-
-async def no_models() -> list[dict[str, object]]:
-    """List no models."""
-    return []
 
 
 def row(what: str, measured: str, limit: str = "") -> None:

@@ -1,7 +1,6 @@
 """200 commands in a burst beside 200 running councils: how fast is each acknowledged?"""
 
 import asyncio
-import statistics
 import sysconfig
 import tempfile
 from pathlib import Path
@@ -68,8 +67,3 @@ async def acknowledgements() -> tuple[list[float], list[float]]:
             finally:
                 process.kill()
                 await process.wait()
-
-
-def p99(values: list[float]) -> float:
-    """Give the value that 99 of 100 stay under."""
-    return statistics.quantiles(values, n=100)[98]

@@ -1,0 +1,304 @@
+"""Many runs at once in one process: how far from the ideal, and at what price.
+
+Each configuration is a process of its own, so that its memory is its own:
+
+    python -m bench.load desk 1000 --call 10 --spread 10 --waiting 5000
+
+`plain` is the same council on plain asyncio, without journal, documents and index; `journal` has
+those; `desk` is all that a chat platform's question passes through, shown to a silent venue.
+"""
+
+import argparse
+import asyncio
+import random
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Literal, cast
+
+from pydantic import BaseModel
+
+from bot.app import open_library
+from bot.desk import Desk, Request
+from bot.message import Message
+from bot.queue import Limits, Queue
+from bot.runs import Question, Runs, utc_now
+from bot.settings import Settings
+from bot.venue import Card
+from council.brief import Brief
+from council.calls import Call, MemorySteps, Reply
+from council.catalog import Catalog
+from council.conversation import Source
+from council.events import Event
+from council.profile import Profile
+from council.run import deliberate
+from council.usage import Usage
+
+Engine = Literal["plain", "journal", "desk"]
+Carry = Callable[[int], Awaitable[None]]
+
+STAGES = 4
+CHANNELS = 50
+TICK_SECONDS = 0.01
+QUESTION = "Should we shard now or buy a bigger machine?"
+PROFILE = Profile.model_validate(
+    {
+        "members": ["openai/gpt-5", "anthropic/claude", "google/gemini", "x-ai/grok"],
+        "chairman": "chair/man",
+    }
+)
+ANSWER = "It depends on the load, on the team, and on how long the machine will last. " * 16
+BALLOT = "\n\nFINAL RANKING:\n1. Response A\n2. Response B\n3. Response C\n4. Response D"
+
+
+class Load(BaseModel):
+    """What is measured: `runs` at once, begun over `spread` seconds, `waiting` behind them."""
+
+    engine: Engine
+    runs: int
+    call: float
+    spread: float = 0.0
+    waiting: int = 0
+
+
+class Figures(BaseModel):
+    """What came out: seconds, milliseconds of CPU, and the most memory held, in MiB.
+
+    `over` is a run's time above the ideal; `handed_over` the time from the end of a run to the
+    first call of the one that waited for its turn.
+    """
+
+    wall: float
+    over_p50: float
+    over_p99: float
+    cpu_ms: float
+    lag_p99: float
+    memory: float
+    handed_over_p99: float = 0.0
+
+
+class Models:
+    """Plays every model: each call takes the same time, and begins a run when it is its first."""
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+        self.begun: dict[str, float] = {}
+
+    async def ask(self, call: Call) -> Reply:
+        """Answer after the time that every call takes."""
+        if call.step.startswith("stage1."):
+            question = call.messages[-1]["content"].partition(f"{QUESTION} [")[2].partition("]")[0]
+            self.begun.setdefault(question, time.perf_counter())
+        await asyncio.sleep(self.seconds)
+        text = ANSWER + BALLOT if call.step.startswith("stage2.") else ANSWER
+        return Reply(text=text, usage=Usage(), latency_ms=round(self.seconds * 1000))
+
+
+class SilentVenue:
+    """Takes everything and shows nothing; tells when the asker would have been told."""
+
+    def __init__(self) -> None:
+        self.told = asyncio.Event()
+
+    async def post_card(self, card: Card) -> str:
+        """Take the card."""
+        del card
+        return "card"
+
+    async def turn(self) -> None:
+        """Wait for nothing: no platform allows that many edits."""
+
+    async def edit_card(self, card: Card) -> bool:
+        """Take the card's new state."""
+        del card
+        return True
+
+    async def open_thread(self, title: str) -> tuple[str | None, str | None]:
+        """Open a thread."""
+        del title
+        return "thread", None
+
+    async def post(self, message: Message) -> None:
+        """Take a message."""
+        del message
+
+    async def attach(self, name: str, content: str, note: str) -> None:
+        """Take a file."""
+        del name, content, note
+
+    async def mention(self, text: str) -> None:
+        """Tell the asker."""
+        del text
+        self.told.set()
+
+
+def measure(load: Load) -> Figures:
+    """Measure one configuration in a process of its own."""
+    arguments = [load.engine, str(load.runs), "--call", str(load.call), "--spread", str(load.spread)]
+    done = subprocess.run(  # noqa: S603 - our own words
+        [sys.executable, "-m", "bench.load", *arguments, "--waiting", str(load.waiting)],
+        check=True,
+        stdout=subprocess.PIPE,
+    )
+    return Figures.model_validate_json(done.stdout)
+
+
+async def under(load: Load) -> Figures:
+    """Put the load on, and measure until the first `load.runs` runs have ended."""
+    models = Models(load.call)
+    ended: list[float] = []
+    over: list[float] = []
+    every = load.runs + load.waiting
+    done = asyncio.Event()
+
+    async def one(number: int) -> None:
+        await asyncio.sleep(number * load.spread / every)
+        began = time.perf_counter()
+        await carry(number)
+        ended.append(time.perf_counter())
+        over.append(ended[-1] - began - STAGES * load.call)
+        if len(ended) == load.runs:
+            done.set()
+
+    async with opened(load, models) as carry:
+        lags: list[float] = []
+        watching = asyncio.create_task(watch(lags))
+        began, busy = time.perf_counter(), time.process_time()
+        tasks = [asyncio.create_task(one(number)) for number in range(every)]
+        await done.wait()
+        wall, cpu = time.perf_counter() - began, time.process_time() - busy
+        later: list[float] = []
+        if load.waiting:
+            await asyncio.sleep(1)
+            calls = sorted(models.begun.values())[load.runs :]
+            later = [call - end for end, call in zip(sorted(ended), calls, strict=False)]
+        watching.cancel()
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+    return Figures(
+        wall=wall,
+        over_p50=statistics.median(over),
+        over_p99=p99(over),
+        cpu_ms=cpu / load.runs * 1000,
+        lag_p99=p99(lags),
+        memory=most_memory(),
+        handed_over_p99=p99(later) if later else 0.0,
+    )
+
+
+@asynccontextmanager
+async def opened(load: Load, models: Models) -> AsyncGenerator[Carry]:
+    """Open what carries a run out, from the question to its end."""
+    if load.engine == "plain":
+        yield lambda number: alone(models, number)
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        async with open_library(Settings(council_data_dir=Path(folder) / "data")) as library:
+            runs = Runs(
+                ask=models.ask,
+                catalog=Catalog(no_models),
+                journal=library.journal,
+                store=library.store,
+                index=library.index,
+            )
+            if load.engine == "journal":
+                yield lambda number: journalled(runs, number)
+                return
+            bounds = dict.fromkeys(Limits.model_fields, load.runs)
+            desk = Desk(
+                runs=runs,
+                journal=library.journal,
+                store=library.store,
+                index=library.index,
+                profiles={"default": PROFILE},
+                queue=Queue(Limits.model_validate(bounds)),
+            )
+            yield lambda number: shown(desk, number)
+            await desk.drain(0)
+
+
+async def alone(models: Models, number: int) -> None:
+    """Carry a run out in memory."""
+    boundary = f"{random.getrandbits(64):016x}"
+    brief = Brief(question=text(number), profile=PROFILE, seed=number, boundary=boundary)
+    await deliberate(brief, ask=models.ask, steps=MemorySteps(), emit=silent, now=utc_now)
+
+
+async def journalled(runs: Runs, number: int) -> None:
+    """Carry a run out with its journal, its document and its row in the index."""
+    question = Question(text=text(number), source=place(number), entry_key=str(number), profile=PROFILE)
+    if await runs.carry_out((await runs.accept(question)).run, silent) is None:
+        sys.exit("a run of the benchmark failed")
+
+
+async def shown(desk: Desk, number: int) -> None:
+    """Carry a run out as on a platform: accepted, queued, shown, the asker told."""
+    venue = SilentVenue()
+    run = await desk.accept(
+        Request(text=text(number), source=place(number), entry_key=str(number), asker="Ada")
+    )
+    if run is None:
+        sys.exit("a question of the benchmark was taken for another")
+    desk.begin(run, venue)
+    await venue.told.wait()
+
+
+async def watch(lags: list[float]) -> None:
+    """Note how late the event loop wakes a sleeper, until cancelled."""
+    while True:
+        due = time.perf_counter() + TICK_SECONDS
+        await asyncio.sleep(TICK_SECONDS)
+        lags.append(time.perf_counter() - due)
+
+
+def text(number: int) -> str:
+    """Give a question of its own to each run."""
+    return f"{QUESTION} [{number}]"
+
+
+def place(number: int) -> Source:
+    """Spread the runs over channels; everybody asks once."""
+    return Source(platform="bench", workspace="T", channel=f"C{number % CHANNELS}", user=f"U{number}")
+
+
+def silent(_: Event) -> None:
+    """Hear nothing."""
+
+
+async def no_models() -> list[dict[str, object]]:
+    """List no models."""
+    return []
+
+
+def p99(values: list[float]) -> float:
+    """Give the value that 99 of 100 stay under."""
+    return statistics.quantiles(values, n=100)[98]
+
+
+def most_memory() -> float:
+    """Give the most memory this process has held, in MiB."""
+    # getrusage would also count what the parent held before it became this program.
+    status = Path("/proc/self/status").read_text(encoding="utf-8")
+    return int(status.partition("VmHWM:")[2].split()[0]) / 1024
+
+
+def main() -> None:
+    """Print the figures of one configuration as JSON."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("engine", choices=("plain", "journal", "desk"))
+    parser.add_argument("runs", type=int)
+    parser.add_argument("--call", type=float, default=10.0)
+    parser.add_argument("--spread", type=float, default=0.0)
+    parser.add_argument("--waiting", type=int, default=0)
+    arguments = cast("dict[str, object]", vars(parser.parse_args()))
+    print(asyncio.run(under(Load.model_validate(arguments))).model_dump_json())
+
+
+if __name__ == "__main__":
+    main()
