@@ -1,5 +1,7 @@
 """The card: how far a run is, and in the end its answer, or why there is none."""
 
+from collections.abc import Iterator
+
 from bot import words
 from bot.message import Block, Footer, Heading, Line, Message, Pairs, Prose, Quote, Title
 from bot.queue import EXACT_POSITIONS
@@ -92,7 +94,11 @@ def asked(view: RunView) -> str:
     who = f"Asked by {view.asker}. " if view.asker else ""
     strategy = "" if view.strategy == "consensus" else f", strategy {view.strategy}"
     members = words.count(len(view.seats), "member")
-    return f"{who}Council \u201c{view.profile}\u201d, {members}{strategy}."
+    return f"{who}Council \u201c{view.profile}\u201d, {members}{strategy}.{_criteria(view)}"
+
+
+def _criteria(view: RunView) -> str:
+    return f" Criteria: {view.criteria}." if view.criteria else ""
 
 
 def _demonstration(view: RunView) -> list[Line]:
@@ -267,6 +273,7 @@ def _voices(view: RunView, final: Stage3Result) -> list[str]:
         facts.append(f"strategy {view.strategy}")
     if view.ranking:
         facts.append(words.agreement(view.ranking.agreement_word))
+    facts += _by_criteria(view, short)
     for seat in view.seats:
         for state, what in (
             (seat.answering, "failed"),
@@ -276,6 +283,17 @@ def _voices(view: RunView, final: Stage3Result) -> list[str]:
             if isinstance(state, Failed):
                 facts.append(f"{short[seat.name]} {what} ({words.cause(state.failure)})")
     return facts
+
+
+def _by_criteria(view: RunView, short: dict[str, str]) -> Iterator[str]:
+    """Say which answer scores best, and which are disqualified."""
+    answers = view.scores.answers if view.scores else []
+    best = next((each for each in answers if not each.is_disqualified), None)
+    if best and best.total is not None:
+        yield f"best by criteria {short.get(best.model, best.model)} ({best.total:.1f} of 10)"
+    for each in answers:
+        if each.is_disqualified:
+            yield f"{short.get(each.model, each.model)} disqualified ({words.listing(each.failed)})"
 
 
 def _effort(view: RunView, now: float) -> list[str]:

@@ -7,8 +7,10 @@ from bot.card import correction, names
 from bot.message import Block, Heading, Line, Message, Prose, Table
 from bot.view import Answered, Failed, RunView, Seat
 from council.conversation import AggregateRanking, Stage1Result, Stage2Result, peer_critiques
+from council.criteria import EvaluationCriteria
+from council.results import ScoringMatrix
 
-OWN, NONE = "own", "\u2013"
+OWN, NONE, DISQUALIFIED = "own", "\u2013", "out"
 
 
 def thread(view: RunView) -> tuple[Message, ...]:
@@ -56,6 +58,8 @@ def _ranking(view: RunView) -> Iterator[Block]:
         )
         yield Line(_agreement(view.ranking))
     yield from map(Line, _notes(view, short))
+    if view.scores and view.criteria:
+        yield from _scores(view.scores, view.criteria, short)
 
 
 def _ballots(ballots: list[Stage2Result], short: dict[str, str]) -> Iterator[Block]:
@@ -110,6 +114,44 @@ def _agreement(ranking: AggregateRanking) -> str:
     return f"Among the reviewers: {words.agreement(ranking.agreement_word)}. Agreement is not certainty."
 
 
+def _scores(
+    matrix: ScoringMatrix, criteria: EvaluationCriteria, short: dict[str, str]
+) -> Iterator[Block]:
+    yield Heading("Scores by criterion", 3)
+    if not matrix.ballots:
+        yield Line("No reviewer gave scores that could be read.")
+        return
+    rows = (
+        (
+            DISQUALIFIED if each.is_disqualified else _place(number, each.total),
+            _letter(each.label),
+            short.get(each.model, each.model),
+            *(_score(each.means.get(name)) for name in criteria.names),
+            _score(each.total),
+        )
+        for number, each in enumerate(matrix.answers, 1)
+    )
+    yield Table(("Place", "Answer", "Member", *map(str, criteria.criteria), "Weighted"), tuple(rows))
+    yield Line(
+        "Mean scores of the reviewers, 1 to 10, without those for one's own answer. The number behind a "
+        "criterion is its weight; ! marks a must-have."
+    )
+    for each in matrix.answers:
+        if each.is_disqualified:
+            yield Line(
+                f"{short.get(each.model, each.model)}'s answer is disqualified: most reviewers score it "
+                f"below 4 for {words.listing(each.failed)}. It still stands below."
+            )
+
+
+def _place(number: int, total: float | None) -> str:
+    return NONE if total is None else words.ordinal(number)
+
+
+def _score(score: float | None) -> str:
+    return NONE if score is None else f"{score:.1f}"
+
+
 def _notes(view: RunView, short: dict[str, str]) -> Iterator[str]:
     """Say whose voice is missing here, and why."""
     for seat in view.seats:
@@ -145,6 +187,8 @@ def _standing(view: RunView, seat: Seat) -> Iterator[str]:
     """Say who this is and how it came off, sentence by sentence."""
     if (place := view.place(seat.name)) and view.ranking:
         yield f"Ranked {words.ordinal(place)} of {len(view.ranking.places)}."
+    if failed := view.failed_must_haves(seat.name):
+        yield f"Disqualified: it fails {words.listing(failed)}."
     if isinstance(seat.correcting, Failed):
         yield f"Fell back to its first answer: {words.failure(seat.correcting.failure)}."
     elif seat.correction:

@@ -20,6 +20,7 @@ from council.conversation import (
     Stage2Result,
     Stage3Result,
 )
+from council.criteria import EvaluationCriteria
 from council.errors import Failure
 from council.events import (
     STAGES,
@@ -38,6 +39,7 @@ from council.events import (
     TitleCompleted,
 )
 from council.profile import Profile, Strategy
+from council.results import ScoringMatrix
 from council.usage import Usage, total
 
 
@@ -150,6 +152,7 @@ class RunView:
     position: int | None = None
     demonstration: bool = False
     strategy: Strategy = "consensus"
+    criteria: EvaluationCriteria | None = None
     stages: tuple[StageView, ...] = tuple(StageView(stage) for stage in STAGES)
     chair: tuple[Writer, ...] = ()
     started: float | None = None
@@ -158,6 +161,7 @@ class RunView:
     title: str | None = None
     labels: Mapping[str, str] = field(default_factory=dict[str, str])
     ranking: AggregateRanking | None = None
+    scores: ScoringMatrix | None = None
     text: str = ""
     final: Stage3Result | None = None
     conversation_id: str | None = None
@@ -185,6 +189,11 @@ class RunView:
                 return number
         return None
 
+    def failed_must_haves(self, name: str) -> list[str]:
+        """Name the must-haves that a member's answer fails; one is enough to disqualify it."""
+        answers = self.scores.answers if self.scores else []
+        return next((answer.failed for answer in answers if answer.model == name), list[str]())
+
     def elapsed(self, now: float) -> float | None:
         """Give the seconds since the run began, until it ended; `None` where nobody knows."""
         if self.started is None:
@@ -200,6 +209,7 @@ def opening(question: str, profile: Profile, *, asker: str | None = None, now: f
         profile=profile.name,
         demonstration=profile.demonstration,
         strategy=profile.strategy,
+        criteria=profile.criteria,
         seats=_seats(profile),
         started=now,
     )
@@ -317,6 +327,7 @@ def _stage_completed(view: RunView, event: StageCompleted, now: float) -> RunVie
         view,
         labels=view.labels if event.label_to_model is None else dict(event.label_to_model),
         ranking=event.aggregate_ranking or view.ranking,
+        scores=event.scores or view.scores,
     )
 
 
@@ -420,5 +431,7 @@ def _with_message(view: RunView, message: AssistantMessage) -> RunView:
         strategy=message.strategy or view.strategy,
         labels=message.label_to_model or view.labels,
         ranking=message.aggregate_ranking or view.ranking,
+        criteria=message.criteria or view.criteria,
+        scores=message.scores or view.scores,
         usage=message.usage.run if message.usage else view.usage,
     )

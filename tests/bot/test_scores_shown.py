@@ -1,0 +1,114 @@
+"""Criteria and scores as people see them: in the thread, on the card, in the transcript."""
+
+from bot.card import asked, card
+from bot.markdown import render
+from bot.thread import thread
+from bot.transcript import to_markdown
+from bot.view import RunView, fold, of_document, opening
+from council.criteria import EvaluationCriteria
+from council.events import StageCompleted
+from council.results import ScoredAnswer, ScoringMatrix
+from tests.bot.sample_run import (
+    ASSISTANT,
+    CLAUDE,
+    CONVERSATION,
+    GEMINI,
+    GPT,
+    LABELS,
+    PROFILE,
+    QUESTION,
+    RANKING,
+    REVIEWS,
+    seen,
+)
+
+CRITERIA = EvaluationCriteria.model_validate("Cost:3, Security!")
+MATRIX = ScoringMatrix(
+    answers=[
+        ScoredAnswer(
+            label="Response B", model=GEMINI, means={"Cost": 9.0, "Security": 6.5}, total=8.375, votes=2
+        ),
+        ScoredAnswer(label="Response C", model=GPT, means={}, total=None, votes=0),
+        ScoredAnswer(
+            label="Response A",
+            model=CLAUDE,
+            means={"Cost": 8.0, "Security": 2.0},
+            total=6.5,
+            votes=2,
+            failed=["Security"],
+        ),
+    ],
+    ballots=2,
+)
+TABLE = (
+    "### Scores by criterion\n\n"
+    "| Place | Answer | Member | Cost:3 | Security! | Weighted |\n"
+    "| --- | --- | --- | --- | --- | --- |\n"
+    "| 1st | B | gemini-2.5-pro (The Pragmatist) | 9.0 | 6.5 | 8.4 |\n"
+    "| \u2013 | C | gpt-5 | \u2013 | \u2013 | \u2013 |\n"
+    "| out | A | claude-sonnet-4.5 | 8.0 | 2.0 | 6.5 |\n\n"
+    "Mean scores of the reviewers, 1 to 10, without those for one's own answer. The number behind a "
+    "criterion is its weight; ! marks a must-have.\n\n"
+    "claude-sonnet-4.5's answer is disqualified: most reviewers score it below 4 for Security. "
+    "It still stands below.\n"
+)
+
+
+def stored(matrix: ScoringMatrix = MATRIX) -> RunView:
+    """Give the view of the sample's document with scores."""
+    message = ASSISTANT.model_copy(update={"criteria": CRITERIA, "scores": matrix})
+    return of_document(message, QUESTION, CONVERSATION)
+
+
+def test_the_matrix_stands_below_the_ranking() -> None:
+    """Best first, the disqualified last and named."""
+    assert render(thread(stored())[0]).endswith(TABLE)
+
+
+def test_it_is_the_same_while_the_run_goes_on() -> None:
+    """The ranking's message is posted once; observers hear of the scores with it."""
+    view = opening(QUESTION, PROFILE.model_copy(update={"criteria": CRITERIA}), now=0.0)
+    done = StageCompleted(
+        "stage2",
+        tuple(REVIEWS.values()),
+        label_to_model=LABELS,
+        aggregate_ranking=RANKING,
+        scores=MATRIX,
+    )
+    assert TABLE in render(thread(fold(view, done, 1.0))[0])
+
+
+def test_a_disqualified_answer_is_marked_and_stays() -> None:
+    """Its member's message says so before the answer."""
+    [message] = [message for message in thread(stored()) if message.key == f"member:{CLAUDE}"]
+    assert "Ranked 1st of 3. Disqualified: it fails Security. Kept its answer." in render(message)
+    assert "Not all of them." in render(message)
+
+
+def test_scores_that_nobody_gave_are_said_so() -> None:
+    """Instead of an empty table."""
+    ranking = render(thread(stored(ScoringMatrix(answers=MATRIX.answers, ballots=0)))[0])
+    assert ranking.endswith("### Scores by criterion\n\nNo reviewer gave scores that could be read.\n")
+
+
+def test_the_card_names_criteria_and_outcome() -> None:
+    """While it runs what is weighed, in the footer what came of it."""
+    profile = PROFILE.model_copy(update={"criteria": CRITERIA})
+    view = opening("Why?", profile, asker="Ada", now=0.0)
+    assert asked(view) == (
+        "Asked by Ada. Council \u201cdefault\u201d, 4 members. Criteria: Cost:3, Security!."
+    )
+    footer = render(card(stored(), 50.0)).splitlines()[-1]
+    assert (
+        " \u00b7 best by criteria gemini-2.5-pro (The Pragmatist) (8.4 of 10)"
+        " \u00b7 claude-sonnet-4.5 disqualified (Security) \u00b7 "
+    ) in footer
+    assert "criteria" not in render(card(seen(), 50.0))
+
+
+def test_the_transcript_holds_the_matrix() -> None:
+    """It is made of the same messages."""
+    message = ASSISTANT.model_copy(update={"criteria": CRITERIA, "scores": MATRIX})
+    messages = [CONVERSATION.messages[0], message]
+    text = to_markdown(CONVERSATION.model_copy(update={"messages": messages}))
+    assert "| out | A | claude-sonnet-4.5 | 8.0 | 2.0 | 6.5 |" in text
