@@ -10,6 +10,7 @@ from bot.queue import Queue
 from bot.runs import Runs
 from bot.settings import OPENROUTER, Settings, variables
 from council.profile import Profile
+from storage.archive import Archive
 from storage.conversations import ConversationStore
 from storage.database import open_database
 from storage.index import Index
@@ -18,10 +19,11 @@ from storage.journal import Journal
 
 @dataclass(frozen=True, slots=True)
 class Library:
-    """What lies in the data folder: documents, index, journal."""
+    """What lies in the data folder: documents, index, the archive read through it, journal."""
 
     store: ConversationStore
     index: Index
+    archive: Archive
     journal: Journal
 
 
@@ -39,7 +41,7 @@ async def open_library(settings: Settings) -> AsyncGenerator[Library]:
     folder = settings.council_data_dir
     async with open_database(folder / "council.db") as database:
         store = await ConversationStore.open(folder / "conversations")
-        yield Library(store, Index(database), Journal(database))
+        yield Library(store, Index(database), Archive(database), Journal(database))
 
 
 @asynccontextmanager

@@ -152,7 +152,7 @@ def export(
     from bot.transcript import to_markdown
 
     async def run(library: Library) -> str:
-        found = await library.index.find(conversation)
+        found = await library.index.find_as_operator(conversation)
         if len(found) > 1:
             titles = "".join(f"\n  {row.id}  {row.title}" for row in found)
             _end(f"More than one conversation begins with {conversation}.{titles}", MISUSED)

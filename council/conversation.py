@@ -60,11 +60,15 @@ class FailedCall(Record):
 
 
 class RunUsage(Record):
-    """Tokens and cost: of the run, of each stage, of each call by its step key."""
+    """Tokens and cost: of the run, of each stage, of each call by its step key.
+
+    `latencies` are milliseconds, of the calls that gave something.
+    """
 
     run: Usage
     stages: dict[str, Usage]
     calls: dict[str, Usage]
+    latencies: dict[str, int] = {}
 
 
 class UserMessage(Record):

@@ -61,6 +61,7 @@ class Floor:
         self._steps = steps
         self._retries = RetryBudget(brief.profile.max_retries)
         self._usage: dict[str, Usage] = {}
+        self._latencies: dict[str, int] = {}
         self._refused: AccountError | None = None
 
     @contextmanager
@@ -153,6 +154,7 @@ class Floor:
             run=total(self._usage.values()),
             stages={stage: total(usages) for stage, usages in stages.items()},
             calls=dict(self._usage),
+            latencies=dict(self._latencies),
         )
 
     async def _step(self, call: Call, cutoff: Cutoff) -> Outcome:
@@ -166,6 +168,8 @@ class Floor:
                 await asyncio.shield(self._steps.record(call.step, outcome))
         if outcome.usage is not None:
             self._usage[call.step] = outcome.usage
+        if isinstance(outcome, Reply):
+            self._latencies[call.step] = outcome.latency_ms
         if isinstance(outcome, Failure) and outcome.is_account and self._refused is None:
             self._refused = AccountError(outcome, call.member.api_key_env)
             self.stop.everything.trip("not_needed")

@@ -26,6 +26,7 @@ _PRAGMAS = """
 PRAGMA journal_mode = WAL;
 PRAGMA synchronous = FULL;
 PRAGMA foreign_keys = ON;
+PRAGMA secure_delete = ON;
 """
 
 

@@ -6,67 +6,70 @@ so a check opens only documents that have changed since.
 
 import asyncio
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 
-from council.conversation import AssistantMessage, Source, UserMessage
+import orjson
+
+from council.conversation import Source
 from storage.atomic import Stamp
 from storage.conversations import ConversationStore, Listing, Problem, Stored
-from storage.database import Database, Statement
+from storage.database import Database, SqlValue, Statement
+from storage.rows import Derived, IndexRow, derive, index_row
+from storage.scope import Scope
+from storage.terms import spaced
 
 _BATCH = 100  # documents read by one thread call and written by one transaction
-_QUESTION_LENGTH = 200
 
 # Two answers to one conversation may reach the index in the wrong order: an older version never
 # replaces a newer one, unless it takes the place of the very version a rebuild has found outdated
 # (a restored backup is older than its row).
 _UPSERT = """
 INSERT INTO conversations (
-    id, title, created_at, updated_at, platform, workspace, channel, thread, user,
-    exchanges, question, cost, tokens, agreement, mtime_ns, size
+    id, scope, title, folded, created_at, updated_at, platform, workspace, channel, thread, message,
+    user, members, exchanges, question, cost, tokens, agreement, mtime_ns, size
 ) VALUES (
-    :id, :title, :created_at, :updated_at, :platform, :workspace, :channel, :thread, :user,
-    :exchanges, :question, :cost, :tokens, :agreement, :mtime_ns, :size
+    :id, :scope, :title, :folded, :created_at, :updated_at, :platform, :workspace, :channel, :thread,
+    :message, :user, :members, :exchanges, :question, :cost, :tokens, :agreement, :mtime_ns, :size
 )
 ON CONFLICT (id) DO UPDATE SET
-    title = excluded.title, created_at = excluded.created_at, updated_at = excluded.updated_at,
+    scope = excluded.scope, title = excluded.title, folded = excluded.folded,
+    created_at = excluded.created_at, updated_at = excluded.updated_at,
     platform = excluded.platform, workspace = excluded.workspace, channel = excluded.channel,
-    thread = excluded.thread, user = excluded.user, exchanges = excluded.exchanges,
-    question = excluded.question, cost = excluded.cost, tokens = excluded.tokens,
-    agreement = excluded.agreement, mtime_ns = excluded.mtime_ns, size = excluded.size
+    thread = excluded.thread, message = excluded.message, user = excluded.user,
+    members = excluded.members, exchanges = excluded.exchanges, question = excluded.question,
+    cost = excluded.cost, tokens = excluded.tokens, agreement = excluded.agreement,
+    mtime_ns = excluded.mtime_ns, size = excluded.size
 WHERE (excluded.mtime_ns, excluded.size) >= (mtime_ns, size) OR mtime_ns = :outdated
 """
+
+# What follows is derived from the same version as the row, so it goes where the row has gone.
+_THIS = "SELECT number FROM conversations WHERE id = :id AND mtime_ns = :mtime_ns AND size = :size"
+_CLEAR = (
+    f"DELETE FROM search WHERE rowid = ({_THIS})",  # noqa: S608 - our own words
+    f"DELETE FROM answers WHERE conversation = ({_THIS})",  # noqa: S608 - our own words
+)
+_ADD_TEXTS = f"""
+INSERT INTO search (rowid, scope, title, question, answer)
+SELECT number, :scope, :title, :question, :answer FROM ({_THIS})
+"""  # noqa: S608 - our own words
+_ADD_ANSWER = f"""
+INSERT INTO answers (conversation, position, scope, at, seconds, cost, tokens)
+SELECT number, :position, :scope, :at, :seconds, :cost, :tokens FROM ({_THIS})
+"""  # noqa: S608 - our own words
+_ADD_SEAT = f"""
+INSERT INTO seats (conversation, position, member, mean_rank, won, changed, failed, cost, seconds)
+SELECT number, :position, :member, :mean_rank, :won, :changed, :failed, :cost, :seconds FROM ({_THIS})
+"""  # noqa: S608 - our own words
+_REMOVE = (
+    "DELETE FROM search WHERE rowid = (SELECT number FROM conversations WHERE id = ?)",
+    "DELETE FROM conversations WHERE id = ?",
+)
 
 # An id has no character above f, so this is the range of the prefix, and the key serves it.
 _FIND = (
     "SELECT * FROM conversations WHERE id >= :prefix AND id < :prefix || 'g' ORDER BY id LIMIT :limit"
 )
-
-
-@dataclass(frozen=True, slots=True)
-class IndexRow:
-    """One conversation in the index.
-
-    `cost` (US dollars) and `tokens` are sums over its answers, `agreement` is the last answer's,
-    `question` the beginning of the first question.
-    """
-
-    id: str
-    title: str
-    created_at: str
-    updated_at: str
-    platform: str | None
-    workspace: str | None
-    channel: str | None
-    thread: str | None
-    user: str | None
-    exchanges: int
-    question: str
-    cost: float
-    tokens: int
-    agreement: str | None
-    mtime_ns: int
-    size: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,25 +110,26 @@ class Index:
 
     async def upsert(self, *stored: Stored) -> None:
         """Bring the rows of these conversations up to date."""
-        await self._database.write(*(_upsert(one) for one in stored))
+        await self._database.write(*await asyncio.to_thread(_upserts, stored))
 
     async def remove(self, *conversation_ids: str) -> None:
         """Forget these conversations' rows."""
-        await self._database.write(
-            *(("DELETE FROM conversations WHERE id = ?", (one,)) for one in conversation_ids)
-        )
+        await self._database.write(*((sql, (one,)) for sql in _REMOVE for one in conversation_ids))
 
-    async def find(self, prefix: str, limit: int = 10) -> list[IndexRow]:
-        """Give the conversations whose id begins so, at most `limit` of them."""
+    async def find_as_operator(self, prefix: str, limit: int = 10) -> list[IndexRow]:
+        """Give the conversations of every channel whose id begins so, at most `limit` of them.
+
+        For the command line of whoever runs the program; people in a channel have the `Archive`.
+        """
         rows = await self._database.read(_FIND, {"prefix": prefix.lower(), "limit": limit})
-        return [IndexRow(**dict(row)) for row in rows]
+        return [index_row(row) for row in rows]
 
     async def spent(self, here: Source) -> Spent:
         """Add up what the answers in this place have cost."""
         [row] = await self._database.read(
             "SELECT coalesce(sum(exchanges), 0) AS answers, coalesce(sum(cost), 0.0) AS cost"
-            " FROM conversations WHERE platform IS ? AND workspace IS ? AND channel IS ?",
-            (here.platform, here.workspace, here.channel),
+            " FROM conversations WHERE scope = ?",
+            (Scope.of(here).word,),
         )
         return Spent(row["answers"], row["cost"])
 
@@ -147,7 +151,8 @@ class Index:
         # A hundred thousand rows would hold up the loop, here and in the report.
         changed = await asyncio.to_thread(comparison.begin, rows, rebuild)
         for batch in _batches(changed):
-            upserts = comparison.note(await store.read(batch))
+            found = await store.read(batch)
+            upserts = await asyncio.to_thread(comparison.note, found)
             if rebuild and upserts:
                 await self._database.write(*upserts)
         report = await asyncio.to_thread(comparison.report)
@@ -173,16 +178,19 @@ class _Comparison:
         self._indexed = {row["id"]: Stamp(row["mtime_ns"], row["size"]) for row in rows}
         documents = self._listing.documents
         changed = [one for one in documents if everything or self._indexed.get(one) != documents[one]]
+        # The newest get the highest numbers, and a search ranks those.
+        changed.sort(key=lambda one: documents[one].mtime_ns)
         self._readable = documents.keys() - set(changed)
         return changed
 
     def note(self, found: Sequence[Stored | Problem]) -> list[Statement]:
         """Take down how these documents differ from their rows, and give what would mend it."""
-        upserts: list[Statement] = []
+        readable: list[Stored] = []
         for one in found:
             if isinstance(one, Problem):
                 self._unreadable.append(one)
                 continue
+            readable.append(one)
             conversation_id = one.conversation.id
             version = self._indexed.get(conversation_id)
             self._readable.add(conversation_id)
@@ -190,8 +198,7 @@ class _Comparison:
                 self._missing.append(conversation_id)
             elif version != one.stamp:
                 self._stale.append(conversation_id)
-            upserts.append(_upsert(one, outdated=version.mtime_ns if version else None))
-        return upserts
+        return _upserts(readable, self._indexed)
 
     def report(self) -> IndexReport:
         """Sum up, each list in order."""
@@ -209,33 +216,58 @@ def _batches(ids: Sequence[str]) -> Iterator[Sequence[str]]:
     return (ids[start : start + _BATCH] for start in range(0, len(ids), _BATCH))
 
 
-def _upsert(stored: Stored, outdated: int | None = None) -> Statement:
-    return _UPSERT, {**asdict(row_of(stored)), "outdated": outdated}
+def _upserts(stored: Sequence[Stored], replaced: Mapping[str, Stamp] | None = None) -> list[Statement]:
+    """Write the statements that bring these conversations' rows up to date, alike ones together.
+
+    `replaced` holds the versions that may be replaced by an older one.
+    """
+    derived = [derive(one) for one in stored]
+    versions = [
+        {"id": one.row.id, "mtime_ns": one.row.mtime_ns, "size": one.row.size} for one in derived
+    ]
+    both = [*zip(derived, versions, strict=True)]
+    return [
+        *((_UPSERT, _conversation(one, replaced or {})) for one in derived),
+        *((sql, version) for sql in _CLEAR for version in versions),
+        *((_ADD_TEXTS, {**version, **_texts(one)}) for one, version in both),
+        *(
+            (
+                _ADD_ANSWER,
+                {
+                    **version,
+                    "position": position,
+                    "scope": one.scope.word,
+                    "at": answer.at,
+                    "seconds": answer.seconds,
+                    "cost": answer.cost,
+                    "tokens": answer.tokens,
+                },
+            )
+            for one, version in both
+            for position, answer in enumerate(one.answers)
+        ),
+        *(
+            (_ADD_SEAT, {**version, "position": position, **asdict(seat)})
+            for one, version in both
+            for position, answer in enumerate(one.answers)
+            for seat in answer.seats
+        ),
+    ]
 
 
-def row_of(stored: Stored) -> IndexRow:
-    """Derive a conversation's row from its document."""
-    conversation, source = stored.conversation, stored.conversation.source
-    answers = [message for message in conversation.messages if isinstance(message, AssistantMessage)]
-    questions = (one.content for one in conversation.messages if isinstance(one, UserMessage))
-    used = [answer.usage.run for answer in answers if answer.usage]
-    last_ranking = answers[-1].aggregate_ranking if answers else None
-    finished: Sequence[str] = [answer.finished_at for answer in answers if answer.finished_at]
-    return IndexRow(
-        id=conversation.id,
-        title=conversation.title,
-        created_at=conversation.created_at,
-        updated_at=finished[-1] if finished else conversation.created_at,
-        platform=source.platform if source else None,
-        workspace=source.workspace if source else None,
-        channel=source.channel if source else None,
-        thread=source.thread if source else None,
-        user=source.user if source else None,
-        exchanges=len(answers),
-        question=next(questions, "")[:_QUESTION_LENGTH],
-        cost=sum(usage.cost for usage in used),
-        tokens=sum(usage.tokens for usage in used),
-        agreement=last_ranking.agreement_word if last_ranking else None,
-        mtime_ns=stored.stamp.mtime_ns,
-        size=stored.stamp.size,
-    )
+def _conversation(derived: Derived, replaced: Mapping[str, Stamp]) -> Mapping[str, SqlValue]:
+    version = replaced.get(derived.row.id)
+    return {
+        **asdict(derived.row),
+        "members": orjson.dumps(derived.row.members).decode(),
+        "scope": derived.scope.word,
+        "folded": derived.row.title.casefold(),
+        "outdated": version.mtime_ns if version else None,
+    }
+
+
+def _texts(derived: Derived) -> Mapping[str, SqlValue]:
+    return {
+        "scope": derived.scope.word,
+        **{name: spaced(text) for name, text in asdict(derived.texts).items()},
+    }

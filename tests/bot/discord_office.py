@@ -82,7 +82,7 @@ class Office:
 
     async def documents(self) -> list[str]:
         """Give the ids of all conversations."""
-        return [row.id for row in await self.library.index.find("")]
+        return [row.id for row in await self.library.index.find_as_operator("")]
 
 
 @asynccontextmanager

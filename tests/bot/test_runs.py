@@ -67,7 +67,7 @@ async def test_an_answered_run_is_in_document_journal_and_index(tmp_path: Path) 
         finished = await library.journal.get(run.id)
         assert finished is not None
         assert finished.status == "answered"
-        assert [row.id for row in await library.index.find("")] == [run.conversation_id]
+        assert [row.id for row in await library.index.find_as_operator("")] == [run.conversation_id]
         assert message is not None
         assert council.events[-1] == RunCompleted(run.id, run.conversation_id, message)
 
@@ -105,7 +105,7 @@ async def test_a_run_without_answer_leaves_no_document(tmp_path: Path) -> None:
         finished = await library.journal.get(run.id)
         assert finished is not None
         assert finished.status == "failed"
-        assert await library.index.find("") == []
+        assert await library.index.find_as_operator("") == []
     [told] = [event for event in council.events if isinstance(event, RunFailed)]
     assert told.message == "No member of the council answered. Wait a minute, then ask again."
     assert set(told.failures) == set(FOUR)

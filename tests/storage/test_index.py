@@ -11,7 +11,8 @@ import pytest
 from council.conversation import Source
 from storage.conversations import ConversationStore, Problem, Stored
 from storage.database import Database, open_database
-from storage.index import Index, IndexReport, IndexRow
+from storage.index import Index, IndexReport
+from storage.rows import IndexRow
 from tests.storage.examples import NOW, SEED_000, SEED_000_ID, answer, legacy, new_id, put
 
 IN_STEP = IndexReport(documents=0, missing=(), stale=(), orphaned=(), unreadable=(), set_aside=())
@@ -56,7 +57,7 @@ async def test_a_row_says_what_its_document_says(store: ConversationStore, index
     await ask(store, conversation_id)
     stored = await ask(store, conversation_id)
     await index.upsert(stored)
-    assert await index.find(conversation_id) == [
+    assert await index.find_as_operator(conversation_id) == [
         IndexRow(
             id=conversation_id,
             title="France",
@@ -66,7 +67,9 @@ async def test_a_row_says_what_its_document_says(store: ConversationStore, index
             workspace="W",
             channel="C",
             thread="T",
+            message="M",
             user="U",
+            members=("a/one", "b/two", "c/three"),
             exchanges=2,
             question=("Capital of France? " * 20)[:200],
             cost=0.5,
@@ -82,7 +85,7 @@ async def test_the_contracts_own_example_is_indexed(store: ConversationStore, in
     """A document with nothing but the contract's fields has a row, and nothing in it is invented."""
     (store.folder / f"{SEED_000_ID}.json").write_bytes(SEED_000)
     await index.rebuild(store)
-    [row] = await index.find("550e8400")
+    [row] = await index.find_as_operator("550e8400")
     assert replace(row, mtime_ns=0) == IndexRow(
         id=SEED_000_ID,
         title="Capital of France",
@@ -92,7 +95,9 @@ async def test_the_contracts_own_example_is_indexed(store: ConversationStore, in
         workspace=None,
         channel=None,
         thread=None,
+        message=None,
         user=None,
+        members=("openai/gpt-4", "anthropic/claude-3-opus", "google/gemini-pro"),
         exchanges=1,
         question="What is the capital of France?",
         cost=0.0,
@@ -110,13 +115,13 @@ async def test_a_prefix_finds_every_id_that_begins_so(store: ConversationStore, 
         await index.upsert(await ask(store, conversation_id))
 
     async def found(prefix: str) -> list[str]:
-        return [row.id for row in await index.find(prefix)]
+        return [row.id for row in await index.find_as_operator(prefix)]
 
     assert await found("ABCDEF0") == twins
     assert await found("abcdef09") == [twins[1]]
     assert await found(SEED_000_ID) == [SEED_000_ID]
     assert await found("%") == []
-    assert len(await index.find("", limit=2)) == 2
+    assert len(await index.find_as_operator("", limit=2)) == 2
 
 
 async def test_an_older_version_does_not_replace_a_newer(store: ConversationStore, index: Index) -> None:
@@ -125,7 +130,7 @@ async def test_an_older_version_does_not_replace_a_newer(store: ConversationStor
     newer = await ask(store, SEED_000_ID)
     await index.upsert(newer)
     await index.upsert(older)
-    [row] = await index.find(SEED_000_ID)
+    [row] = await index.find_as_operator(SEED_000_ID)
     assert row.exchanges == 2
 
 
@@ -133,7 +138,7 @@ async def test_a_removed_row_is_gone(store: ConversationStore, index: Index) -> 
     """Its document is not touched."""
     await index.upsert(await ask(store, SEED_000_ID))
     await index.remove(SEED_000_ID)
-    assert await index.find("") == []
+    assert await index.find_as_operator("") == []
     assert [*(await store.listing()).documents] == [SEED_000_ID]
 
 
@@ -203,7 +208,7 @@ async def test_a_restored_document_takes_its_row_back(store: ConversationStore, 
     path.write_bytes(SEED_000)
     os.utime(path, ns=(1, 1))
     assert (await index.rebuild(store)).stale == (SEED_000_ID,)
-    [row] = await index.find(SEED_000_ID)
+    [row] = await index.find_as_operator(SEED_000_ID)
     assert (row.title, row.mtime_ns) == ("Capital of France", 1)
 
 
@@ -223,5 +228,5 @@ async def test_an_answer_saved_during_a_rebuild_stays_indexed(
     store = await Overtaken.open(tmp_path / "conversations")
     await index.upsert(await ask(store, SEED_000_ID))
     await index.rebuild(store)
-    [row] = await index.find(SEED_000_ID)
+    [row] = await index.find_as_operator(SEED_000_ID)
     assert row.exchanges == 2

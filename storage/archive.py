@@ -1,0 +1,171 @@
+"""Past answers as a channel's people find them. Every read takes the scope they stand in."""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Self
+
+from storage.database import Database
+from storage.rows import IndexRow, index_row
+from storage.scope import Scope
+from storage.statistics import Statistics, statistics
+from storage.terms import joined, match, phrases
+
+RANKED = 1_000
+"""How many of a search's hits are ranked, the newest: ranking them all takes too long."""
+
+_HISTORY = """
+SELECT * FROM conversations
+WHERE scope = :scope AND (updated_at, id) < (:time, :id)
+ORDER BY updated_at DESC, id DESC LIMIT :limit
+"""
+_AFTER_ALL = "~"  # sorts after every time and every id
+_GET = "SELECT * FROM conversations WHERE id = :id AND scope = :scope"
+_FIND = """
+SELECT * FROM (
+    SELECT * FROM conversations WHERE scope = :scope AND id >= :id AND id < :id || 'g'
+    ORDER BY id LIMIT :limit
+)
+UNION
+SELECT * FROM (
+    SELECT * FROM conversations
+    WHERE scope = :scope AND folded >= :title AND folded < :title || char(1114111)
+    ORDER BY folded LIMIT :limit
+)
+ORDER BY updated_at DESC, id DESC LIMIT :limit
+"""
+# A title says most, then the question. The scope weighs nothing.
+_SEARCH = f"""
+WITH newest AS MATERIALIZED (
+    SELECT rowid AS number, bm25(search, 0.0, 8.0, 3.0, 1.0) AS score
+    FROM search WHERE search MATCH :match ORDER BY rowid DESC LIMIT {RANKED}
+)
+SELECT number, score, (SELECT count(*) FROM newest) AS found
+FROM newest ORDER BY score, number DESC LIMIT :limit OFFSET :offset
+"""  # noqa: S608 - our own number
+# Only for the hits shown, and without the scope's word: it is in every row and would be the hit.
+_SHOWN = """
+SELECT conversations.*, snippet(search, -1, char(2), char(3), '…', 24) AS snippet
+FROM search JOIN conversations ON conversations.number = search.rowid
+WHERE search MATCH :match AND search.rowid = :number AND conversations.scope = :scope
+"""
+_HIT = re.compile("\x02([^\x02\x03]*)\x03")
+
+
+@dataclass(frozen=True, slots=True)
+class Cursor:
+    """Where a page of the history ends. Its text fits into a button's value."""
+
+    updated_at: str
+    id: str
+
+    def __str__(self) -> str:
+        """Write the cursor down, for `Cursor.parse`."""
+        return f"{self.updated_at}/{self.id}"
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Read a cursor's text; whatever it says, it reaches nothing outside the scope."""
+        updated_at, _, conversation_id = text.partition("/")
+        return cls(updated_at, conversation_id)
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A page of the history, newest first; `older` is where the next one begins, if there is one."""
+
+    rows: tuple[IndexRow, ...]
+    older: Cursor | None
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A conversation that a search found, with the words in their context.
+
+    `context` is the text in parts; those that were searched for are marked.
+    """
+
+    row: IndexRow
+    context: tuple[tuple[str, bool], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Hits:
+    """A page of hits, best first, out of `found`, which stops counting at `RANKED`."""
+
+    hits: tuple[Hit, ...]
+    found: int
+
+
+class Archive:
+    """The conversations in the index, a scope at a time."""
+
+    def __init__(
+        self, database: Database, now: Callable[[], datetime] = lambda: datetime.now(UTC)
+    ) -> None:
+        self._database = database
+        self._now = now
+
+    async def history(self, scope: Scope, *, before: Cursor | None = None, limit: int = 10) -> Page:
+        """Give the last conversations, those with the newest answer first."""
+        end = before or Cursor(_AFTER_ALL, _AFTER_ALL)
+        found = await self._database.read(
+            _HISTORY,
+            {"scope": scope.word, "time": end.updated_at, "id": end.id, "limit": limit + 1},
+        )
+        rows = tuple(index_row(row) for row in found[:limit])
+        more = len(found) > limit and rows
+        return Page(rows, Cursor(rows[-1].updated_at, rows[-1].id) if more else None)
+
+    async def get(self, scope: Scope, conversation_id: str) -> IndexRow | None:
+        """Give a conversation by its whole id; `None` where this scope has no such."""
+        found = await self._database.read(_GET, {"scope": scope.word, "id": conversation_id})
+        return index_row(found[0]) if found else None
+
+    async def find(self, scope: Scope, prefix: str, limit: int = 25) -> list[IndexRow]:
+        """Give the conversations whose id or title begins so, newest first; all for no prefix.
+
+        Upper and lower case are one. Of more than `limit`, which ones come is left open.
+        """
+        if not prefix.strip():
+            return [*(await self.history(scope, limit=limit)).rows]
+        text = prefix.strip()
+        found = await self._database.read(
+            _FIND,
+            {"scope": scope.word, "id": text.lower(), "title": text.casefold(), "limit": limit},
+        )
+        return [index_row(row) for row in found]
+
+    async def search(self, scope: Scope, words: str, *, limit: int = 20, offset: int = 0) -> Hits:
+        """Find conversations by words in their title, questions and final answers, best first.
+
+        All words must be there; double quotes hold a phrase together. The newest `RANKED` hits are
+        ranked, by bm25. No words find nothing.
+        """
+        wanted = phrases(words)
+        if not wanted:
+            return Hits((), 0)
+        text = f"{{title question answer}} : ({match(wanted)})"
+        ranked = await self._database.read(
+            _SEARCH,
+            {"match": f"scope : {scope.word} AND {text}", "limit": limit, "offset": offset},
+        )
+        hits: list[Hit] = []
+        for row in ranked:
+            shown = await self._database.read(
+                _SHOWN, {"match": text, "number": row["number"], "scope": scope.word}
+            )
+            # A conversation may have been forgotten between the two.
+            hits += [Hit(index_row(one), _context(one["snippet"])) for one in shown]
+        return Hits(tuple(hits), ranked[0]["found"] if ranked else 0)
+
+    async def statistics(self, scope: Scope, *, days: int | None = None) -> Statistics:
+        """Add up the last days, or all time."""
+        return await statistics(self._database, scope, days=days, now=self._now())
+
+
+def _context(snippet: str) -> tuple[tuple[str, bool], ...]:
+    """Cut a snippet into its parts: every second one is a hit."""
+    parts = _HIT.split(joined(snippet))
+    return tuple((text, place % 2 == 1) for place, text in enumerate(parts) if text)

@@ -1,0 +1,222 @@
+"""What the index keeps of a conversation, derived from its document alone."""
+
+import sqlite3
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from datetime import UTC, datetime
+from typing import Any
+
+import orjson
+
+from council.conversation import AssistantMessage, Conversation, UserMessage, timestamp
+from council.usage import Usage
+from storage.conversations import Stored
+from storage.scope import Scope
+
+_QUESTION_LENGTH = 200
+_NOT_ITS_FAULT = ("stopped", "not_needed")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IndexRow:
+    """One conversation in the index; times in ISO 8601, UTC.
+
+    `cost` (US dollars) and `tokens` are sums over its answers, `members` and `agreement` are the last
+    answer's, `question` is the beginning of the first question, `user` asked it. `thread` and
+    `message` (the card) say where it is shown.
+    """
+
+    id: str
+    title: str
+    created_at: str
+    updated_at: str
+    platform: str | None
+    workspace: str | None
+    channel: str | None
+    thread: str | None
+    message: str | None
+    user: str | None
+    members: tuple[str, ...]
+    exchanges: int
+    question: str
+    cost: float
+    tokens: int
+    agreement: str | None
+    mtime_ns: int
+    size: int
+
+
+_COLUMNS = [field.name for field in fields(IndexRow)]
+
+
+def index_row(row: sqlite3.Row) -> IndexRow:
+    """Read a row of `conversations`, whatever other columns came with it."""
+    values: dict[str, Any] = {name: row[name] for name in _COLUMNS}
+    values["members"] = tuple(orjson.loads(values["members"]))
+    return IndexRow(**values)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Texts:
+    """What of a conversation can be searched: all its questions, all its final answers."""
+
+    title: str
+    question: str
+    answer: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeatRow:
+    """How one member did in one answer.
+
+    `mean_rank`: 1 is best, `None` where no counted ballot names it; `won` and `changed` are `None`
+    where it wasn't ranked or made no correction. `cost` is `None` where a price is unknown,
+    `seconds` the mean of its calls.
+    """
+
+    member: str
+    mean_rank: float | None
+    won: bool | None
+    changed: bool | None
+    failed: bool
+    cost: float | None
+    seconds: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnswerRow:
+    """What one answer took; `seconds` from start to finish, where the document says."""
+
+    at: str
+    seconds: float | None
+    cost: float
+    tokens: int
+    seats: tuple[SeatRow, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Derived:
+    """All that the index keeps of one document."""
+
+    scope: Scope
+    row: IndexRow
+    texts: Texts
+    answers: tuple[AnswerRow, ...]
+
+
+def derive(stored: Stored) -> Derived:
+    """Derive a conversation's rows from its document."""
+    conversation, source = stored.conversation, stored.conversation.source
+    begun = _moment(conversation.created_at) or _from_stamp(stored)
+    answers = [message for message in conversation.messages if isinstance(message, AssistantMessage)]
+    questions = [one.content for one in conversation.messages if isinstance(one, UserMessage)]
+    last = answers[-1] if answers else None
+    rows = tuple(_answer_row(answer, begun) for answer in answers)
+    return Derived(
+        scope=Scope.of(source),
+        row=IndexRow(
+            id=conversation.id,
+            title=conversation.title,
+            created_at=timestamp(begun),
+            updated_at=rows[-1].at if rows else timestamp(begun),
+            platform=source.platform if source else None,
+            workspace=source.workspace if source else None,
+            channel=source.channel if source else None,
+            thread=source.thread if source else None,
+            message=source.message if source else None,
+            user=source.user if source else None,
+            members=tuple(_members(last)) if last else (),
+            exchanges=len(answers),
+            question=questions[0][:_QUESTION_LENGTH] if questions else "",
+            cost=sum(row.cost for row in rows),
+            tokens=sum(row.tokens for row in rows),
+            agreement=last.aggregate_ranking.agreement_word if last and last.aggregate_ranking else None,
+            mtime_ns=stored.stamp.mtime_ns,
+            size=stored.stamp.size,
+        ),
+        texts=_texts(conversation, questions, answers),
+        answers=rows,
+    )
+
+
+def _texts(
+    conversation: Conversation, questions: Sequence[str], answers: Sequence[AssistantMessage]
+) -> Texts:
+    return Texts(
+        title=conversation.title,
+        question="\n\n".join(questions),
+        answer="\n\n".join(answer.stage3.response for answer in answers),
+    )
+
+
+def _answer_row(answer: AssistantMessage, begun: datetime) -> AnswerRow:
+    started = _moment(answer.started_at)
+    finished = _moment(answer.finished_at)
+    used = answer.usage.run if answer.usage else Usage()
+    return AnswerRow(
+        at=timestamp(finished or begun),
+        seconds=(finished - started).total_seconds() if started and finished else None,
+        cost=used.cost,
+        tokens=used.tokens,
+        seats=tuple(_seats(answer)),
+    )
+
+
+def _seats(answer: AssistantMessage) -> Iterable[SeatRow]:
+    ranking = answer.aggregate_ranking
+    places = {place.model: place for place in ranking.places} if ranking else {}
+    winner = next(iter(places), None)
+    corrections = {one.model: one for one in answer.stage2_5 or [] if one.fallback is None}
+    failed = {one.member for one in answer.failures if one.failure.cause not in _NOT_ITS_FAULT}
+    members = _members(answer)
+    calls = _calls(answer, members)
+    latencies = answer.usage.latencies if answer.usage else {}
+    for member in members:
+        rank = places[member].mean_position if member in places else None
+        used = [answer.usage.calls[key] for key in calls[member]] if answer.usage else []
+        took = [latencies[key] for key in calls[member] if key in latencies]
+        yield SeatRow(
+            member=member,
+            mean_rank=rank,
+            won=None if rank is None else member == winner,
+            changed=corrections[member].changed if member in corrections else None,
+            failed=member in failed,
+            cost=None if not used or any(one.unpriced for one in used) else sum(u.cost for u in used),
+            seconds=sum(took) / len(took) / 1000 if took else None,
+        )
+
+
+def _members(answer: AssistantMessage) -> list[str]:
+    """Name who sat in the council: whoever answered, then whoever failed to."""
+    answered = [one.model for one in answer.stage1]
+    failed = [one.member for one in answer.failures if one.stage == "stage1"]
+    return [*dict.fromkeys([*answered, *failed])]
+
+
+def _calls(answer: AssistantMessage, members: Sequence[str]) -> Mapping[str, list[str]]:
+    """Give the step keys of each member's calls: `stage1.1:{member}`, a role may follow.
+
+    What the chairman's seat and the title cost is not the members'.
+    """
+    calls: dict[str, list[str]] = {member: [] for member in members}
+    for key in answer.usage.calls if answer.usage else ():
+        step, _, name = key.partition(":")
+        if step.startswith(("stage1.", "stage2.", "stage2_5.")):
+            # A model's name may go on where another's ends: `a/one` and `a/one:free`.
+            meant = [one for one in members if name == one or name.startswith(f"{one}:")]
+            if meant:
+                calls[max(meant, key=len)].append(key)
+    return calls
+
+
+def _moment(text: str | None) -> datetime | None:
+    """Read a time; other programs may write it in another form, or without a zone (taken for UTC)."""
+    try:
+        moment = datetime.fromisoformat(text or "")
+        return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
+    except (ValueError, OverflowError):
+        return None
+
+
+def _from_stamp(stored: Stored) -> datetime:
+    return datetime.fromtimestamp(stored.stamp.mtime_ns / 1e9, UTC)

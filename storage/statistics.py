@@ -1,0 +1,124 @@
+"""What a channel's councils came to, and how each member did in them."""
+
+import sqlite3
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from council.conversation import timestamp
+from storage.database import Database
+from storage.scope import Scope
+
+_ANSWERS = """
+SELECT count(*) AS answered, coalesce(sum(cost), 0.0) AS cost, coalesce(sum(tokens), 0) AS tokens
+FROM answers WHERE scope = :scope AND at >= :since
+"""
+_TIMED = "FROM answers WHERE scope = :scope AND at >= :since AND seconds IS NOT NULL"
+_MEDIAN = f"""
+SELECT seconds, (SELECT count(*) {_TIMED}) AS runs {_TIMED}
+ORDER BY seconds LIMIT 1 OFFSET (SELECT count(*) / 2 {_TIMED})
+"""
+_UNANSWERED = """
+SELECT count(*) FILTER (WHERE status = 'failed') AS failed,
+    count(*) FILTER (WHERE status = 'stopped') AS stopped
+FROM runs WHERE origin ->> 'platform' = :platform AND origin ->> 'workspace' IS :workspace
+    AND origin ->> 'channel' IS :channel AND created_at >= :since
+"""
+_MEMBERS = """
+SELECT member, count(*) AS runs,
+    avg(mean_rank) AS mean_rank, count(mean_rank) AS mean_rank_runs,
+    avg(won) AS win_rate, count(won) AS win_rate_runs,
+    avg(changed) AS change_rate, count(changed) AS change_rate_runs,
+    avg(failed) AS failure_rate, count(failed) AS failure_rate_runs,
+    avg(seats.cost) AS cost, count(seats.cost) AS cost_runs,
+    avg(seats.seconds) AS seconds, count(seats.seconds) AS seconds_runs
+FROM answers JOIN seats USING (conversation, position)
+WHERE scope = :scope AND at >= :since
+GROUP BY member ORDER BY runs DESC, member
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A mean and the number of runs behind it; `None` over no run."""
+
+    value: float | None
+    runs: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemberStatistics:
+    """How a member did in the answered runs it sat in.
+
+    `mean_rank`: 1 is best. The rates are from 0 to 1: how often it was ranked first, changed its
+    answer when it could, had a call that failed. `cost` is US dollars a run over its answers, reviews
+    and corrections, `seconds` the time of one such call.
+    """
+
+    member: str
+    runs: int
+    mean_rank: Figure
+    win_rate: Figure
+    change_rate: Figure
+    failure_rate: Figure
+    cost: Figure
+    seconds: Figure
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Statistics:
+    """A channel's runs by how they ended, what the answered ones cost, and their median time.
+
+    `cost` is in US dollars, as far as prices are known. Members come by how often they sat.
+    """
+
+    answered: int
+    failed: int
+    stopped: int
+    cost: float
+    tokens: int
+    seconds: Figure
+    members: tuple[MemberStatistics, ...]
+
+
+async def statistics(database: Database, scope: Scope, *, days: int | None, now: datetime) -> Statistics:
+    """Add up a channel's last days, or all its time.
+
+    Answers and members come from the index, which is derived from the documents; a run without
+    an answer has no document, and is counted in the journal.
+    """
+    since = "" if days is None else timestamp(now - timedelta(days=days))
+    here = {"scope": scope.word, "since": since}
+    place = {
+        "platform": scope.platform,
+        "workspace": scope.workspace,
+        "channel": scope.channel,
+        "since": since,
+    }
+    [answers] = await database.read(_ANSWERS, here)
+    median = await database.read(_MEDIAN, here)
+    [unanswered] = await database.read(_UNANSWERED, place)
+    return Statistics(
+        answered=answers["answered"],
+        failed=unanswered["failed"],
+        stopped=unanswered["stopped"],
+        cost=answers["cost"],
+        tokens=answers["tokens"],
+        seconds=Figure(median[0]["seconds"], median[0]["runs"]) if median else Figure(None, 0),
+        members=tuple(_member(row) for row in await database.read(_MEMBERS, here)),
+    )
+
+
+def _member(row: sqlite3.Row) -> MemberStatistics:
+    def figure(name: str) -> Figure:
+        return Figure(row[name], row[f"{name}_runs"])
+
+    return MemberStatistics(
+        member=row["member"],
+        runs=row["runs"],
+        mean_rank=figure("mean_rank"),
+        win_rate=figure("win_rate"),
+        change_rate=figure("change_rate"),
+        failure_rate=figure("failure_rate"),
+        cost=figure("cost"),
+        seconds=figure("seconds"),
+    )

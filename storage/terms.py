@@ -1,0 +1,53 @@
+"""Text on its way into the full-text search, and what people type to find it there.
+
+SQLite's tokenizer takes a run of CJK characters for one word. Each gets a place of its own by
+zero-width spaces around it, and a word of several is searched as a phrase: so words of any length
+are found inside a sentence, and taking the spaces out gives the text back.
+"""
+
+import re
+import unicodedata
+
+_GAP = "\u200b"
+# Kana, Han (with its extensions), Hangul and their half-width forms.
+_CJK = re.compile(
+    "[\u3041-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3\uf900-\ufaff"
+    "\uff66-\uff9f\U00020000-\U0003ffff]"
+)
+_PIECE = re.compile(r'"([^"]*)"?|([^\s"]+)')
+_LONGEST_QUERY = 500  # characters: every phrase costs a look-up
+_MOST_PHRASES = 20
+
+
+def spaced(text: str) -> str:
+    """Set CJK characters apart."""
+    if text.isascii():
+        return text
+    return _CJK.sub(rf"{_GAP}\g<0>{_GAP}", text)
+
+
+def joined(text: str) -> str:
+    """Take the zero-width spaces out again."""
+    return text.replace(_GAP, "")
+
+
+def phrases(words: str) -> list[str]:
+    """Read a search as people type it: words, and phrases between double quotes.
+
+    What holds no letter and no digit is left out; nothing in it is an operator.
+    """
+    tidy = words[:_LONGEST_QUERY].translate(_STRAIGHT)
+    pieces = (quoted or word for quoted, word in _PIECE.findall(tidy))
+    return [piece for piece in pieces if any(map(_is_searchable, piece))][:_MOST_PHRASES]
+
+
+def match(found: list[str]) -> str:
+    """Write phrases, one at least, as a full-text expression that wants all of them."""
+    return " AND ".join(f'"{spaced(phrase)}"' for phrase in found)
+
+
+_STRAIGHT = str.maketrans("\u201c\u201d\u201e\u201f\u00ab\u00bb\uff02\0", '""""""" ')
+
+
+def _is_searchable(character: str) -> bool:
+    return unicodedata.category(character)[0] in "LN"

@@ -1,0 +1,339 @@
+"""The archive: what a channel's people find of its past answers, and nobody else's."""
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from council.conversation import (
+    AggregateRanking,
+    AssistantMessage,
+    FailedCall,
+    Place,
+    RunUsage,
+    Source,
+    Stage1Result,
+    Stage2_5Result,
+    Stage3Result,
+    timestamp,
+)
+from council.errors import Failure
+from council.usage import Usage
+from storage.archive import Archive, Cursor, Hit
+from storage.conversations import ConversationStore
+from storage.database import Database, open_database
+from storage.index import Index
+from storage.journal import Journal, NewRun
+from storage.scope import Scope
+from storage.statistics import Figure, MemberStatistics
+from tests.storage.examples import NOW, answer, legacy, new_id, put
+from tests.storage.test_journal import BRIEF
+
+HERE = Source(platform="slack", workspace="W", channel="C", user="U")
+SCOPE = Scope.of(HERE)
+ELSEWHERE = [
+    Source(platform="slack", workspace="W", channel="D"),
+    Source(platform="slack", workspace="X", channel="C"),
+    Source(platform="discord", workspace="W", channel="C"),
+    Source(platform="slack", workspace="WC"),
+    Source(platform="slack"),
+]
+
+
+@dataclass(frozen=True)
+class Room:
+    """An archive, and what fills it."""
+
+    archive: Archive
+    index: Index
+    store: ConversationStore
+    database: Database
+
+    async def ask(
+        self,
+        question: str = "Where is it?",
+        text: str = "There.",
+        *,
+        title: str = "A place",
+        source: Source | None = HERE,
+        at: datetime = NOW,
+        conversation_id: str | None = None,
+        message: AssistantMessage | None = None,
+    ) -> str:
+        """Save an answered question; gives the conversation's id."""
+        said = (message or answer(text)).model_copy(
+            update={"started_at": timestamp(at - timedelta(seconds=9)), "finished_at": timestamp(at)}
+        )
+        stored = await self.store.add_exchange(
+            conversation_id or new_id(), question, said, title=title, source=source, now=at
+        )
+        await self.index.upsert(stored)
+        return stored.conversation.id
+
+    async def found(self, words: str, scope: Scope = SCOPE) -> list[str]:
+        """Search, and give the ids."""
+        return [hit.row.id for hit in (await self.archive.search(scope, words)).hits]
+
+
+@pytest.fixture
+async def room(tmp_path: Path) -> AsyncIterator[Room]:
+    """An empty archive."""
+    async with open_database(tmp_path / "council.db") as database:
+        store = await ConversationStore.open(tmp_path / "conversations")
+        archive = Archive(database, now=lambda: NOW + timedelta(days=1))
+        yield Room(archive, Index(database), store, database)
+
+
+async def test_the_history_pages_from_the_newest_answer(room: Room) -> None:
+    """Pages meet without a gap, a follow-up brings its conversation to the top, the last page says so."""
+    ids = [await room.ask(at=NOW + timedelta(minutes=minute)) for minute in (0, 1, 1, 2, 3)]
+    await room.ask(at=NOW + timedelta(minutes=9), conversation_id=ids[0])
+    seen: list[str] = []
+    cursor: Cursor | None = None
+    for size in (2, 2, 1):
+        page = await room.archive.history(SCOPE, before=cursor, limit=2)
+        assert len(page.rows) == size
+        seen += [row.id for row in page.rows]
+        cursor = page.older and Cursor.parse(str(page.older))
+    assert cursor is None
+    assert seen == [ids[0], ids[4], ids[3], *sorted(ids[1:3], reverse=True)]
+
+
+async def test_a_search_finds_title_question_and_answer(room: Room) -> None:
+    """All words must be there, wherever they stand; a hit in the title comes first."""
+    told = await room.ask(text="Postgres shards well, and Zürich is far.")
+    titled = await room.ask(title="Shards or replicas")
+    asked = await room.ask("Should we SHARD now?", "No.")
+    assert await room.found("shards") == [titled, asked, told]
+    assert await room.found("postgres zurich") == [told]
+    assert await room.found("postgres replicas") == []
+    assert await room.found('"shards well"') == [told]
+    assert await room.found('"well shards"') == []
+
+
+async def test_a_hit_stands_in_its_context(room: Room) -> None:
+    """The context is the text around the words, which are marked."""
+    await room.ask(text="First buy memory. Then shard by tenant. 我们应该分片数据库吗。" + " etc." * 90)
+    [hit] = (await room.archive.search(SCOPE, "tenant")).hits
+    assert hit.context == (
+        ("…Then shard by ", False),
+        ("tenant", True),
+        (". 我们应该分片数据库吗。 etc. etc. etc. etc. etc. etc. etc. etc. etc. etc…", False),
+    )
+    [hit] = (await room.archive.search(SCOPE, "分片")).hits
+    assert ("分片", True) in hit.context
+    assert "\u200b" not in text_of(hit)
+
+
+@pytest.mark.parametrize("word", ["京", "北京", "在北京", "在北京的", "カタ", "한국", "GPT模型"])
+async def test_words_without_spaces_are_found_inside_sentences(room: Room, word: str) -> None:
+    """Chinese, Japanese and Korean words of one to four characters are found; others are not."""
+    found = await room.ask("我在北京的公司用GPT模型、カタカナ도 한국어도")
+    await room.ask("东京的模型")
+    if word == "京":
+        assert len(await room.found(word)) == 2
+    else:
+        assert await room.found(word) == [found]
+    assert await room.found("京北") == []
+
+
+@pytest.mark.parametrize(
+    "words",
+    ['"', '""', "*", "scope : x", "a AND", "NOT", "NEAR(", "^", "{title}:", "\0", "-", "(", "' --", "c++",
+     "tenant*", 'say "tenant', "𐀀 tenant", "👍", "", "   ", "\ud800", "x" * 9_000, "\U0001e6c0 tenant"],
+)  # fmt: skip
+async def test_whatever_is_typed_is_only_words(room: Room, words: str) -> None:
+    """No sign is an operator, and nothing typed is an error."""
+    await room.ask(text="tenant")
+    assert len(await room.found(words)) <= 1
+    assert await room.found(f"scope : {SCOPE.word}") == []
+
+
+async def test_hits_page_and_are_counted(room: Room) -> None:
+    """Of equally good hits the newest come first; the count is over all pages."""
+    ids = [await room.ask() for _ in range(5)]
+    first = await room.archive.search(SCOPE, "there", limit=3)
+    rest = await room.archive.search(SCOPE, "there", limit=3, offset=3)
+    assert [hit.row.id for hit in (*first.hits, *rest.hits)] == ids[::-1]
+    assert (first.found, rest.found) == (5, 5)
+
+
+async def test_a_prefix_of_id_or_title_finds(room: Room) -> None:
+    """Case doesn't matter, wildcards are letters, and no prefix gives the newest."""
+    sky = await room.ask(title="Äther und Himmel")
+    france = await room.ask(title="100% France", at=NOW + timedelta(minutes=1))
+
+    async def found(prefix: str) -> list[str]:
+        return [row.id for row in await room.archive.find(SCOPE, prefix)]
+
+    assert await found("äTH") == [sky]
+    assert await found(france[:8].upper()) == [france]
+    assert await found(france) == [france]
+    assert await found("100%") == [france]
+    assert await found("%") == []
+    assert await found("france") == []
+    assert await found(" ") == [france, sky]
+
+
+@pytest.mark.parametrize("there", ELSEWHERE)
+async def test_nothing_of_another_channel_is_found(room: Room, there: Source) -> None:
+    """No id, prefix, cursor or word reaches another channel, workspace or platform."""
+    secret = await room.ask("Merger?", "Yes, on Friday.", title="Merger", source=there)
+    scope = Scope.of(there)
+    assert [row.id for row in (await room.archive.history(scope)).rows] == [secret]
+    assert await room.found("merger", scope) == [secret]
+
+    assert (await room.archive.history(SCOPE)).rows == ()
+    assert (await room.archive.history(SCOPE, before=Cursor("~", secret))).rows == ()
+    assert await room.archive.get(SCOPE, secret) is None
+    assert await room.archive.find(SCOPE, secret) == []
+    assert await room.archive.find(SCOPE, "Mer") == []
+    for words in ("merger", f"merger {scope.word}", f'" OR scope : {scope.word} OR "'):
+        assert await room.found(words) == []
+    assert (await room.archive.statistics(SCOPE)).answered == 0
+
+
+async def test_a_thread_belongs_to_its_channel(room: Room) -> None:
+    """Thread, message and person are no part of the scope."""
+    source = HERE.model_copy(update={"thread": "T", "message": "M", "user": "V"})
+    asked = await room.ask(source=source)
+    row = await room.archive.get(SCOPE, asked)
+    assert row is not None
+    assert (row.thread, row.message, row.user) == ("T", "M", "V")
+
+
+async def test_another_programs_documents_are_the_terminals(room: Room) -> None:
+    """A document without a source is found where it was imported, and its odd time is read."""
+    document = legacy(new_id())
+    put(room.store.folder, document)
+    await room.index.rebuild(room.store)
+    scope = Scope.of(Source(platform="terminal"))
+    [row] = (await room.archive.history(scope)).rows
+    assert row.created_at == "2025-11-22T10:00:00.123Z"
+    assert await room.found("rayleigh", scope) == [row.id]
+    assert await room.found("rayleigh") == []
+
+
+async def test_a_follow_up_is_searched_and_the_old_text_not_twice(room: Room) -> None:
+    """An updated conversation is one hit, by its old words and its new ones."""
+    asked = await room.ask("First?", "Alpha.")
+    await room.ask("Second?", "Beta.", conversation_id=asked)
+    assert await room.found("alpha beta") == [asked]
+    assert await room.found("first") == [asked]
+    await room.index.remove(asked)
+    assert await room.found("alpha") == []
+    for table in ("conversations", "search", "answers", "seats"):
+        [row] = await room.database.read(f"SELECT count(*) AS left FROM {table}")  # noqa: S608 - our own words
+        assert row["left"] == 0
+
+
+async def test_statistics_say_how_each_member_did(room: Room) -> None:
+    """Every figure is a mean over the runs that have it, and says over how many."""
+    await room.ask(message=told(places=["a/one", "b/two"], changed={"a/one": True, "b/two": False}))
+    await room.ask(message=told(places=["b/two", "a/one"], changed={"a/one": False}))
+    await room.ask(message=told(places=[], changed={}, failed=["a/one"]))
+    await room.ask(source=ELSEWHERE[0])
+    journal = Journal(room.database, now=lambda: NOW)
+    for name, status, origin in (
+        ("x", "failed", HERE),
+        ("y", "stopped", HERE),
+        ("z", "failed", ELSEWHERE[0]),
+    ):
+        await journal.begin(
+            NewRun(id=name, entry_key=name, conversation_id=name, origin=origin, brief=BRIEF)
+        )
+        await journal.finish(name, "failed" if status == "failed" else "stopped")
+
+    statistics = await room.archive.statistics(SCOPE)
+    assert (statistics.answered, statistics.failed, statistics.stopped) == (3, 1, 1)
+    assert statistics.cost == pytest.approx(0.75)
+    assert statistics.tokens == 30
+    assert statistics.seconds == Figure(9.0, 3)
+    assert statistics.members == (
+        MemberStatistics(
+            member="a/one",
+            runs=3,
+            mean_rank=Figure(1.5, 2),
+            win_rate=Figure(0.5, 2),
+            change_rate=Figure(0.5, 2),
+            failure_rate=Figure(1 / 3, 3),
+            cost=Figure(0.125, 3),
+            seconds=Figure(1.5, 3),
+        ),
+        MemberStatistics(
+            member="b/two",
+            runs=3,
+            mean_rank=Figure(1.5, 2),
+            win_rate=Figure(0.5, 2),
+            change_rate=Figure(0.0, 1),
+            failure_rate=Figure(0.0, 3),
+            cost=Figure(None, 0),
+            seconds=Figure(None, 0),
+        ),
+    )
+
+
+async def test_statistics_of_some_days_leave_out_what_is_older(room: Room) -> None:
+    """The days end now."""
+    await room.ask(at=NOW - timedelta(days=9))
+    await room.ask(at=NOW)
+    assert (await room.archive.statistics(SCOPE, days=7)).answered == 1
+    assert (await room.archive.statistics(SCOPE, days=30)).answered == 2
+    empty = await room.archive.statistics(Scope.of(ELSEWHERE[0]))
+    assert (empty.answered, empty.seconds, empty.members) == (0, Figure(None, 0), ())
+
+
+def told(
+    *, places: list[str], changed: dict[str, bool], failed: list[str] | None = None
+) -> AssistantMessage:
+    """An answer of two members; only a/one's calls have a price and a time."""
+    return AssistantMessage(
+        role="assistant",
+        stage1=[Stage1Result(model=one, response="Yes") for one in ("a/one", "b/two")],
+        stage2=[],
+        stage2_5=[
+            Stage2_5Result(
+                model=one,
+                original_response="Yes",
+                peer_critiques="",
+                corrected_response="Yes",
+                changed=changed.get(one, False),
+                fallback=None if one in changed else Failure(cause="empty"),
+            )
+            for one in ("a/one", "b/two")
+        ],
+        stage3=Stage3Result(model="d/chair", response="Yes"),
+        aggregate_ranking=AggregateRanking(
+            places=[
+                Place(label=one, model=one, mean_position=place, votes=1, wins=0)
+                for place, one in enumerate(places, start=1)
+            ],
+            agreement=None,
+            agreement_word="too few shared votes",
+            ballots=1,
+        ),
+        usage=RunUsage(
+            run=Usage(prompt_tokens=10, cost=0.25),
+            stages={},
+            calls={
+                "title": Usage(cost=9.0),
+                "stage1.1:a/one": Usage(cost=0.0625),
+                "stage2.1:a/one": Usage(cost=0.0625),
+                "stage1.1:b/two": Usage(cost=0.06, unpriced=1),
+                "stage3.1:a/one:chairman": Usage(cost=9.0),
+            },
+            latencies={"stage1.1:a/one": 1000, "stage2.1:a/one": 2000, "stage3.1:a/one:chairman": 9000},
+        ),
+        failures=[
+            FailedCall(stage="stage2", member=one, failure=Failure(cause="deadline"))
+            for one in failed or []
+        ]
+        + [FailedCall(stage="stage2", member="b/two", failure=Failure(cause="stopped"))],
+    )
+
+
+def text_of(hit: Hit) -> str:
+    """Give a hit's context without its marks."""
+    return "".join(text for text, _ in hit.context)
