@@ -68,7 +68,7 @@ class RunUsage(Record):
     run: Usage
     stages: dict[str, Usage]
     calls: dict[str, Usage]
-    latencies: dict[str, int] = {}
+    latencies: dict[str, int] = Field(default_factory=dict[str, int])
 
 
 class UserMessage(Record):
