@@ -230,7 +230,7 @@ def _with_library(configuration: Configuration, work: Callable[[Library], Awaita
     except ConfigurationError as error:
         _refuse(error)
     except CouncilError as error:
-        _end(explain(error, run_id="none"), FAILED)
+        _end(explain(error, run_id="none", at_terminal=True), FAILED)
 
 
 def _refuse(error: ConfigurationError) -> NoReturn:

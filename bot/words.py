@@ -69,10 +69,11 @@ _NAME_LENGTH = 32
 _ORDINALS = {1: "st", 2: "nd", 3: "rd"}
 
 
-def explain(error: Exception, run_id: str) -> str:
+def explain(error: Exception, run_id: str, *, at_terminal: bool = False) -> str:
     """Say what happened and what to do; an unknown error shows the run's id and nothing else of it.
 
-    Why each member failed isn't said here: `causes` gives that, a line a member.
+    Why each member failed isn't said here: `causes` gives that, a line a member. Where a file lies
+    is said `at_terminal` alone.
     """
     match error:
         case AccountError():
@@ -85,16 +86,20 @@ def explain(error: Exception, run_id: str) -> str:
             return f"There is no conversation {error.conversation_id}. Check the id."
         case DocumentError():
             return (
-                f"The conversation's file can't be used: {_phrase(str(error))}. "
+                f"The conversation's file can't be used: {_storage(error, at_terminal)}. "
                 "Repair it or move it away."
             )
         case StorageError():
-            return f"The council's data can't be used: {_phrase(str(error))}."
+            return f"The council's data can't be used: {_storage(error, at_terminal)}."
         case _:
             return (
                 "Something unexpected ended the run. Ask again; if it happens again, "
                 f"give this run's id to whoever runs the council: {run_id}"
             )
+
+
+def _storage(error: StorageError, at_terminal: bool) -> str:
+    return _phrase(str(error) if at_terminal else error.told_in_chat)
 
 
 def _no_answers(failures: Mapping[str, Failure]) -> str:

@@ -2,6 +2,7 @@
 
 import os
 import secrets
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,7 +23,8 @@ def stamp(status: os.stat_result) -> Stamp:
 def replace_file(path: Path, content: bytes) -> Stamp:
     """Give a file new content, atomically and durably, readable by its owner alone.
 
-    The temporary file lies in the same folder, hidden: `.{name}.{random}.tmp`.
+    The temporary file lies in the same folder, hidden: `.{name}.{random}.tmp`. A new version is
+    never stamped older than the one it replaces, also where the clock was set back.
     """
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
@@ -30,6 +32,10 @@ def replace_file(path: Path, content: bytes) -> Stamp:
         with open(descriptor, "wb") as file:  # noqa: PTH123 - a descriptor has no path to open
             file.write(content)
             file.flush()
+            with suppress(FileNotFoundError):
+                replaced = path.stat().st_mtime_ns
+                if os.fstat(descriptor).st_mtime_ns <= replaced:
+                    os.utime(descriptor, ns=(replaced + 1, replaced + 1))
             os.fsync(descriptor)
             written = stamp(os.fstat(descriptor))
         temporary.replace(path)

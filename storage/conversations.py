@@ -190,7 +190,7 @@ class ConversationStore:
                 return work()
             except OSError as error:
                 path = Path(str(error.filename)) if error.filename else self.folder
-                raise FolderError(explain_system(path, error)) from error
+                raise FolderError(explain_system(path, error), path) from error
 
         return await asyncio.to_thread(run)
 
@@ -214,7 +214,8 @@ class ConversationStore:
         except Timeout as error:
             raise FolderError(
                 f"{lock.lock_file} has been held by another process for {self._lock_timeout:g} s; "
-                f"wait for that process to end, or stop it, and try again"
+                f"wait for that process to end, or stop it, and try again",
+                Path(lock.lock_file),
             ) from error
         try:
             yield

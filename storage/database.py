@@ -67,7 +67,8 @@ class Database:
         try:
             return [*await self._reader.execute_fetchall(sql, parameters)]
         except sqlite3.Error as error:
-            raise explain_sqlite(self.path, error) from error
+            # The error may quote what is stored, which is no text for a log.
+            raise explain_sqlite(self.path, error) from None
 
     async def commit_queued(self) -> None:
         """Commit what is queued, again and again, until the database closes and all is done."""
@@ -131,7 +132,7 @@ class Database:
 
     def _refuse_if_closed(self) -> None:
         if self._closing:
-            raise DatabaseError(f"{self.path} is closed")
+            raise DatabaseError(f"{self.path} is closed", self.path)
 
 
 @asynccontextmanager
@@ -177,4 +178,4 @@ def _explained(path: Path) -> Generator[None]:
     except sqlite3.Error as error:
         raise explain_sqlite(path, error) from error
     except OSError as error:
-        raise DatabaseError(explain_system(path, error)) from error
+        raise DatabaseError(explain_system(path, error), path) from error

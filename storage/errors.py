@@ -18,7 +18,16 @@ from council.errors import CouncilError
 
 
 class StorageError(CouncilError):
-    """The disk, or what lies on it, is in the way."""
+    """The disk, or what lies on it, is in the way; `path` is the file or folder that it is about."""
+
+    def __init__(self, sentence: str, path: Path | None = None) -> None:
+        super().__init__(sentence)
+        self.path = path
+
+    @property
+    def told_in_chat(self) -> str:
+        """The sentence with names alone: where the files lie is for whoever runs the council."""
+        return str(self).replace(f"{self.path.parent}/", "") if self.path else str(self)
 
 
 class DatabaseError(StorageError):
@@ -36,7 +45,7 @@ class DocumentError(StorageError, ValueError):
     """
 
     def __init__(self, reason: str, path: Path | None = None) -> None:
-        super().__init__(f"{path}: {reason}" if path else reason)
+        super().__init__(f"{path}: {reason}" if path else reason, path)
         self.reason = reason
 
 
@@ -44,17 +53,18 @@ class ConversationNotFound(StorageError, LookupError):
     """There is no document with this id."""
 
     def __init__(self, conversation_id: str, folder: Path) -> None:
-        super().__init__(f"there is no conversation {conversation_id} in {folder}")
+        super().__init__(f"there is no conversation {conversation_id} in {folder}", folder)
         self.conversation_id = conversation_id
 
 
+_DAMAGED = (
+    "is damaged; move it away together with its -wal and -shm files, or restore a backup, then run "
+    "`council index rebuild` (the conversations are safe in files of their own)"
+)
 _SQLITE = {
     sqlite3.SQLITE_BUSY: "is locked by another process; wait for it to end, or stop it, and try again",
     sqlite3.SQLITE_LOCKED: "is locked by another process; wait for it to end, or stop it, and try again",
-    sqlite3.SQLITE_CORRUPT: (
-        "is damaged; move it away together with its -wal and -shm files, or restore a backup, then run "
-        "`council index rebuild` (the conversations are safe in files of their own)"
-    ),
+    sqlite3.SQLITE_CORRUPT: _DAMAGED,
     sqlite3.SQLITE_NOTADB: (
         "is not a SQLite database; move it away, then run `council index rebuild` "
         "(the conversations are safe in files of their own)"
@@ -63,12 +73,14 @@ _SQLITE = {
     sqlite3.SQLITE_PERM: "can't be written; make the file and its folder writable for this user",
     sqlite3.SQLITE_CANTOPEN: "can't be opened; check that its folder is there and is writable",
     sqlite3.SQLITE_FULL: "can't grow; the disk is full, free some space and try again",
-    sqlite3.SQLITE_IOERR: "can't be read or written; the disk reports an error, so check the disk",
+    sqlite3.SQLITE_IOERR: "can't be read or written; the disk is failing, or full, so check the disk",
 }
 
 _SYSTEM = {
     errno.ENOSPC: "the disk is full, free some space and try again",
     errno.EDQUOT: "this user's disk quota is used up, free some space and try again",
+    errno.EFBIG: "this process may write no file that large, raise its limit (ulimit -f)",
+    errno.EIO: "the disk reports an error, so check the disk",
     errno.EROFS: "the file system is read-only, choose another COUNCIL_DATA_DIR or mount it writable",
     errno.EACCES: "this user may not, make it readable and writable for this user",
     errno.EPERM: "this user may not, make it readable and writable for this user",
@@ -80,10 +92,17 @@ _SYSTEM = {
 
 def explain_sqlite(path: Path, error: sqlite3.Error) -> DatabaseError:
     """Say what a SQLite error means for the database at `path`."""
+    if str(error).startswith("Could not decode"):
+        return damaged(path)  # the error itself quotes what is stored
     code = getattr(error, "sqlite_errorcode", None)
     # The low byte is the primary code, what lies above tells variants apart.
     meaning = _SQLITE.get(code & 0xFF) if isinstance(code, int) else None
-    return DatabaseError(f"{path} {meaning} ({error})" if meaning else f"{path}: {error}")
+    return DatabaseError(f"{path} {meaning} ({error})" if meaning else f"{path}: {error}", path)
+
+
+def damaged(path: Path) -> DatabaseError:
+    """Say that what is stored in the database at `path` can't be what was written there."""
+    return DatabaseError(f"{path} {_DAMAGED}", path)
 
 
 def explain_system(path: Path, error: OSError) -> str:

@@ -55,4 +55,4 @@ def _json_files(folder: Path) -> list[Path]:
     try:
         return sorted(entry for entry in folder.iterdir() if entry.suffix == ".json")
     except OSError as error:
-        raise FolderError(explain_system(folder, error)) from error
+        raise FolderError(explain_system(folder, error), folder) from error

@@ -54,7 +54,8 @@ async def migrate(connection: aiosqlite.Connection, path: Path, migrations: Sequ
     if applied and max(applied) > newest:
         raise DatabaseError(
             f"{path} was written by a newer program (schema {max(applied)}, this one knows {newest}); "
-            f"update this program, or restore a backup from before"
+            f"update this program, or restore a backup from before",
+            path,
         )
     for migration in migrations:
         if migration.number not in applied:

@@ -24,7 +24,7 @@ from bot.words import (
 from council.conversation import Agreement
 from council.errors import AccountError, Cause, Failure, NoAnswers, RunStopped
 from council.usage import Usage
-from storage.errors import ConversationNotFound, DatabaseError, DocumentError
+from storage.errors import ConversationNotFound, DatabaseError, DocumentError, damaged
 
 KEY = Failure(cause="key", status=401, detail="No auth credentials found")
 
@@ -79,6 +79,21 @@ KEY = Failure(cause="key", status=401, detail="No auth credentials found")
 def test_known_errors_say_what_happened_and_what_to_do(error: Exception, sentence: str) -> None:
     """Each error of the two trees has its sentence; an account's trouble is said once, as such."""
     assert explain(error, "7b1f") == sentence
+
+
+def test_where_a_file_lies_is_said_at_the_terminal_alone() -> None:
+    """A chat channel reads names: the folders of the machine are nobody's business there."""
+    path = Path("/srv/council/data/council.db")
+    error = damaged(path)
+    assert explain(error, "7b1f").startswith("The council's data can't be used: council.db is damaged;")
+    assert "/srv" not in explain(error, "7b1f")
+    assert explain(error, "7b1f", at_terminal=True).startswith(
+        "The council's data can't be used: /srv/council/data/council.db is damaged;"
+    )
+    broken = DocumentError("it is not JSON", path.with_name("550e.json"))
+    assert explain(broken, "7b1f") == (
+        "The conversation's file can't be used: 550e.json: it is not JSON. Repair it or move it away."
+    )
 
 
 def test_an_unknown_error_shows_the_run_and_nothing_of_itself() -> None:
