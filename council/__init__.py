@@ -1,5 +1,73 @@
-"""The council: answers, reviews, corrections, synthesis. No platform, no database."""
+"""The council: answers, reviews, corrections, synthesis. No platform, no database.
 
-from council.criteria import Criterion, EvaluationCriteria
+The names of seed 002 are imported when they are first asked for, so that `import council` costs
+nothing.
+"""
 
-__all__ = ["Criterion", "EvaluationCriteria"]
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from council.changes import detect_significant_changes, summarize_changes
+    from council.criteria import Criterion, EvaluationCriteria
+    from council.critique import extract_critiques_from_rankings, format_critiques_for_refinement
+    from council.iteration import (
+        CritiqueItem,
+        IterationConfig,
+        IterationRound,
+        IterationState,
+        RefinementResult,
+        TerminationReason,
+        complete_round,
+        start_new_round,
+    )
+    from council.refinement import (
+        build_refinement_prompt,
+        estimate_tokens_used,
+        stage2_5_refine_responses,
+    )
+
+_HOMES = {
+    "changes": ("detect_significant_changes", "summarize_changes"),
+    "criteria": ("Criterion", "EvaluationCriteria"),
+    "critique": ("extract_critiques_from_rankings", "format_critiques_for_refinement"),
+    "iteration": (
+        "CritiqueItem",
+        "IterationConfig",
+        "IterationRound",
+        "IterationState",
+        "RefinementResult",
+        "TerminationReason",
+        "complete_round",
+        "start_new_round",
+    ),
+    "refinement": ("build_refinement_prompt", "estimate_tokens_used", "stage2_5_refine_responses"),
+}
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+
+__all__ = [
+    "Criterion",
+    "CritiqueItem",
+    "EvaluationCriteria",
+    "IterationConfig",
+    "IterationRound",
+    "IterationState",
+    "RefinementResult",
+    "TerminationReason",
+    "build_refinement_prompt",
+    "complete_round",
+    "detect_significant_changes",
+    "estimate_tokens_used",
+    "extract_critiques_from_rankings",
+    "format_critiques_for_refinement",
+    "stage2_5_refine_responses",
+    "start_new_round",
+    "summarize_changes",
+]
+
+
+def __getattr__(name: str) -> object:
+    """Import a public name from its home."""
+    if name not in _HOME_OF:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_HOME_OF[name]}"), name)

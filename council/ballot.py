@@ -3,7 +3,7 @@
 Where there are criteria it holds scores, too: a whole number for every answer and criterion.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import permutations
 
@@ -12,6 +12,8 @@ from pydantic_core import from_json
 
 from council.ballot_text import by_letter, label_named, parse_ranking, plain, unwrapped
 from council.calls import JsonObject
+from council.critique_text import points_in_remark
+from council.results import ReviewPoint, Severity
 from council.score_text import BEST, WORST, Scored, parse_scores, scores_of, scores_text
 
 TERSE_REMARK = 60  # characters
@@ -21,18 +23,27 @@ TERSE_REMARK = 60  # characters
 class Ballot:
     """A review's text and the labels it ranks, best first; no labels where it isn't counted.
 
-    `scores`: label -> criterion -> 1 to 10, as far as they were given.
+    `scores`: label -> criterion -> 1 to 10, as far as they were given. `critiques` are the points of a
+    JSON ballot, `None` where the text alone has them.
     """
 
     text: str
     ranking: tuple[str, ...]
     scores: Scored = field(default_factory=dict[str, dict[str, int]])
+    critiques: tuple[ReviewPoint, ...] | None = None
+
+
+class _Critique(BaseModel):
+    text: str = ""
+    severity: Severity = "medium"
 
 
 class _Review(BaseModel):
     label: str
     strengths: str = ""
+    critiques: list[_Critique] = []
     weaknesses: str = ""
+    """What a server without the schema's grammar may give instead."""
     scores: object = None
 
 
@@ -48,7 +59,7 @@ def ballot_schema(
 
     The subset knows no `uniqueItems`: that each label comes once is checked when it is read. A
     `terse` schema is for small models whose server makes a grammar of it: remarks have an end, and
-    the ranking is one of all orders.
+    the ranking is one of all orders. Under each label stand its critiques, each with its severity.
     """
     label: JsonObject = {"type": "string", "enum": [*labels]}
     remark: JsonObject = {"type": "string"}
@@ -57,11 +68,15 @@ def ballot_schema(
     if terse:
         remark |= {"maxLength": TERSE_REMARK}
         ranking = {"enum": [[*order] for order in permutations(labels)]}
-    review = _object(label=label, strengths=remark, weaknesses=remark)
+    critique = _object(text=remark, severity={"type": "string", "enum": ["high", "medium", "low"]})
+    critiques: JsonObject = {"type": "array", "items": critique}
+    if terse:
+        critiques |= {"minItems": 1, "maxItems": 1}
+    review = _object(label=label, strengths=remark, critiques=critiques)
     if criteria:
         score: JsonObject = {"type": "integer", "enum": [*range(WORST, BEST + 1)]}
         scores = _object(**dict.fromkeys(criteria, score))
-        review = _object(label=label, strengths=remark, weaknesses=remark, scores=scores)
+        review = _object(label=label, strengths=remark, critiques=critiques, scores=scores)
     return _object(reviews={"type": "array", "items": review, **exactly}, ranking=ranking)
 
 
@@ -81,7 +96,19 @@ def read_ballot(text: str, labels: Sequence[str], criteria: Sequence[str] = ()) 
         if (label := label_named(review.label, known)) and (given := scores_of(review.scores, criteria))
     }
     rendered = _rendered(votes, known, scores)
-    return Ballot(rendered, tuple(parse_ranking(rendered, labels)), scores)
+    points = tuple(_points(votes, known))
+    return Ballot(rendered, tuple(parse_ranking(rendered, labels)), scores, points)
+
+
+def _points(votes: _JsonBallot, known: Mapping[str, str]) -> Iterator[ReviewPoint]:
+    for review in votes.reviews:
+        label = label_named(review.label, known)
+        if label is None:
+            continue
+        for critique in review.critiques:
+            if text := " ".join(critique.text.split()):
+                yield ReviewPoint(label=label, text=text, severity=critique.severity)
+        yield from points_in_remark(label, review.weaknesses)
 
 
 def _object(**properties: JsonObject) -> JsonObject:
@@ -95,7 +122,7 @@ def _object(**properties: JsonObject) -> JsonObject:
 
 def _rendered(votes: _JsonBallot, known: Mapping[str, str], scores: Scored) -> str:
     parts = [
-        [label, *_remark("Strengths", review.strengths), *_remark("Weaknesses", review.weaknesses)]
+        [label, *_remark("Strengths", review.strengths), *_remark("Weaknesses", _against(review))]
         for review in votes.reviews
         if (label := label_named(review.label, known))
     ]
@@ -106,6 +133,13 @@ def _rendered(votes: _JsonBallot, known: Mapping[str, str], scores: Scored) -> s
     if listed:
         parts.append(["FINAL RANKING:", *listed])
     return "\n\n".join(map("\n".join, parts))
+
+
+def _against(review: _Review) -> str:
+    points = [
+        f"[{point.severity}] {point.text.strip()}" for point in review.critiques if point.text.strip()
+    ]
+    return "\n".join([*points, *filter(None, [review.weaknesses.strip()])])
 
 
 def _remark(title: str, text: str) -> list[str]:

@@ -36,11 +36,19 @@ def detect_significant_changes(original: str, refined: str) -> bool:
     if max(len(original), len(refined)) <= LITERAL_LIMIT:
         likeness = SequenceMatcher(None, before, after).ratio()
     else:
-        # Small numbers hash four times as fast as words.
-        number: defaultdict[str, int] = defaultdict(count().__next__)
-        numbered = [[number[word] for word in text.split()] for text in (before, after)]
-        likeness = Indel.normalized_similarity(*numbered, score_cutoff=threshold)
+        likeness = Indel.normalized_similarity(*_numbered(before, after), score_cutoff=threshold)
     return likeness <= threshold if has_news else likeness < threshold
+
+
+def share_changed(original: str, refined: str) -> float:
+    """Say how much of the words two texts have together isn't common to both, from 0 to 1."""
+    return Indel.normalized_distance(*_numbered(original.lower(), refined.lower()))
+
+
+def _numbered(before: str, after: str) -> tuple[list[int], list[int]]:
+    """Give the texts' words as numbers: small numbers hash four times as fast as words."""
+    number: defaultdict[str, int] = defaultdict(count().__next__)
+    return [number[word] for word in before.split()], [number[word] for word in after.split()]
 
 
 def summarize_changes(original: str, refined: str) -> str:

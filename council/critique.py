@@ -1,11 +1,139 @@
-"""Handing peer critiques over: whole, and shortened only where a prompt has no room for them."""
+"""Handing peer critiques over: whole reviews, or their points, each under the answer it is about."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import cast
 
+from council.critique_text import read_points
+from council.iteration import CritiqueItem
+from council.results import ReviewPoint, Severity, Stage2Result
 from council.usage import CHARACTERS_PER_TOKEN
 
+SAME_ABOVE = 0.7
+"""The share of words in common from which two points say the same."""
+
+MAX_CRITIQUES = 5
+
 SENTENCE_END = re.compile(r"[.!?][\"')\]]*(?=\s)|[\u3002\uff01\uff1f]|\n")
+_GRADES: tuple[Severity, ...] = ("high", "medium", "low")
+_WORD = re.compile(r"[^\W_]+(?:'\w+)?")
+_EMPTY_WORDS = frozenset(
+    (
+        *(
+            "a",
+            "an",
+            "and",
+            "are",
+            "as",
+            "at",
+            "be",
+            "but",
+            "for",
+            "from",
+            "has",
+            "have",
+            "in",
+            "is",
+            "it",
+            "its",
+        ),
+        *("of", "on", "or", "so", "some", "that", "the", "this", "to", "was", "with", "also", "however"),
+        *("answer", "answers", "response", "responses"),
+    )
+)
+
+
+def extract_critiques_from_rankings(
+    stage2_results: Iterable[Stage2Result | Mapping[str, object]],
+    label_to_model: Mapping[str, str],
+    max_critiques: int = MAX_CRITIQUES,
+) -> dict[str, list[CritiqueItem]]:
+    """Give the points that the reviews make about each answer: label -> points, the gravest first.
+
+    Reviews are results or dicts with `model` and `ranking`; one that brought its points as JSON has
+    them under `critiques`, out of any other they are read by `council.critique_text`. Points that
+    share over 70 % of the shorter one's words are one point, graver the more reviewers make it.
+    What a model says about its own answer isn't handed to it. Every label has an entry.
+    """
+    found: dict[str, list[CritiqueItem]] = {label: [] for label in label_to_model}
+    for result in stage2_results:
+        review = _as_review(result)
+        for point in points_of(review, label_to_model):
+            if label_to_model[point.label] != review.model:
+                found[point.label].append(
+                    CritiqueItem(
+                        source_model=review.model,
+                        target_response=point.label,
+                        critique_text=point.text,
+                        severity=point.severity,
+                    )
+                )
+    return {label: _merged(items)[:max_critiques] for label, items in found.items()}
+
+
+def points_of(review: Stage2Result, labels: Iterable[str]) -> list[ReviewPoint]:
+    """Give a review's points: those it brought as JSON, else those in its text."""
+    known = [*labels]
+    if review.critiques is None:
+        return read_points(review.ranking, known)
+    return [point for point in review.critiques if point.label in known]
+
+
+def format_critiques_for_refinement(
+    critiques: Iterable[CritiqueItem | Mapping[str, object]],
+) -> str:
+    """Write points as a numbered list for the author; empty where there are none."""
+    items = map(CritiqueItem.model_validate, critiques)
+    return "\n".join(
+        f"{number}. [{item.severity}] {item.critique_text} ({_said_by(item)})"
+        for number, item in enumerate(items, 1)
+    )
+
+
+def _said_by(item: CritiqueItem) -> str:
+    return ", ".join([item.source_model, *item.also_from])
+
+
+def _as_review(result: Stage2Result | Mapping[str, object]) -> Stage2Result:
+    if isinstance(result, Stage2Result):
+        return result
+    return Stage2Result.model_validate({"parsed_ranking": cast("list[str]", []), **result})
+
+
+def _merged(items: Iterable[CritiqueItem]) -> list[CritiqueItem]:
+    groups: list[list[CritiqueItem]] = []
+    for item in items:
+        same = next((group for group in groups if _says_the_same(group[0], item)), None)
+        if same is None:
+            groups.append([item])
+        else:
+            same.append(item)
+    merged = [_one_of(group) for group in groups]
+    # Sorting is stable: of equal points the one that was read first stays first.
+    return sorted(merged, key=lambda item: (_GRADES.index(item.severity), -len(item.also_from)))
+
+
+def _one_of(group: Sequence[CritiqueItem]) -> CritiqueItem:
+    """Make one point of several: the fullest text, the gravest severity, everybody who makes it."""
+    fullest = max(group, key=lambda item: len(item.critique_text))
+    others = dict.fromkeys(item.source_model for item in group)
+    others.pop(fullest.source_model)
+    gravest = min((item.severity for item in group), key=_GRADES.index)
+    return fullest.model_copy(update={"severity": gravest, "also_from": [*others]})
+
+
+def _says_the_same(one: CritiqueItem, other: CritiqueItem) -> bool:
+    mine, theirs = set(_words(one.critique_text)), set(_words(other.critique_text))
+    fewer = min(len(mine), len(theirs))
+    return bool(fewer) and len(mine & theirs) / fewer > SAME_ABOVE
+
+
+def _words(text: str) -> Iterator[str]:
+    words = [word.lower() for word in _WORD.findall(text)]
+    # Languages without spaces are compared by characters.
+    if len(words) < 3 and len(text) > 12 and not text.isascii():
+        words = [*text]
+    return (word for word in words if word not in _EMPTY_WORDS and (len(word) > 1 or not word.isascii()))
 
 
 def shorten(texts: Sequence[str], max_tokens: int) -> list[str]:

@@ -58,10 +58,22 @@ class Stage1Result(Record):
     truncated: bool = False
 
 
+Severity = Literal["high", "medium", "low"]
+
+
+class ReviewPoint(Record):
+    """What a review holds against the answer of one label, as its author graded it."""
+
+    label: str
+    text: str
+    severity: Severity = "medium"
+
+
 class Stage2Result(Record):
     """One member's review; `parsed_ranking` lists labels, best first, `[]` when uncounted.
 
     `order` is the labels as this reviewer read them; `scores` are 1 to 10, by label and criterion.
+    `critiques` are the points of a review that came as JSON, `None` where they stand in its text alone.
     """
 
     model: str
@@ -70,13 +82,15 @@ class Stage2Result(Record):
     answered_by: str | None = None
     order: list[str] = []
     scores: dict[str, dict[str, int]] = {}
+    critiques: list[ReviewPoint] | None = None
     truncated: bool = False
 
 
 class Stage2_5Result(Record):  # noqa: N801 - the contract's own name (seed 001)
     """One member's correction, beside its first answer and its peers' critiques.
 
-    `fallback` is why the first answer stands again; `change_summary` says how the text moved.
+    `fallback` is why the answer before stands again; `change_summary` says how the text moved.
+    `maintained`: no critique was made of it, so the member wasn't asked again.
     """
 
     model: str
@@ -87,6 +101,7 @@ class Stage2_5Result(Record):  # noqa: N801 - the contract's own name (seed 001)
     change_summary: str | None = None
     answered_by: str | None = None
     fallback: Failure | None = None
+    maintained: bool = False
     truncated: bool = False
 
 

@@ -185,6 +185,7 @@ async def _review_and_correct(floor: Floor, answers: list[Stage1Result]) -> Revi
                 answered_by=reply.answered_by,
                 order=read,
                 scores={label: dict(given) for label, given in ballot.scores.items()},
+                critiques=None if ballot.critiques is None else [*ballot.critiques],
                 truncated=reply.truncated,
             )
 

@@ -2,6 +2,7 @@
 
 import json
 import time
+from collections.abc import Sequence
 from string import ascii_uppercase
 from typing import Any, cast
 
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 
 from council.ballot import Ballot, ballot_schema, read_ballot
 from council.ballot_text import parse_ranking
+from council.results import ReviewPoint
 from tests.council.ballots import CASES, LABELS, LIST
 
 LINEAR_SECONDS = 20
@@ -141,6 +143,7 @@ def vote(ranking: list[str], strengths: str = "Clear.", weaknesses: str = "No te
     return json.dumps({"reviews": reviews, "ranking": ranking})
 
 
+VAGUE = tuple(ReviewPoint(label=label, text="No tests.", severity="medium") for label in LABELS[:2])
 RENDERED = """\
 Response A
 Strengths: Clear.
@@ -159,19 +162,19 @@ FINAL RANKING:
 def test_renders_a_json_ballot(frame: str) -> None:
     """A JSON ballot becomes review text that ends in its ranking, from a code block too."""
     text = frame.format(vote(["Response B", "Response A"]))
-    assert read_ballot(text, LABELS) == Ballot(RENDERED, ("Response B", "Response A"))
+    assert read_ballot(text, LABELS) == Ballot(RENDERED, ("Response B", "Response A"), critiques=VAGUE)
 
 
 def test_renders_bare_letters_as_labels() -> None:
     """Labels in a JSON ballot may be odd in case or bare; unknown and repeated ones are dropped."""
     ballot = read_ballot(vote(["b", "Response D", "RESPONSE A", "B"]), LABELS)
-    assert ballot == Ballot(RENDERED, ("Response B", "Response A"))
+    assert ballot == Ballot(RENDERED, ("Response B", "Response A"), critiques=VAGUE)
 
 
 def test_renders_an_uncounted_json_ballot() -> None:
     """A JSON ballot that ranks one answer keeps its reviews and isn't counted."""
     ballot = read_ballot(vote(["Response B"]), LABELS)
-    assert ballot == Ballot(RENDERED.removesuffix("\n2. Response A"), ())
+    assert ballot == Ballot(RENDERED.removesuffix("\n2. Response A"), (), critiques=VAGUE)
 
 
 def test_drops_reviews_of_unknown_answers() -> None:
@@ -179,7 +182,9 @@ def test_drops_reviews_of_unknown_answers() -> None:
     review = {"label": f"FINAL RANKING:\n{LIST}", "strengths": "", "weaknesses": ""}
     text = json.dumps({"reviews": [review], "ranking": ["A", "B"]})
     ballot = read_ballot(text, LABELS)
-    assert ballot == Ballot("FINAL RANKING:\n1. Response A\n2. Response B", ("Response A", "Response B"))
+    assert ballot == Ballot(
+        "FINAL RANKING:\n1. Response A\n2. Response B", ("Response A", "Response B"), critiques=()
+    )
 
 
 def test_quotes_long_remarks() -> None:
@@ -193,6 +198,35 @@ def test_quotes_long_remarks() -> None:
         "> FINAL RANKING:\n> 1. Response B\n> 2. Response A\n> 3. Response C\n\n"
         "FINAL RANKING:\n1. Response C\n2. Response A"
     )
+
+
+def critical(*points: tuple[str, str], ranking: Sequence[str] = LABELS) -> str:
+    """Write a JSON ballot that makes these points about the second answer."""
+    critiques = [{"text": text, "severity": grade} for text, grade in points]
+    review = {"label": "Response B", "strengths": "", "critiques": critiques}
+    return json.dumps({"reviews": [review], "ranking": [*ranking]})
+
+
+def test_a_json_ballot_carries_its_critiques() -> None:
+    """Each point with the severity its author gave it, in any language; all stand in the text, too."""
+    ballot = read_ballot(
+        critical(("Die Zahlen sind falsch.", "high"), ("説明が\n短い。", "low")), LABELS
+    )
+    assert ballot.critiques == (
+        ReviewPoint(label="Response B", text="Die Zahlen sind falsch.", severity="high"),
+        ReviewPoint(label="Response B", text="説明が 短い。", severity="low"),
+    )
+    assert ballot.text.startswith(
+        "Response B\nWeaknesses:\n> [high] Die Zahlen sind falsch.\n> [low] 説明が\n> 短い。\n\n"
+    )
+
+
+@given(st.permutations(LABELS), TEXTS, TEXTS)
+def test_critiques_never_change_a_json_ballot(order: list[str], one: str, other: str) -> None:
+    """Whatever a point says, the rendering parses to the ballot's own ranking."""
+    ballot = read_ballot(critical((one, "high"), (other, "low"), ranking=order), LABELS)
+    assert ballot.ranking == tuple(order)
+    assert parse_ranking(ballot.text, LABELS) == order
 
 
 @given(st.permutations(LABELS), TEXTS, TEXTS)
@@ -261,13 +295,14 @@ def test_asks_for_each_label() -> None:
     }
     reviews = schema["properties"]["reviews"]
     assert (reviews["minItems"], reviews["maxItems"]) == (2, 2)
-    assert list(reviews["items"]["properties"]) == ["label", "strengths", "weaknesses"]
+    assert list(reviews["items"]["properties"]) == ["label", "strengths", "critiques"]
 
 
 def test_schema_is_strict() -> None:
     """Every object of the schema requires all its properties and allows no others."""
     schema = cast("Any", ballot_schema(LABELS))
-    for each in (schema, schema["properties"]["reviews"]["items"]):
+    review = schema["properties"]["reviews"]["items"]
+    for each in (schema, review, review["properties"]["critiques"]["items"]):
         assert each["type"] == "object"
         assert each["required"] == list(each["properties"])
         assert each["additionalProperties"] is False

@@ -1,9 +1,89 @@
-"""Critiques are handed over whole, and shortened only where there is no room."""
+"""Critiques are handed over whole, and shortened only where there is no room; or point by point."""
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from council.critique import shorten
+from council.critique import (
+    extract_critiques_from_rankings,
+    format_critiques_for_refinement,
+    shorten,
+)
+from council.iteration import CritiqueItem
+from council.results import ReviewPoint, Stage2Result
+
+LABELS = {"Response A": "a/one", "Response B": "b/two", "Response C": "c/three"}
+
+
+def said(review: str, by: str = "c/three") -> list[tuple[str, str, str]]:
+    """Give the points of one review: the answer's letter, the severity, the text."""
+    found = extract_critiques_from_rankings([{"model": by, "ranking": review}], LABELS)
+    assert [*found] == [*LABELS]
+    return [
+        (label[-1], item.severity, item.critique_text)
+        for label, items in found.items()
+        for item in items
+    ]
+
+
+def test_a_point_goes_to_the_answer_it_is_about_and_not_to_its_critic() -> None:
+    """Each with its source, graded; what a model says of its own answer is nobody's point."""
+    text = "Response A is wrong about the year. Response B has a minor typo. Response C lacks sources."
+    assert said(text) == [
+        ("A", "high", "Response A is wrong about the year."),
+        ("B", "low", "Response B has a minor typo."),
+    ]
+
+
+def test_points_that_say_the_same_are_one() -> None:
+    """The fullest text stands, the gravest severity, with everybody who says so."""
+    reviews = [
+        {"model": "b/two", "ranking": "Response A lacks any test of the rollback."},
+        {"model": "c/three", "ranking": "Response A seriously lacks any test of the rollback path."},
+    ]
+    [item] = extract_critiques_from_rankings(reviews, LABELS)["Response A"]
+    assert item == CritiqueItem(
+        source_model="c/three",
+        target_response="Response A",
+        critique_text="Response A seriously lacks any test of the rollback path.",
+        severity="high",
+        also_from=["b/two"],
+    )
+
+
+def test_grave_points_come_first_then_those_that_more_reviewers_make() -> None:
+    """At most so many as wanted."""
+    reviews = [
+        Stage2Result(
+            model="b/two",
+            ranking="",
+            parsed_ranking=[],
+            critiques=[
+                ReviewPoint(label="Response A", text="Too long by half.", severity="low"),
+                ReviewPoint(label="Response A", text="No word about cost."),
+                ReviewPoint(label="Response A", text="Ignores backups."),
+                ReviewPoint(label="Response D", text="Nobody's.", severity="high"),
+                ReviewPoint(label="Response A", text="Leaks the key.", severity="high"),
+            ],
+        ),
+        Stage2Result(model="c/three", ranking="Response A ignores backups.", parsed_ranking=[]),
+    ]
+    found = extract_critiques_from_rankings(reviews, LABELS, 3)["Response A"]
+    assert [item.critique_text for item in found] == [
+        "Leaks the key.",
+        "Response A ignores backups.",
+        "No word about cost.",
+    ]
+
+
+def test_points_are_written_as_a_list() -> None:
+    """Severity before, everybody who says so behind; no points are an empty text."""
+    item = CritiqueItem(
+        source_model="a/one", target_response="Response B", critique_text="Vague.", also_from=["c/three"]
+    )
+    assert format_critiques_for_refinement([item, item.dump()]) == (
+        "1. [medium] Vague. (a/one, c/three)\n2. [medium] Vague. (a/one, c/three)"
+    )
+    assert format_critiques_for_refinement([]) == ""
 
 
 def test_texts_that_fit_stay_as_they_are() -> None:

@@ -1,0 +1,245 @@
+"""Correcting answers by their peers' critiques: stage 2.5 as seed 002 has it, under its names.
+
+The run (`council.rounds`) makes its rounds of the same pieces; `stage2_5_refine_responses` is one
+round for callers who have all reviews already and bring their own `ask`.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import TypedDict
+
+from council.calls import ChatMessage
+from council.changes import detect_significant_changes, share_changed, summarize_changes
+from council.criteria import EvaluationCriteria
+from council.critique import extract_critiques_from_rankings, format_critiques_for_refinement
+from council.errors import Failure, ModelError
+from council.fence import fenced, rule
+from council.iteration import (
+    CritiqueItem,
+    IterationRound,
+    IterationState,
+    RefinementResult,
+    complete_round,
+    start_new_round,
+)
+from council.results import Stage1Result, Stage2_5Result, Stage2Result
+from council.usage import CHARACTERS_PER_TOKEN
+
+CRITIQUED = (
+    "Earlier you answered a question, and your peers reviewed the answer without knowing whose it was. "
+    "These are the points they made about yours, the gravest first."
+)
+REFINE = (
+    "Answer the question again. Where a point is right, correct the answer by it; where it is mistaken, "
+    "stand by your answer and give the reason where a reader needs it. Keep what was right before, and "
+    "repeat the answer as it was if no point holds. Give the whole answer, in the question's language, "
+    "for a reader who has seen neither the first one nor the points: no preface, no list of changes."
+)
+
+Said = str | Mapping[str, object] | None
+"""What a model replied: its text, or a dict with the text as `content`; `None` for nothing."""
+
+Ask = Callable[[str, list[ChatMessage]], Awaitable[Said]]
+"""Asks a model and awaits its reply; whatever it raises costs that model's correction."""
+
+
+class RefinedResult(TypedDict):
+    """A model's answer after a round; `refined` says whether a correction came back."""
+
+    model: str
+    response: str
+    original_response: str
+    refined: bool
+    changes_made: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Task:
+    """What one model is asked; with no prompt it keeps its position."""
+
+    model: str
+    original: str
+    critiques: Sequence[CritiqueItem] = ()
+    prompt: str | None = None
+
+
+async def stage2_5_refine_responses(
+    user_query: str,
+    stage1_results: Iterable[Stage1Result | Mapping[str, object]],
+    stage2_results: Iterable[Stage2Result | Mapping[str, object]],
+    label_to_model: Mapping[str, str],
+    iteration_state: IterationState,
+    criteria: EvaluationCriteria | Mapping[str, object] | None = None,
+    *,
+    ask: Ask,
+) -> tuple[list[RefinedResult], IterationRound]:
+    """Let every model correct its answer by the points its peers make about it, all at once.
+
+    Results keep the order of `stage1_results`. A model without points keeps its position and isn't
+    asked; one whose call fails or gives nothing keeps its answer. The round is added to the state.
+    Source: seed 002.
+    """
+    round_data = start_new_round(iteration_state)
+    round_data.critiques = extract_critiques_from_rankings(stage2_results, label_to_model)
+    round_data.label_to_model = dict(label_to_model)
+    label_of = {model: label for label, model in label_to_model.items()}
+    tasks: dict[str, _Task] = {}
+    for answer in map(Stage1Result.model_validate, stage1_results):
+        points = round_data.critiques.get(label_of.get(answer.model, ""), [])
+        prompt = (
+            build_refinement_prompt(user_query, answer.response, points, criteria) if points else None
+        )
+        tasks[answer.model] = _Task(answer.model, answer.response, points, prompt)
+
+    async def correct(task: _Task) -> Stage2_5Result:
+        critiques = format_critiques_for_refinement(task.critiques)
+        if task.prompt is None:
+            return maintained(task.model, task.original)
+        heard = await _hear(ask, task.model, task.prompt)
+        return corrected(task.model, task.original, critiques, heard)
+
+    corrections = await asyncio.gather(*map(correct, tasks.values()))
+    settle(round_data, corrections)
+    prompts = {task.model: {"prompt": task.prompt} for task in tasks.values()}
+    replies = {result.model: result.refined_response for result in round_data.refinements}
+    complete_round(iteration_state, round_data, estimate_tokens_used(prompts, replies))
+    return [_refined(correction) for correction in corrections], round_data
+
+
+def build_refinement_prompt(
+    user_query: str,
+    original_response: str,
+    critiques: Iterable[CritiqueItem | Mapping[str, object]],
+    criteria: EvaluationCriteria | Mapping[str, object] | None = None,
+    *,
+    boundary: str | None = None,
+) -> str:
+    """Write what a model is asked to correct its answer by; ends in `REFINED RESPONSE:`.
+
+    Question, answer and critiques stand in fences that carry `boundary`, a run's own mark; without
+    one the mark is a digest of the texts, which none of them can hold.
+    """
+    points = format_critiques_for_refinement(critiques)
+    digest = sha256(f"{user_query}\0{original_response}\0{points}".encode(errors="replace"))
+    mark = boundary or digest.hexdigest()[:16]
+    names = EvaluationCriteria.model_validate(criteria).names if criteria else ()
+    weighed = [f"Answers are weighed by: {', '.join(names)}."] if names else []
+    parts = [
+        CRITIQUED,
+        rule(mark),
+        fenced(mark, "Question", user_query),
+        fenced(mark, "Your answer", original_response),
+        fenced(mark, "Points of your peers", points or "(none)"),
+        *weighed,
+        REFINE,
+        "REFINED RESPONSE:",
+    ]
+    return "\n\n".join(parts)
+
+
+def estimate_tokens_used(
+    refinement_tasks: Mapping[str, Mapping[str, object]], responses: Mapping[str, Said]
+) -> int:
+    """Estimate the tokens of a round, four characters each: its prompts and its replies.
+
+    Tasks are dicts with the `prompt`, `None` where the model wasn't asked.
+    """
+    asked = (task.get("prompt") for task in refinement_tasks.values())
+    texts = [
+        *(prompt for prompt in asked if isinstance(prompt, str)),
+        *map(_content, responses.values()),
+    ]
+    return sum(len(text) // CHARACTERS_PER_TOKEN for text in texts)
+
+
+def corrected(
+    model: str,
+    before: str,
+    critiques: str,
+    heard: str | Failure,
+    *,
+    answered_by: str | None = None,
+    truncated: bool = False,
+) -> Stage2_5Result:
+    """Give what a model's reply makes of its answer; after a failure the answer before stands."""
+    text = before if isinstance(heard, Failure) else heard
+    changed = detect_significant_changes(before, text)
+    return Stage2_5Result(
+        model=model,
+        original_response=before,
+        peer_critiques=critiques,
+        corrected_response=text,
+        changed=changed,
+        change_summary=summarize_changes(before, text) if changed else None,
+        answered_by=answered_by,
+        fallback=heard if isinstance(heard, Failure) else None,
+        truncated=truncated,
+    )
+
+
+def maintained(model: str, before: str) -> Stage2_5Result:
+    """Give the correction of a model that no point was made about: it wasn't asked again."""
+    return Stage2_5Result(
+        model=model,
+        original_response=before,
+        peer_critiques="",
+        corrected_response=before,
+        maintained=True,
+    )
+
+
+def settle(round_data: IterationRound, corrections: Iterable[Stage2_5Result]) -> None:
+    """Note in a round what became of the answers."""
+    label_of = {model: label for label, model in (round_data.label_to_model or {}).items()}
+    for correction in corrections:
+        if correction.fallback is not None:
+            round_data.fallbacks[correction.model] = correction.fallback
+        elif not correction.maintained:
+            points = round_data.critiques.get(label_of.get(correction.model, ""), [])
+            round_data.refinements.append(_refinement(correction, points))
+        moved = round_data.models_that_changed if correction.changed else round_data.models_unchanged
+        moved.append(correction.model)
+
+
+def _refinement(correction: Stage2_5Result, points: Iterable[CritiqueItem]) -> RefinementResult:
+    before, after = correction.original_response, correction.corrected_response
+    return RefinementResult(
+        model=correction.model,
+        original_response=before,
+        refined_response=after,
+        critiques_addressed=[point.critique_text for point in points],
+        changes_made=correction.changed,
+        change_summary=correction.change_summary,
+        change=round(share_changed(before, after), 4),
+        answered_by=correction.answered_by,
+        truncated=correction.truncated,
+    )
+
+
+def _refined(correction: Stage2_5Result) -> RefinedResult:
+    return {
+        "model": correction.model,
+        "response": correction.corrected_response,
+        "original_response": correction.original_response,
+        "refined": correction.fallback is None and not correction.maintained,
+        "changes_made": correction.changed,
+    }
+
+
+async def _hear(ask: Ask, model: str, prompt: str) -> str | Failure:
+    try:
+        said = _content(await ask(model, [{"role": "user", "content": prompt}]))
+    except ModelError as error:
+        return error.failure
+    except Exception as error:  # noqa: BLE001 - a caller's `ask` may fail in any way; it is kept as data
+        return Failure(cause="unavailable", detail=f"{type(error).__name__}: {error}")
+    return said if said.strip() else Failure(cause="empty")
+
+
+def _content(said: Said) -> str:
+    if isinstance(said, str) or said is None:
+        return said or ""
+    content = said.get("content")
+    return content if isinstance(content, str) else ""
