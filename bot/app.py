@@ -15,6 +15,7 @@ from storage.conversations import ConversationStore
 from storage.database import open_database
 from storage.index import Index
 from storage.journal import Journal
+from storage.sqlite_journal import SqliteJournal
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +42,7 @@ async def open_library(settings: Settings) -> AsyncGenerator[Library]:
     folder = settings.council_data_dir
     async with open_database(folder / "council.db") as database:
         store = await ConversationStore.open(folder / "conversations")
-        yield Library(store, Index(database), Archive(database), Journal(database))
+        yield Library(store, Index(database), Archive(database), SqliteJournal(database))
 
 
 @asynccontextmanager
@@ -90,5 +91,6 @@ def open_desk(configuration: Configuration, library: Library, council: Council) 
         index=library.index,
         profiles=council.profiles,
         queue=Queue(configuration.limits),
+        durability=configuration.durability,
         admins=frozenset(configuration.settings.council_admins or ()),
     )

@@ -45,6 +45,7 @@ def progress(view: RunView, now: float) -> Message:
         Line(asked(view)),
         *_demonstration(view),
         *_queued(view),
+        *([Line(view.held)] if view.held else []),
         Pairs(tuple(stage_line(view, stage, now) for stage in view.stages)),
         Pairs(tuple((short[seat.name], _mark(seat, now)) for seat in view.seats)),
     ]

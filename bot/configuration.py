@@ -9,12 +9,13 @@ import tomllib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 from rapidfuzz import process
 
+from bot.durability import Durability
 from bot.queue import Limits
 from bot.settings import (
     SecretFileError,
@@ -31,9 +32,10 @@ DEFAULT = "default"
 EXAMPLE = "COUNCIL_MEMBERS=openai/gpt-5,anthropic/claude-sonnet-4.5,google/gemini-2.5-pro"
 OURS = ("council_", "openrouter_", "discord_", "slack_", "database_url")
 
-TABLES = {"profiles", "personas", "limits"}
+TABLES = {"profiles", "personas", "limits", "durability"}
 
 Table = dict[str, Any]
+Operations = TypeVar("Operations", Limits, Durability)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +76,7 @@ class Configuration:
     settings: Settings
     profiles: dict[str, Profile]
     limits: Limits
+    durability: Durability
     origins: dict[str, str]
 
     @property
@@ -90,7 +93,8 @@ def load() -> Configuration:
     path = Path(variables().get("council_config", "council.toml"))
     document = _read_toml(path, origins, problems)
     tables = _profile_tables(path, document, origins, problems)
-    limits = _limits(path, document, problems)
+    limits = _operations(Limits, "limits", path, document, problems)
+    durability = _operations(Durability, "durability", path, document, problems)
     if settings:
         _overrule(tables, settings, origins)
     profiles = {name: profile for name in tables if (profile := _profile(name, tables[name], problems))}
@@ -98,7 +102,7 @@ def load() -> Configuration:
         problems += _provider_problems(settings, tables, profiles)
     if problems or settings is None:
         raise ConfigurationError(problems)
-    return Configuration(settings, profiles, limits, origins)
+    return Configuration(settings, profiles, limits, durability, origins)
 
 
 def _unknown_variables() -> Iterator[Problem]:
@@ -158,15 +162,17 @@ def _read_toml(path: Path, origins: dict[str, str], problems: list[Problem]) -> 
     return document
 
 
-def _limits(path: Path, document: Table, problems: list[Problem]) -> Limits:
+def _operations(
+    kind: type[Operations], name: str, path: Path, document: Table, problems: list[Problem]
+) -> Operations:
     try:
-        return Limits.model_validate(document.get("limits", {}))
+        return kind.model_validate(document.get(name, {}))
     except ValidationError as error:
         for detail in error.errors():
-            key = ".".join(("limits", *map(str, detail["loc"])))
-            fix = f"The limits are {', '.join(Limits.model_fields)}"
+            key = ".".join((name, *map(str, detail["loc"])))
+            fix = f"[{name}] has {', '.join(kind.model_fields)}"
             problems.append(Problem(f"{path}: {key}", _reason(detail), fix))
-        return Limits()
+        return kind()
 
 
 def _profile_tables(

@@ -2,20 +2,22 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Any
 
 import structlog
 
 from bot import words
+from bot.durability import Durability
 from bot.message import Heading, Line, Message
 from bot.presenter import Presenter, file_of
 from bot.queue import Queue, Ticket
 from bot.runs import Question, Runs
 from bot.venue import Venue, VenueError
-from bot.view import opening
+from bot.view import RunView, opening
 from council.brief import Attachment
 from council.conversation import Source
 from council.cutoff import Stop
@@ -25,11 +27,13 @@ from council.usage import Usage
 from storage.conversations import ConversationStore
 from storage.errors import StorageError
 from storage.index import Index
-from storage.journal import Journal, RunRow
+from storage.journal import Delivery, Journal, RunRow
 
 log = structlog.get_logger()
 
 ACCEPT_SECONDS = 1.0
+REACH_SECONDS = 60.0
+"""How long to wait before a platform that couldn't be reached is tried again."""
 LONGEST_QUESTION = 20_000
 BUSY = "The council's journal is busy, so your question was not taken. Nothing was asked; try again."
 DRAINING = "The council is restarting and takes no new question. Try again in a minute."
@@ -60,10 +64,8 @@ class Click:
     is_admin: bool
 
 
-@dataclass(frozen=True, slots=True)
-class _Going:
-    stop: Stop
-    presenter: Presenter
+VenueOf = Callable[[RunRow], Venue | None]
+"""Gives the place where a run is shown; `None` where that isn't this bot's."""
 
 
 class Desk:
@@ -78,6 +80,7 @@ class Desk:
         index: Index,
         profiles: Mapping[str, Profile],
         queue: Queue,
+        durability: Durability | None = None,
         admins: frozenset[str] = frozenset(),
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -87,9 +90,10 @@ class Desk:
         self._index = index
         self._profiles = profiles
         self._queue = queue
+        self._durability = durability or Durability()
         self._admins = admins
         self._clock = clock
-        self._going: dict[str, _Going] = {}
+        self._going: dict[str, Stop] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._draining = False
 
@@ -126,20 +130,55 @@ class Desk:
 
     def begin(self, run: RunRow, venue: Venue) -> None:
         """Carry a run out and show it, in a task of its own."""
-        self.spawn(self._see_through(run, venue))
+        self._start(run, venue, resumed=False)
 
-    def stop(self, click: Click, asker: str | None) -> str:
+    async def undelivered(self, platform: str) -> list[RunRow]:
+        """Give the runs that an earlier process didn't bring to their end; ask before listening."""
+        return await self._journal.undelivered(platform)
+
+    async def resume(self, runs: Sequence[RunRow], venue_of: VenueOf) -> None:
+        """Go on with interrupted runs, the oldest first; those too old are closed, to be retried."""
+        for run in runs:
+            venue = venue_of(run)
+            if venue is None:
+                log.warning("run_of_another_workspace", run=run.id, workspace=run.origin.workspace)
+                continue
+            if not run.is_over and self._age(run) > self._durability.resume_within:
+                run = await self._runs.give_up(run)  # noqa: PLW2901 - the same run, now over
+            self._start(run, venue, resumed=True)
+        if runs:
+            log.info("runs_resumed", runs=len(runs))
+
+    async def retry(self, click: Click, venue_of: VenueOf) -> str:
+        """Let a run without an answer run again on its card; says what happens. Raises `Refusal`."""
+        run = await self.run_of(click)
+        if self._draining:
+            raise Refusal(DRAINING)
+        venue = venue_of(run)
+        reopened = await self._journal.reopen(run.id) if venue else None
+        if reopened is None or venue is None:
+            raise Refusal("This run has its answer; there is nothing to retry.")
+        if run.id in self._going:
+            raise Refusal("This run is on its way already.")
+        self._start(reopened, venue, resumed=True)
+        return "Going on with this run; what was answered isn't asked again."
+
+    async def stop(self, click: Click, asker: str | None) -> str:
         """End a run's members' calls, at a second press its chairman's; says what happened.
 
         `asker` is the run's asker, who may; so may admins. Raises `Refusal`.
         """
-        going = self._going.get(click.run_id)
-        if going is None:
+        stop = self._going.get(click.run_id)
+        if stop is None:
             raise Refusal("This run is over.")
         if click.source.user != asker and not self._is_admin(click):
             raise Refusal("Only whoever asked, or an admin, can stop this run.")
-        again = going.stop.pressed
-        going.stop.press()
+        again = stop.pressed
+        stop.press()
+        try:
+            await self._journal.press_stop(click.run_id)
+        except StorageError:  # it is stopped all the same; only a restart now would forget it
+            log.exception("stop_not_recorded", run=click.run_id)
         if again:
             return "Ending it, the chairman too."
         return "Stopping. If there are enough answers, the chairman still concludes."
@@ -194,22 +233,44 @@ class Desk:
         while self._tasks:
             await asyncio.wait(self._tasks)
 
-    async def drain(self, seconds: float) -> None:
-        """Take nothing new, and give what runs some time to end."""
+    async def drain(self, seconds: float | None = None) -> None:
+        """Take nothing new, and give what runs some time to end; the rest is for the next start."""
         self._draining = True
         with suppress(TimeoutError):
-            async with asyncio.timeout(seconds):
+            async with asyncio.timeout(self._durability.drain_seconds if seconds is None else seconds):
                 await self.settled()
         for task in [*self._tasks]:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    async def _see_through(self, run: RunRow, venue: Venue) -> None:
-        source = run.origin
-        view = opening(run.brief.question, run.brief.profile, asker=run.brief.asker, now=self._clock())
-        presenter = Presenter(run.id, view, venue, clock=self._clock)
+    def _start(self, run: RunRow, venue: Venue, *, resumed: bool) -> None:
         stop = Stop()
-        self._going[run.id] = _Going(stop, presenter)
+        for _ in range(run.stops):
+            stop.press()
+        self._going[run.id] = stop
+        self.spawn(self._see_through(run, venue, stop, resumed=resumed))
+
+    async def _see_through(self, run: RunRow, venue: Venue, stop: Stop, *, resumed: bool) -> None:
+        with structlog.contextvars.bound_contextvars(run=run.id):
+            try:
+                posts = await self._journal.posts(run)
+                presenter = Presenter(run.id, self._opening(run), venue, posts, clock=self._clock)
+                carrying = asyncio.create_task(self._carry_out(run, presenter, stop))
+                try:
+                    delivery = await self._deliver(run, presenter, venue, stop, resumed=resumed)
+                    await carrying
+                except asyncio.CancelledError:
+                    carrying.cancel()
+                    await asyncio.wait({carrying})
+                    raise
+                await self._journal.deliver(run.id, delivery)
+            except StorageError:
+                log.exception("run_left_to_the_next_start")
+            finally:
+                del self._going[run.id]
+
+    async def _carry_out(self, run: RunRow, presenter: Presenter, stop: Stop) -> None:
+        source = run.origin
         ticket = Ticket(
             channel=f"{source.platform}/{source.workspace}/{source.channel}",
             user=f"{source.platform}/{source.workspace}/{source.user}",
@@ -219,45 +280,64 @@ class Desk:
         def moved(position: int) -> None:
             presenter.show_view(replace(presenter.view, position=position))
 
-        async def queued() -> None:
-            async with AsyncExitStack() as stack:
-                turn = stack.enter_async_context(self._queue.turn(ticket, moved))
-                with suppress(ModelError):  # stopped while it waited: it ends without its turn
-                    await stop.members.guard(turn)
-                presenter.show_view(replace(presenter.view, position=None, started=self._clock()))
-                await self._runs.carry_out(run, presenter.hear, stop)
+        async with AsyncExitStack() as stack:
+            turn = stack.enter_async_context(self._queue.turn(ticket, moved))
+            with suppress(ModelError):  # stopped while it waited: it ends without its turn
+                await stop.members.guard(turn)
+            begun = presenter.view.started if run.brief.started_at else self._clock()
+            presenter.show_view(replace(presenter.view, position=None, started=begun))
+            await self._runs.carry_out(run, presenter.hear, stop)
 
-        with structlog.contextvars.bound_contextvars(run=run.id):
-            carrying = asyncio.create_task(queued())
-            try:
-                try:
-                    await self._show(run, presenter, venue)
-                except Exception:  # the run goes on, whatever its card does
-                    log.exception("card_crashed")
-                await carrying
-            except asyncio.CancelledError:
-                carrying.cancel()
-                await asyncio.wait({carrying})
-                raise
-            finally:
-                del self._going[run.id]
-
-    async def _show(self, run: RunRow, presenter: Presenter, venue: Venue) -> None:
-        where = run.origin
+    async def _deliver(
+        self, run: RunRow, presenter: Presenter, venue: Venue, stop: Stop, *, resumed: bool
+    ) -> Delivery:
+        """Show a run to its end; whatever its card does, the run goes on."""
         try:
-            card_id = await venue.post_card(presenter.card())
+            return await self._show(run, presenter, venue, stop, resumed=resumed)
+        except Exception:
+            log.exception("card_crashed")
+            return "undeliverable"
+
+    async def _show(
+        self, run: RunRow, presenter: Presenter, venue: Venue, stop: Stop, *, resumed: bool
+    ) -> Delivery:
+        try:
+            card_id = await venue.pick_up(presenter.posted) if resumed else None
+            if card_id is None:
+                card_id = await venue.post_card(presenter.card())
         except VenueError as error:
-            # Nobody would see the answer: it isn't paid for.
             log.info("card_not_posted", reason=str(error))
-            self._going[run.id].stop.everything.trip("stopped")
-            return
-        where = where.model_copy(update={"message": card_id})
-        await self._journal.place(run.id, where)
+            if not resumed:  # nobody would see the answer: it isn't paid for
+                stop.everything.trip("stopped")
+            return "undeliverable"
+        where = run.origin.model_copy(update={"message": card_id})
+        await self._place(run, where)
 
         def opened(thread: str) -> None:
-            self.spawn(self._journal.place(run.id, where.model_copy(update={"thread": thread})))
+            self.spawn(self._place(run, where.model_copy(update={"thread": thread})))
 
-        await presenter.show(opened)
+        while (delivery := await presenter.show(opened)) is None:  # noqa: ASYNC110 - nobody tells when it is back
+            await asyncio.sleep(REACH_SECONDS)
+        return delivery
+
+    async def _place(self, run: RunRow, where: Source) -> None:
+        try:
+            await self._journal.place(run.id, where)
+        except StorageError:  # only a restart now would have to look for the card
+            log.exception("place_not_recorded", run=run.id)
+
+    def _opening(self, run: RunRow) -> RunView:
+        view = opening(run.brief.question, run.brief.profile, asker=run.brief.asker, now=self._clock())
+        if run.brief.started_at is None:
+            return view
+        return replace(view, started=self._clock() - self._since(run.brief.started_at))
+
+    def _age(self, run: RunRow) -> float:
+        return self._since(run.retried_at or run.created_at)
+
+    def _since(self, timestamp: str) -> float:
+        """Give the seconds since a time, none where the clock was set back."""
+        return max(0.0, (self._runs.now() - datetime.fromisoformat(timestamp)).total_seconds())
 
     def _is_admin(self, click: Click) -> bool:
         return click.is_admin or f"{click.source.platform}:{click.source.user}" in self._admins

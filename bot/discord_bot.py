@@ -106,6 +106,7 @@ class DiscordBot:
             await asyncio.gather(self._connection, return_exceptions=True)
 
     async def _start(self) -> None:
+        interrupted = await self._desk.undelivered("discord")
         if self._api_base:
             Route.BASE = self._api_base
         await self._client.login(self._token)
@@ -121,6 +122,7 @@ class DiscordBot:
         if self._connection.done():
             ready.cancel()
             await self._connection
+        await self._desk.resume(interrupted, self._venue_of)
 
     def _command_tree(self) -> app_commands.CommandTree[discord.AutoShardedClient]:
         tree = app_commands.CommandTree(
@@ -190,7 +192,9 @@ class DiscordBot:
             run = await self._desk.run_of(click)
             match button.action:
                 case "stop":
-                    await _whisper(interaction, self._desk.stop(click, run.origin.user))
+                    await _whisper(interaction, await self._desk.stop(click, run.origin.user))
+                case "retry":
+                    await _whisper(interaction, await self._desk.retry(click, self._venue_of))
                 case "transcript":
                     name, content = await self._desk.transcript(run)
                     file = discord.File(io.BytesIO(content.encode()), name)
@@ -211,7 +215,8 @@ class DiscordBot:
         _check(place, interaction.app_permissions)
         run = await self._accept(interaction.id, interaction.user, place, text, attachments)
         if run:
-            self._begin(run, place, interaction.user, interaction=interaction)
+            venue = DiscordVenue(self._client, run, pace=self._pace, interaction=interaction)
+            self._desk.begin(run, venue)
 
     async def _ask_privately(
         self, interaction: discord.Interaction, text: str, file: discord.Attachment | None
@@ -229,12 +234,12 @@ class DiscordBot:
             raise Refusal(CLOSED) from error
         place = Place(direct.id)
         try:
-            run = await self._accept(interaction.id, asker, place, text, attachments)
+            run = await self._accept(interaction.id, asker, place, text, attachments, card.id)
         except Refusal:
             await card.delete()
             raise
         if run:
-            self._begin(run, place, asker, card_id=card.id)
+            self._desk.begin(run, self._venue_of(run))
         await _whisper(
             interaction, f"The council answers in your direct messages: {place.link(card.id)}"
         )
@@ -245,7 +250,7 @@ class DiscordBot:
         place = await self._place_of(message)
         run = await self._accept(message.id, message.author, place, question)
         if run:
-            self._begin(run, place, message.author)
+            self._desk.begin(run, self._venue_of(run))
 
     async def _place_of(self, message: discord.Message) -> Place:
         channel = message.channel
@@ -267,36 +272,21 @@ class DiscordBot:
         place: Place,
         text: str,
         attachments: tuple[Attachment, ...] = (),
+        card_id: int | None = None,
     ) -> RunRow | None:
+        message = str(card_id) if card_id else None
         return await self._desk.accept(
             Request(
                 text=text,
-                source=place.source(asker.id),
+                source=place.source(asker.id).model_copy(update={"message": message}),
                 entry_key=str(key),
                 asker=asker.display_name,
                 attachments=attachments,
             )
         )
 
-    def _begin(
-        self,
-        run: RunRow,
-        place: Place,
-        asker: discord.User | discord.Member,
-        *,
-        interaction: discord.Interaction | None = None,
-        card_id: int | None = None,
-    ) -> None:
-        venue = DiscordVenue(
-            self._client,
-            place,
-            run_id=run.id,
-            asker=asker.id,
-            pace=self._pace,
-            interaction=interaction,
-            card_id=card_id,
-        )
-        self._desk.begin(run, venue)
+    def _venue_of(self, run: RunRow) -> DiscordVenue:
+        return DiscordVenue(self._client, run, pace=self._pace)
 
     async def _answer(self, interaction: discord.Interaction, work: Awaitable[None]) -> None:
         """Do the work of an interaction; what prevents it is told to its user alone."""

@@ -11,9 +11,11 @@ https://discord.com/developers/docs/interactions/receiving-and-responding
 import asyncio
 import hashlib
 import io
-from collections.abc import Awaitable, Callable, Generator
+from collections.abc import Awaitable, Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import datetime, timedelta
+from http import HTTPStatus
 from typing import Any, Self, TypeVar
 
 import aiohttp
@@ -24,14 +26,17 @@ from tenacity import AsyncRetrying, retry_if_exception, stop_after_delay, wait_e
 from bot.discord_card import Drawn, draw
 from bot.discord_text import parts, units
 from bot.message import Message
-from bot.venue import Card, Gone, NotAllowed, VenueError
+from bot.venue import Card, Gone, NotAllowed, Part, Unreachable, VenueError
 from council.conversation import Source
+from storage.journal import RunRow
 
 log = structlog.get_logger()
 
 NOBODY = discord.AllowedMentions.none()
 
 PATIENCE = 15 * 60.0
+LOOKED_THROUGH = 200
+"""How many messages are read to find what a process that died had posted."""
 THREAD_NAME = 100
 ARCHIVES_AFTER = 1440
 
@@ -88,6 +93,15 @@ class Place:
             return cls(channel.id, guild, channel.parent_id, channel.is_private())
         return cls(channel.id, guild)
 
+    @classmethod
+    def of_run(cls, run: RunRow) -> Self:
+        """Give the place where a run was asked for: a thread that its own card opened is none."""
+        where = run.origin
+        channel, guild = int(where.channel or 0), int(where.workspace) if where.workspace else None
+        if where.thread is None or where.thread == where.message:
+            return cls(channel, guild)
+        return cls(int(where.thread), guild, channel, is_private=where.thread == where.channel)
+
     def source(self, user: int) -> Source:
         """Give a question's origin: threads belong to their channel, private ones to themselves."""
         is_own_scope = self.parent is None or self.is_private
@@ -117,33 +131,41 @@ def lacking(has: discord.Permissions, *wanted: str) -> list[str]:
 
 
 class DiscordVenue:
-    """Shows one run in its place; a `bot.venue.Venue`.
+    """Shows one run where it was asked for; a `bot.venue.Venue`.
 
-    The card is the response to `interaction` where there is one, an edit of the message `card_id`
-    where the bot has already posted that, else a message of its own.
+    The card is the message that the run's row names, else the response to `interaction` where there
+    is one, else a message of its own.
     """
 
     def __init__(
         self,
         client: discord.Client,
-        place: Place,
+        run: RunRow,
         *,
-        run_id: str,
-        asker: int,
         pace: Pace,
         interaction: discord.Interaction[Any] | None = None,
-        card_id: int | None = None,
     ) -> None:
+        where = run.origin
         self._client = client
-        self._place = place
-        self._run_id = run_id
-        self._asker = asker
+        self._run = run
+        self._place = Place.of_run(run)
         self._pace = pace
         self._interaction = interaction
-        self._card_id = card_id or 0
-        self._below = place.channel
+        self._card_id = int(where.message or 0)
+        own_thread = where.thread is not None and where.thread == where.message
+        self._below = self._card_id if own_thread else self._place.channel
+        self._known: frozenset[str] | None = None
+        self._strays: list[discord.Message] | None = None
         self._cards = 0
         self._edited = 0.0
+
+    async def pick_up(self, posted: frozenset[str]) -> str | None:
+        """Find the card by its buttons, where nobody has written down which message it is."""
+        self._known = posted
+        if not self._card_id:
+            mine = await self._mine(self._place.channel)
+            self._card_id = next((one.id for one in mine if _has_button_of(one, self._run.id)), 0)
+        return str(self._card_id) if self._card_id else None
 
     async def post_card(self, card: Card) -> str:
         """Post the card, as the response to the command where it is still awaited."""
@@ -182,8 +204,8 @@ class DiscordVenue:
         """Open a thread on the card; in a thread, that one serves."""
         if self._place.guild is None:
             return None, "direct messages have no threads"
-        if self._place.parent:
-            return str(self._place.channel), None
+        if self._place.parent or self._below != self._place.channel:
+            return str(self._below), None
         if why := self._why_no_thread():
             return None, why
         message = self._channel(self._place.channel).get_partial_message(self._card_id)
@@ -203,53 +225,94 @@ class DiscordVenue:
         self._below = self._card_id  # a thread has its first message's id
         return str(self._below), None
 
-    async def post(self, message: Message) -> None:
-        """Post a message in parts; none of them notifies."""
-        channel = self._channel(self._below)
-        for number, text in enumerate(await asyncio.to_thread(parts, message)):
-            nonce = self._nonce(message.key, number)
-            with _refusals(self._sending(self._below)):
-                await self._persist(
-                    lambda text=text, nonce=nonce: channel.send(
-                        text, nonce=nonce, allowed_mentions=NOBODY, silent=True
-                    )
-                )
+    async def parts(self, message: Message) -> Sequence[Part]:
+        """Cut a message into texts of Discord's length."""
+        return [Part(text) for text in await asyncio.to_thread(parts, message)]
 
-    async def attach(self, name: str, content: str, note: str) -> None:
+    async def post(self, part: Part, key: str) -> str:
+        """Post a part; it notifies nobody."""
+        return await self._say(part.text, key, NOBODY, silent=True)
+
+    async def attach(self, name: str, content: str, note: str) -> str:
         """Post a file."""
-        channel = self._channel(self._below)
-        with _refusals("Attach Files"):
-            await self._persist(
-                lambda: channel.send(
-                    note,
-                    # A file is read up by the attempt to send it.
-                    file=discord.File(io.BytesIO(content.encode()), name),
-                    nonce=self._nonce("file", name),
-                    allowed_mentions=NOBODY,
-                    silent=True,
-                )
-            )
-
-    async def mention(self, text: str) -> None:
-        """Mention the asker, and nobody else, in the thread; without one, beside the card."""
-        only = discord.AllowedMentions(
-            everyone=False, roles=False, replied_user=False, users=[discord.Object(self._asker)]
+        # A file is read up by the attempt to send it.
+        return await self._say(
+            note,
+            "file",
+            NOBODY,
+            silent=True,
+            file=lambda: discord.File(io.BytesIO(content.encode()), name),
         )
-        said = f"<@{self._asker}> {text} {self._place.link(self._card_id)}"
 
-        async def send() -> None:
-            channel = self._channel(self._below)
-            nonce = self._nonce("mention", self._below)
-            with _refusals(self._sending(self._below)):
-                await self._persist(lambda: channel.send(said, nonce=nonce, allowed_mentions=only))
-
+    async def mention(self, text: str) -> str:
+        """Mention the asker, and nobody else, in the thread; without one, beside the card."""
+        asker = int(self._run.origin.user or 0)
+        only = discord.AllowedMentions(
+            everyone=False, roles=False, replied_user=False, users=[discord.Object(asker)]
+        )
+        said = f"<@{asker}> {text} {self._place.link(self._card_id)}"
         try:
-            await send()
+            return await self._say(said, "mention", only)
         except Gone:
             if self._below == self._place.channel:
                 raise
             self._below = self._place.channel
-            await send()
+            return await self._say(said, "mention", only)
+
+    async def _say(
+        self,
+        text: str,
+        key: str,
+        allowed: discord.AllowedMentions,
+        *,
+        silent: bool = False,
+        file: Callable[[], discord.File] | None = None,
+    ) -> str:
+        """Post below the card, unless a process that died has just done so; gives the message's id."""
+        if stray := await self._stray(text):
+            return str(stray.id)
+        channel = self._channel(self._below)
+        nonce = self._nonce(key, self._below)
+
+        async def send() -> discord.Message:
+            files = [file()] if file else []
+            return await channel.send(
+                text, nonce=nonce, allowed_mentions=allowed, silent=silent, files=files
+            )
+
+        with _refusals("Attach Files" if file else self._sending(self._below)):
+            return str((await self._persist(send)).id)
+
+    async def _stray(self, text: str) -> discord.Message | None:
+        """Give the message that says this and that nobody has written down, in a run picked up."""
+        if self._known is None:
+            return None
+        if self._strays is None:
+            known = {*self._known, str(self._card_id)}
+            self._strays = [one for one in await self._mine(self._below) if str(one.id) not in known]
+        for stray in self._strays:
+            if stray.content.strip() == text.strip():
+                self._strays.remove(stray)
+                return stray
+        return None
+
+    async def _mine(self, channel: int) -> list[discord.Message]:
+        """Give what the bot has posted in a channel since the run began, as far as it may read."""
+        # Clocks differ a little; whatever is older than the run can't be mistaken for the run's.
+        since = datetime.fromisoformat(self._run.created_at) - timedelta(minutes=1)
+        me = self._client.user
+
+        async def read() -> list[discord.Message]:
+            history = self._channel(channel).history(
+                limit=LOOKED_THROUGH, after=since, oldest_first=True
+            )
+            return [message async for message in history if message.author == me]
+
+        try:
+            return await self._persist(read)
+        except (discord.HTTPException, aiohttp.ClientError, OSError) as error:
+            log.warning("history_not_read", channel=channel, reason=str(error))
+            return []
 
     async def _respond(self, interaction: discord.Interaction[Any], shown: Drawn) -> bool:
         """Answer the command with the card; tells whether the card is there."""
@@ -310,8 +373,16 @@ class DiscordVenue:
         return self._client.get_partial_messageable(number, guild_id=self._place.guild)
 
     def _nonce(self, *about: object) -> str:
-        said = "/".join(map(str, (self._run_id, *about)))
+        said = "/".join(map(str, (self._run.id, *about)))
         return hashlib.sha256(said.encode()).hexdigest()[:25]
+
+
+def _has_button_of(message: discord.Message, run_id: str) -> bool:
+    return any(
+        isinstance(child, discord.Button) and (child.custom_id or "").endswith(run_id)
+        for row in message.components
+        for child in getattr(row, "children", ())
+    )
 
 
 def _passes(error: BaseException) -> bool:
@@ -329,10 +400,12 @@ def _refusals(permission: str) -> Generator[None]:
     except discord.HTTPException as error:
         raise _refusal(error, permission) from error
     except (aiohttp.ClientError, OSError) as error:
-        raise VenueError("Discord could not be reached") from error
+        raise Unreachable("Discord could not be reached") from error
 
 
 def _refusal(error: discord.HTTPException, permission: str) -> VenueError:
+    if error.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+        return Unreachable("Discord is out of order")
     if error.code in _GONE:
         return Gone(_GONE[error.code])
     if error.code == MISSING_PERMISSION:

@@ -1,12 +1,13 @@
 """Keeps one run's card and thread in step with it.
 
 The card shows the newest state: changes are coalesced, one edit is under way at a time, and the
-last state is never lost. The thread gets each message once, in order. Where the platform says
-that card or thread is gone, that part gives up, and the run goes on.
+last state is never lost. The thread gets each message once, in order, also when one process begins
+and another ends. Where the platform says that card or thread is gone, that part gives up, and the
+run goes on.
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from itertools import islice
 
 import structlog
@@ -16,10 +17,12 @@ from bot.markdown import render
 from bot.message import Line, Message, Title
 from bot.thread import thread, unposted
 from bot.transcript import to_markdown
-from bot.venue import Button, Card, Venue, VenueError
+from bot.venue import Button, Card, Part, Unreachable, Venue, VenueError
 from bot.view import RunView, fold
 from council.conversation import Conversation
 from council.events import Event
+from storage.errors import StorageError
+from storage.journal import Delivery, Posts
 
 log = structlog.get_logger()
 
@@ -29,16 +32,27 @@ UNDONE = "The council could not answer; the card says why."
 
 
 class Presenter:
-    """Shows one run in its venue: `hear` its events, and `show` until it is over."""
+    """Shows one run in its venue: `hear` its events, and `show` until it is over.
 
-    def __init__(self, run_id: str, view: RunView, venue: Venue, *, clock: Callable[[], float]) -> None:
+    `posts` remembers what the run has posted below its card.
+    """
+
+    def __init__(
+        self, run_id: str, view: RunView, venue: Venue, posts: Posts, *, clock: Callable[[], float]
+    ) -> None:
         self.view = view
         self._run_id = run_id
         self._venue = venue
+        self._posts = posts
         self._clock = clock
         self._changed = asyncio.Event()
         self._posted: set[str] = set()
         self._refused: VenueError | None = None
+
+    @property
+    def posted(self) -> frozenset[str]:
+        """The ids of the messages below the card that are known to be posted."""
+        return self._posts.messages
 
     def hear(self, event: Event) -> None:
         """Take in an event; what it changes is shown in its own time."""
@@ -56,30 +70,25 @@ class Presenter:
         elif self.view.error is None:
             buttons = (Button("transcript", self._run_id), Button("again", self._run_id))
         else:
-            buttons = (Button("again", self._run_id),)
+            buttons = (Button("retry", self._run_id), Button("again", self._run_id))
         return Card(card(self.view, self._clock()), buttons)
 
-    async def show(self, opened: Callable[[str], object]) -> None:
+    async def show(self, opened: Callable[[str], object]) -> Delivery | None:
         """Keep card and thread in step until the run is over and all of it is shown.
 
-        `opened` hears the id of the thread, when there is one.
+        `opened` hears the id of the thread, when there is one. `None`: the platform can't be reached.
         """
+        self._changed.set()
         try:
             fits = await self._follow(opened)
+            await self._conclude(fits)
+        except Unreachable as error:
+            log.warning("not_shown", reason=str(error))
+            return None
         except VenueError as error:
             log.info("card_given_up", reason=str(error))
-            return
-        try:
-            if self._refused:
-                text = "\n\n".join(map(render, thread(self.view)))
-                note = f"The thread's messages are in this file: {self._refused}."
-                await self._venue.attach("council-thread.md", text, note)
-            elif not fits and self.view.final is not None:
-                blocks = answer(self.view, self.view.final, self._clock())
-                await self._venue.post(Message("answer", (Title(title(self.view)), *blocks)))
-            await self._venue.mention(UNDONE if self.view.error else DONE)
-        except VenueError as error:
-            log.info("mention_given_up", reason=str(error))
+            return "undeliverable"
+        return "shown"
 
     async def _follow(self, opened: Callable[[str], object]) -> bool:
         """Edit and post as the run goes on; tells whether the card has room for the whole answer."""
@@ -90,7 +99,10 @@ class Presenter:
                 await self._venue.turn()
                 self._changed.clear()
                 is_over = self.view.is_over
-                if (threading is None or threading.done()) and self._unposted():
+                if threading and threading.done():
+                    await threading
+                    threading = None
+                if threading is None and self._unposted():
                     threading = asyncio.create_task(self._post_thread(opened))
                 fits = await self._venue.edit_card(self.card())
                 if is_over:
@@ -102,6 +114,18 @@ class Presenter:
         finally:
             if threading and not threading.done():
                 threading.cancel()
+
+    async def _conclude(self, fits: bool) -> None:
+        """Post what belongs below the thread's messages: the rest of the answer, and the mention."""
+        if self._refused:
+            text = "\n\n".join(map(render, thread(self.view)))
+            note = f"The thread's messages are in this file: {self._refused}."
+            await self._once("file", note, lambda: self._venue.attach("council-thread.md", text, note))
+        elif not fits and self.view.final is not None:
+            blocks = answer(self.view, self.view.final, self._clock())
+            await self._post(Message("answer", (Title(title(self.view)), *blocks)))
+        said = UNDONE if self.view.error else DONE
+        await self._once("mention", said, lambda: self._venue.mention(said))
 
     def _unposted(self) -> list[Message]:
         if self._refused:
@@ -116,13 +140,33 @@ class Presenter:
                 if thread_id:
                     opened(thread_id)
                 if why:
-                    await self._venue.post(Message("why", (Line(f"No thread here: {why}."),)))
+                    await self._post(Message("why", (Line(f"No thread here: {why}."),)))
             while ready := self._unposted():
-                await self._venue.post(ready[0])
-                self._posted.add(ready[0].key)
+                await self._post(ready[0])
+        except Unreachable:
+            raise
         except VenueError as error:
             log.info("thread_given_up", reason=str(error))
             self._refused = error
+
+    async def _post(self, message: Message) -> None:
+        for number, part in enumerate(await self._venue.parts(message)):
+            key = f"{message.key}.{number}"
+
+            def post(key: str = key, part: Part = part) -> Awaitable[str]:
+                return self._venue.post(part, key)
+
+            await self._once(key, part.content, post)
+        self._posted.add(message.key)
+
+    async def _once(self, key: str, content: str, post: Callable[[], Awaitable[str]]) -> None:
+        if self._posts.has(key, content):
+            return
+        message = await post()
+        try:
+            await self._posts.record(key, content, message)
+        except StorageError:  # it is posted; only a restart at this moment could post it again
+            log.exception("post_not_recorded", key=key)
 
 
 def file_of(conversation: Conversation) -> tuple[str, str]:

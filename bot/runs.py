@@ -4,17 +4,17 @@ import random
 import uuid
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import Literal
 
 import structlog
 
-from bot.words import explain
+from bot.insistence import InsistentSteps, insist
+from bot.words import INTERRUPTED, explain
 from council.brief import Attachment, Brief, Turn
 from council.calls import Ask
 from council.catalog import Catalog
-from council.conversation import AssistantMessage, Conversation, Source, UserMessage
+from council.conversation import AssistantMessage, Conversation, Source, UserMessage, timestamp
 from council.cutoff import Stop
 from council.errors import CouncilError, RunError, RunStopped
 from council.events import Emit, RunCompleted, RunFailed
@@ -23,11 +23,9 @@ from council.run import deliberate
 from storage.conversations import ConversationStore
 from storage.errors import ConversationNotFound, StorageError
 from storage.index import Index
-from storage.journal import Begun, Journal, NewRun, RunRow
+from storage.journal import Begun, Ended, Journal, NewRun, RunRow, Why
 
 log = structlog.get_logger()
-
-Ended = Literal["answered", "failed", "stopped"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,10 +93,14 @@ class Runs:
     ) -> AssistantMessage | None:
         """Take an accepted run to its end; gives the answer, or `None` when there is none.
 
-        Either way the observers have been told and the journal knows. What is unexpected is
-        logged under the run's id and shown as that id alone.
+        Either way the observers have been told and the journal knows. A run that was interrupted
+        goes through the same again: what the journal has of it isn't asked again. What is
+        unexpected is logged under the run's id and shown as that id alone.
         """
         with structlog.contextvars.bound_contextvars(run=run.id):
+            if run.error:
+                emit(RunFailed(run.id, run.error.message, run.error.failures))
+                return None
             try:
                 message = await self._answer(run, emit, stop)
             except CouncilError as error:
@@ -113,23 +115,33 @@ class Runs:
             emit(RunCompleted(run.id, run.conversation_id, message))
             return message
 
+    async def give_up(self, run: RunRow) -> RunRow:
+        """End a run that was interrupted too long ago; what it recorded is kept for a Retry."""
+        why = Why(message=INTERRUPTED)
+        await self.journal.finish(run.id, "failed", why)
+        return replace(run, status="failed", error=why)
+
     async def _answer(self, run: RunRow, emit: Emit, stop: Stop | None) -> AssistantMessage:
         deliberation = await deliberate(
-            await self._prepared(run),
+            await self._prepared(run, emit),
             ask=self.ask,
-            steps=await self.journal.steps(run.id),
+            steps=InsistentSteps(await self.journal.steps(run), emit),
             emit=emit,
             now=self.now,
             stop=stop,
         )
         placed = await self.journal.get(run.id)
-        stored = await self.store.add_exchange(
-            run.conversation_id,
-            run.brief.question,
-            deliberation.message,
-            title=deliberation.title or run.brief.question,
-            source=placed.origin if placed else run.origin,
-            now=self.now(),
+        message = deliberation.message.model_copy(update={"run_id": run.id})
+        stored = await insist(
+            lambda: self.store.add_exchange(
+                run.conversation_id,
+                run.brief.question,
+                message,
+                title=deliberation.title or run.brief.question,
+                source=placed.origin if placed else run.origin,
+                now=self.now(),
+            ),
+            emit,
         )
         if stored.set_aside:
             log.warning("broken_document_set_aside", copy=str(stored.set_aside))
@@ -137,28 +149,28 @@ class Runs:
             await self.index.upsert(stored)
         except StorageError:  # the answer is safe in its document, and the index can be rebuilt
             log.exception("answer_not_indexed", conversation=run.conversation_id)
-        return deliberation.message
+        return message
 
     async def _fail(self, run: RunRow, emit: Emit, error: Exception, status: Ended) -> None:
         words = explain(error, run.id)
         failures = error.failures if isinstance(error, RunError) else {}
-        await self._close(run, status, words)
+        await self._close(run, status, Why(message=words, failures=failures))
         emit(RunFailed(run.id, words, failures))
 
-    async def _close(self, run: RunRow, status: Ended, words: str | None = None) -> None:
+    async def _close(self, run: RunRow, status: Ended, why: Why | None = None) -> None:
         try:
-            await self.journal.finish(run.id, status, words)
+            await self.journal.finish(run.id, status, why)
         except StorageError:  # whoever asked is told all the same; the run stays open in the journal
             log.exception("run_not_closed")
 
-    async def _prepared(self, run: RunRow) -> Brief:
+    async def _prepared(self, run: RunRow, emit: Emit) -> Brief:
         """Look up what the first call needs, once, and write it down with the run.
 
         That is what the models can do, and for a follow-up the conversation so far, now that the
         runs before it are over.
         """
         brief = run.brief
-        if brief.prepared:
+        if brief.started_at is not None:
             return brief
         history: tuple[Turn, ...] = ()
         if not brief.wants_title:
@@ -170,10 +182,10 @@ class Runs:
                 "profile": await self.catalog.resolve(brief.profile),
                 "history": history,
                 "wants_title": not history,
-                "prepared": True,
+                "started_at": timestamp(self.now()),
             }
         )
-        await self.journal.prepare(run.id, brief)
+        await insist(lambda: self.journal.prepare(run.id, brief), emit)
         return brief
 
 

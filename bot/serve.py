@@ -14,8 +14,6 @@ from bot.venue import VenueError
 
 log = structlog.get_logger()
 
-DRAIN_SECONDS = 25.0
-
 NO_PLATFORM = Problem(
     "DISCORD_TOKEN",
     "neither Discord nor Slack is configured",
@@ -47,8 +45,8 @@ async def serve(configuration: Configuration, library: Library) -> None:
         await _start_platforms(settings, desk, stack)
         log.info("ready")
         await ended.wait()
-        log.info("draining", seconds=DRAIN_SECONDS)
-        await desk.drain(DRAIN_SECONDS)
+        log.info("draining", seconds=configuration.durability.drain_seconds)
+        await desk.drain()
 
 
 def check(settings: Settings) -> None:

@@ -36,6 +36,7 @@ from bot.slack_reading import LOOKUP_SECONDS, Reader, plain
 from bot.slack_venue import Pace, SlackVenue, Tell, action_id, line
 from bot.venue import LABELS, VenueError
 from council.conversation import Source
+from storage.journal import RunRow
 
 log = structlog.get_logger()
 
@@ -92,11 +93,14 @@ class SlackBot:
                 log.warning("slack_scopes_missing", scopes=sorted(missing))
             self._reader = Reader(self._client, session, bot.scopes, clock=self._clock)
             self._me = str(bot.me["user_id"])
+            self._team = str(bot.me["team_id"])
+            interrupted = await self._desk.undelivered("slack")
             app = self._app(bot.me)
             if self._app_token:
                 await self._open_socket(app, self._app_token, stack)
             else:
                 await self._serve(app, stack)
+            await self._desk.resume(interrupted, self._venue_of)
             self._open = stack.pop_all()
         return self
 
@@ -234,6 +238,12 @@ class SlackBot:
             self._desk.begin(run, SlackVenue(self._client, self._pace, tell, request.source))
         return run is not None
 
+    def _venue_of(self, run: RunRow) -> SlackVenue | None:
+        where = run.origin
+        if where.workspace != self._team:
+            return None
+        return SlackVenue(self._client, self._pace, self._beside(where), where)
+
     async def _on_click(self, ack: AsyncAck, respond: AsyncRespond, body: Json, action: Json) -> None:
         tell = _alone(respond)
         await self._attempt(tell, self._click(body, action, tell))
@@ -249,7 +259,9 @@ class SlackBot:
             case "stop":
                 if who["id"] != run.origin.user:
                     click = replace(click, is_admin=(await self._reader.person(who["id"])).is_admin)
-                self._desk.spawn(tell(line(self._desk.stop(click, run.origin.user))))
+                self._desk.spawn(tell(line(await self._desk.stop(click, run.origin.user))))
+            case "retry":
+                self._desk.spawn(tell(line(await self._desk.retry(click, self._venue_of))))
             case "transcript":
                 name, content = await self._desk.transcript(run)
                 below = here.model_copy(update={"thread": thread or card["message_ts"]})
@@ -267,7 +279,7 @@ class SlackBot:
                 )
                 await self._take(request, tell)
 
-    async def _attempt(self, tell: Tell, work: Coroutine[Any, Any, None]) -> None:
+    async def _attempt(self, tell: Tell, work: Coroutine[Any, Any, object]) -> None:
         """Do what somebody asked for; what stands against it is told to them alone."""
         try:
             await work

@@ -24,7 +24,7 @@ from slack_sdk.http_retry.state import RetryState
 from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
-from bot.venue import Gone, NotAllowed, VenueError
+from bot.venue import Gone, NotAllowed, Unreachable, VenueError
 
 Json = dict[str, Any]
 
@@ -97,7 +97,7 @@ async def _answered(call: Awaitable[AsyncSlackResponse]) -> AsyncSlackResponse:
     except SlackApiError as error:
         raise refusal(error) from error
     except (SlackClientError, aiohttp.ClientError, TimeoutError) as error:
-        raise VenueError("Slack can't be reached") from error
+        raise Unreachable("Slack can't be reached") from error
 
 
 def web_client(token: str, api_url: str | None) -> AsyncWebClient:

@@ -10,7 +10,7 @@ import asyncio
 import itertools
 import math
 import time
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from typing import Any
 
 from slack_sdk.web.async_client import AsyncWebClient
@@ -18,7 +18,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 from bot import slack_text
 from bot.message import Line, Message
 from bot.slack_client import Json, NoThread, granted
-from bot.venue import Button, Card, VenueError
+from bot.venue import Button, Card, Part, VenueError
 from council.conversation import Source
 
 Tell = Callable[[Message], Coroutine[Any, Any, None]]
@@ -75,8 +75,14 @@ class SlackVenue:
         self._channel = str(where.channel)
         self._user = str(where.user)
         self._thread = where.thread
-        self._card = ""
+        self._card = where.message or ""
         self._edited = -math.inf
+
+    async def pick_up(self, posted: frozenset[str]) -> str | None:
+        """Give the card that the run's row names: Slack lets the bot read no channel's messages."""
+        del posted
+        self._thread = self._thread or self._card or None
+        return self._card or None
 
     async def post_card(self, card: Card) -> str:
         """Post the card; where the bot may not, the asker alone is told why."""
@@ -114,14 +120,20 @@ class SlackVenue:
         del title  # Slack's threads have none
         return self._thread, None
 
-    async def post(self, message: Message) -> None:
-        """Post a message into the thread, in place where the channel has no threads."""
-        for blocks in await asyncio.to_thread(slack_text.parts, message):
-            await self._reply(slack_text.fallback(message), blocks)
+    async def parts(self, message: Message) -> Sequence[Part]:
+        """Cut a message into blocks of Slack's size."""
+        text = slack_text.fallback(message)
+        cut = await asyncio.to_thread(slack_text.parts, message)
+        return [Part(text, tuple(blocks)) for blocks in cut]
 
-    async def attach(self, name: str, content: str, note: str) -> None:
+    async def post(self, part: Part, key: str) -> str:
+        """Post a part into the thread, in place where the channel has no threads."""
+        del key  # Slack has nothing that tells it a message is the same
+        return await self._reply(part.text, [*part.blocks])
+
+    async def attach(self, name: str, content: str, note: str) -> str:
         """Post a text file into the thread."""
-        await granted(
+        uploaded = await granted(
             self._client.files_upload_v2(
                 filename=name,
                 title=name,
@@ -131,21 +143,24 @@ class SlackVenue:
                 initial_comment=_plain(note),
             )
         )
+        return str(uploaded["file"]["id"])
 
-    async def mention(self, text: str) -> None:
+    async def mention(self, text: str) -> str:
         """Tell the asker, by the one message that notifies anybody, with a link to the card."""
         link = await granted(
             self._client.chat_getPermalink(channel=self._channel, message_ts=self._card)
         )
-        await self._reply(f"<@{self._user}> {_plain(text)} <{link['permalink']}|See the card>", None)
+        return await self._reply(
+            f"<@{self._user}> {_plain(text)} <{link['permalink']}|See the card>", None
+        )
 
-    async def _reply(self, text: str, blocks: list[Json] | None) -> None:
+    async def _reply(self, text: str, blocks: list[Json] | None) -> str:
         try:
-            await self._say(text, blocks)
+            return await self._say(text, blocks)
         except NoThread as error:
             self._thread = None
             await self._say(_plain(f"No thread here: {error}."), None)
-            await self._say(text, blocks)
+            return await self._say(text, blocks)
 
     async def _say(self, text: str, blocks: list[Json] | None) -> str:
         posted = await granted(

@@ -1,14 +1,22 @@
 """Where a run is shown: what a platform has to be able to do for it, and how it may refuse."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
+
+import orjson
 
 from bot.message import Message
 from council.errors import CouncilError
 
-Action = Literal["stop", "transcript", "again"]
+Action = Literal["stop", "transcript", "again", "retry"]
 
-LABELS: dict[Action, str] = {"stop": "Stop", "transcript": "Transcript", "again": "Ask again"}
+LABELS: dict[Action, str] = {
+    "stop": "Stop",
+    "transcript": "Transcript",
+    "again": "Ask again",
+    "retry": "Retry",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,12 +40,26 @@ class Card:
     buttons: tuple[Button, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What one post has room for: text, or a platform's own blocks with a text in their place."""
+
+    text: str
+    blocks: tuple[dict[str, Any], ...] = ()
+
+    @property
+    def content(self) -> str:
+        """All it says, to tell it from other parts."""
+        return orjson.dumps(self.blocks).decode() if self.blocks else self.text
+
+
 class VenueError(CouncilError):
     """A platform refuses; the message is a short phrase for people, without a full stop.
 
     VenueError
     ├── Gone        the message, thread or channel isn't there any more, or not for the bot
-    └── NotAllowed  a permission is missing; the message names it
+    ├── NotAllowed  a permission is missing; the message names it
+    └── Unreachable the platform gave no answer, for as long as it was tried
     """
 
 
@@ -49,12 +71,25 @@ class NotAllowed(VenueError):
     """The bot may not do this here; the message names the permission that is missing."""
 
 
+class Unreachable(VenueError):
+    """The platform gave no answer, for as long as it was tried."""
+
+
 class Venue(Protocol):
     """One run's place on a platform: a card, the thread below it, and the asker.
 
-    Every method may raise `Gone` or `NotAllowed`. Rate limits are waited out inside. Nothing that
-    is posted or edited mentions anybody, but `mention`.
+    Every method may raise `VenueError`. Rate limits are waited out inside. Nothing that is posted or
+    edited mentions anybody, but `mention`. What posts gives the new message's id; `key` names the
+    post within its run.
     """
+
+    async def pick_up(self, posted: frozenset[str]) -> str | None:
+        """Go on where an earlier process has shown the run; gives the card's id if there is a card.
+
+        Of the messages below the card, the ids in `posted` are known. Where the platform lets the bot
+        read them, one that isn't known is taken for the post that says the same.
+        """
+        ...
 
     async def post_card(self, card: Card) -> str:
         """Post the card; gives its message id."""
@@ -75,14 +110,18 @@ class Venue(Protocol):
         """
         ...
 
-    async def post(self, message: Message) -> None:
-        """Post a message into the thread, in as many parts as it takes, in order."""
+    async def parts(self, message: Message) -> Sequence[Part]:
+        """Cut a message into what single posts have room for."""
         ...
 
-    async def attach(self, name: str, content: str, note: str) -> None:
+    async def post(self, part: Part, key: str) -> str:
+        """Post a part into the thread."""
+        ...
+
+    async def attach(self, name: str, content: str, note: str) -> str:
         """Post a text file with a line about it, where messages can't be posted one by one."""
         ...
 
-    async def mention(self, text: str) -> None:
+    async def mention(self, text: str) -> str:
         """Tell the asker, by a mention, with a link to the card."""
         ...

@@ -32,6 +32,7 @@ from council.events import (
     MemberStarted,
     RunCompleted,
     RunFailed,
+    RunHeld,
     Stage,
     StageCompleted,
     StageResult,
@@ -166,6 +167,7 @@ class RunView:
     final: Stage3Result | None = None
     conversation_id: str | None = None
     error: RunFailure | None = None
+    held: str | None = None
 
     @property
     def is_over(self) -> bool:
@@ -248,6 +250,8 @@ def fold(view: RunView, event: Event, now: float) -> RunView:
         case RunFailed():
             error = RunFailure(event.run_id, event.message, dict(event.failures))
             return replace(_closed(view, now), error=error)
+        case RunHeld():
+            return replace(view, held=event.message)
 
 
 def of_document(message: AssistantMessage, question: str, conversation: Conversation) -> RunView:

@@ -20,6 +20,15 @@ DEMONSTRATION = (
 
 NO_COST = "no cost"
 
+HELD = (
+    "Waiting for the council's storage, which can't be written right now. Nothing is lost: the run goes "
+    "on by itself once that is mended. The log says why."
+)
+INTERRUPTED = (
+    "The council was interrupted, and too long ago to go on by itself. What was finished is kept: "
+    "Retry goes on from there."
+)
+
 STAGE_NAMES: Mapping[Stage, str] = {
     "stage1": "Answers",
     "stage2": "Reviews",

@@ -41,5 +41,5 @@ class Brief(BaseModel):
     attachments: tuple[Attachment, ...] = ()
     history: tuple[Turn, ...] = ()
     wants_title: bool = True
-    prepared: bool = False
-    """Whether all is filled in that had to be looked up: a run's first call waits for it."""
+    started_at: str | None = None
+    """When the first call was prepared, ISO 8601: all is filled in that had to be looked up."""

@@ -1,9 +1,11 @@
 """One model call: what is asked, what comes back, and what remembers it."""
 
+import hashlib
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Literal, Protocol, TypedDict
 
+import orjson
 from pydantic import BaseModel, ConfigDict
 
 from council.errors import Failure
@@ -55,6 +57,12 @@ class Call:
     on_text: Callable[[str], None] | None = None
     on_retry: Callable[[Failure, float], None] | None = None
 
+    @property
+    def digest(self) -> str:
+        """What is asked, in 32 hexadecimal digits: another prompt or shape gives another digest."""
+        asked = orjson.dumps((self.messages, self.schema), option=orjson.OPT_SORT_KEYS)
+        return hashlib.blake2b(asked, digest_size=16).hexdigest()
+
 
 class Reply(BaseModel):
     """What a model answered.
@@ -81,12 +89,16 @@ Ask = Callable[[Call], Awaitable[Reply]]
 class Steps(Protocol):
     """What a run remembers of its own calls: a replayed run asks nothing twice."""
 
-    def recall(self, key: str) -> Outcome | None:
-        """Give the recorded outcome of a step, or `None` where it hasn't ended yet."""
+    def recall(self, call: Call) -> Outcome | None:
+        """Give the recorded outcome of a call's step, or `None` where it hasn't ended yet."""
         ...
 
-    async def record(self, key: str, outcome: Outcome) -> None:
-        """Keep a step's outcome; returns when it is durable."""
+    async def record(self, call: Call, outcome: Outcome) -> None:
+        """Keep the outcome of a call's step; returns when it is durable."""
+        ...
+
+    def has_begun(self, stage: str) -> bool:
+        """Whether any step of a stage's round (`stage2.1`) has ended."""
         ...
 
 
@@ -96,10 +108,14 @@ class MemorySteps:
     def __init__(self) -> None:
         self.outcomes: dict[str, Outcome] = {}
 
-    def recall(self, key: str) -> Outcome | None:
-        """Give the recorded outcome of a step, or `None`."""
-        return self.outcomes.get(key)
+    def recall(self, call: Call) -> Outcome | None:
+        """Give the recorded outcome of a call's step, or `None`."""
+        return self.outcomes.get(call.step)
 
-    async def record(self, key: str, outcome: Outcome) -> None:
-        """Keep a step's outcome."""
-        self.outcomes[key] = outcome
+    async def record(self, call: Call, outcome: Outcome) -> None:
+        """Keep the outcome of a call's step."""
+        self.outcomes[call.step] = outcome
+
+    def has_begun(self, stage: str) -> bool:
+        """Whether any step of a stage's round has ended."""
+        return any(step.startswith(f"{stage}:") for step in self.outcomes)

@@ -96,6 +96,7 @@ class AssistantMessage(Record):
     failures: list[FailedCall] = Field(default_factory=list[FailedCall])
     started_at: str | None = None
     finished_at: str | None = None
+    run_id: str | None = None
 
     def check(self) -> None:
         """Hold this message to the contract's rules before it is written.

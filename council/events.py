@@ -124,6 +124,13 @@ class RunFailed:
     failures: Mapping[str, Failure]
 
 
+@dataclass(frozen=True, slots=True)
+class RunHeld:
+    """The run waits for its storage; `message` says so for people, `None` that it goes on."""
+
+    message: str | None
+
+
 Event = (
     StageStarted
     | StageCompleted
@@ -135,6 +142,7 @@ Event = (
     | TitleCompleted
     | RunCompleted
     | RunFailed
+    | RunHeld
 )
 
 Emit = Callable[[Event], None]
@@ -179,6 +187,12 @@ def to_json(event: Event) -> JsonObject:
             }
         case MemberFailed():
             return {"type": "member_failed", **_member(event), "failure": _failure(event.failure)}
+        case _:
+            return _of_run(event)
+
+
+def _of_run(event: AnswerStreamed | TitleCompleted | RunCompleted | RunFailed | RunHeld) -> JsonObject:
+    match event:
         case AnswerStreamed():
             return {"type": "stage3_token", "member": event.member, "data": event.text}
         case TitleCompleted():
@@ -196,6 +210,8 @@ def to_json(event: Event) -> JsonObject:
                 "message": event.message,
                 "failures": {who: _failure(why) for who, why in event.failures.items()},
             }
+        case RunHeld():
+            return {"type": "held", "message": event.message}
 
 
 def _member(event: MemberStarted | MemberAnswered | MemberRetried | MemberFailed) -> JsonObject:

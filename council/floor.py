@@ -25,6 +25,9 @@ from council.usage import Usage, total
 
 R = TypeVar("R", bound=StageResult)
 
+WRITE_SECONDS = 5.0
+"""How long a call that is being ended waits for its reply to be recorded."""
+
 
 class Sitting(Cutoff):
     """One stage's cutoff: its wall clock, and the grace that stragglers get after the quorum."""
@@ -57,6 +60,8 @@ class Floor:
         self.emit = emit
         self.stop = stop
         self.failures: list[FailedCall] = []
+        self.was_stopped = False
+        """Whether a press of Stop kept a member from being heard."""
         self._ask = ask
         self._steps = steps
         self._retries = RetryBudget(brief.profile.max_retries)
@@ -89,8 +94,6 @@ class Floor:
         `role` tells two calls of one member in a stage apart. A call that was cut off before it
         began isn't made, told or recorded.
         """
-        if sitting.cause is not None:
-            return Failure(cause=sitting.cause, attempts=0)
         stage = sitting.stage
         profile = self.brief.profile
 
@@ -100,24 +103,27 @@ class Floor:
         def stream(text: str) -> None:
             self.emit(AnswerStreamed(member.name, text))
 
+        call = Call(
+            step=f"{stage}.1:{member.name}{role and f':{role}'}",
+            member=member,
+            messages=messages,
+            deadline=profile.call_deadline,
+            schema=schema,
+            temperature=profile.temperature,
+            max_tokens=profile.max_tokens,
+            retries=self._retries,
+            on_retry=retry,
+            on_text=stream if stage == "stage3" else None,
+        )
+        # In a replay, what was heard before the cutoff counts as it did then.
+        if sitting.cause is not None and self._steps.recall(call) is None:
+            self.was_stopped |= sitting.cause == "stopped"
+            return Failure(cause=sitting.cause, attempts=0)
         sitting.begin()
         self.emit(MemberStarted(stage, member.name))
-        outcome = await self._step(
-            Call(
-                step=f"{stage}.1:{member.name}{role and f':{role}'}",
-                member=member,
-                messages=messages,
-                deadline=profile.call_deadline,
-                schema=schema,
-                temperature=profile.temperature,
-                max_tokens=profile.max_tokens,
-                retries=self._retries,
-                on_retry=retry,
-                on_text=stream if stage == "stage3" else None,
-            ),
-            sitting,
-        )
+        outcome = await self._step(call, sitting)
         if isinstance(outcome, Failure):
+            self.was_stopped |= outcome.cause == "stopped"
             self.failures.append(FailedCall(stage=stage, member=member.name, failure=outcome))
             self.emit(MemberFailed(stage, member.name, outcome))
             return outcome
@@ -140,6 +146,12 @@ class Floor:
         outcome = await self._step(call, cutoff)
         return None if isinstance(outcome, Failure) else outcome.text
 
+    def skips(self, stage: Stage) -> bool:
+        """Whether Stop was pressed before this stage of the members had given anything."""
+        skipped = self.stop.pressed and not self._steps.has_begun(f"{stage}.1")
+        self.was_stopped |= skipped
+        return skipped
+
     def raise_for_account(self) -> None:
         """Raise `AccountError` when a call was refused for its key or for lack of credit."""
         if self._refused is not None:
@@ -159,13 +171,13 @@ class Floor:
 
     async def _step(self, call: Call, cutoff: Cutoff) -> Outcome:
         """Make a call unless its outcome is known, and keep the outcome."""
-        outcome = self._steps.recall(call.step)
+        outcome = self._steps.recall(call)
         if outcome is None:
             try:
                 outcome = await cutoff.guard(self._ask_and_record(call))
             except ModelError as cut_off:
                 outcome = cut_off.failure
-                await asyncio.shield(self._steps.record(call.step, outcome))
+                await asyncio.shield(self._steps.record(call, outcome))
         if outcome.usage is not None:
             self._usage[call.step] = outcome.usage
         if isinstance(outcome, Reply):
@@ -181,10 +193,13 @@ class Floor:
         except ModelError as error:
             outcome = error.failure
         # A call that has come back is recorded and counts, even if it is ended at this very moment.
-        writing = asyncio.ensure_future(self._steps.record(call.step, outcome))
+        writing = asyncio.ensure_future(self._steps.record(call, outcome))
         try:
             await asyncio.shield(writing)
         except asyncio.CancelledError:
-            await asyncio.wait({writing})
+            await asyncio.wait({writing}, timeout=WRITE_SECONDS)
+            if not writing.done():
+                writing.cancel()
+                raise
             writing.result()
         return outcome

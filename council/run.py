@@ -84,7 +84,7 @@ async def deliberate(
 
     Raises `NoAnswers`, `AccountError` or `RunStopped` when there can't be an answer.
     """
-    started = now()
+    started_at = brief.started_at or timestamp(now())
     floor = Floor(brief, ask=ask, steps=steps, emit=emit, stop=stop or Stop())
     titling = Cutoff(within=floor.stop.members)
     title = asyncio.create_task(_title(floor, titling))
@@ -116,7 +116,7 @@ async def deliberate(
             criteria=brief.profile.criteria,
             scores=reviewed.scores,
             failures=floor.failures,
-            started_at=timestamp(started),
+            started_at=started_at,
             finished_at=timestamp(now()),
         ),
         title=named if brief.wants_title else None,
@@ -152,7 +152,7 @@ async def _answers(floor: Floor) -> list[Stage1Result]:
         for member, result in zip(profile.members, results, strict=True)
         if isinstance(result, Failure)
     }
-    if floor.stop.pressed and len(answers) < profile.quorum:
+    if len(answers) < profile.quorum and floor.skips("stage2"):
         raise RunStopped(failures)
     if not answers:
         raise NoAnswers(failures)
@@ -170,7 +170,7 @@ async def _review_and_correct(floor: Floor, answers: list[Stage1Result]) -> Revi
     labels = label_answers(names, floor.brief.seed)
     label_of = {name: label for label, name in labels.items()}
     orders = reading_orders(names, floor.brief.seed, self_review=profile.self_review)
-    if floor.stop.pressed:
+    if floor.skips("stage2"):
         return Reviewed(labels, [], None, None)
 
     async def review(name: str) -> Stage2Result | Failure:
@@ -264,7 +264,7 @@ async def _review_and_correct(floor: Floor, answers: list[Stage1Result]) -> Revi
 async def _synthesis(floor: Floor, answers: list[Stage1Result], reviewed: Reviewed) -> Stage3Result:
     """Stage 3: the chairman writes; when it can't, the next in line does, and that is said."""
     profile = floor.brief.profile
-    stopped_early = floor.stop.pressed
+    stopped_early = floor.was_stopped
     texts = {answer.model: answer.response for answer in answers}
     texts |= {result.model: result.corrected_response for result in reviewed.corrections or []}
     best = reviewed.best

@@ -115,7 +115,8 @@ class ConversationStore:
     ) -> Stored:
         """Append a question and its answer in one write, beginning the document where there is none.
 
-        Title and source are those of the beginning. A document that can't be read is no reason to
+        An answer whose `run_id` is there already is not added again. Title and source are those of
+        the beginning. A document that can't be read is no reason to
         lose an answer, nor is an answer one to lose the document: it is copied beside
         (`{id}.json.broken-{time}`), and a new one begins.
         """
@@ -127,7 +128,9 @@ class ConversationStore:
             set_aside = None
             with self._locked(conversation_id):
                 try:
-                    document, _ = _read(path)
+                    document, version = _read(path)
+                    if _holds(document.conversation, answer):
+                        return Stored(document.conversation, version)
                 except (ConversationNotFound, DocumentError) as error:
                     if isinstance(error, DocumentError):
                         set_aside = _set_aside(path, moment)
@@ -280,6 +283,12 @@ def _read(path: Path) -> tuple[Document, Stamp]:
     if document.conversation.id != path.stem:
         raise DocumentError("the id in it is not the one in its name", path)
     return document, version
+
+
+def _holds(conversation: Conversation, answer: AssistantMessage) -> bool:
+    return answer.run_id is not None and answer.run_id in (
+        message.run_id for message in conversation.messages if isinstance(message, AssistantMessage)
+    )
 
 
 def _write(path: Path, document: Document, set_aside: Path | None = None) -> Stored:

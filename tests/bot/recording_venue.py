@@ -1,11 +1,12 @@
 """A venue that remembers what it was told to show, and refuses what a test tells it to."""
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from bot.markdown import render
 from bot.message import Line, Message, Prose
-from bot.venue import Card
+from bot.venue import Card, Part
 
 
 @dataclass
@@ -23,8 +24,10 @@ class RecordingVenue:
     mentions: list[str] = field(default_factory=list[str])
     threads: list[str] = field(default_factory=list[str])
     gate: asyncio.Event = field(default_factory=asyncio.Event)
+    known: frozenset[str] = frozenset()
     editing: int = 0
     most_editing: int = 0
+    _parts: dict[str, Message] = field(default_factory=dict[str, Message])
 
     def __post_init__(self) -> None:
         self.gate.set()
@@ -63,20 +66,34 @@ class RecordingVenue:
         self.threads.append(title)
         return "thread-1", None
 
-    async def post(self, message: Message) -> None:
+    async def pick_up(self, posted: frozenset[str]) -> str | None:
+        """Find the card that is there."""
+        self._check("pick_up")
+        self.known = posted
+        return "card-1" if self.cards else None
+
+    async def parts(self, message: Message) -> Sequence[Part]:
+        """Leave a message whole."""
+        self._parts[render(message)] = message
+        return [Part(render(message))]
+
+    async def post(self, part: Part, key: str) -> str:
         """Take a message."""
         self._check("post")
-        self.posted.append(message)
+        self.posted.append(self._parts[part.text])
+        return f"post-{key}"
 
-    async def attach(self, name: str, content: str, note: str) -> None:
+    async def attach(self, name: str, content: str, note: str) -> str:
         """Take a file."""
         self._check("attach")
         self.posted.append(Message(f"file:{name}", (Line(note), Prose(content))))
+        return "file-1"
 
-    async def mention(self, text: str) -> None:
+    async def mention(self, text: str) -> str:
         """Take a mention of the asker."""
         self._check("mention")
         self.mentions.append(text)
+        return "mention-1"
 
     def _check(self, method: str) -> None:
         if method in self.refuse:

@@ -5,6 +5,7 @@ claude keeps its answer. Times are seconds since the run began, all events carry
 """
 
 from bot.view import RunView, fold, opening
+from council.brief import Brief
 from council.conversation import (
     AggregateRanking,
     AssistantMessage,
@@ -12,6 +13,7 @@ from council.conversation import (
     FailedCall,
     Place,
     RunUsage,
+    Source,
     Stage1Result,
     Stage2_5Result,
     Stage2Result,
@@ -34,6 +36,7 @@ from council.events import (
 )
 from council.profile import Member, Persona, Profile
 from council.usage import Usage
+from storage.journal import RunRow
 
 GPT = "openai/gpt-5"
 CLAUDE = "anthropic/claude-sonnet-4.5"
@@ -244,3 +247,22 @@ def folded(view: RunView, timed: list[tuple[float, Event]]) -> RunView:
     for time, event in timed:
         view = fold(view, event, time)
     return view
+
+
+def accepted(origin: Source) -> RunRow:
+    """Give the run as the journal has it before its first call."""
+    return RunRow(
+        id=RUN_ID,
+        entry_key=f"{origin.platform}:1",
+        conversation_id=CONVERSATION_ID,
+        origin=origin,
+        brief=Brief(question=QUESTION, profile=PROFILE, seed=7, boundary="b0undary", asker="Ada"),
+        status="running",
+        error=None,
+        created_at="2026-01-20T10:30:00.000Z",
+        finished_at=None,
+        delivery=None,
+        stops=0,
+        retries=0,
+        retried_at=None,
+    )

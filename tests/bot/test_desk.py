@@ -12,11 +12,10 @@ import pytest
 from bot.app import Library, open_library
 from bot.desk import Click, Desk, Refusal, Request
 from bot.markdown import render
-from bot.message import Message
 from bot.queue import Limits, Queue
 from bot.runs import Runs
 from bot.settings import Settings
-from bot.venue import Gone, NotAllowed
+from bot.venue import Gone, NotAllowed, Part
 from council.brief import Attachment
 from council.catalog import Catalog
 from council.conversation import Source
@@ -190,12 +189,12 @@ async def test_an_answer_too_long_for_the_card_stands_whole_in_the_thread(tmp_pa
 
 
 async def test_a_failed_run_says_why_and_tells_the_asker(tmp_path: Path) -> None:
-    """The card has the causes and *Ask again*."""
+    """The card has the causes, *Retry* and *Ask again*."""
     venue = RecordingVenue()
     async with office(tmp_path, ScriptedCouncil(script={"stage1": failure("empty")})) as place:
         await place.see(venue)
     assert "No member of the council answered." in venue.texts[-1]
-    assert [button.action for button in venue.cards[-1].buttons] == ["again"]
+    assert [button.action for button in venue.cards[-1].buttons] == ["retry", "again"]
     assert venue.mentions == ["The council could not answer; the card says why."]
 
 
@@ -238,9 +237,9 @@ async def test_the_answer_does_not_wait_for_the_thread(tmp_path: Path) -> None:
     posting = asyncio.Event()
 
     class SlowThread(RecordingVenue):
-        async def post(self, message: Message) -> None:
+        async def post(self, part: Part, key: str) -> str:
             await posting.wait()
-            await super().post(message)
+            return await super().post(part, key)
 
     venue = SlowThread()
     async with office(tmp_path, ScriptedCouncil()) as place:
@@ -345,11 +344,11 @@ async def test_stop_is_for_the_asker_and_for_admins(tmp_path: Path) -> None:
         place.desk.begin(run, venue)
         await council.until_called(*(f"stage1.1:{name}" for name in FOUR))
         with pytest.raises(Refusal, match="Only whoever asked, or an admin"):
-            place.desk.stop(click(run, "U2"), run.origin.user)
-        assert "Stopping" in place.desk.stop(click(run, "BOSS"), run.origin.user)
+            await place.desk.stop(click(run, "U2"), run.origin.user)
+        assert "Stopping" in await place.desk.stop(click(run, "BOSS"), run.origin.user)
         await place.desk.settled()
         with pytest.raises(Refusal, match="This run is over"):
-            place.desk.stop(click(run), run.origin.user)
+            await place.desk.stop(click(run), run.origin.user)
     assert "stopped early" in venue.texts[-1].lower()
 
 
@@ -368,7 +367,7 @@ async def test_stop_ends_a_run_that_waits_its_turn_at_once(tmp_path: Path) -> No
             await asyncio.sleep(0.001)
         await council.until_called(*(f"stage1.1:{name}" for name in FOUR))
         calls = len(council.calls)
-        place.desk.stop(click(waiting), waiting.origin.user)
+        await place.desk.stop(click(waiting), waiting.origin.user)
         while not second.mentions:
             await asyncio.sleep(0.001)
         assert len(council.calls) == calls

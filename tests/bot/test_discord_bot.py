@@ -14,10 +14,9 @@ from bot.configuration import ConfigurationError
 from bot.desk import Desk
 from bot.discord_bot import DiscordBot
 from bot.discord_venue import DiscordVenue, Pace, Place
-from bot.message import Line
-from bot.message import Message as Shown
-from bot.venue import Gone, NotAllowed, VenueError
+from bot.venue import Gone, NotAllowed, Part, VenueError
 from tests.bot.discord_office import HELD, Office, office
+from tests.bot.sample_run import accepted
 from tests.council.scripted import FOUR, ScriptedCouncil, failure
 from tests.discord_server import Channel, DiscordServer, Message, Permission, Ping
 
@@ -241,7 +240,7 @@ async def test_the_asker_is_told_why_there_is_no_answer(
     council.script["stage1"] = failure("rate_limited")
     card = await team.asked()
     assert "No member of the council answered. Wait a minute, then ask again." in card.text
-    assert [part["label"] for part in card.buttons] == ["Ask again"]
+    assert [part["label"] for part in card.buttons] == ["Retry", "Ask again"]
     assert len(server.pings()) == 1
 
 
@@ -787,8 +786,8 @@ async def client(server: DiscordServer, quiet: Office) -> AsyncIterator[discord.
 def venue(client: discord.Client, team: Office) -> DiscordVenue:
     """A run's venue in the channel, without a card."""
     assert team.general.guild is not None
-    place = Place(team.general.id, team.general.guild.id)
-    return DiscordVenue(client, place, run_id="run", asker=team.ada.id, pace=Pace(retry=0.001))
+    where = Place(team.general.id, team.general.guild.id).source(team.ada.id)
+    return DiscordVenue(client, accepted(where), pace=Pace(retry=0.001))
 
 
 async def test_a_file_is_posted_once_with_its_note(
@@ -826,5 +825,5 @@ async def test_refusals_are_put_into_words(
     """Nothing of discord.py's leaves the adapter."""
     server.fail(SEND, status, code=code)
     with pytest.raises(VenueError) as caught:
-        await venue(client, quiet).post(Shown("ranking", (Line("Ranking"),)))
+        await venue(client, quiet).post(Part("Ranking"), "ranking.0")
     assert (type(caught.value), str(caught.value)) == (kind, said)

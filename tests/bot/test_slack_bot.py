@@ -742,12 +742,15 @@ class TestRefusals:
             assert mention.pinged == {place.ada.id}
 
     async def test_a_run_without_an_answer_says_so_in_its_thread(self, tmp_path: Path) -> None:
-        """The card says why; *Ask again* is what remains."""
+        """The card says why; *Retry* and *Ask again* are what remains."""
         council = ScriptedCouncil(script={"stage1": failure("rate_limited")})
         async with at_work(tmp_path, council) as place:
             card = await place.ask()
             assert "No member of the council answered." in card.text
-            assert [element["action_id"] for element, _ in card.elements()] == ["council_again"]
+            assert [element["action_id"] for element, _ in card.elements()] == [
+                "council_retry",
+                "council_again",
+            ]
             [mention] = place.slack.thread(place.general, card.ts)
             assert mention.pinged == {place.ada.id}
             assert "could not answer" in mention.text

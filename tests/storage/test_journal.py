@@ -1,22 +1,24 @@
-"""The journal: a redelivered question finds its run, and a recorded step is never asked again."""
+"""What every back end of the journal does: nothing recorded is asked again, nothing posted again."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from council.brief import Brief, Turn
-from council.calls import Outcome, Reply
+from council.calls import Call, Outcome, Reply
 from council.conversation import Source
 from council.errors import Failure
 from council.profile import Member, Persona, Profile
 from council.usage import Usage
-from storage.database import Database, open_database
+from storage.database import open_database
 from storage.errors import DatabaseError
-from storage.journal import Journal, NewRun, RunRow
-from tests.storage.examples import Clock, trace_sql
+from storage.journal import Journal, NewRun, RunRow, Why
+from storage.sqlite_journal import SqliteJournal
+from tests.storage.examples import Clock
 
 BRIEF = Brief(
     question="Kännst du 北京?",
@@ -38,112 +40,252 @@ RUN = NewRun(
     origin=Source(platform="discord", workspace="W", channel="C", thread="T", message="M", user="U"),
     brief=BRIEF,
 )
+WHY = Why(message="no member answered", failures={"a/one": Failure(cause="deadline")})
 REPLY = Reply(text="Paris", usage=Usage(prompt_tokens=3, cost=0.5), latency_ms=70, truncated=True)
 FAILURE = Failure(cause="rate_limited", detail="slow down", status=429, attempts=3)
 
 
-@pytest.fixture
-async def database(tmp_path: Path) -> AsyncIterator[Database]:
-    """A new database."""
-    async with open_database(tmp_path / "council.db") as opened:
-        yield opened
+Opened = Callable[[], AbstractAsyncContextManager[Journal]]
+"""Opens the same journal each time, as one process after the other does."""
 
 
-async def test_a_run_is_kept_as_it_began(database: Database) -> None:
+def call(step: str, text: str = "What is best?") -> Call:
+    """Make a call."""
+    member = BRIEF.profile.members[0]
+    return Call(step=step, member=member, messages=({"role": "user", "content": text},), deadline=1.0)
+
+
+@asynccontextmanager
+async def sqlite_journal(folder: Path) -> AsyncGenerator[Journal]:
+    """Open the journal in a database file."""
+    async with open_database(folder / "council.db") as database:
+        yield SqliteJournal(database, Clock())
+
+
+BACK_ENDS = {"sqlite": sqlite_journal}
+
+
+@pytest.fixture(params=BACK_ENDS)
+def opened(request: pytest.FixtureRequest, tmp_path: Path) -> Opened:
+    """Give a new journal's opener, for each back end."""
+    return lambda: BACK_ENDS[request.param](tmp_path)
+
+
+async def test_a_run_is_kept_as_it_began(opened: Opened) -> None:
     """The row holds origin and brief to the last field, whatever the configuration says later."""
-    journal = Journal(database, Clock())
-    begun = await journal.begin(RUN)
-    assert begun.created
-    assert begun.run == RunRow(
-        id=RUN.id,
-        entry_key=RUN.entry_key,
-        conversation_id=RUN.conversation_id,
-        origin=RUN.origin,
-        brief=BRIEF,
-        status="running",
-        error=None,
-        created_at="2026-01-20T10:30:01.000Z",
-        finished_at=None,
-    )
-    assert await journal.get("run-1") == begun.run
-    assert await journal.get("run-2") is None
+    async with opened() as journal:
+        begun = await journal.begin(RUN)
+        assert begun.created
+        assert begun.run == RunRow(
+            id=RUN.id,
+            entry_key=RUN.entry_key,
+            conversation_id=RUN.conversation_id,
+            origin=RUN.origin,
+            brief=BRIEF,
+            status="running",
+            error=None,
+            created_at="2026-01-20T10:30:01.000Z",
+            finished_at=None,
+            delivery=None,
+            stops=0,
+            retries=0,
+            retried_at=None,
+        )
+    async with opened() as journal:
+        assert await journal.get("run-1") == begun.run
+        assert await journal.get("run-2") is None
 
 
-async def test_a_redelivery_finds_the_run(database: Database) -> None:
+async def test_a_redelivery_finds_the_run(opened: Opened) -> None:
     """The same entry key begins no second run, even when both come at once."""
-    journal = Journal(database)
-    first, second = await asyncio.gather(journal.begin(RUN), journal.begin(replace(RUN, id="run-2")))
+    async with opened() as journal:
+        first, second = await asyncio.gather(journal.begin(RUN), journal.begin(replace(RUN, id="run-2")))
     assert (first.created, second.created) == (True, False)
     assert first.run == second.run
 
 
-async def test_a_used_id_is_no_redelivery(database: Database) -> None:
-    """Another question under an id that is taken is an error, not that other run."""
-    journal = Journal(database)
-    await journal.begin(RUN)
-    with pytest.raises(DatabaseError, match=r"UNIQUE constraint failed: runs\.id"):
-        await journal.begin(replace(RUN, entry_key="discord:interaction:2"))
+async def test_a_used_id_is_no_redelivery(opened: Opened) -> None:
+    """Two questions under one id would share their steps: the second is refused."""
+    async with opened() as journal:
+        await journal.begin(RUN)
+        with pytest.raises(DatabaseError, match=r"UNIQUE constraint failed: runs\.id"):
+            await journal.begin(replace(RUN, entry_key="discord:interaction:2"))
 
 
 @pytest.mark.parametrize(
     "outcome", [REPLY, FAILURE, Failure(cause="empty", usage=Usage(prompt_tokens=9))]
 )
 async def test_a_recorded_outcome_comes_back_in_the_next_process(
-    tmp_path: Path, outcome: Outcome
+    opened: Opened, outcome: Outcome
 ) -> None:
-    """Replies and failures alike are recalled, to the last field."""
-    async with open_database(tmp_path / "council.db") as database:
-        journal = Journal(database)
-        await journal.begin(RUN)
-        steps = await journal.steps("run-1")
-        assert steps.recall("stage1.1:a/one") is None
-        await steps.record("stage1.1:a/one", outcome)
-        assert steps.recall("stage1.1:a/one") == outcome
-    async with open_database(tmp_path / "council.db") as database:
-        steps = await Journal(database).steps("run-1")
-        assert steps.recall("stage1.1:a/one") == outcome
-        assert steps.recall("stage1.1:b/two") is None
+    """Replies and failures alike are recalled, to the last field, whatever a newer program asks."""
+    async with opened() as journal:
+        run = (await journal.begin(RUN)).run
+        steps = await journal.steps(run)
+        assert steps.recall(call("stage1.1:a/one")) is None
+        assert not steps.has_begun("stage1.1")
+        await steps.record(call("stage1.1:a/one"), outcome)
+        assert steps.recall(call("stage1.1:a/one")) == outcome
+    async with opened() as journal:
+        steps = await journal.steps(run)
+        assert steps.recall(call("stage1.1:a/one", "In other words?")) == outcome
+        assert steps.recall(call("stage1.1:b/two")) is None
+        assert steps.has_begun("stage1.1")
+        assert not steps.has_begun("stage1")
 
 
-async def test_the_first_record_of_a_step_stands(database: Database) -> None:
+async def test_the_first_record_of_a_step_stands(opened: Opened) -> None:
     """A late second outcome changes neither memory nor journal."""
-    journal = Journal(database)
-    await journal.begin(RUN)
-    steps = await journal.steps("run-1")
-    await asyncio.gather(steps.record("title", REPLY), steps.record("title", FAILURE))
-    assert steps.recall("title") == REPLY
-    assert (await journal.steps("run-1")).recall("title") == REPLY
+    async with opened() as journal:
+        run = (await journal.begin(RUN)).run
+        steps = await journal.steps(run)
+        await asyncio.gather(steps.record(call("title"), REPLY), steps.record(call("title"), FAILURE))
+        assert steps.recall(call("title")) == REPLY
+        assert (await journal.steps(run)).recall(call("title")) == REPLY
 
 
-async def test_a_step_needs_its_run(database: Database) -> None:
+async def test_a_step_needs_its_run(opened: Opened) -> None:
     """A step of a run that was never begun is refused."""
-    steps = await Journal(database).steps("nobody's")
-    with pytest.raises(DatabaseError, match="FOREIGN KEY constraint failed"):
-        await steps.record("title", REPLY)
+    async with opened() as journal:
+        run = (await journal.begin(RUN)).run
+        steps = await journal.steps(replace(run, id="nobody's"))
+        with pytest.raises(DatabaseError, match="FOREIGN KEY constraint failed"):
+            await steps.record(call("title"), REPLY)
 
 
-async def test_steps_of_many_runs_share_commits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Fifty members answering at once cost one wait for the disk."""
-    seen = trace_sql(monkeypatch)
-    async with open_database(tmp_path / "council.db") as database:
-        journal = Journal(database)
-        await journal.begin(RUN)
-        steps = await journal.steps("run-1")
-        seen.clear()
-        await asyncio.gather(*(steps.record(f"stage1.1:{number}", REPLY) for number in range(50)))
-        assert seen.count("COMMIT") == 1
-
-
-async def test_a_run_ends_once(database: Database) -> None:
+async def test_a_run_ends_once(opened: Opened) -> None:
     """The first end stands, with its time and its reason."""
-    journal = Journal(database, Clock())
-    await journal.begin(RUN)
-    await journal.finish("run-1", "failed", "no member answered")
-    await journal.finish("run-1", "answered")
-    run = await journal.get("run-1")
+    async with opened() as journal:
+        await journal.begin(RUN)
+        await journal.finish("run-1", "failed", WHY)
+        await journal.finish("run-1", "answered")
+        run = await journal.get("run-1")
     assert run is not None
-    assert (run.status, run.error, run.finished_at) == (
-        "failed",
-        "no member answered",
-        "2026-01-20T10:30:02.000Z",
-    )
+    assert run.is_over
+    assert (run.status, run.error, run.finished_at) == ("failed", WHY, "2026-01-20T10:30:02.000Z")
+
+
+async def test_what_was_not_shown_to_its_end_is_undelivered(opened: Opened) -> None:
+    """Answered or not, until it is shown or can't be; one platform's, the oldest first."""
+    async with opened() as journal:
+        for number in (3, 1, 2):
+            await journal.begin(replace(RUN, id=f"run-{number}", entry_key=f"key-{number}"))
+        slack = RUN.origin.model_copy(update={"platform": "slack"})
+        await journal.begin(replace(RUN, id="run-4", entry_key="key-4", origin=slack))
+        await journal.finish("run-1", "answered")
+        await journal.finish("run-2", "answered")
+        await journal.deliver("run-2", "shown")
+    async with opened() as journal:
+        assert [run.id for run in await journal.undelivered("discord")] == ["run-3", "run-1"]
+        await journal.deliver("run-3", "undeliverable")
+        assert [run.id for run in await journal.undelivered("discord")] == ["run-1"]
+        assert [run.id for run in await journal.undelivered("slack")] == ["run-4"]
+
+
+async def test_a_press_of_stop_is_remembered(opened: Opened) -> None:
+    """Each press, since the second means more than the first."""
+    async with opened() as journal:
+        await journal.begin(RUN)
+        await journal.press_stop("run-1")
+        await journal.press_stop("run-1")
+    async with opened() as journal:
+        [run] = await journal.undelivered("discord")
+    assert run.stops == 2
+
+
+async def test_a_post_is_remembered_by_its_key(opened: Opened) -> None:
+    """With the id of its message, whatever a newer program would say in its place."""
+    async with opened() as journal:
+        run = (await journal.begin(RUN)).run
+        posts = await journal.posts(run)
+        assert not posts.has("ranking.0", "A table")
+        await posts.record("ranking.0", "A table", "message-1")
+        assert posts.has("ranking.0", "A table")
+    async with opened() as journal:
+        posts = await journal.posts(run)
+        assert posts.has("ranking.0", "Another table")
+        assert not posts.has("ranking.1", "A table")
+        assert posts.messages == {"message-1"}
+
+
+async def reopened(journal: Journal) -> RunRow:
+    """Fail and retry a run that had a reply, a failure, two posts and a press of Stop."""
+    run = (await journal.begin(RUN)).run
+    steps = await journal.steps(run)
+    await steps.record(call("stage1.1:a/one"), REPLY)
+    await steps.record(call("stage1.1:b/two"), FAILURE)
+    posts = await journal.posts(run)
+    await posts.record("ranking.0", "A table", "message-1")
+    await posts.record("mention", "No answer.", "message-2")
+    await journal.press_stop("run-1")
+    await journal.finish("run-1", "failed", WHY)
+    await journal.deliver("run-1", "shown")
+    again = await journal.reopen("run-1")
+    assert again is not None
+    return again
+
+
+async def test_a_retried_run_keeps_replies_and_forgets_failures(opened: Opened) -> None:
+    """It is running and undelivered again, and its age counts anew."""
+    async with opened() as journal:
+        again = await reopened(journal)
+        assert not again.is_over
+        assert (again.error, again.finished_at, again.delivery) == (None, None, None)
+        assert (again.stops, again.retries) == (0, 1)
+        assert again.retried_at is not None
+        assert again.retried_at > again.created_at
+    async with opened() as journal:
+        assert await journal.undelivered("discord") == [again]
+        steps = await journal.steps(again)
+        assert steps.recall(call("stage1.1:a/one")) == REPLY
+        assert steps.recall(call("stage1.1:b/two")) is None
+
+
+async def test_a_retried_run_asks_again_what_has_changed(opened: Opened) -> None:
+    """A reply to another prompt is no reply to this one; the new one takes its place."""
+    later = REPLY.model_copy(update={"text": "Lyon"})
+    async with opened() as journal:
+        again = await reopened(journal)
+        steps = await journal.steps(again)
+        changed = call("stage1.1:a/one", "And with b/two's answer?")
+        assert steps.recall(changed) is None
+        await steps.record(changed, later)
+        assert steps.recall(changed) == later
+        assert (await journal.steps(again)).recall(changed) == later
+
+
+async def test_a_retried_run_posts_again_what_has_changed(opened: Opened) -> None:
+    """And mentions its asker again; what still says the same stays."""
+    async with opened() as journal:
+        posts = await journal.posts(await reopened(journal))
+        assert posts.has("ranking.0", "A table")
+        assert not posts.has("ranking.0", "Another table")
+        assert not posts.has("mention", "No answer.")
+        assert posts.messages == {"message-1"}
+
+
+async def test_only_a_run_without_answer_can_be_retried(opened: Opened) -> None:
+    """An answered one keeps its steps and its end."""
+    async with opened() as journal:
+        run = (await journal.begin(RUN)).run
+        await (await journal.steps(run)).record(call("stage1.1:b/two"), FAILURE)
+        await journal.finish("run-1", "answered")
+        assert await journal.reopen("run-1") is None
+        assert await journal.reopen("run-2") is None
+        assert (await journal.steps(run)).recall(call("stage1.1:b/two")) == FAILURE
+        found = await journal.get("run-1")
+    assert found is not None
+    assert (found.status, found.retries) == ("answered", 0)
+
+
+async def test_a_thread_leads_to_its_conversation(opened: Opened) -> None:
+    """By the thread's id or the card's, in its own channel, workspace and platform only."""
+    async with opened() as journal:
+        await journal.begin(RUN)
+        await journal.place("run-1", RUN.origin.model_copy(update={"message": "M2", "thread": "T2"}))
+        here = Source(platform="discord", workspace="W", channel="C", thread="T2")
+        assert await journal.conversation_in(here) == "conversation-1"
+        by_card = here.model_copy(update={"thread": "M2"})
+        assert await journal.conversation_in(by_card) == "conversation-1"
+        for elsewhere in ({"platform": "slack"}, {"workspace": "V"}, {"channel": "D"}, {"thread": None}):
+            assert await journal.conversation_in(here.model_copy(update=elsewhere)) is None

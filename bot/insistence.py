@@ -1,0 +1,65 @@
+"""Writes that are not given up: a run waits for its storage rather than lose what was paid for."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import TypeVar
+
+import structlog
+from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, wait_exponential
+
+from bot.words import HELD
+from council.calls import Call, Outcome, Steps
+from council.events import Emit, RunHeld
+from storage.errors import DatabaseError, FolderError
+
+log = structlog.get_logger()
+
+LONGEST_WAIT = 15.0
+T = TypeVar("T")
+
+
+async def insist(write: Callable[[], Awaitable[T]], emit: Emit) -> T:
+    """Write until the storage takes it; the observers hear that the run is held, and that it goes on.
+
+    Full, read-only and locked disks are waited out. What the storage refuses for itself is raised.
+    """
+    held = False
+
+    def tell(state: RetryCallState) -> None:
+        nonlocal held
+        held = True
+        log.warning("run_held", reason=str(state.outcome and state.outcome.exception()))
+        emit(RunHeld(HELD))
+
+    async def attempt() -> T:
+        return await write()
+
+    retrying = AsyncRetrying(
+        retry=retry_if_exception_type((DatabaseError, FolderError)),
+        wait=wait_exponential(multiplier=0.5, max=LONGEST_WAIT),
+        before_sleep=tell,
+    )
+    written: T = await retrying(attempt)
+    if held:
+        emit(RunHeld(None))
+    return written
+
+
+@dataclass(frozen=True, slots=True)
+class InsistentSteps:
+    """A run's steps, none of which is lost to a disk that can't be written; a `council.calls.Steps`."""
+
+    steps: Steps
+    emit: Emit
+
+    def recall(self, call: Call) -> Outcome | None:
+        """Give the recorded outcome of a call's step, or `None`."""
+        return self.steps.recall(call)
+
+    def has_begun(self, stage: str) -> bool:
+        """Whether any step of a stage's round has ended."""
+        return self.steps.has_begun(stage)
+
+    async def record(self, call: Call, outcome: Outcome) -> None:
+        """Keep the outcome of a call's step; returns when it is durable."""
+        await insist(lambda: self.steps.record(call, outcome), self.emit)

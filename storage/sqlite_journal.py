@@ -1,0 +1,258 @@
+"""The run journal in SQLite: the tables `runs`, `steps` and `posts`."""
+
+import hashlib
+from datetime import UTC, datetime
+from typing import cast
+
+import orjson
+from pydantic import BaseModel, TypeAdapter
+
+from council.brief import Brief
+from council.calls import Call, Outcome, Reply
+from council.conversation import Source, timestamp
+from council.errors import Failure
+from storage.database import Database, SqlValue
+from storage.journal import Begun, Clock, Delivery, Ended, NewRun, RunRow, Why
+
+_BEGIN_RUN = """
+INSERT INTO runs (id, entry_key, conversation_id, origin, brief, status, created_at)
+VALUES (?, ?, ?, ?, ?, 'running', ?) ON CONFLICT (entry_key) DO NOTHING
+"""
+_FINISH_RUN = """
+UPDATE runs SET status = ?, error = ?, finished_at = ? WHERE id = ? AND status = 'running'
+"""
+_RECORD_STEP = """
+INSERT INTO steps (run_id, key, digest, outcome, recorded_at) VALUES (?, ?, ?, ?, ?)
+ON CONFLICT (run_id, key) DO UPDATE
+SET digest = excluded.digest, outcome = excluded.outcome, recorded_at = excluded.recorded_at
+WHERE digest <> excluded.digest
+"""
+_RECORD_POST = """
+INSERT INTO posts (run_id, key, digest, message, posted_at) VALUES (?, ?, ?, ?, ?)
+ON CONFLICT (run_id, key) DO UPDATE
+SET digest = excluded.digest, message = excluded.message, posted_at = excluded.posted_at
+"""
+_REOPEN_RUN = """
+UPDATE runs SET status = 'running', error = NULL, finished_at = NULL, delivery = NULL,
+    stops = 0, retries = retries + 1, retried_at = :now
+WHERE id = :run AND status IN ('failed', 'stopped')
+"""
+_FORGET_FAILURES = """
+DELETE FROM steps WHERE run_id = :run AND outcome ->> 'failure' IS NOT NULL
+    AND (SELECT retried_at FROM runs WHERE id = :run) = :now
+"""
+_FORGET_MENTION = """
+DELETE FROM posts WHERE run_id = :run AND key = 'mention'
+    AND (SELECT retried_at FROM runs WHERE id = :run) = :now
+"""
+
+
+class _Replied(BaseModel):
+    reply: Reply
+
+
+class _Failed(BaseModel):
+    failure: Failure
+
+
+# An outcome's stored form: `{"reply": {...}}` or `{"failure": {...}}`.
+_RECORDED: TypeAdapter[_Replied | _Failed] = TypeAdapter(_Replied | _Failed)
+
+
+class _Steps:
+    """One run's steps, kept in memory and in the table; a `council.calls.Steps`."""
+
+    def __init__(
+        self, database: Database, run: RunRow, recorded: dict[str, tuple[str, Outcome]], now: Clock
+    ) -> None:
+        self._database = database
+        self._run = run
+        self._recorded = recorded
+        self._now = now
+
+    def recall(self, call: Call) -> Outcome | None:
+        """Give the recorded outcome of a call's step, or `None` where it hasn't ended yet."""
+        digest, outcome = self._recorded.get(call.step, ("", None))
+        # A retried member may have changed what the later stages are asked.
+        return None if self._run.retries and digest != call.digest else outcome
+
+    async def record(self, call: Call, outcome: Outcome) -> None:
+        """Keep the outcome of a call's step."""
+        digest = call.digest
+        known = self._recorded.get(call.step)
+        if known is None or known[0] != digest:  # the first outcome stands
+            self._recorded[call.step] = digest, outcome
+        recorded = _Replied(reply=outcome) if isinstance(outcome, Reply) else _Failed(failure=outcome)
+        await self._database.write(
+            (
+                _RECORD_STEP,
+                (
+                    self._run.id,
+                    call.step,
+                    digest,
+                    recorded.model_dump_json(exclude_defaults=True),
+                    timestamp(self._now()),
+                ),
+            )
+        )
+
+    def has_begun(self, stage: str) -> bool:
+        """Whether any step of a stage's round has ended."""
+        return any(step.startswith(f"{stage}:") for step in self._recorded)
+
+
+class _Posts:
+    """One run's posts, kept in memory and in the table; a `storage.journal.Posts`."""
+
+    def __init__(
+        self, database: Database, run: RunRow, posted: dict[str, tuple[str, str]], now: Clock
+    ) -> None:
+        self._database = database
+        self._run = run
+        self._posted = posted
+        self._now = now
+
+    @property
+    def messages(self) -> frozenset[str]:
+        """The ids of the messages that are known to be posted."""
+        return frozenset(message for _, message in self._posted.values())
+
+    def has(self, key: str, text: str) -> bool:
+        """Whether this part is posted; after a Retry, whether it said just this."""
+        posted = self._posted.get(key)
+        return posted is not None and (not self._run.retries or posted[0] == _digest(text))
+
+    async def record(self, key: str, text: str, message: str) -> None:
+        """Keep that a part was posted."""
+        digest = _digest(text)
+        self._posted[key] = digest, message
+        row = (self._run.id, key, digest, message, timestamp(self._now()))
+        await self._database.write((_RECORD_POST, row))
+
+
+class SqliteJournal:
+    """All runs, in an open database; a `storage.journal.Journal`."""
+
+    def __init__(self, database: Database, now: Clock = lambda: datetime.now(UTC)) -> None:
+        self._database = database
+        self._now = now
+
+    async def begin(self, run: NewRun) -> Begun:
+        """Write a run down as running, or find the one that its entry key has begun before."""
+        row = (
+            run.id,
+            run.entry_key,
+            run.conversation_id,
+            _origin(run.origin),
+            run.brief.model_dump_json(),
+            timestamp(self._now()),
+        )
+        await self._database.write((_BEGIN_RUN, row))
+        [found] = await self._find("entry_key = ?", run.entry_key)
+        return Begun(found, created=found.id == run.id)
+
+    async def get(self, run_id: str) -> RunRow | None:
+        """Give a run, or `None` where there is no such."""
+        found = await self._find("id = ?", run_id)
+        return found[0] if found else None
+
+    async def undelivered(self, platform: str) -> list[RunRow]:
+        """Give a platform's runs that were not shown to their end, the oldest first."""
+        return await self._find(
+            "delivery IS NULL AND origin ->> 'platform' = ? ORDER BY created_at, rowid", platform
+        )
+
+    async def steps(self, run: RunRow) -> _Steps:
+        """Load what a run has recorded so far, ready to record more."""
+        rows = await self._database.read(
+            "SELECT key, digest, outcome FROM steps WHERE run_id = ?", (run.id,)
+        )
+        recorded = {row["key"]: (row["digest"], _outcome(row["outcome"])) for row in rows}
+        return _Steps(self._database, run, recorded, self._now)
+
+    async def posts(self, run: RunRow) -> _Posts:
+        """Load what a run has posted so far, ready to record more."""
+        rows = await self._database.read(
+            "SELECT key, digest, message FROM posts WHERE run_id = ?", (run.id,)
+        )
+        posted = {row["key"]: (row["digest"], row["message"]) for row in rows}
+        return _Posts(self._database, run, posted, self._now)
+
+    async def place(self, run_id: str, origin: Source) -> None:
+        """Write down where a run is shown: its card and its thread, as they become known."""
+        await self._update("origin = ?", run_id, _origin(origin))
+
+    async def prepare(self, run_id: str, brief: Brief) -> None:
+        """Complete a run's brief, before its first call."""
+        await self._update("brief = ?", run_id, brief.model_dump_json())
+
+    async def press_stop(self, run_id: str) -> None:
+        """Write a press of Stop down: a run that goes on after a crash stays stopped."""
+        await self._update("stops = stops + 1", run_id)
+
+    async def finish(self, run_id: str, status: Ended, why: Why | None = None) -> None:
+        """Write down how a run ended; a run ends once."""
+        error = why.model_dump_json(exclude_defaults=True) if why else None
+        await self._database.write((_FINISH_RUN, (status, error, timestamp(self._now()), run_id)))
+
+    async def deliver(self, run_id: str, delivery: Delivery) -> None:
+        """Write down that a run has been shown to its end, or can't be."""
+        await self._update("delivery = ?", run_id, delivery)
+
+    async def reopen(self, run_id: str) -> RunRow | None:
+        """Let a run without an answer run again; `None` where there is no such."""
+        named = {"run": run_id, "now": timestamp(self._now())}
+        statements = (_REOPEN_RUN, _FORGET_FAILURES, _FORGET_MENTION)
+        await self._database.write(*((statement, named) for statement in statements))
+        run = await self.get(run_id)
+        return None if run is None or run.is_over else run
+
+    async def conversation_in(self, here: Source) -> str | None:
+        """Find the conversation whose thread this is, if there is one."""
+        if here.thread is None:
+            return None
+        rows = await self._database.read(
+            "SELECT conversation_id FROM runs"
+            " WHERE (origin ->> 'thread' = ? OR origin ->> 'message' = ?)"
+            " AND origin ->> 'platform' = ? AND origin ->> 'workspace' IS ?"
+            " AND origin ->> 'channel' IS ? ORDER BY created_at LIMIT 1",
+            (here.thread, here.thread, here.platform, here.workspace, here.channel),
+        )
+        return cast("str", rows[0]["conversation_id"]) if rows else None
+
+    async def _update(self, change: str, run_id: str, *values: SqlValue) -> None:
+        await self._database.write((f"UPDATE runs SET {change} WHERE id = ?", (*values, run_id)))  # noqa: S608 - the changes stand above
+
+    async def _find(self, which: str, value: str) -> list[RunRow]:
+        rows = await self._database.read(f"SELECT * FROM runs WHERE {which}", (value,))  # noqa: S608 - the conditions stand above
+        return [
+            RunRow(
+                id=row["id"],
+                entry_key=row["entry_key"],
+                conversation_id=row["conversation_id"],
+                origin=Source.model_validate_json(row["origin"]),
+                brief=Brief.model_validate_json(row["brief"]),
+                status=row["status"],
+                error=Why.model_validate_json(row["error"]) if row["error"] else None,
+                created_at=row["created_at"],
+                finished_at=row["finished_at"],
+                delivery=row["delivery"],
+                stops=row["stops"],
+                retries=row["retries"],
+                retried_at=row["retried_at"],
+            )
+            for row in rows
+        ]
+
+
+def _origin(source: Source) -> str:
+    return orjson.dumps(source.dump()).decode()
+
+
+def _digest(text: str) -> str:
+    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+
+
+def _outcome(text: str) -> Outcome:
+    recorded = _RECORDED.validate_json(text)
+    return recorded.reply if isinstance(recorded, _Replied) else recorded.failure
