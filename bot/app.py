@@ -12,7 +12,7 @@ from bot.settings import OPENROUTER, Settings, variables
 from council.profile import Profile
 from storage.archive import Archive
 from storage.conversations import ConversationStore
-from storage.database import open_database
+from storage.database import Database, open_database
 from storage.index import Index
 from storage.journal import Journal
 from storage.sqlite_journal import SqliteJournal
@@ -22,6 +22,7 @@ from storage.sqlite_journal import SqliteJournal
 class Library:
     """What lies in the data folder: documents, index, the archive read through it, journal."""
 
+    database: Database
     store: ConversationStore
     index: Index
     archive: Archive
@@ -42,7 +43,7 @@ async def open_library(settings: Settings) -> AsyncGenerator[Library]:
     folder = settings.council_data_dir
     async with open_database(folder / "council.db") as database:
         store = await ConversationStore.open(folder / "conversations")
-        yield Library(store, Index(database), Archive(database), SqliteJournal(database))
+        yield Library(database, store, Index(database), Archive(database), SqliteJournal(database))
 
 
 @asynccontextmanager

@@ -2,15 +2,17 @@
 
 import asyncio
 import random
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 
 import pytest
 
 from bot.app import Library, open_library
 from bot.desk import Click, Desk, Refusal, Request
+from bot.durability import Durability
 from bot.markdown import render
 from bot.queue import Limits, Queue
 from bot.runs import Runs
@@ -58,7 +60,13 @@ class Office:
 
 @asynccontextmanager
 async def office(
-    folder: Path, council: ScriptedCouncil, *, catalog: Catalog | None = None, **limits: int
+    folder: Path,
+    council: ScriptedCouncil,
+    *,
+    catalog: Catalog | None = None,
+    resume_within: float = 3600,
+    now: Callable[[], datetime] | None = None,
+    **limits: int,
 ) -> AsyncGenerator[Office]:
     """Open a desk."""
     async with open_library(Settings(council_data_dir=folder)) as library:
@@ -68,7 +76,7 @@ async def office(
             journal=library.journal,
             store=library.store,
             index=library.index,
-            now=Clock(),
+            now=now or Clock(),
             entropy=random.Random(1),  # noqa: S311 - a test draws the same each time
         )
         desk = Desk(
@@ -78,6 +86,7 @@ async def office(
             index=library.index,
             profiles={"default": profile()},
             queue=Queue(Limits.model_validate(limits)),
+            durability=Durability(resume_within=resume_within),
             admins=frozenset({"slack:BOSS"}),
         )
         yield Office(desk, council, library)

@@ -14,8 +14,10 @@ from tests.storage.examples import trace_sql
 
 INSERT = "INSERT INTO steps (run_id, key, outcome, recorded_at) VALUES (?, ?, '', '')"
 RUN: Statement = (
-    "INSERT INTO runs (id, entry_key, conversation_id, origin, brief, status, created_at)"
-    " VALUES (?, ?, '', '{}', '{}', 'running', '')",
+    """
+    INSERT INTO runs (id, entry_key, conversation_id, origin, brief, status, created_at)
+    VALUES (?, ?, '', '{}', '{}', 'running', '')
+    """,
     ("r", "e"),
 )
 

@@ -1,0 +1,322 @@
+"""Runs that one process begins and another ends: nothing asked twice, nothing posted twice."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from bot.desk import Refusal
+from bot.runs import utc_now
+from bot.venue import Gone, Unreachable
+from council.conversation import AssistantMessage, Source
+from storage.errors import DatabaseError
+from storage.journal import RunRow
+from tests.bot.recording_venue import RecordingVenue
+from tests.bot.test_desk import TEAM, Office, click, office
+from tests.council.scripted import FOUR, ScriptedCouncil, failure
+
+CHAIR = "stage3.1:chair/man:chairman"
+
+
+async def interrupted(
+    folder: Path, council: ScriptedCouncil, venue: RecordingVenue, *held: str
+) -> RunRow:
+    """Ask, and let the process end while these calls are in flight."""
+    council.held |= {*held}
+    async with office(folder, council) as place:
+        run = await place.ask()
+        assert run is not None
+        place.desk.begin(run, venue)
+        await council.until_called(*held)
+    return run
+
+
+async def resumed(place: Office, venue: RecordingVenue) -> RunRow:
+    """Start again, and let what was interrupted end."""
+    [run] = await place.desk.undelivered("slack")
+    await place.desk.resume([run], lambda _: venue)
+    await place.desk.settled()
+    ended = await place.library.journal.get(run.id)
+    assert ended is not None
+    return ended
+
+
+def calls(*councils: ScriptedCouncil) -> Sequence[str]:
+    """Name the steps that were called, in every process."""
+    return sorted(call.step for council in councils for call in council.calls)
+
+
+@pytest.mark.parametrize(
+    "held",
+    [f"stage1.1:{FOUR[0]}", f"stage2.1:{FOUR[1]}", f"stage2_5.1:{FOUR[2]}", CHAIR],
+)
+async def test_an_interrupted_run_goes_on_on_its_card(tmp_path: Path, held: str) -> None:
+    """Only what was in flight is asked again; the thread has each message once, in order."""
+    first, second, venue = ScriptedCouncil(), ScriptedCouncil(), RecordingVenue()
+    await interrupted(tmp_path, first, venue, held)
+    async with office(tmp_path, second) as place:
+        run = await resumed(place, venue)
+        document = await place.library.store.load(run.conversation_id)
+        assert await place.desk.undelivered("slack") == []
+    assert (run.status, run.delivery) == ("answered", "shown")
+    whole = ScriptedCouncil()
+    await whole.run()
+    assert calls(first, second) == sorted([*calls(whole), held])
+    keys = [message.key for message in venue.posted]
+    assert len(keys) == len(set(keys)) == 9
+    assert keys[0] == "ranking"
+    assert venue.mentions == ["The council has answered."]
+    assert len(document.messages) == 2
+
+
+async def test_an_answer_that_was_not_shown_is_shown_without_a_call(tmp_path: Path) -> None:
+    """The process ended between the answer and its thread."""
+    first, second = ScriptedCouncil(), ScriptedCouncil()
+    posting = asyncio.Event()
+
+    class Stuck(RecordingVenue):
+        async def mention(self, text: str) -> str:
+            posting.set()
+            await asyncio.Event().wait()
+            return text
+
+    stuck = Stuck()
+    async with office(tmp_path, first) as place:
+        run = await place.ask()
+        assert run is not None
+        place.desk.begin(run, stuck)
+        await posting.wait()
+    venue = RecordingVenue(cards=stuck.cards, posted=stuck.posted)
+    async with office(tmp_path, second) as place:
+        ended = await resumed(place, venue)
+        document = await place.library.store.load(run.conversation_id)
+    assert calls(second) == []
+    assert (ended.status, ended.delivery) == ("answered", "shown")
+    assert len(venue.posted) == 9
+    assert venue.mentions == ["The council has answered."]
+    assert [message.role for message in document.messages] == ["user", "assistant"]
+    assert isinstance(document.messages[1], AssistantMessage)
+    assert document.messages[1].run_id == run.id
+
+
+async def test_a_failed_member_is_not_asked_again(tmp_path: Path) -> None:
+    """Its failure was final; a restart changes nothing about that."""
+    first = ScriptedCouncil(script={f"stage1.1:{FOUR[3]}": failure("filtered")})
+    second, venue = ScriptedCouncil(), RecordingVenue()
+    await interrupted(tmp_path, first, venue, f"stage2.1:{FOUR[0]}")
+    async with office(tmp_path, second) as place:
+        await resumed(place, venue)
+    assert f"stage1.1:{FOUR[3]}" not in calls(second)
+    assert "filter" in venue.texts[-1]
+
+
+async def test_stop_is_remembered_while_the_chairman_writes(tmp_path: Path) -> None:
+    """Pressed in stage 2, the process ends in stage 3: the next one asks only the chairman."""
+    held = f"stage2.1:{FOUR[0]}"
+    first, second, venue = ScriptedCouncil(held={held, CHAIR}), ScriptedCouncil(), RecordingVenue()
+    async with office(tmp_path, first) as place:
+        run = await place.ask()
+        assert run is not None
+        place.desk.begin(run, venue)
+        await first.until_called(held)
+        await place.desk.stop(click(run), run.origin.user)
+        await first.until_called(CHAIR)
+    async with office(tmp_path, second) as place:
+        await resumed(place, venue)
+    assert calls(second) == [CHAIR]
+    assert "Stopped early" in venue.texts[-1]
+
+
+async def test_a_second_press_ends_the_run_after_a_restart_too(tmp_path: Path) -> None:
+    """No call is made any more; the card says that it was stopped."""
+    first, second, venue = ScriptedCouncil(), ScriptedCouncil(), RecordingVenue()
+    run = await interrupted(tmp_path, first, venue, f"stage1.1:{FOUR[0]}")
+    async with office(tmp_path, second) as place:
+        for _ in range(2):
+            await place.library.journal.press_stop(run.id)
+        ended = await resumed(place, venue)
+    assert calls(second) == []
+    assert ended.status == "stopped"
+
+
+async def test_a_failure_that_was_not_shown_is_shown_without_a_call(tmp_path: Path) -> None:
+    """The journal keeps why, with each member's cause."""
+    council = ScriptedCouncil(script={"stage1": failure("rate_limited")})
+    stuck = RecordingVenue(refuse={"edit_card": Unreachable("Slack can't be reached")})
+    async with office(tmp_path, council) as place:
+        run = await place.ask()
+        assert run is not None
+        place.desk.begin(run, stuck)
+        while not (row := await place.library.journal.get(run.id)) or not row.is_over:
+            await asyncio.sleep(0)
+    second, venue = ScriptedCouncil(), RecordingVenue(cards=stuck.cards)
+    async with office(tmp_path, second) as place:
+        ended = await resumed(place, venue)
+    assert (ended.status, ended.delivery) == ("failed", "shown")
+    assert calls(second) == []
+    assert "No member of the council answered." in venue.texts[-1]
+    assert "too busy" in venue.texts[-1]
+
+
+async def test_a_run_whose_channel_is_gone_is_saved_all_the_same(tmp_path: Path) -> None:
+    """It ends as undeliverable."""
+    first, second, venue = ScriptedCouncil(), ScriptedCouncil(), RecordingVenue()
+    await interrupted(tmp_path, first, venue, CHAIR)
+    venue.refuse = {"edit_card": Gone("the channel is gone")}
+    async with office(tmp_path, second) as place:
+        run = await resumed(place, venue)
+        document = await place.library.store.load(run.conversation_id)
+    assert (run.status, run.delivery) == ("answered", "undeliverable")
+    assert len(document.messages) == 2
+
+
+async def test_a_run_of_another_workspace_is_left_alone(tmp_path: Path) -> None:
+    """Another bot's token shows it."""
+    first, second = ScriptedCouncil(), ScriptedCouncil()
+    await interrupted(tmp_path, first, RecordingVenue(), CHAIR)
+    async with office(tmp_path, second) as place:
+        runs = await place.desk.undelivered("slack")
+        await place.desk.resume(runs, lambda _: None)
+        assert await place.desk.undelivered("slack") == runs
+
+
+async def test_too_old_a_run_is_closed_and_can_be_retried(tmp_path: Path) -> None:
+    """*Retry* reuses every finished step, on the same card."""
+    first, second, venue = ScriptedCouncil(), ScriptedCouncil(), RecordingVenue()
+    await interrupted(tmp_path, first, venue, CHAIR)
+    async with office(tmp_path, second, resume_within=0, now=utc_now) as place:
+        run = await resumed(place, venue)
+        assert (run.status, run.delivery) == ("failed", "shown")
+        assert "too long ago" in venue.texts[-1]
+        assert [button.action for button in venue.cards[-1].buttons] == ["retry", "again"]
+        assert calls(second) == []
+        said = await place.desk.retry(click(run), lambda _: venue)
+        assert said == "Going on with this run; what was answered isn't asked again."
+        await place.desk.settled()
+        with pytest.raises(Refusal, match="has its answer"):
+            await place.desk.retry(click(run), lambda _: venue)
+    assert calls(second) == [CHAIR]
+    assert "The council's answer" in venue.texts[-1]
+    keys = [message.key for message in venue.posted]
+    assert len(keys) == len(set(keys)) == 9
+    assert venue.mentions[-1] == "The council has answered."
+
+
+async def test_a_retry_asks_only_who_failed_and_what_depends_on_it(tmp_path: Path) -> None:
+    """The account had no credit in the middle of the reviews: answers that were paid for serve."""
+    council = ScriptedCouncil(script={f"stage2.1:{FOUR[0]}": failure("credit")})
+    venue = RecordingVenue()
+    async with office(tmp_path, council) as place:
+        run = await place.see(venue)
+        assert "credit" in venue.texts[-1]
+        council.script.clear()
+        council.calls.clear()
+        await place.desk.retry(click(run), lambda _: venue)
+        await place.desk.settled()
+        ended = await place.library.journal.get(run.id)
+    assert ended is not None
+    assert (ended.status, ended.delivery, ended.retries) == ("answered", "shown", 1)
+    assert not any(call.step.startswith("stage1") for call in council.calls)
+    assert f"stage2.1:{FOUR[0]}" in calls(council)
+    assert "The council's answer" in venue.texts[-1]
+
+
+async def test_a_retried_member_of_stage_1_is_reviewed(tmp_path: Path) -> None:
+    """Reviews of fewer answers are no reviews of all: they are asked for anew."""
+    stage1 = {f"stage1.1:{name}": failure("unavailable") for name in FOUR}
+    council, venue = ScriptedCouncil(script={**stage1}), RecordingVenue()
+    async with office(tmp_path, council) as place:
+        run = await place.see(venue)
+        council.script.clear()
+        council.calls.clear()
+        await place.desk.retry(click(run), lambda _: venue)
+        await place.desk.settled()
+    whole = ScriptedCouncil()
+    await whole.run()
+    assert calls(council) == calls(whole)
+
+
+async def test_two_presses_of_retry_run_once(tmp_path: Path) -> None:
+    """The second is told that the run is on its way."""
+    council, venue = ScriptedCouncil(script={"stage1": failure("unavailable")}), RecordingVenue()
+    async with office(tmp_path, council) as place:
+        run = await place.see(venue)
+        council.script.clear()
+        council.calls.clear()
+        said = await asyncio.gather(
+            *(place.desk.retry(click(run), lambda _: venue) for _ in range(2)), return_exceptions=True
+        )
+        await place.desk.settled()
+    assert sorted(type(one).__name__ for one in said) == ["Refusal", "str"]
+    assert len(calls(council)) == len(set(calls(council)))
+
+
+async def test_a_run_waits_for_a_disk_that_cannot_be_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The card says so; nothing is asked twice, and the run goes on by itself."""
+    council, venue = ScriptedCouncil(), RecordingVenue()
+    async with office(tmp_path, council) as place:
+        database = place.library.database
+        write = database.write
+        full = True
+
+        async def refuse(*statements: tuple[str, object]) -> None:
+            if full and "INTO steps" in statements[0][0]:
+                raise DatabaseError("council.db: the disk is full")
+            await write(*statements)  # pyright: ignore[reportArgumentType] - passed on as they are
+
+        monkeypatch.setattr(database, "write", refuse)
+        run = await place.ask()
+        assert run is not None
+        place.desk.begin(run, venue)
+        while not any("Waiting for the council's storage" in text for text in venue.texts):
+            await asyncio.sleep(0.001)
+        assert not any(step.startswith("stage2") for step in calls(council))
+        full = False
+        await place.desk.settled()
+    assert "The council's answer" in venue.texts[-1]
+    assert "Waiting for" not in venue.texts[-1]
+    assert len(calls(council)) == len(set(calls(council)))
+
+
+async def test_runs_of_one_conversation_go_on_in_order(tmp_path: Path) -> None:
+    """A follow-up that waited has the first question's answer as its history."""
+    first, second, venue = ScriptedCouncil(), ScriptedCouncil(), RecordingVenue()
+    thread = Source(platform="slack", workspace="T1", channel="C1", thread="card-1", user="U1")
+    first.held |= {f"stage1.1:{name}" for name in FOUR}
+    async with office(tmp_path, first) as place:
+        run = await place.ask()
+        assert run is not None
+        place.desk.begin(run, venue)
+        await first.until_called(*first.held)
+        follow_up = await place.ask("2", "And in two years?", thread)
+        assert follow_up is not None
+        assert follow_up.conversation_id == run.conversation_id
+        place.desk.begin(follow_up, RecordingVenue())
+    async with office(tmp_path, second) as place:
+        runs = await place.desk.undelivered("slack")
+        assert [each.id for each in runs] == [run.id, follow_up.id]
+        await place.desk.resume(runs, lambda _: RecordingVenue())
+        await place.desk.settled()
+        document = await place.library.store.load(run.conversation_id)
+        later = await place.library.journal.get(follow_up.id)
+    assert [message.role for message in document.messages] == ["user", "assistant"] * 2
+    assert later is not None
+    assert [turn.question for turn in later.brief.history] == [run.brief.question]
+
+
+async def test_the_clock_may_be_set_back(tmp_path: Path) -> None:
+    """A run from the future is not too old, and its time isn't negative."""
+    first, second, venue = ScriptedCouncil(), ScriptedCouncil(), RecordingVenue()
+    await interrupted(tmp_path, first, venue, CHAIR)
+    async with office(tmp_path, second) as place:
+        [run] = await place.desk.undelivered("slack")
+        brief = run.brief.model_copy(update={"started_at": "2999-01-01T00:00:00.000Z"})
+        future = replace(run, created_at="2999-01-01T00:00:00.000Z", brief=brief)
+        await place.desk.resume([future], lambda _: venue)
+        await place.desk.settled()
+    assert "The council's answer" in venue.texts[-1]
+    assert TEAM.user == run.origin.user
