@@ -16,7 +16,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Literal, cast
@@ -29,7 +29,7 @@ from bot.message import Message
 from bot.queue import Limits, Queue
 from bot.runs import Question, Runs, utc_now
 from bot.settings import Settings
-from bot.venue import Card
+from bot.venue import Card, Part
 from council.brief import Brief
 from council.calls import Call, MemorySteps, Reply
 from council.catalog import Catalog
@@ -123,18 +123,29 @@ class SilentVenue:
         del title
         return "thread", None
 
-    async def post(self, message: Message) -> None:
+    async def pick_up(self, posted: frozenset[str]) -> str | None:
+        """Find the card that the process before has posted."""
+        del posted
+        return "card"
+
+    async def parts(self, message: Message) -> Sequence[Part]:
+        """Leave a message whole."""
+        return [Part(message.key)]
+
+    async def post(self, part: Part, key: str) -> str:
         """Take a message."""
-        del message
+        del part
+        return key
 
-    async def attach(self, name: str, content: str, note: str) -> None:
+    async def attach(self, name: str, content: str, note: str) -> str:
         """Take a file."""
-        del name, content, note
+        del content, note
+        return name
 
-    async def mention(self, text: str) -> None:
+    async def mention(self, text: str) -> str:
         """Tell the asker."""
-        del text
         self.told.set()
+        return text
 
 
 def measure(load: Load) -> Figures:

@@ -25,8 +25,9 @@ from storage.archive import Archive, Cursor, Hit
 from storage.conversations import ConversationStore
 from storage.database import Database, open_database
 from storage.index import Index
-from storage.journal import Journal, NewRun
+from storage.journal import NewRun
 from storage.scope import Scope
+from storage.sqlite_journal import SqliteJournal
 from storage.statistics import Figure, MemberStatistics
 from tests.storage.examples import NOW, answer, legacy, new_id, put
 from tests.storage.test_journal import BRIEF
@@ -235,7 +236,7 @@ async def test_statistics_say_how_each_member_did(room: Room) -> None:
     await room.ask(message=told(places=["b/two", "a/one"], changed={"a/one": False}))
     await room.ask(message=told(places=[], changed={}, failed=["a/one"]))
     await room.ask(source=ELSEWHERE[0])
-    journal = Journal(room.database, now=lambda: NOW)
+    journal = SqliteJournal(room.database, now=lambda: NOW)
     for name, status, origin in (
         ("x", "failed", HERE),
         ("y", "stopped", HERE),
