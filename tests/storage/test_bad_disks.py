@@ -152,7 +152,7 @@ async def test_damage_inside_a_text_is_damage_and_is_not_quoted(tmp_path: Path) 
     async with open_database(path) as database:
         await begin(database, "r", "a private question")
     content = path.read_bytes()
-    path.write_bytes(content.replace(b"a private question", b"a private qu\xff\xffsti"))
+    path.write_bytes(content.replace(b"a private question", b"a private qu\xff\xffstio"))
     async with open_database(path) as database:
         with pytest.raises(DatabaseError, match="is damaged; move it away") as caught:
             await database.read("SELECT * FROM runs")
