@@ -12,6 +12,7 @@ from time import monotonic
 import orjson
 
 from bot.runs import Question, Runs
+from council.brief import Attachment
 from council.conversation import Source
 from council.cutoff import Stop
 from council.events import Emit, Event, RunCompleted, RunFailed, to_json
@@ -24,7 +25,13 @@ HERE = Source(platform="terminal")
 
 
 async def ask(
-    runs: Runs, profile: Profile, text: str, surface: Surface, *, after: str | None = None
+    runs: Runs,
+    profile: Profile,
+    text: str,
+    surface: Surface,
+    *,
+    after: str | None = None,
+    attachments: tuple[Attachment, ...] = (),
 ) -> str | None:
     """Ask and show; gives the conversation's id, or `None` where there is no answer.
 
@@ -39,6 +46,7 @@ async def ask(
             entry_key=f"terminal:{uuid.uuid4()}",
             profile=profile,
             conversation_id=after,
+            attachments=attachments,
         )
         begun = await runs.accept(question)
         loop.add_signal_handler(signal.SIGINT, stop.press)

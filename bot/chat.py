@@ -6,8 +6,9 @@ import sys
 from bot import asking
 from bot.app import Library, open_council, open_desk
 from bot.commands import ASK, HELP, UsageError, parse
-from bot.configuration import DEFAULT, Configuration
+from bot.configuration import Configuration
 from bot.markdown import render
+from bot.options import RunOptions
 
 HINT = (
     f"/{ASK.name} QUESTION asks, @council QUESTION goes on in the same conversation, "
@@ -19,7 +20,6 @@ async def chat(configuration: Configuration, library: Library) -> None:
     """Read commands until the input ends."""
     async with open_council(configuration, library) as council:
         desk = open_desk(configuration, library, council)
-        profile = council.profiles[DEFAULT]
         conversation: str | None = None
         _say(HINT)
         while (line := await asyncio.to_thread(_read)) is not None:
@@ -28,12 +28,15 @@ async def chat(configuration: Configuration, library: Library) -> None:
                 _say(render(await desk.help(asking.HERE)))
             elif word in (f"/{ASK.name}", "@council"):
                 try:
-                    question = parse(rest).question
+                    typed = parse(rest)
+                    profile = RunOptions.read(typed.given).applied(council.profiles)
                 except UsageError as error:
                     _say(str(error))
                     continue
                 after = conversation if word == "@council" else None
-                answered = await asking.ask(council.runs, profile, question, asking.people, after=after)
+                answered = await asking.ask(
+                    council.runs, profile, typed.question, asking.people, after=after
+                )
                 conversation = answered or conversation
             elif word:
                 _say(HINT)

@@ -14,8 +14,12 @@ from pydantic import SecretStr
 
 from bot import logs
 from bot.app import Library, open_council, open_library
-from bot.configuration import DEFAULT, Configuration, ConfigurationError, load
+from bot.attachments import text_file
+from bot.commands import UsageError, described
+from bot.configuration import Configuration, ConfigurationError, load
+from bot.options import RunOptions
 from bot.words import explain
+from council.brief import Attachment
 from council.errors import CouncilError
 from council.profile import Member
 from storage.documents import is_id
@@ -53,7 +57,11 @@ class Format(StrEnum):
 def ask(
     question: Annotated[str, typer.Argument(help="What to ask; - reads it from standard input.")],
     *,
-    profile: Annotated[str, typer.Option(help="Which council of council.toml.")] = DEFAULT,
+    profile: Annotated[str | None, typer.Option(help=described("profile"))] = None,
+    rounds: Annotated[str | None, typer.Option(help=described("rounds"))] = None,
+    strategy: Annotated[str | None, typer.Option(help=described("strategy"))] = None,
+    criteria: Annotated[str | None, typer.Option(help=described("criteria"))] = None,
+    attachment: Annotated[Path | None, typer.Option(help=described("attachment"))] = None,
     events: Annotated[bool, typer.Option("--events", help="Print events as JSON lines.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the answer's message as JSON.")] = False,
 ) -> None:
@@ -70,15 +78,21 @@ def ask(
     if not text:
         _end('There is no question. Write one: council ask "Should we shard now?"', MISUSED)
     surface = asking.events if events else asking.document if as_json else asking.people
+    given = {"profile": profile, "rounds": rounds, "strategy": strategy, "criteria": criteria}
+    try:
+        options = RunOptions.read(given)
+        attachments = (_read(attachment),) if attachment else ()
+    except UsageError as error:
+        _end(str(error), MISUSED)
     configuration = _configuration()
 
     async def run(library: Library) -> str | None:
         async with open_council(configuration, library) as council:
-            seats = council.profiles.get(profile)
-            if seats is None:
-                known = ", ".join(sorted(council.profiles))
-                _end(f"There is no profile {profile}. There is: {known}.", MISUSED)
-            return await asking.ask(council.runs, seats, text, surface)
+            try:
+                seats = options.applied(council.profiles)
+            except UsageError as error:
+                _end(str(error), MISUSED)
+            return await asking.ask(council.runs, seats, text, surface, attachments=attachments)
 
     if not _with_library(configuration, run):
         raise typer.Exit(FAILED)
@@ -208,6 +222,13 @@ def rebuild() -> None:
 def main() -> None:
     """Run the command line."""
     app()
+
+
+def _read(file: Path) -> Attachment:
+    try:
+        return text_file(file.name, file.read_bytes())
+    except OSError as error:
+        raise UsageError(f"{file} can't be read ({error.strerror}).") from error
 
 
 def _configuration(level: int = logging.WARNING) -> Configuration:

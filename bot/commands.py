@@ -1,26 +1,52 @@
 """The commands people type, one registry for every platform's listeners, help and manifest."""
 
-from collections.abc import Iterable
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 from rapidfuzz import process
 
 from council.errors import CouncilError
+from council.profile import MOST_ROUNDS, Strategy
 
-Kind = Literal["text", "file", "flag"]
+Kind = Literal["text", "number", "choice", "profile", "file", "flag"]
 ACTION = "Ask the council"
 """The message action: the message's text is the question."""
 
 
+class UsageError(CouncilError):
+    """A command was typed wrongly; the message says how it goes."""
+
+
 @dataclass(frozen=True, slots=True)
 class Option:
-    """One option of a command; `flag` is on or off."""
+    """One option of a command.
+
+    A `number` is whole and between `least` and `most`; a `choice` is one of `choices`; a `profile`
+    is the name of one, known only at run time; a `flag` is on or off.
+    """
 
     name: str
     description: str
     kind: Kind
     required: bool = False
+    choices: tuple[str, ...] = ()
+    least: int = 0
+    most: int = 0
+
+    @property
+    def allowed(self) -> str:
+        """What its value has to be, in words."""
+        match self.kind:
+            case "number":
+                return f"a whole number from {self.least} to {self.most}"
+            case "choice":
+                return f"one of {', '.join(self.choices)}"
+            case "profile":
+                return "the name of a profile"
+            case _:
+                return "a text"
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +63,16 @@ ASK = Command(
     "Ask the council a question",
     (
         Option("question", "What the team wants to know", "text", required=True),
+        Option("profile", "Which council answers", "profile"),
+        Option(
+            "rounds", "How often the members review and correct", "number", least=1, most=MOST_ROUNDS
+        ),
+        Option("strategy", "How the final answer is made of all", "choice", choices=get_args(Strategy)),
+        Option(
+            "criteria",
+            "What answers are weighed by, ! for a must-have: Cost:3, Security:2!, Speed",
+            "text",
+        ),
         Option("attachment", "A text file that belongs to the question", "file"),
         Option("private", "Answer me in a direct message", "flag"),
     ),
@@ -44,17 +80,27 @@ ASK = Command(
 HELP = Command("council-help", "What the council is, what it sees, what it costs")
 COMMANDS = (ASK, HELP)
 
-
-class UsageError(CouncilError):
-    """A command was typed wrongly; the message says how it goes."""
+Given = Mapping[str, object]
+"""What somebody filled in, by option; `None` where they left it out."""
 
 
 @dataclass(frozen=True, slots=True)
 class Typed:
-    """A question with the flags that were typed before it."""
+    """A question with the values of the flags that were typed before it."""
 
     question: str
-    private: bool = False
+    given: Given
+
+    @property
+    def is_private(self) -> bool:
+        """Whether the asker wants the answer alone."""
+        return "private" in self.given
+
+
+_DOUBLE, _SINGLE = '"\u201c\u201d\u201e', "'\u2018\u2019\u201a"
+# Phones curl quotes by the words beside them, so any mark of the kind closes.
+_CLOSING = dict.fromkeys(_DOUBLE, _DOUBLE) | dict.fromkeys(_SINGLE, _SINGLE) | {"\u00ab": "\u00bb"}
+_FLAG = re.compile(r"(?:--|\u2014|\u2013)(?P<name>[^\s=]*)=?\s*")
 
 
 def parse(text: str) -> Typed:
@@ -64,24 +110,70 @@ def parse(text: str) -> Typed:
     is understood. Raises `UsageError`.
     """
     rest = text.strip()
-    flags: set[str] = set()
-    while rest.startswith(("--", "\u2014")):
-        word, _, rest = rest.partition(" ")
-        rest = rest.lstrip()
-        name = word.lstrip("-\u2014").lower()
+    options = {option.name: option for option in ASK.options if not option.required}
+    given: dict[str, str | bool] = {}
+    while flag := _FLAG.match(rest):
+        name = flag["name"].lower()
+        rest = rest[flag.end() :]
         if not name:  # `-- question`: the end of the flags
             break
-        known = [option.name for option in ASK.options if option.kind == "flag"]
-        if name not in known:
-            raise UsageError(_unknown(word, name, known))
-        flags.add(name)
+        option = options.get(name)
+        if option is None or option.kind == "file":
+            raise UsageError(_unknown(flag["name"]))
+        if name in given:
+            raise UsageError(f"The flag --{name} is there twice. Give it once.")
+        if option.kind == "flag":
+            given[name] = True
+        else:
+            given[name], rest = _value(option, rest)
     if not rest:
         raise UsageError("There is no question. Write one: /council Should we shard now?")
-    return Typed(rest, private="private" in flags)
+    return Typed(rest, given)
 
 
-def _unknown(word: str, name: str, known: Iterable[str]) -> str:
-    flags = ", ".join(f"--{each}" for each in known)
-    guess = process.extractOne(name, [*known], score_cutoff=60)
-    hint = f"Did you mean --{guess[0]}?" if guess else f"There is: {flags}."
-    return f"There is no flag {word}. {hint} Flags stand before the question."
+def _value(option: Option, text: str) -> tuple[str, str]:
+    """Split a flag's value from what follows it."""
+    if not text or _FLAG.match(text):
+        raise UsageError(f"The flag --{option.name} has no value. It takes {option.allowed}.")
+    if closing := _CLOSING.get(text[0]):
+        end = re.search(rf"[{closing}](?=\s|$)", text[1:])
+        if end is None:
+            raise UsageError(f"The quotation mark after --{option.name} is never closed.")
+        return text[1 : end.start() + 1].strip(), text[end.end() + 1 :].lstrip()
+    word = re.match(r"(?:\S*[,;\u3001\uff0c]\s+)*\S+", text)  # a list goes on after its comma
+    end_of_word = word.end() if word else len(text)
+    return text[:end_of_word], text[end_of_word:].lstrip()
+
+
+def described(name: str) -> str:
+    """Say what an option of `/council` is for, and what it takes where that isn't any text."""
+    [option] = [option for option in ASK.options if option.name == name]
+    allowed = f"; {option.allowed}" if option.kind in ("number", "choice") else ""
+    return f"{option.description}{allowed}."
+
+
+def flags(command: Command) -> str:
+    """Give a command's flags as usage hints show them."""
+    return " ".join(
+        f"[--{option.name}]" if option.kind == "flag" else f"[--{option.name} {_hint(option)}]"
+        for option in command.options
+        if not option.required and option.kind != "file"
+    )
+
+
+def _hint(option: Option) -> str:
+    match option.kind:
+        case "number":
+            return f"{option.least}-{option.most}"
+        case "choice":
+            return "|".join(option.choices)
+        case _:
+            return option.name.upper()
+
+
+def _unknown(name: str) -> str:
+    known = [option.name for option in ASK.options if not option.required and option.kind != "file"]
+    listed = ", ".join(f"--{each}" for each in known)
+    guess = process.extractOne(name.lower(), known, score_cutoff=60)
+    hint = f"Did you mean --{guess[0]}?" if guess else f"There is: {listed}."
+    return f"There is no flag --{name}. {hint} Flags stand before the question."

@@ -16,6 +16,7 @@ from pydantic_core import ErrorDetails
 from rapidfuzz import process
 
 from bot.durability import Durability
+from bot.options import DEFAULT
 from bot.queue import Limits
 from bot.settings import (
     SecretFileError,
@@ -28,7 +29,6 @@ from bot.settings import (
 from council.errors import CouncilError
 from council.profile import Member, Profile
 
-DEFAULT = "default"
 EXAMPLE = "COUNCIL_MEMBERS=openai/gpt-5,anthropic/claude-sonnet-4.5,google/gemini-2.5-pro"
 OURS = ("council_", "openrouter_", "discord_", "slack_", "database_url")
 

@@ -12,7 +12,9 @@ import structlog
 
 from bot import words
 from bot.durability import Durability
-from bot.message import Heading, Line, Message
+from bot.guide import guide
+from bot.message import Message
+from bot.options import AS_THE_PROFILE_HAS_IT, RunOptions
 from bot.presenter import Presenter, file_of
 from bot.queue import Queue, Ticket
 from bot.runs import Question, Runs
@@ -23,7 +25,6 @@ from council.conversation import Source
 from council.cutoff import Stop
 from council.errors import CouncilError, ModelError
 from council.profile import Profile
-from council.usage import Usage
 from storage.conversations import ConversationStore
 from storage.errors import StorageError
 from storage.index import Index
@@ -53,6 +54,7 @@ class Request:
     entry_key: str
     asker: str
     attachments: tuple[Attachment, ...] = ()
+    options: RunOptions = AS_THE_PROFILE_HAS_IT
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,10 +99,10 @@ class Desk:
         self._tasks: set[asyncio.Task[None]] = set()
         self._draining = False
 
-    async def accept(self, request: Request, profile: str = "default") -> RunRow | None:
+    async def accept(self, request: Request) -> RunRow | None:
         """Write a question down as a run; `None` for one that was delivered before.
 
-        Raises `Refusal` with what to tell the asker.
+        Raises `Refusal` or `UsageError` with what to tell the asker.
         """
         text = request.text.strip()
         if self._draining:
@@ -110,6 +112,7 @@ class Desk:
         if len(text) > LONGEST_QUESTION:
             raise Refusal(f"The question is longer than {LONGEST_QUESTION:,} characters. Shorten it.")
         source = request.source
+        profile = request.options.applied(self._profiles)
         try:
             async with asyncio.timeout(ACCEPT_SECONDS):
                 begun = await self._runs.accept(
@@ -117,7 +120,7 @@ class Desk:
                         text=text,
                         source=source,
                         entry_key=f"{source.platform}:{request.entry_key}",
-                        profile=self._profiles[profile],
+                        profile=profile,
                         asker=request.asker,
                         attachments=request.attachments,
                         conversation_id=await self._journal.conversation_in(source),
@@ -204,29 +207,11 @@ class Desk:
 
     async def help(self, here: Source) -> Message:
         """Say what the council is, which models see what is asked, and what was spent here."""
-        spent = await self._index.spent(here)
-        cost = words.money(Usage(cost=spent.cost))
-        limits = self._queue.limits
-        return Message(
-            "help",
-            (
-                Heading("The council"),
-                Line(
-                    "Several language models answer your question, review each other without names, and "
-                    "correct themselves; a chairman writes the answer. The thread shows every step."
-                ),
-                Line(
-                    "Ask with /council and your question. In a thread, mention the bot to go on asking."
-                ),
-                Line("Your question, and what you asked before in its thread, go to these models:"),
-                *(Line(_seats(name, profile)) for name, profile in self._profiles.items()),
-                Line(
-                    f"At once: {words.count(limits.runs_per_user, 'question')} a person, "
-                    f"{words.count(limits.runs_per_channel, 'question')} a channel; the rest waits."
-                ),
-                Line(f"Here so far: {words.count(spent.answers, 'answer')}, {cost}."),
-            ),
-        )
+        return guide(self._profiles.values(), self._queue.limits, await self._index.spent(here))
+
+    def profile_names(self) -> list[str]:
+        """Name the councils that can be asked."""
+        return [*self._profiles]
 
     async def settled(self) -> None:
         """Wait until every run is over and shown."""
@@ -348,8 +333,3 @@ class Desk:
         task = asyncio.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
-
-
-def _seats(name: str, profile: Profile) -> str:
-    members = ", ".join(member.model for member in profile.members)
-    return f"Council \u201c{name}\u201d: {members}; chairman {profile.chairman.model}."

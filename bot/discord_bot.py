@@ -12,7 +12,7 @@ import re
 from collections import deque
 from collections.abc import Awaitable, Mapping
 from types import TracebackType
-from typing import Self
+from typing import Self, cast
 
 import aiohttp
 import discord
@@ -21,13 +21,14 @@ from discord import app_commands
 from discord.gateway import DiscordWebSocket
 from discord.http import Route
 
-from bot.commands import ACTION, ASK, COMMANDS, HELP, Command
+from bot.commands import ACTION, ASK, COMMANDS, HELP, Command, Given, UsageError
 from bot.configuration import ConfigurationError, Problem
 from bot.desk import Click, Desk, Refusal, Request
 from bot.discord_card import CardButton
-from bot.discord_commands import Answer, Given, read_text, register, slash
+from bot.discord_commands import Answer, read_text, register, slash
 from bot.discord_text import parts
 from bot.discord_venue import NOBODY, DiscordVenue, Pace, Place
+from bot.options import AS_THE_PROFILE_HAS_IT, RunOptions
 from bot.venue import Button
 from bot.words import listing
 from council.brief import Attachment
@@ -136,7 +137,7 @@ class DiscordBot:
             await self._answer(interaction, self._ask(interaction, message.content))
 
         for command in COMMANDS:
-            tree.add_command(slash(command, answers[command]))
+            tree.add_command(slash(command, answers[command], self._desk.profile_names))
         tree.add_command(app_commands.ContextMenu(name=ACTION, callback=ask_about))
         return tree
 
@@ -144,12 +145,14 @@ class DiscordBot:
 
     async def _ask_by_command(self, interaction: discord.Interaction, given: Given) -> None:
         async def work() -> None:
-            file: discord.Attachment | None = given["attachment"]
+            options = RunOptions.read(given)
+            text = str(given["question"])
+            file = cast("discord.Attachment | None", given["attachment"])
             if given["private"] and interaction.guild_id:
-                await self._ask_privately(interaction, given["question"], file)
+                await self._ask_privately(interaction, text, file, options)
             else:
                 attachments = (await read_text(file),) if file else ()
-                await self._ask(interaction, given["question"], attachments)
+                await self._ask(interaction, text, attachments, options)
 
         await self._answer(interaction, work())
 
@@ -200,7 +203,9 @@ class DiscordBot:
                     file = discord.File(io.BytesIO(content.encode()), name)
                     await interaction.response.send_message(file=file, ephemeral=True)
                 case "again":
-                    await self._ask(interaction, run.brief.question, run.brief.attachments)
+                    brief = run.brief
+                    options = RunOptions.of(brief.profile)
+                    await self._ask(interaction, brief.question, brief.attachments, options)
 
         if interaction.id not in self._clicks:  # a second press of Stop means something else
             self._clicks.append(interaction.id)
@@ -209,17 +214,25 @@ class DiscordBot:
     # ── what is done ─────────────────────────────────────────────────────────────────────────
 
     async def _ask(
-        self, interaction: discord.Interaction, text: str, attachments: tuple[Attachment, ...] = ()
+        self,
+        interaction: discord.Interaction,
+        text: str,
+        attachments: tuple[Attachment, ...] = (),
+        options: RunOptions = AS_THE_PROFILE_HAS_IT,
     ) -> None:
         place = _place(interaction)
         _check(place, interaction.app_permissions)
-        run = await self._accept(interaction.id, interaction.user, place, text, attachments)
+        run = await self._accept(interaction.id, interaction.user, place, text, attachments, options)
         if run:
             venue = DiscordVenue(self._client, run, pace=self._pace, interaction=interaction)
             self._desk.begin(run, venue)
 
     async def _ask_privately(
-        self, interaction: discord.Interaction, text: str, file: discord.Attachment | None
+        self,
+        interaction: discord.Interaction,
+        text: str,
+        file: discord.Attachment | None,
+        options: RunOptions,
     ) -> None:
         """Hold the run in the asker's direct messages, if they are open."""
         await interaction.response.defer(ephemeral=True, thinking=True)
@@ -234,8 +247,10 @@ class DiscordBot:
             raise Refusal(CLOSED) from error
         place = Place(direct.id)
         try:
-            run = await self._accept(interaction.id, asker, place, text, attachments, card.id)
-        except Refusal:
+            run = await self._accept(
+                interaction.id, asker, place, text, attachments, options, card_id=card.id
+            )
+        except (Refusal, UsageError):
             await card.delete()
             raise
         if run:
@@ -272,6 +287,8 @@ class DiscordBot:
         place: Place,
         text: str,
         attachments: tuple[Attachment, ...] = (),
+        options: RunOptions = AS_THE_PROFILE_HAS_IT,
+        *,
         card_id: int | None = None,
     ) -> RunRow | None:
         message = str(card_id) if card_id else None
@@ -282,6 +299,7 @@ class DiscordBot:
                 entry_key=str(key),
                 asker=asker.display_name,
                 attachments=attachments,
+                options=options,
             )
         )
 
@@ -292,7 +310,7 @@ class DiscordBot:
         """Do the work of an interaction; what prevents it is told to its user alone."""
         try:
             await work
-        except Refusal as refusal:
+        except (Refusal, UsageError) as refusal:
             await _whisper(interaction, str(refusal))
         except Exception as error:
             if isinstance(error, discord.HTTPException) and error.code in (ALREADY_ANSWERED, TOO_LATE):

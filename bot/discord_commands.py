@@ -4,31 +4,26 @@ Source: https://discord.com/developers/docs/interactions/application-commands
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from inspect import Parameter, Signature
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 import aiohttp
 import discord
 from discord import app_commands
 
-from bot.commands import Command, Kind
+from bot.attachments import LARGEST_FILE, text_file, too_large
+from bot.commands import Command, Given, Option
 from bot.desk import Refusal
 from council.brief import Attachment
 
 LONGEST_TEXT = 6000
-LARGEST_FILE = 200_000
+MOST_CHOICES = 25
 FILE_SECONDS = 1.0
 
-Given = Mapping[str, Any]
-"""What somebody filled in, by option; `None` where they left it out."""
 Answer = Callable[[discord.Interaction, Given], Awaitable[None]]
+ProfileNames = Callable[[], Sequence[str]]
 
-_TYPES: Mapping[Kind, Any] = {
-    "text": app_commands.Range[str, 1, LONGEST_TEXT],
-    "file": discord.Attachment,
-    "flag": bool,
-}
 # What makes two commands the same; all else is Discord's own, or a default.
 _SHAPE = (
     "type",
@@ -38,13 +33,18 @@ _SHAPE = (
     "required",
     "min_length",
     "max_length",
+    "min_value",
+    "max_value",
+    "autocomplete",
     "contexts",
     "integration_types",
 )
 
 
-def slash(command: Command, answer: Answer) -> app_commands.Command[Any, ..., None]:
-    """Make a slash command of an entry in the registry."""
+def slash(
+    command: Command, answer: Answer, profile_names: ProfileNames
+) -> app_commands.Command[Any, ..., None]:
+    """Make a slash command of an entry in the registry; `profile_names` are proposed while typing."""
 
     async def callback(interaction: discord.Interaction, **given: object) -> None:
         await answer(interaction, given)
@@ -54,7 +54,7 @@ def slash(command: Command, answer: Answer) -> app_commands.Command[Any, ..., No
             option.name,
             Parameter.KEYWORD_ONLY,
             default=Parameter.empty if option.required else None,
-            annotation=_TYPES[option.kind] if option.required else _TYPES[option.kind] | None,
+            annotation=_type(option) if option.required else _type(option) | None,
         )
         for option in command.options
     )
@@ -62,9 +62,33 @@ def slash(command: Command, answer: Answer) -> app_commands.Command[Any, ..., No
     # discord.py reads the options out of a function's signature.
     callback.__signature__ = Signature([first, *options])  # pyright: ignore[reportFunctionMemberAccess] - inspect's protocol
     described = app_commands.describe(**{option.name: option.description for option in command.options})
-    return app_commands.Command(
+    made = app_commands.Command[Any, ..., None](
         name=command.name, description=command.description, callback=described(callback)
     )
+
+    async def propose(interaction: discord.Interaction, typed: str) -> list[app_commands.Choice[str]]:
+        del interaction  # every council can be asked everywhere
+        fitting = [name for name in profile_names() if typed.lower() in name.lower()]
+        return [app_commands.Choice(name=name, value=name) for name in fitting[:MOST_CHOICES]]
+
+    for option in command.options:
+        if option.kind == "profile":
+            made.autocomplete(option.name)(propose)
+    return made
+
+
+def _type(option: Option) -> Any:  # noqa: ANN401 - what discord.py reads as a type, by its own rules
+    match option.kind:
+        case "file":
+            return discord.Attachment
+        case "flag":
+            return bool
+        case "number":
+            return app_commands.Range[int, option.least, option.most]
+        case "choice":
+            return Literal[option.choices]
+        case _:
+            return app_commands.Range[str, 1, LONGEST_TEXT]
 
 
 async def register(tree: app_commands.CommandTree[Any]) -> None:
@@ -79,6 +103,8 @@ async def register(tree: app_commands.CommandTree[Any]) -> None:
 
 def _shape(command: Mapping[Any, Any]) -> dict[str, Any]:
     shape = {key: command[key] for key in _SHAPE if command.get(key)}
+    if choices := command.get("choices"):
+        shape["choices"] = [(choice["name"], choice["value"]) for choice in choices]
     if options := shape.get("options"):
         shape["options"] = [_shape(option) for option in options]
     return shape
@@ -89,20 +115,14 @@ def _name(shape: dict[str, Any]) -> tuple[int, str]:
 
 
 async def read_text(file: discord.Attachment) -> Attachment:
-    """Read a file that was given as an option. Raises `Refusal` where it isn't a text of fair size."""
+    """Read a file that was given as an option. Raises `Refusal` or `UsageError`."""
     name = file.filename
     if file.size > LARGEST_FILE:
-        raise Refusal(f"{name} is larger than {LARGEST_FILE // 1000} kB. Attach the part that matters.")
+        raise too_large(name)
     try:
         # The command has to be answered in 3 seconds.
         async with asyncio.timeout(FILE_SECONDS):
             content = await file.read()
     except (discord.HTTPException, aiohttp.ClientError, OSError) as error:
         raise Refusal(f"Discord did not hand over {name}. Try again.") from error
-    try:
-        text = content.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        text = "\0"
-    if "\0" in text:
-        raise Refusal(f"{name} is not text. Attach plain text in UTF-8, such as .md, .txt or .csv.")
-    return Attachment(name=name, text=text)
+    return text_file(name, content)

@@ -30,6 +30,7 @@ from bot import slack_text
 from bot.commands import ASK, HELP, UsageError, parse
 from bot.desk import NOT_HERE, Click, Desk, Refusal, Request
 from bot.message import Message
+from bot.options import RunOptions
 from bot.slack_client import Json, granted, introduced, web_client
 from bot.slack_manifest import PATH, REQUIRED, SHORTCUT
 from bot.slack_reading import LOOKUP_SECONDS, Reader, plain
@@ -162,14 +163,16 @@ class SlackBot:
 
     async def _ask(self, command: Json, tell: Tell) -> None:
         typed = parse(plain(command["text"]))
+        options = RunOptions.read(typed.given)
         channel, user = command["channel_id"], command["user_id"]
         request = Request(
             text=typed.question,
             source=_source(
-                command["team_id"], await self._direct(user) if typed.private else channel, user
+                command["team_id"], await self._direct(user) if typed.is_private else channel, user
             ),
             entry_key=command["trigger_id"],
             asker=command["user_name"],
+            options=options,
         )
         if await self._take(request, tell) and request.source.channel != channel:
             self._desk.spawn(tell(line(IN_PRIVATE)))
@@ -276,6 +279,7 @@ class SlackBot:
                     entry_key=body["trigger_id"],
                     asker=who["name"],
                     attachments=run.brief.attachments,
+                    options=RunOptions.of(run.brief.profile),
                 )
                 await self._take(request, tell)
 

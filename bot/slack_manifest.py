@@ -5,7 +5,7 @@ Source: https://docs.slack.dev/reference/app-manifest
 
 from typing import Any
 
-from bot.commands import ACTION, COMMANDS, Command
+from bot.commands import ACTION, COMMANDS, Command, flags
 
 Json = dict[str, Any]
 
@@ -69,15 +69,12 @@ def app_manifest(*, socket_mode: bool = True, url: str = PLACEHOLDER) -> Json:
 
 
 def _command(command: Command, url: str | None) -> Json:
-    hints = [
-        f"[--{option.name}]" if option.kind == "flag" else option.name
-        for option in sorted(command.options, key=lambda option: option.kind != "flag")
-        if option.kind != "file"  # Slack's commands take no files
-    ]
+    typed = (option.name for option in command.options if option.required)
+    hint = " ".join(filter(None, (flags(command), *typed)))
     return {
         "command": f"/{command.name}",
         "description": command.description,
-        **({"usage_hint": " ".join(hints)} if hints else {}),
+        **({"usage_hint": hint} if hint else {}),
         **({} if url is None else {"url": url}),
         # What people type is a question for models: names serve it better than ids.
         "should_escape": False,

@@ -21,6 +21,7 @@ Strategy = Literal[
     "consensus", "coverage", "risk_averse", "security_first", "cost_capped", "compare_only"
 ]
 """How the chairman makes one answer of many; `council.prompts` says what each asks for."""
+MOST_ROUNDS = 5
 MAX_MEMBERS = 26  # one letter each: Response A to Response Z
 
 
@@ -94,6 +95,7 @@ class Profile(BaseModel):
     quorum: PositiveInt = 2
     self_review: bool = False
     max_critique_tokens: PositiveInt = 6_000
+    max_rounds: int = Field(default=1, ge=1, le=MOST_ROUNDS)
     strategy: Strategy = "consensus"
     criteria: EvaluationCriteria | None = None
 

@@ -162,7 +162,8 @@ async def test_a_configuration_that_cannot_be_used_is_exit_code_2(tmp_path: Path
     [
         (("ask", "  "), "There is no question."),
         (("ask", QUESTION, "--json", "--events"), "Choose one of --events and --json."),
-        (("ask", QUESTION, "--profile", "fast"), "There is no profile fast. There is: default."),
+        (("ask", QUESTION, "--profile", "fast"), "There is: default. Nothing was asked."),
+        (("ask", QUESTION, "--rounds", "9"), "It takes a whole number from 1 to 5."),
         (("export", "nothing"), "No conversation begins with nothing."),
         (("ask",), "Missing argument"),
     ],

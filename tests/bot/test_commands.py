@@ -1,26 +1,50 @@
 """The typed form of `/council`: flags before the question, as people really type them."""
 
-import pytest
+from pathlib import Path
 
-from bot.commands import COMMANDS, Typed, UsageError, parse
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.commands import ASK, COMMANDS, Typed, UsageError, parse
 
 
 @pytest.mark.parametrize(
-    ("text", "typed"),
+    ("text", "question", "given"),
     [
-        ("Shard now?", Typed("Shard now?")),
-        ("  Shard\nnow?  ", Typed("Shard\nnow?")),
-        ("--private Shard now?", Typed("Shard now?", private=True)),
-        ("\u2014private Shard now?", Typed("Shard now?", private=True)),
-        ("--PRIVATE  Shard now?", Typed("Shard now?", private=True)),
-        ("Is --private a flag?", Typed("Is --private a flag?")),
-        ("-- --private is a flag?", Typed("--private is a flag?")),
-        ("\u201cShard\u201d or not?", Typed("\u201cShard\u201d or not?")),
+        ("Shard now?", "Shard now?", {}),
+        ("  Shard\nnow?  ", "Shard\nnow?", {}),
+        ("--private Shard now?", "Shard now?", {"private": True}),
+        ("\u2014private Shard now?", "Shard now?", {"private": True}),
+        ("\u2013private Shard now?", "Shard now?", {"private": True}),
+        ("--PRIVATE  Shard now?", "Shard now?", {"private": True}),
+        ("--rounds 2 Shard now?", "Shard now?", {"rounds": "2"}),
+        ("--rounds=2 Shard now?", "Shard now?", {"rounds": "2"}),
+        (
+            "\u2014profile fast --private \u2014strategy coverage Shard now?",
+            "Shard now?",
+            {"profile": "fast", "private": True, "strategy": "coverage"},
+        ),
+        ('--criteria "Cost:3, Speed" Shard?', "Shard?", {"criteria": "Cost:3, Speed"}),
+        ("--criteria \u201cCost:3, Speed\u201d Shard?", "Shard?", {"criteria": "Cost:3, Speed"}),
+        ("--criteria \u201eCost, Speed\u201c Shard?", "Shard?", {"criteria": "Cost, Speed"}),
+        ("--criteria \u201dCost, Speed\u201d Shard?", "Shard?", {"criteria": "Cost, Speed"}),
+        ("--criteria \u00abCost, Speed\u00bb Shard?", "Shard?", {"criteria": "Cost, Speed"}),
+        ("--criteria 'Cost' \"Shard\" or not?", '"Shard" or not?', {"criteria": "Cost"}),
+        ("--criteria Cost:3, Speed! Shard?", "Shard?", {"criteria": "Cost:3, Speed!"}),
+        ("--profile fast\nShard?", "Shard?", {"profile": "fast"}),
+        ("Is --private a flag?", "Is --private a flag?", {}),
+        ("-- --private is a flag?", "--private is a flag?", {}),
+        ("\u2014 so, shard?", "so, shard?", {}),
+        ("\u201cShard\u201d or not?", "\u201cShard\u201d or not?", {}),
     ],
 )
-def test_flags_are_read_before_the_first_word_only(text: str, typed: Typed) -> None:
+def test_flags_are_read_before_the_first_word_only(
+    text: str, question: str, given: dict[str, object]
+) -> None:
     """The question itself stays as it was typed."""
-    assert parse(text) == typed
+    assert parse(text) == Typed(question, given)
+    assert parse(text).is_private == ("private" in given)
 
 
 @pytest.mark.parametrize(
@@ -28,13 +52,24 @@ def test_flags_are_read_before_the_first_word_only(text: str, typed: Typed) -> N
     [
         ("", "There is no question. Write one: /council Should we shard now?"),
         ("--private", "There is no question. Write one: /council Should we shard now?"),
+        ("--rounds 2", "There is no question. Write one: /council Should we shard now?"),
         (
             "--privat Shard?",
             "There is no flag --privat. Did you mean --private? Flags stand before the question.",
         ),
         (
-            "--rounds 2 Shard?",
-            "There is no flag --rounds. There is: --private. Flags stand before the question.",
+            "--colour red Shard?",
+            "There is no flag --colour. There is: --profile, --rounds, --strategy, --criteria, --private. Flags stand before the question.",
+        ),
+        (
+            "--rounds --private Shard?",
+            "The flag --rounds has no value. It takes a whole number from 1 to 5.",
+        ),
+        ("--profile", "The flag --profile has no value. It takes the name of a profile."),
+        ("--rounds 1 --rounds 2 Shard?", "The flag --rounds is there twice. Give it once."),
+        (
+            "--criteria \u201cCost:3, Speed Shard?",
+            "The quotation mark after --criteria is never closed.",
         ),
     ],
 )
@@ -45,6 +80,16 @@ def test_what_is_typed_wrongly_is_said_with_what_is_right(text: str, said: str) 
     assert str(caught.value) == said
 
 
+@given(st.text())
+def test_any_text_is_a_question_or_a_mistake(text: str) -> None:
+    """Without a dash in front it is the question, whole."""
+    try:
+        typed = parse(text)
+    except UsageError:
+        return
+    assert text.strip().endswith(typed.question)
+
+
 def test_the_registry_fits_the_platforms() -> None:
     """Names and descriptions within Discord's limits; one required option first."""
     for command in COMMANDS:
@@ -53,3 +98,15 @@ def test_the_registry_fits_the_platforms() -> None:
         assert all(len(option.description) <= 100 for option in command.options)
         required = [option.required for option in command.options]
         assert required == sorted(required, reverse=True)
+        assert all(len(option.choices) <= 25 for option in command.options)
+
+
+def test_the_docs_name_every_option_and_choice() -> None:
+    """In the registry's order."""
+    page = Path("docs/platforms.md").read_text(encoding="utf-8")
+    table = page.partition("## Options of `/council`")[2].partition("\n## ")[0]
+    rows = [row for row in table.splitlines() if row.startswith("| `")]
+    options = [option for option in ASK.options if not option.required]
+    assert [row.split("`")[1] for row in rows] == [option.name for option in options]
+    for row, option in zip(rows, options, strict=True):
+        assert all(f"`{choice}`" in row for choice in option.choices)

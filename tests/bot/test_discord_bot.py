@@ -18,7 +18,7 @@ from bot.venue import Gone, NotAllowed, Part, VenueError
 from tests.bot.discord_office import HELD, Office, office
 from tests.bot.sample_run import accepted
 from tests.council.scripted import FOUR, ScriptedCouncil, failure
-from tests.discord_server import Channel, DiscordServer, Message, Permission, Ping
+from tests.discord_server import Channel, DiscordServer, Impossible, Message, Permission, Ping
 
 SEND = "POST /channels/{channel_id}/messages"
 EDIT = "PATCH /channels/{channel_id}/messages/{message_id}"
@@ -266,6 +266,38 @@ async def test_an_answer_too_long_for_the_card_goes_on_in_the_thread(
     [thread] = server.threads(team.general)
     whole = "\n".join(texts(server, thread))
     assert [line for line in whole.split("\n") if line.startswith("Reason")] == lines
+
+
+async def test_the_options_change_the_run_and_are_kept_when_it_is_asked_again(
+    server: DiscordServer, team: Office, council: ScriptedCouncil
+) -> None:
+    """Discord offers them as real options, so only criteria can be written wrongly."""
+    card = await team.asked(rounds=1, strategy="coverage", criteria="Cost:3, Security!")
+    assert "strategy coverage" in card.text
+    assert "Criteria" in council.prompt(f"stage1.1:{FOUR[0]}")
+    council.calls.clear()
+    again = await team.card(server.click(card, button(card, "Ask again"), team.ada))
+    await team.desk.settled()
+    assert "strategy coverage" in again.text
+    assert "- Cost (weight 3)" in council.prompt(f"stage1.1:{FOUR[0]}")
+    wrong = server.slash(team.general, team.ada, "council", question="Why?", criteria="Cost:much")
+    assert (await team.refused(wrong)).startswith("The option criteria can't be \u201cCost:much\u201d.")
+    with pytest.raises(Impossible):
+        server.slash(team.general, team.ada, "council", question="Why?", strategy="guess")
+
+
+async def test_profiles_are_proposed_while_one_types(server: DiscordServer, team: Office) -> None:
+    """Those that hold what was typed; one that isn't there is refused with those that are."""
+    for typed, proposed in (("", ["default"]), ("DEF", ["default"]), ("x", [])):
+        typing = server.autocomplete(
+            team.general, team.ada, "council", "profile", typed, question="Why?"
+        )
+        await typing.acknowledged()
+        assert [choice["value"] for choice in typing.choices] == proposed
+    asked = server.slash(team.general, team.ada, "council", question="Why?", profile="x")
+    assert await team.refused(asked) == (
+        "There is no profile \u201cx\u201d. There is: default. Nothing was asked."
+    )
 
 
 async def test_the_help_is_for_the_one_who_asks(server: DiscordServer, team: Office) -> None:

@@ -370,6 +370,23 @@ class TestWaysIn:
             assert said in await place.until_told(place.ada)
             assert place.slack.messages(place.general) == []
 
+    async def test_flags_change_the_run_and_are_kept_when_it_is_asked_again(
+        self, tmp_path: Path
+    ) -> None:
+        """As a phone writes them: a dash for two hyphens, curly quotes."""
+        async with at_work(tmp_path) as place:
+            typed = "\u2014strategy coverage \u2014criteria \u201cCost:3, Security!\u201d Shard?"
+            card = await place.ask(typed)
+            await place.desk.settled()
+            assert "strategy coverage" in str(card.blocks)
+            profile = (await place.run(card)).brief.profile
+            assert (profile.strategy, str(profile.criteria)) == ("coverage", "Cost:3, Security!")
+            assert (await place.slack.click(card, "council_again", place.bob)).acked
+            await place.desk.settled()
+            again = place.cards(place.general)[-1]
+            assert again is not card
+            assert (await place.run(again)).brief.profile == profile
+
     async def test_help_says_which_models_see_the_question(self, tmp_path: Path) -> None:
         """To whoever asks, alone."""
         async with at_work(tmp_path) as place:

@@ -13,7 +13,11 @@ def test_every_command_of_the_registry_is_a_slash_command() -> None:
     commands: list[Json] = app_manifest()["features"]["slash_commands"]
     assert [command["command"] for command in commands] == [f"/{command.name}" for command in COMMANDS]
     assert [command["description"] for command in commands] == [each.description for each in COMMANDS]
-    assert commands[0]["usage_hint"] == "[--private] question"
+    assert commands[0]["usage_hint"] == (
+        "[--profile PROFILE] [--rounds 1-5] "
+        "[--strategy consensus|coverage|risk_averse|security_first|cost_capped|compare_only] "
+        "[--criteria CRITERIA] [--private] question"
+    )
     assert "usage_hint" not in commands[1]
 
 

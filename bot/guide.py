@@ -1,0 +1,68 @@
+"""What `/council-help` says: what the council is, which models see what is asked, what it costs."""
+
+from collections.abc import Iterable, Iterator
+from itertools import chain
+
+from bot import words
+from bot.commands import ASK, described
+from bot.message import Block, Heading, Line, Message, Pairs
+from bot.queue import Limits
+from council.profile import Member, Profile
+from council.usage import Usage
+from storage.index import Spent
+
+FLAGS = (
+    "On Slack and in the terminal they are flags before the question: "
+    "--rounds 2 --criteria \u201cCost:3, Security!\u201d Should we shard?"
+)
+
+
+def guide(profiles: Iterable[Profile], limits: Limits, spent: Spent) -> Message:
+    """Give the help for one place; `spent` is what was spent there."""
+    return Message(
+        "help",
+        (
+            Heading("The council"),
+            Line(
+                "Several language models answer your question, review each other without names, and "
+                "correct themselves; a chairman writes the answer. The thread shows every step."
+            ),
+            Line("Ask with /council and your question. In a thread, mention the bot to go on asking."),
+            Line("Your question, and what you asked before in its thread, go to these models:"),
+            *chain.from_iterable(map(_council, profiles)),
+            Heading("Options of /council", 3),
+            Pairs(
+                tuple(
+                    (option.name, described(option.name))
+                    for option in ASK.options
+                    if not option.required
+                )
+            ),
+            Line(FLAGS),
+            Heading("Limits and cost", 3),
+            Line(
+                f"At once: {words.count(limits.runs_per_user, 'question')} a person, "
+                f"{words.count(limits.runs_per_channel, 'question')} a channel; the rest waits."
+            ),
+            Line(
+                f"Here so far: {words.count(spent.answers, 'answer')}, "
+                f"{words.money(Usage(cost=spent.cost))}."
+            ),
+        ),
+    )
+
+
+def _council(profile: Profile) -> Iterator[Block]:
+    yield Heading(f"Council \u201c{profile.name}\u201d", 3)
+    yield Line(f"{', '.join(map(_seat, profile.members))}; chairman {profile.chairman.model}.")
+    yield Line(" ".join(_settings(profile)))
+
+
+def _seat(member: Member) -> str:
+    return f"{member.model} as {member.persona.name}" if member.persona else member.model
+
+
+def _settings(profile: Profile) -> Iterator[str]:
+    yield f"{words.count(profile.max_rounds, 'round')} of correction, strategy {profile.strategy}."
+    if profile.criteria:
+        yield f"Criteria: {profile.criteria}."

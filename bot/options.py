@@ -1,0 +1,108 @@
+"""What somebody asks of one run beyond its profile, read from what a command was given."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Self, cast
+
+from pydantic import ValidationError
+
+from bot.commands import ASK, Given, Option, UsageError
+from council.criteria import EvaluationCriteria
+from council.profile import Profile, Strategy
+
+DEFAULT = "default"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunOptions:
+    """The options of one run; what is `None` stays as its profile has it."""
+
+    profile: str | None = None
+    rounds: int | None = None
+    strategy: Strategy | None = None
+    criteria: EvaluationCriteria | None = None
+
+    @classmethod
+    def read(cls, given: Given) -> Self:
+        """Read them from a command's options, texts or already of their type. Raises `UsageError`."""
+        return cls(
+            profile=cast("str | None", _value("profile", given)),
+            rounds=cast("int | None", _value("rounds", given)),
+            strategy=cast("Strategy | None", _value("strategy", given)),
+            criteria=_criteria(given.get("criteria")),
+        )
+
+    @classmethod
+    def of(cls, profile: Profile) -> Self:
+        """Give the options that a run had, so that it can be asked again with them."""
+        return cls(
+            profile=profile.name,
+            rounds=profile.max_rounds,
+            strategy=profile.strategy,
+            criteria=profile.criteria,
+        )
+
+    def applied(self, profiles: Mapping[str, Profile]) -> Profile:
+        """Give the profile they name, changed as they say. Raises `UsageError` where there is none."""
+        chosen = {
+            "max_rounds": self.rounds,
+            "strategy": self.strategy,
+            "criteria": self.criteria,
+        }
+        changes = {key: value for key, value in chosen.items() if value is not None}
+        return self._named(profiles).model_copy(update=changes)
+
+    def _named(self, profiles: Mapping[str, Profile]) -> Profile:
+        name = DEFAULT if self.profile is None else self.profile
+        if (profile := profiles.get(name)) is not None:
+            return profile
+        if self.profile is None:
+            return next(iter(profiles.values()))
+        known = ", ".join(sorted(profiles))
+        raise UsageError(
+            f"There is no profile \u201c{name}\u201d. There is: {known}. Nothing was asked."
+        )
+
+
+AS_THE_PROFILE_HAS_IT = RunOptions()
+
+
+def _value(name: str, given: Given) -> object:
+    [option] = [option for option in ASK.options if option.name == name]
+    value = given.get(name)
+    if value is None:
+        return None
+    text = str(value).strip()
+    match option.kind:
+        case "number":
+            digits = text.isascii() and text.isdecimal()
+            if digits and option.least <= int(text) <= option.most:
+                return int(text)
+        case "choice":
+            # Keyboards and habits write risk-averse and Risk averse.
+            chosen = text.lower().replace("-", "_").replace(" ", "_")
+            if chosen in option.choices:
+                return chosen
+        case _:
+            return text
+    raise _wrong(option, text, f"It takes {option.allowed}")
+
+
+def _criteria(text: object) -> EvaluationCriteria | None:
+    if text is None:
+        return None
+    [option] = [option for option in ASK.options if option.name == "criteria"]
+    try:
+        return EvaluationCriteria.model_validate(str(text))
+    except ValidationError as error:
+        detail: dict[str, Any] = dict(error.errors()[0])
+        reason = str(detail["msg"]).removeprefix("Value error, ")
+        raise _wrong(option, str(text), f"{reason[0].upper()}{reason[1:]}") from error
+
+
+def _wrong(option: Option, value: str, reason: str) -> UsageError:
+    shown = value if len(value) <= 60 else f"{value[:59]}\u2026"
+    reason = reason.rstrip(".")
+    return UsageError(
+        f"The option {option.name} can't be \u201c{shown}\u201d. {reason}. Nothing was asked."
+    )
