@@ -157,6 +157,8 @@ class Desk:
         run = await self.run_of(click)
         if self._draining:
             raise Refusal(DRAINING)
+        if run.id in self._going:  # reopened now, its ending would be written over it
+            raise Refusal("This run is on its way already.")
         venue = venue_of(run)
         reopened = await self._journal.reopen(run.id) if venue else None
         if reopened is None or venue is None:

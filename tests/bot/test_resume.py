@@ -253,6 +253,31 @@ async def test_two_presses_of_retry_run_once(tmp_path: Path) -> None:
     assert len(calls(council)) == len(set(calls(council)))
 
 
+async def test_retry_before_all_is_shown_changes_nothing(tmp_path: Path) -> None:
+    """Reopened there, the run would be marked as shown to its end, and no start would go on with it."""
+    mentioning = asyncio.Event()
+
+    class SlowMention(RecordingVenue):
+        async def mention(self, text: str) -> str:
+            await mentioning.wait()
+            return await super().mention(text)
+
+    council, venue = ScriptedCouncil(script={"stage1": failure("unavailable")}), SlowMention()
+    async with office(tmp_path, council) as place:
+        run = await place.ask()
+        assert run is not None
+        place.desk.begin(run, venue)
+        while not any(button.action == "retry" for card in venue.cards for button in card.buttons):
+            await asyncio.sleep(0.001)
+        with pytest.raises(Refusal, match="on its way"):
+            await place.desk.retry(click(run), lambda _: venue)
+        mentioning.set()
+        await place.desk.settled()
+        ended = await place.library.journal.get(run.id)
+    assert ended is not None
+    assert (ended.status, ended.delivery) == ("failed", "shown")
+
+
 async def test_a_run_waits_for_a_disk_that_cannot_be_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

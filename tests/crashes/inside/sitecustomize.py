@@ -1,0 +1,92 @@
+"""What a test has Python load before the program: it tells of moments that no server sees.
+
+Each is told to the address in CRASHES_WITNESS and waits for a line in return, so whoever
+listens can end the process right there. The folder is on PYTHONPATH only for such a process.
+"""
+
+import os
+import re
+import socket
+import sqlite3
+import sys
+import threading
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any, ClassVar
+
+import bot.desk
+import bot.discord_venue
+import bot.slack_venue
+
+_TABLE = re.compile(r"\s*(?:INSERT INTO|UPDATE|DELETE FROM)\s+(\w+)", re.IGNORECASE)
+
+
+def adapt() -> None:
+    """Let cards be edited as often as they change, and take questions however busy the machine is."""
+    bot.desk.ACCEPT_SECONDS = 60.0
+    bot.discord_venue.Pace.__init__.__defaults__ = (0.01, 0.05, 0.1)  # edit, retry, settle
+    bot.slack_venue.INTERVAL = bot.slack_venue.CARD_SECONDS = 0.01
+
+
+def witness(port: int) -> Callable[[str], None]:
+    """Give what tells a moment and waits to be let go on."""
+    connection = socket.create_connection(("127.0.0.1", port))
+    stream = connection.makefile("rw")
+    lock = threading.Lock()
+
+    def tell(moment: str) -> None:
+        with lock:
+            stream.write(f"{moment}\n")
+            stream.flush()
+            stream.readline()
+
+    return tell
+
+
+class Watched(sqlite3.Connection):
+    """A connection that tells of its commits, by the tables that they change."""
+
+    tell: ClassVar[Callable[[str], None]]
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._changed: set[str] = set()
+
+    def execute(self, sql: str, *args: Any) -> sqlite3.Cursor:
+        """Run a statement; around a COMMIT, tell."""
+        if sql != "COMMIT":
+            return super().execute(sql, *args)
+        changed, self._changed = sorted(self._changed), set()
+        for table in changed:
+            Watched.tell(f"before commit of {table}")
+        cursor = super().execute(sql)
+        for table in changed:
+            Watched.tell(f"after commit of {table}")
+        return cursor
+
+    def executemany(self, sql: str, *args: Any) -> sqlite3.Cursor:
+        """Run a statement, noting the table that it changes."""
+        if found := _TABLE.match(sql):
+            self._changed.add(found[1])
+        return super().executemany(sql, *args)
+
+
+def watch_documents(folder: Path, tell: Callable[[str], None]) -> None:
+    """Tell of a document about to be renamed, and of its folder about to be synced."""
+
+    def hear(event: str, given: tuple[Any, ...]) -> None:
+        if event == "os.rename" and Path(str(given[1])).parent == folder:
+            tell("before rename")
+        elif event == "open" and given[0] == str(folder) and given[2] & os.O_DIRECTORY:
+            tell("after rename")
+
+    sys.addaudithook(hear)
+
+
+if port := os.environ.get("CRASHES_WITNESS"):
+    adapt()
+    tell = witness(int(port))
+    Watched.tell = tell
+    sqlite3.connect = partial(sqlite3.connect, factory=Watched)
+    watch_documents(Path(os.environ["COUNCIL_DATA_DIR"]) / "conversations", tell)

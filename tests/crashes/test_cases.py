@@ -1,0 +1,159 @@
+"""Crashes with something else going on: failed members, other settings, Stop, a second crash, a queue."""
+
+import signal
+from pathlib import Path
+
+from tests.crashes.figures import CALLS, Crash, answers, count, count_calls, crashed, journal, leftovers
+from tests.crashes.scene import MEMBERS, Asked, Scene, scene
+from tests.crashes.test_moments import ask_and_die, check, crash, finish, over, shown
+from tests.crashes.trap import Moment
+from tests.model_server import Turn
+
+IN_REVIEW = Moment("call asked", 2 * len(MEMBERS) + 2)
+FOREVER = 60.0
+*_, LAST = MEMBERS
+
+
+def calls_of(played: Scene, model: str, question: str = "") -> int:
+    """Count the calls that a model got, over all starts, of all questions or of one."""
+    return sum(each.model == model and question in each.prompt for each in played.models.history)
+
+
+async def two_of_three_have_answered(played: Scene) -> list[Asked]:
+    """Ask, and wait until only one member is missing, which won't ever answer."""
+    played.models.always(LAST, Turn(latency=FOREVER))
+    asked = played.ask()
+
+    def there() -> bool:
+        runs = journal(played.data)
+        return all(each.text in runs and len(runs[each.text].replies) == 2 for each in asked)
+
+    await played.until(there)
+    return asked
+
+
+def answered(played: Scene) -> bool:
+    """Say whether every run has its answer."""
+    return all(run.status == "answered" for run in journal(played.data).values())
+
+
+async def test_a_member_that_had_failed_is_not_asked_again(tmp_path: Path) -> None:
+    """Its failure is as final as an answer: one call a run, before the crash and after."""
+    async with scene(tmp_path) as played:
+        played.models.always(LAST, Turn(status=400))
+        await played.start()
+        asked, _ = await ask_and_die(played, IN_REVIEW)
+        left = crashed(played, asked)
+        await finish(played, asked)
+        assert calls_of(played, LAST) == 2
+        check(count(played, asked, left, calls=CALLS - 2))
+
+
+async def test_other_settings_are_for_the_next_question(tmp_path: Path) -> None:
+    """A changed `.env` and a changed `council.toml` don't mix into a run that goes on."""
+    async with scene(tmp_path) as played:
+        await played.start()
+        asked, _ = await ask_and_die(played, IN_REVIEW)
+        left = crashed(played, asked)
+        (tmp_path / ".env").write_text(
+            "COUNCIL_MEMBERS=x-ai/grok,meta/llama\nCOUNCIL_CHAIRMAN=meta/llama\n"
+        )
+        (tmp_path / "council.toml").write_text("[profiles.default]\ntemperature = 0.5\n")
+        await finish(played, asked)
+        check(count(played, asked, left))
+        assert not any("temperature" in each.request for each in played.models.history)
+        later = played.ask()
+        await played.until(lambda: shown(later))
+        assert calls_of(played, "x-ai/grok") == 3 * 2
+        assert calls_of(played, "meta/llama") == 4 * 2
+        assert [each.request.get("temperature") for each in played.models.history[-14:]] == [0.5] * 14
+
+
+async def test_a_stopped_run_stays_stopped(tmp_path: Path) -> None:
+    """Once somebody was told that it stops, or the chairman is at it, no member is asked again."""
+    async with scene(tmp_path) as played:
+        await played.start()
+        for moment in (
+            Moment("discord whisper accepted"),
+            Moment("slack whisper answered"),
+            Moment("call asked", 2),
+        ):
+            asked = await two_of_three_have_answered(played)
+            played.trap.arm(moment)
+            for question in asked:
+                question.press("Stop")
+            await played.died()
+            played.models.always(LAST, Turn())
+            await finish(played, asked)
+            written = answers(played.data)
+            for question in asked:
+                if question.platform in moment.what or moment.what == "call asked":
+                    assert calls_of(played, LAST, question.text) == 1
+                    assert len(written[question.text].stage1) == 2
+                    assert written[question.text].stage3.stopped_early
+
+
+async def test_a_second_crash_while_it_goes_on(tmp_path: Path) -> None:
+    """The same figures as after one."""
+    async with scene(tmp_path) as played:
+        await played.start()
+        for second in (
+            Moment("call asked", 1),
+            Moment("discord part accepted", 2),
+            Moment("after rename", 1),
+        ):
+            asked, _ = await ask_and_die(played, IN_REVIEW)
+            first = crashed(played, asked)
+            await played.start(second)
+            await played.died()
+            between = crashed(played, asked)
+            await finish(played, asked)
+            check(count(played, asked, first, between))
+
+
+async def test_what_waited_in_the_queue_has_its_turn(tmp_path: Path) -> None:
+    """Questions that were taken and hadn't begun are answered, too."""
+    async with scene(tmp_path) as played:
+        await played.start()
+        for moment in (Moment("call asked", 1), Moment("after rename", 1)):
+            check(await crash(played, moment, each=4))
+
+
+async def test_a_run_too_old_is_closed_and_goes_on_by_retry(tmp_path: Path) -> None:
+    """It costs nothing until somebody wants it, and then nothing that was paid for."""
+    async with scene(tmp_path) as played:
+        await played.start()
+        asked, _ = await ask_and_die(played, IN_REVIEW)
+        left = crashed(played, asked)
+        made = len(played.models.history)
+        (tmp_path / "council.toml").write_text("[durability]\nresume_within = 0\n")
+        await played.start()
+        await played.until(lambda: all(run.delivery for run in journal(played.data).values()))
+        assert all("Retry" in each.cards()[0].text for each in asked)
+        assert len(played.models.history) == made
+        for question in asked:
+            question.press("Retry")
+        await played.until(lambda: answered(played) and over(played, asked))
+        check(count_calls(played, [each.text for each in asked], left))
+        written = answers(played.data)
+        for question in asked:
+            [card] = question.cards()
+            assert written[question.text].stage3.response in card.text
+            texts = [each.text for each in question.thread()]
+            assert len(texts) == len(set(texts))
+
+
+async def test_asked_again_at_the_terminal_it_goes_on(tmp_path: Path) -> None:
+    """The same question finds the run that was interrupted, whatever of it is there."""
+    async with scene(tmp_path) as played:
+        for number, moment in enumerate(
+            (Moment("call asked", 5), Moment("before commit of steps", 2), Moment("before rename"))
+        ):
+            question = f"Question {number} of Eve"
+            assert await played.ask_at_terminal(question, moment) == -signal.SIGKILL
+            left = Crash(played.starts, journal(played.data), {})
+            assert await played.ask_at_terminal(question) == 0
+            check(count_calls(played, [question], left))
+            assert question in answers(played.data)
+        assert answered(played)
+        assert not leftovers(played.data)
