@@ -24,6 +24,7 @@ from typing import Literal, Self, cast
 
 import orjson
 from aiohttp import web
+from aiohttp.typedefs import Middleware
 
 Json = dict[str, object]
 Responder = Callable[[Json], str]
@@ -87,7 +88,8 @@ class ModelServer:
     """A scriptable provider with a memory of what it was asked.
 
     `latency` gives the seconds before each reply; `models` is the model list, `None` for a
-    server that has none. While a `gate` is set here and closed, replies wait behind it.
+    server that has none. While a `gate` is set here and closed, replies wait behind it. Every
+    request passes through `middlewares`, the first one outermost.
     """
 
     def __init__(
@@ -97,6 +99,7 @@ class ModelServer:
         latency: Callable[[], float] | None = None,
         models: Sequence[Json] | None = None,
         port: int = 0,
+        middlewares: Sequence[Middleware] = (),
     ) -> None:
         self.history: list[Exchange] = []
         self.models = models
@@ -110,6 +113,7 @@ class ModelServer:
         self._scripts: defaultdict[str, deque[Turn]] = defaultdict(deque)
         self._habits: dict[str, Turn] = {}
         self._port = port
+        self._middlewares = middlewares
         self._transports: set[asyncio.Transport] = set()
         self._runner: web.AppRunner | None = None
 
@@ -143,7 +147,7 @@ class ModelServer:
             transport.close()
 
     async def __aenter__(self) -> Self:
-        app = web.Application(client_max_size=64 * 2**20)
+        app = web.Application(client_max_size=64 * 2**20, middlewares=self._middlewares)
         for prefix in ("/api/v1", "/v1"):
             app.router.add_post(f"{prefix}/chat/completions", self._complete)
             app.router.add_get(f"{prefix}/models", self._list)

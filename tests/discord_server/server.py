@@ -2,10 +2,11 @@
 
 import asyncio
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Self, TypeVar
 
 from aiohttp import web
+from aiohttp.typedefs import Middleware
 
 from . import commands, control, endpoints, interactions, posting, wire
 from .errors import Impossible
@@ -53,9 +54,17 @@ class DiscordServer:
     `url` is what the bot takes as its API base. Methods that act as people return at once; the bot's
     answer is waited for with `Interaction.acknowledged`, `until` or `settled`. All of it must be used in
     the loop it was started in; from elsewhere, the same methods are under `/_control` (see `control`).
+    Every request passes through `middlewares`, the first one outermost.
     """
 
-    def __init__(self, *, shards: int = 1, privileged: Intent = NO_INTENTS, token: str = TOKEN) -> None:
+    def __init__(
+        self,
+        *,
+        shards: int = 1,
+        privileged: Intent = NO_INTENTS,
+        token: str = TOKEN,
+        middlewares: Sequence[Middleware] = (),
+    ) -> None:
         self.world = World(token, privileged, shards)
         self.gateway = Gateway(self.world)
         self.world.publish = self._publish
@@ -63,13 +72,14 @@ class DiscordServer:
         self.api = Api(self.world, self._changed)
         self.revision = 0
         self._turn = asyncio.Event()
+        self._middlewares = middlewares
         self._runner: web.AppRunner | None = None
 
     # ── running ──────────────────────────────────────────────────────────────────────────────
 
     async def start(self, port: int = 0) -> Self:
         """Listen on 127.0.0.1, on any free port unless one is named."""
-        app = web.Application(client_max_size=64 * 1024 * 1024)
+        app = web.Application(client_max_size=64 * 1024 * 1024, middlewares=self._middlewares)
         app.router.add_get("/gateway", self.gateway.serve)
         app.router.add_get("/attachments/{application}/{id}/{name}", self._serve_attachment)
         control.mount(app, self)

@@ -2,10 +2,11 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Self, TypeVar
 
 from aiohttp import web
+from aiohttp.typedefs import Middleware
 
 from tests.slack_server import control, payloads
 from tests.slack_server.delivery import Attempt, Courier, Delivery, Endpoint
@@ -41,9 +42,17 @@ class SlackServer:
 
     The bot needs `api_url`, `token`, and `app_token` (Socket Mode) or `signing_secret` (HTTP). Times
     come from `clock`, which a test may own (`HandClock`); acknowledgements are timed by the real clock.
+    Every request passes through `middlewares`, the first one outermost.
     """
 
-    def __init__(self, clock: Clock = time.time, *, port: int = 0, rules: Rules | None = None) -> None:
+    def __init__(
+        self,
+        clock: Clock = time.time,
+        *,
+        port: int = 0,
+        rules: Rules | None = None,
+        middlewares: Sequence[Middleware] = (),
+    ) -> None:
         self.clock = clock
         self.changes = Changes()
         self.rules = rules or Rules()
@@ -56,12 +65,13 @@ class SlackServer:
         self.signing_secret = "8f742231b10e8888abcd99yyyzzz85a5"  # noqa: S105 - the documentation's example
         self.team = self.world.add_team("Acme")
         self._port = port
+        self._middlewares = middlewares
         self._runner: web.AppRunner | None = None
 
     # -- its life
 
     async def __aenter__(self) -> Self:
-        app = web.Application(client_max_size=64 * 2**20)
+        app = web.Application(client_max_size=64 * 2**20, middlewares=self._middlewares)
         app.add_routes([*self.api.routes(), web.get("/link/", self._link), *control.routes(self)])
         # Sockets are closed by the courier; the server has nobody else to wait for.
         self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
