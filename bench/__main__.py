@@ -18,6 +18,7 @@ from pathlib import Path
 from bench import peer
 from bench.burst import acknowledgements
 from bench.load import PROFILE, QUESTION, Engine, Load, measure, no_models, p99, silent
+from bench.resume import resumption
 from bot.app import open_library
 from bot.runs import Question, Runs
 from bot.settings import Settings
@@ -48,6 +49,7 @@ def main() -> None:
         "start": start,
         "burst": burst,
         "load": load,
+        "resume": resume,
     }
     chosen = sys.argv[1:] or [*groups]
     if unknown := {*chosen} - {*groups}:
@@ -168,6 +170,14 @@ def load_rows(what: Load) -> None:
             "    from a run's end to the next one's first call, p99",
             f"{figures.handed_over_p99 * 1000:.0f} ms",
         )
+        row("    questions refused for a slow journal", f"{figures.refused}", "0")
+
+
+def resume() -> None:
+    """Time how soon interrupted runs go on."""
+    seconds = resumption(1_000)
+    row("1,000 interrupted runs, 8 steps of each in the journal", "")
+    row("  from opening the journal to the last one's first new call", f"{seconds:.2f} s", "2 s")
 
 
 @asynccontextmanager

@@ -10,6 +10,7 @@ those; `desk` is all that a chat platform's question passes through, shown to a 
 
 import argparse
 import asyncio
+import logging
 import random
 import statistics
 import subprocess
@@ -23,15 +24,16 @@ from typing import Literal, cast
 
 from pydantic import BaseModel
 
-from bot.app import open_library
-from bot.desk import Desk, Request
+from bot import logs
+from bot.app import Library, open_library
+from bot.desk import Desk, Refusal, Request
 from bot.message import Message
 from bot.queue import Limits, Queue
 from bot.runs import Question, Runs, utc_now
 from bot.settings import Settings
 from bot.venue import Card, Part
 from council.brief import Brief
-from council.calls import Call, MemorySteps, Reply
+from council.calls import Ask, Call, MemorySteps, Reply
 from council.catalog import Catalog
 from council.conversation import Source
 from council.events import Event
@@ -70,7 +72,8 @@ class Figures(BaseModel):
     """What came out: seconds, milliseconds of CPU, and the most memory held, in MiB.
 
     `over` is a run's time above the ideal; `handed_over` the time from the end of a run to the
-    first call of the one that waited for its turn.
+    first call of the one that waited for its turn. `refused` are questions that the journal took
+    longer to take than people are left waiting.
     """
 
     wall: float
@@ -80,6 +83,7 @@ class Figures(BaseModel):
     lag_p99: float
     memory: float
     handed_over_p99: float = 0.0
+    refused: int = 0
 
 
 class Models:
@@ -92,8 +96,7 @@ class Models:
     async def ask(self, call: Call) -> Reply:
         """Answer after the time that every call takes."""
         if call.step.startswith("stage1."):
-            question = call.messages[-1]["content"].partition(f"{QUESTION} [")[2].partition("]")[0]
-            self.begun.setdefault(question, time.perf_counter())
+            self.begun.setdefault(asked(call), time.perf_counter())
         await asyncio.sleep(self.seconds)
         text = ANSWER + BALLOT if call.step.startswith("stage2.") else ANSWER
         return Reply(text=text, usage=Usage(), latency_ms=round(self.seconds * 1000))
@@ -165,12 +168,17 @@ async def under(load: Load) -> Figures:
     ended: list[float] = []
     over: list[float] = []
     every = load.runs + load.waiting
+    refused: list[int] = []
     done = asyncio.Event()
 
     async def one(number: int) -> None:
         await asyncio.sleep(number * load.spread / every)
         began = time.perf_counter()
-        await carry(number)
+        try:
+            await carry(number)
+        except Refusal:
+            refused.append(number)
+            return
         ended.append(time.perf_counter())
         over.append(ended[-1] - began - STAGES * load.call)
         if len(ended) == load.runs:
@@ -200,6 +208,7 @@ async def under(load: Load) -> Figures:
         lag_p99=p99(lags),
         memory=most_memory(),
         handed_over_p99=p99(later) if later else 0.0,
+        refused=len(refused),
     )
 
 
@@ -211,27 +220,36 @@ async def opened(load: Load, models: Models) -> AsyncGenerator[Carry]:
         return
     with tempfile.TemporaryDirectory() as folder:
         async with open_library(Settings(council_data_dir=Path(folder) / "data")) as library:
-            runs = Runs(
-                ask=models.ask,
-                catalog=Catalog(no_models),
-                journal=library.journal,
-                store=library.store,
-                index=library.index,
-            )
+            runs = runs_of(library, models.ask)
             if load.engine == "journal":
                 yield lambda number: journalled(runs, number)
                 return
-            bounds = dict.fromkeys(Limits.model_fields, load.runs)
-            desk = Desk(
-                runs=runs,
-                journal=library.journal,
-                store=library.store,
-                index=library.index,
-                profiles={"default": PROFILE},
-                queue=Queue(Limits.model_validate(bounds)),
-            )
+            desk = desk_of(library, models.ask, load.runs)
             yield lambda number: shown(desk, number)
             await desk.drain(0)
+
+
+def runs_of(library: Library, ask: Ask) -> Runs:
+    """Build what carries runs out."""
+    return Runs(
+        ask=ask,
+        catalog=Catalog(no_models),
+        journal=library.journal,
+        store=library.store,
+        index=library.index,
+    )
+
+
+def desk_of(library: Library, ask: Ask, at_once: int) -> Desk:
+    """Put up a desk where so many runs go at once, whoever asks and wherever."""
+    return Desk(
+        runs=runs_of(library, ask),
+        journal=library.journal,
+        store=library.store,
+        index=library.index,
+        profiles={"default": PROFILE},
+        queue=Queue(Limits.model_validate(dict.fromkeys(Limits.model_fields, at_once))),
+    )
 
 
 async def alone(models: Models, number: int) -> None:
@@ -273,6 +291,11 @@ def text(number: int) -> str:
     return f"{QUESTION} [{number}]"
 
 
+def asked(call: Call) -> str:
+    """Give which run's question a call is about."""
+    return call.messages[1]["content"].partition(f"{QUESTION} [")[2].partition("]")[0]
+
+
 def place(number: int) -> Source:
     """Spread the runs over channels; everybody asks once."""
     return Source(platform="bench", workspace="T", channel=f"C{number % CHANNELS}", user=f"U{number}")
@@ -301,6 +324,7 @@ def most_memory() -> float:
 
 def main() -> None:
     """Print the figures of one configuration as JSON."""
+    logs.configure(level=logging.ERROR, secrets=())
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("engine", choices=("plain", "journal", "desk"))
     parser.add_argument("runs", type=int)

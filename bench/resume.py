@@ -1,0 +1,118 @@
+"""How soon a new process goes on with the runs that an earlier one has left: each in its process.
+
+python -m bench.resume leave FOLDER 1000    until 8 calls of each run are in the journal, then dies
+python -m bench.resume go-on FOLDER 1000    prints the seconds to the last run's first new call
+"""
+
+import argparse
+import asyncio
+import logging
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import cast
+
+from pydantic import BaseModel
+
+from bench.load import ANSWER, BALLOT, SilentVenue, asked, desk_of, place, text
+from bot import logs
+from bot.app import open_library
+from bot.desk import Request
+from bot.settings import Settings
+from council.calls import Call, Reply
+from council.usage import Usage
+
+FINISHED = ("stage1.", "stage2.")
+
+
+class _Arguments(BaseModel):
+    part: str
+    folder: Path
+    runs: int
+
+
+def resumption(runs: int) -> float:
+    """Give the seconds from opening the data to the last interrupted run's first new call."""
+    with tempfile.TemporaryDirectory() as folder:
+        parts = [
+            subprocess.run(  # noqa: S603 - our own words
+                [sys.executable, "-m", "bench.resume", part, folder, str(runs)],
+                check=True,
+                stdout=subprocess.PIPE,
+            )
+            for part in ("leave", "go-on")
+        ]
+        return float(parts[-1].stdout)
+
+
+async def leave(folder: Path, runs: int) -> None:
+    """Bring runs as far as their corrections, and die."""
+    reached: set[str] = set()
+    all_there = asyncio.Event()
+
+    async def ask(call: Call) -> Reply:
+        if call.step.startswith(FINISHED):
+            said = ANSWER + BALLOT if call.step.startswith("stage2.") else ANSWER
+            return Reply(text=said, usage=Usage(), latency_ms=1)
+        reached.add(asked(call))
+        if len(reached) == runs:
+            all_there.set()
+        return await asyncio.Future[Reply]()
+
+    async with open_library(Settings(council_data_dir=folder)) as library:
+        desk = desk_of(library, ask, runs)
+        # All are taken before the first begins: what is measured is how they go on.
+        accepted = [
+            await desk.accept(
+                Request(text=text(number), source=place(number), entry_key=str(number), asker="Ada")
+            )
+            for number in range(runs)
+        ]
+        for run in filter(None, accepted):
+            desk.begin(run, SilentVenue())
+        await all_there.wait()
+        os._exit(0)  # as a kill: nothing is drained
+
+
+async def go_on(folder: Path, runs: int) -> float:
+    """Go on with them; gives the seconds until each has asked something new."""
+    reached: set[str] = set()
+    all_there = asyncio.Event()
+
+    async def ask(call: Call) -> Reply:
+        if call.step.startswith(FINISHED):
+            sys.exit(f"{call.step} was in the journal and is asked again")
+        reached.add(asked(call))
+        if len(reached) == runs:
+            all_there.set()
+        return await asyncio.Future[Reply]()
+
+    began = time.perf_counter()
+    async with open_library(Settings(council_data_dir=folder)) as library:
+        desk = desk_of(library, ask, runs)
+        await desk.resume(await desk.undelivered("bench"), lambda _: SilentVenue())
+        await all_there.wait()
+        seconds = time.perf_counter() - began
+        await desk.drain(0)
+    return seconds
+
+
+def main() -> None:
+    """Do one of the two parts."""
+    logs.configure(level=logging.ERROR, secrets=())
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("part", choices=("leave", "go-on"))
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("runs", type=int)
+    arguments = _Arguments.model_validate(cast("dict[str, object]", vars(parser.parse_args())))
+    if arguments.part == "leave":
+        asyncio.run(leave(arguments.folder, arguments.runs))
+    else:
+        print(asyncio.run(go_on(arguments.folder, arguments.runs)))
+
+
+if __name__ == "__main__":
+    main()

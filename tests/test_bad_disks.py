@@ -1,0 +1,152 @@
+"""The whole program on disks that are full, read-only, locked or damaged."""
+
+import asyncio
+import resource
+import sqlite3
+import subprocess
+import sys
+from asyncio.subprocess import Process
+from pathlib import Path
+
+from tests.model_server import ModelServer
+from tests.storage.examples import new_id
+from tests.test_program import COUNCIL, PLAIN, QUESTION, Ended, Program, asked
+
+MEMBERS = 3
+CALLS = 3 * MEMBERS + 1
+NO_ROOM = ("sh", "-c", 'ulimit -f 0; exec "$@"', "sh")
+# Root writes where permissions forbid it, unless it gives that up (CAP_DAC_OVERRIDE and _READ_SEARCH).
+BY_PERMISSION = (
+    "import ctypes, os, sys\n"
+    "for capability in (1, 2): ctypes.CDLL(None).prctl(24, capability, 0, 0, 0)\n"
+    "os.execv(sys.argv[1], sys.argv[1:])"
+)
+
+
+async def under(council: Program, *words: str) -> Ended:
+    """Run a command behind another, which sets its limits; without coverage, which writes files."""
+    process = await asyncio.create_subprocess_exec(
+        *words,
+        cwd=council.folder,
+        env=PLAIN | council.environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    out, err = await process.communicate()
+    return Ended(process.returncode or 0, out.decode(), err.decode())
+
+
+async def in_first_calls(council: Program, provider: ModelServer) -> Process:
+    """Start a run, and wait until all its members think."""
+    provider.gate = asyncio.Event()
+    process = await council.start("ask", QUESTION)
+    async with asyncio.timeout(30):
+        while len(provider.history) < MEMBERS:
+            await asyncio.sleep(0.005)
+    return process
+
+
+async def test_a_disk_that_fills_up_in_mid_run_holds_the_run(tmp_path: Path) -> None:
+    """It goes on by itself once there is room, and asks nothing twice; the log says what it waits for."""
+    async with asked(tmp_path) as (council, provider):
+        process = await in_first_calls(council, provider)
+        assert provider.gate is not None
+        soft, hard = resource.prlimit(process.pid, resource.RLIMIT_FSIZE)
+        resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (0, hard))
+        provider.gate.set()
+        assert process.stderr is not None
+        async with asyncio.timeout(30):
+            said = await process.stderr.readline()
+        resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (soft, hard))
+        out, _ = await process.communicate()
+    assert b"run_held" in said
+    assert b"council.db can't" in said
+    assert process.returncode == 0, out
+    assert len(provider.history) == CALLS
+    assert len(council.document().messages) == 2
+
+
+async def test_without_room_from_the_start_nothing_is_asked(tmp_path: Path) -> None:
+    """The file and the remedy are named."""
+    async with asked(tmp_path) as (council, provider):
+        ended = await under(council, *NO_ROOM, COUNCIL, "ask", QUESTION)
+    assert ended.code == 1
+    assert f"{Path('data') / 'council.db'} can't" in ended.err
+    assert "full" in ended.err
+    assert "Traceback" not in ended.err
+    assert provider.history == []
+
+
+async def test_a_folder_that_may_not_be_written_is_named(tmp_path: Path) -> None:
+    """With what to do, before anything is asked."""
+    data = tmp_path / "data"
+    data.mkdir(mode=0o500)
+    async with asked(tmp_path) as (council, provider):
+        ended = await under(council, sys.executable, "-c", BY_PERMISSION, COUNCIL, "ask", QUESTION)
+    data.chmod(0o700)
+    assert ended.code == 1
+    assert "council.db can't be used: this user may not, make it readable and writable" in ended.err
+    assert "Traceback" not in ended.err
+    assert provider.history == []
+
+
+async def test_a_run_waits_while_another_process_holds_the_database(tmp_path: Path) -> None:
+    """It ends once the other lets go."""
+    async with asked(tmp_path) as (council, provider):
+        process = await in_first_calls(council, provider)
+        assert provider.gate is not None
+        other = sqlite3.connect(tmp_path / "data" / "council.db", isolation_level=None)
+        other.execute("BEGIN IMMEDIATE")
+        provider.gate.set()
+        await asyncio.sleep(0.05)
+        other.execute("ROLLBACK")
+        other.close()
+        out, err = await process.communicate()
+    assert (process.returncode, err) == (0, b""), out
+    assert len(provider.history) == CALLS
+
+
+async def test_a_damaged_database_is_replaced_as_its_error_says(tmp_path: Path) -> None:
+    """The conversations are there again once it was moved away and the index rebuilt."""
+    data = tmp_path / "data"
+    async with asked(tmp_path) as (council, _):
+        assert (await council("ask", QUESTION)).code == 0
+        document = council.document()
+        harm(data / "council.db")
+        failed = await council("ask", QUESTION)
+        assert failed.code == 1
+        assert "council.db is not a SQLite database; move it away, then run" in failed.err
+        move_away(data)
+        rebuilt = await council("index", "rebuild")
+        assert "1 conversations" in rebuilt.out
+        exported = await council("export", document.id[:8])
+    assert (exported.code, exported.err) == (0, "")
+    assert QUESTION in exported.out
+
+
+def harm(path: Path) -> None:
+    """Overwrite the database's header."""
+    path.write_bytes(b"\x99" * 100 + path.read_bytes()[100:])
+
+
+def move_away(data: Path) -> None:
+    """Put the database and what belongs to it out of the way."""
+    for file in data.glob("council.db*"):
+        file.rename(file.with_name(f"damaged-{file.name}"))
+
+
+async def test_a_document_that_is_not_json_is_named_and_left_alone(tmp_path: Path) -> None:
+    """Commands that need it say where it lies; all others work."""
+    conversation_id = new_id()
+    folder = tmp_path / "data" / "conversations"
+    folder.mkdir(parents=True, mode=0o700)
+    broken = folder / f"{conversation_id}.json"
+    broken.write_bytes(b"not JSON")
+    async with asked(tmp_path) as (council, _):
+        exported = await council("export", conversation_id)
+        assert exported.code == 1
+        assert f"{broken.relative_to(tmp_path)}: it is not JSON" in exported.err
+        assert "Repair it or move it away." in exported.err
+        checked = await council("index", "check")
+    assert f"{broken.name} can't be read: it is not JSON" in checked.out
+    assert broken.read_bytes() == b"not JSON"
