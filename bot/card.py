@@ -95,11 +95,15 @@ def asked(view: RunView) -> str:
     who = f"Asked by {view.asker}. " if view.asker else ""
     strategy = "" if view.strategy == "consensus" else f", strategy {view.strategy}"
     members = words.count(len(view.seats), "member")
-    return f"{who}Council \u201c{view.profile}\u201d, {members}{strategy}.{_criteria(view)}"
+    return f"{who}Council \u201c{view.profile}\u201d, {members}{strategy}.{_criteria(view)}{_web(view)}"
 
 
 def _criteria(view: RunView) -> str:
     return f" Criteria: {view.criteria}." if view.criteria else ""
+
+
+def _web(view: RunView) -> str:
+    return " Members search the web." if view.web else ""
 
 
 def _demonstration(view: RunView) -> list[Line]:

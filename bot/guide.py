@@ -66,3 +66,5 @@ def _settings(profile: Profile) -> Iterator[str]:
     yield f"{words.count(profile.max_rounds, 'round')} of correction, strategy {profile.strategy}."
     if profile.criteria:
         yield f"Criteria: {profile.criteria}."
+    if profile.web:
+        yield "Members search the web, so what they look for leaves to the provider's search engine."

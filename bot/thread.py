@@ -1,11 +1,13 @@
 """The thread below the card: the ranking, then each member's answers and its peers' critiques."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
+from urllib.parse import urlsplit
 
 from bot import words
 from bot.card import correction, names
-from bot.message import Block, Heading, Line, Message, Prose, Table
+from bot.message import Block, Heading, Line, Message, Pairs, Prose, Table
 from bot.view import Answered, Failed, RunView, Seat
+from council.calls import Citation
 from council.conversation import AggregateRanking, Stage1Result, Stage2Result, peer_critiques
 from council.criteria import EvaluationCriteria
 from council.results import ScoringMatrix
@@ -170,6 +172,7 @@ def _member(view: RunView, seat: Seat, answer: Stage1Result) -> Iterator[Block]:
     yield Prose(answer.response)
     if answer.truncated:
         yield Line("It reached its length limit and ends here.")
+    yield from _sources(answer.citations)
     if isinstance(seat.correcting, Failed):
         yield Heading("Corrected response", 3)
         yield Line("None came, so the original response stands.")
@@ -179,8 +182,21 @@ def _member(view: RunView, seat: Seat, answer: Stage1Result) -> Iterator[Block]:
             yield Prose(seat.correction.corrected_response)
             if seat.correction.truncated:
                 yield Line("It reached its length limit and ends here.")
+            yield from _sources(seat.correction.citations)
         else:
             yield Line("The same, word for word.")
+
+
+def _sources(citations: Sequence[Citation]) -> Iterator[Block]:
+    """Give the pages that a text rests on; their titles are other people's words."""
+    if citations:
+        yield Line("Sources on the web:")
+        yield Pairs(
+            tuple(
+                (words.clip(cited.title, 100) or urlsplit(cited.url).netloc, cited.url)
+                for cited in citations
+            )
+        )
 
 
 def _standing(view: RunView, seat: Seat) -> Iterator[str]:

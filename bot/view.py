@@ -153,6 +153,7 @@ class RunView:
     position: int | None = None
     demonstration: bool = False
     strategy: Strategy = "consensus"
+    web: bool = False
     criteria: EvaluationCriteria | None = None
     stages: tuple[StageView, ...] = tuple(StageView(stage) for stage in STAGES)
     chair: tuple[Writer, ...] = ()
@@ -211,6 +212,7 @@ def opening(question: str, profile: Profile, *, asker: str | None = None, now: f
         profile=profile.name,
         demonstration=profile.demonstration,
         strategy=profile.strategy,
+        web=profile.web,
         criteria=profile.criteria,
         seats=_seats(profile),
         started=now,
@@ -261,6 +263,7 @@ def of_document(message: AssistantMessage, question: str, conversation: Conversa
         question=question,
         profile=profile.name if profile else None,
         demonstration=profile.demonstration if profile else False,
+        web=profile.web if profile else False,
         seats=_seats(profile) if profile else (),
         title=conversation.title,
         conversation_id=conversation.id,

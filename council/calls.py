@@ -42,8 +42,9 @@ class Call:
 
     `step` is its key in the journal: stage, round and member. `deadline` is wall-clock seconds for
     the call with all its retries. `schema` asks for a JSON reply of that shape, from endpoints that
-    can. `on_text` hears the reply as it streams, `on_retry` each failed attempt with the seconds
-    until the next one (what streamed before it is void).
+    can; `web` asks the council's own provider to search the web first. `on_text` hears the reply as
+    it streams, `on_retry` each failed attempt with the seconds until the next one (what streamed
+    before it is void).
     """
 
     step: str
@@ -51,6 +52,7 @@ class Call:
     messages: tuple[ChatMessage, ...]
     deadline: float
     schema: JsonObject | None = None
+    web: bool = False
     temperature: float | None = None
     max_tokens: int | None = None
     retries: RetryBudget = field(default_factory=lambda: RetryBudget(12))
@@ -64,11 +66,20 @@ class Call:
         return hashlib.blake2b(asked, digest_size=16).hexdigest()
 
 
+class Citation(BaseModel):
+    """A page that a reply rests on."""
+
+    model_config = ConfigDict(frozen=True)
+
+    url: str
+    title: str = ""
+
+
 class Reply(BaseModel):
     """What a model answered.
 
     `truncated`: the reply was cut off by its length limit. `answered_by`: the id of the fallback
-    model that answered instead of the one asked.
+    model that answered instead of the one asked. `citations`: the pages that it names as sources.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -78,6 +89,7 @@ class Reply(BaseModel):
     latency_ms: int
     truncated: bool = False
     answered_by: str | None = None
+    citations: tuple[Citation, ...] = ()
 
 
 Outcome = Reply | Failure

@@ -241,6 +241,8 @@ def _body(call: Call) -> bytes:
         body["usage"] = {"include": True}
         if member.fallbacks:
             body["models"] = [member.model, *member.fallbacks]
+        if call.web:
+            body["plugins"] = [{"id": "web"}]
     if call.temperature is not None:
         body["temperature"] = call.temperature
     if call.max_tokens is not None:

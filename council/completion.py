@@ -2,7 +2,8 @@
 
 Nothing here does I/O. Shapes: OpenAI's chat completions
 (https://platform.openai.com/docs/api-reference/chat), with what OpenRouter adds: `cost` in the
-usage, and errors inside a 200 (https://openrouter.ai/docs/api-reference/errors).
+usage, errors inside a 200 (https://openrouter.ai/docs/api-reference/errors), and the pages that a web
+search found, as annotations (https://openrouter.ai/docs/features/web-search).
 """
 
 import json
@@ -14,7 +15,7 @@ from typing import Any, cast
 
 import orjson
 
-from council.calls import Call, ChatMessage, JsonObject, Reply
+from council.calls import Call, ChatMessage, Citation, JsonObject, Reply
 from council.catalog import Price
 from council.errors import Cause, Failure, ModelError
 from council.usage import Usage, estimate_tokens
@@ -56,6 +57,7 @@ _KEY = re.compile(
     r"|(?<=Bearer )\S+"
     r"|\b[A-Za-z0-9_]{32,}\b"
 )
+_WEB_PAGE = re.compile(r"https?://[^\s<>\"]{1,2000}", re.IGNORECASE)
 _HALF_PAIR = re.compile("[\ud800-\udbff]$")
 
 
@@ -66,7 +68,16 @@ class Completion:
     error or sends something else than the API promises.
     """
 
-    __slots__ = ("_half", "_heard", "_pieces", "finish_reason", "model", "refusal", "usage")
+    __slots__ = (
+        "_citations",
+        "_half",
+        "_heard",
+        "_pieces",
+        "finish_reason",
+        "model",
+        "refusal",
+        "usage",
+    )
 
     def __init__(self, heard: Callable[[str], None] | None = None) -> None:
         self.finish_reason: str | None = None
@@ -74,6 +85,7 @@ class Completion:
         self.refusal = ""
         self.usage: JsonObject | None = None
         self._pieces: list[str] = []
+        self._citations: dict[str, Citation] = {}
         self._heard = heard
         self._half = ""
 
@@ -114,8 +126,19 @@ class Completion:
             self.refusal += str(refusal)
         if content := message.get("content"):
             self._say(content if isinstance(content, str) else _join(content))
+        self._cite(message.get("annotations"))
         if reason := choice.get("finish_reason"):
             self.finish_reason = str(reason)
+
+    def _cite(self, annotations: object) -> None:
+        """Note the pages cited; a stream may send them in one chunk, in several, or again."""
+        for annotation in cast("list[object]", annotations) if isinstance(annotations, list) else []:
+            fields = _object(annotation)
+            cited = _object(fields.get("url_citation"))
+            url, title = cited.get("url"), cited.get("title")
+            if isinstance(url, str) and _WEB_PAGE.fullmatch(url):
+                known = Citation(url=url, title=title.strip() if isinstance(title, str) else "")
+                self._citations.setdefault(url, known)
 
     def _say(self, piece: str) -> None:
         if self._half or not piece.isascii():
@@ -150,6 +173,7 @@ class Completion:
             latency_ms=latency_ms,
             truncated=self.finish_reason == "length",
             answered_by=fallback,
+            citations=tuple(self._citations.values()),
         )
 
     def measured(self, price: Price | None) -> Usage | None:

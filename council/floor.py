@@ -109,6 +109,7 @@ class Floor:
             messages=messages,
             deadline=profile.call_deadline,
             schema=schema,
+            web=profile.web and stage in ("stage1", "stage2_5"),
             temperature=profile.temperature,
             max_tokens=profile.max_tokens,
             retries=self._retries,

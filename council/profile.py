@@ -98,6 +98,9 @@ class Profile(BaseModel):
     max_rounds: int = Field(default=1, ge=1, le=MOST_ROUNDS)
     strategy: Strategy = "consensus"
     criteria: EvaluationCriteria | None = None
+    web: bool = False
+    """Whether members answer and correct with the provider's web search; it costs, and the question
+    leaves further."""
 
     call_deadline: PositiveFloat = 120.0
     stage_deadline: PositiveFloat = 300.0

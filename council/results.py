@@ -9,7 +9,7 @@ from typing import Literal, Self, cast
 from pydantic import BaseModel, ConfigDict, ModelWrapValidatorHandler, ValidationError, model_validator
 from pydantic.fields import FieldInfo
 
-from council.calls import JsonObject
+from council.calls import Citation, JsonObject
 from council.errors import Failure
 
 CONTRACT = "of the contract, though optional"
@@ -56,6 +56,7 @@ class Stage1Result(Record):
     answered_by: str | None = None
     persona: str | None = None
     truncated: bool = False
+    citations: tuple[Citation, ...] = ()
 
 
 Severity = Literal["high", "medium", "low"]
@@ -103,6 +104,7 @@ class Stage2_5Result(Record):  # noqa: N801 - the contract's own name (seed 001)
     fallback: Failure | None = None
     maintained: bool = False
     truncated: bool = False
+    citations: tuple[Citation, ...] = ()
 
 
 AnswerSource = Literal["chairman", "fallback", "best_ranked", "verbatim", "single"]

@@ -135,6 +135,7 @@ async def _answers(floor: Floor) -> list[Stage1Result]:
                 answered_by=reply.answered_by,
                 persona=member.persona.name if member.persona else None,
                 truncated=reply.truncated,
+                citations=reply.citations,
             )
 
         return await floor.hear(sitting, member, prompts.answer(floor.brief, member), becomes)
@@ -217,6 +218,7 @@ async def _review_and_correct(floor: Floor, answers: list[Stage1Result]) -> Revi
                 change_summary=summarize_changes(texts[name], text) if changed else None,
                 answered_by=reply.answered_by if reply else None,
                 truncated=reply.truncated if reply else False,
+                citations=reply.citations if reply else (),
                 fallback=why,
             )
 

@@ -3,6 +3,7 @@
 from bot.markdown import render
 from bot.thread import thread
 from bot.view import RunView, fold, of_document, opening
+from council.calls import Citation
 from council.conversation import AssistantMessage, Conversation, peer_critiques
 from council.events import MemberFailed, RunCompleted, StageCompleted
 from tests.bot.sample_run import (
@@ -224,3 +225,21 @@ def test_an_old_document_has_what_there_is() -> None:
     )
     assert text(view, f"member:{GPT}") == "## openai/gpt-5\n\n### Original response\n\nParis.\n"
     assert text(view, f"critiques:{GROK}") == "## Critiques of x-ai/grok-4\n\n### By gpt-5\n\nFine.\n"
+
+
+def test_cited_pages_stand_below_what_cites_them() -> None:
+    """By title, or by host; a title is somebody else's words and shows as it is."""
+    cited = (
+        Citation(url="https://a.example/x_y", title="*A* page"),
+        Citation(url="https://b.example/z"),
+    )
+    answers = [
+        answer.model_copy(update={"citations": cited}) if answer.model == CLAUDE else answer
+        for answer in ANSWERS.values()
+    ]
+    shown = text(stored(stage1=answers), f"member:{CLAUDE}")
+    assert (
+        "- nothing to rewrite\n\nSources on the web:\n\n"
+        "- \\*A\\* page: https://a.example/x_y\n- b.example: https://b.example/z\n\n"
+        "### Corrected response"
+    ) in shown

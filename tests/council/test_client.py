@@ -5,6 +5,7 @@ import random
 import ssl
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
 
 import httpx
 import pytest
@@ -123,6 +124,16 @@ async def test_the_councils_own_provider_is_asked_as_openrouter() -> None:
         "temperature": 0.5,
         "max_tokens": 100,
     }
+
+
+async def test_the_web_is_searched_by_the_councils_own_provider_only() -> None:
+    """A member's own endpoint wouldn't know the field."""
+    async with ModelServer() as provider, opened(provider) as client:
+        await client.ask(replace(call(), web=True))
+        await client.ask(replace(call(endpoint=f"{provider.url}/v1/"), web=True))
+    with_search, without = provider.history
+    assert with_search.request["plugins"] == [{"id": "web"}]
+    assert "plugins" not in without.request
 
 
 async def test_a_members_own_endpoint_gets_the_plain_form_and_its_own_key() -> None:

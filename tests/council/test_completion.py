@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from council.calls import Call, JsonObject
+from council.calls import Call, Citation, JsonObject
 from council.catalog import Price
 from council.completion import Completion, answering_fallback, failure_of, parse, shorten
 from council.errors import Cause, ModelError
@@ -97,6 +97,54 @@ def test_an_emoji_cut_in_two_comes_out_whole(cut: int) -> None:
         completion.add_chunk(f'{{"choices": [{{"delta": {{"content": "{half}"}}}}]}}')
     assert completion.text == "a😀b"
     assert "".join(heard) == "a😀b"
+
+
+def cites(*pages: object) -> list[dict[str, object]]:
+    """Write annotations as OpenRouter does."""
+    return [{"type": "url_citation", "url_citation": page} for page in pages]
+
+
+def delta(**fields: object) -> bytes:
+    """Write a chunk whose delta has these fields."""
+    return orjson.dumps({"choices": [{"delta": fields}]})
+
+
+def test_cited_pages_are_kept_once_each_in_their_order() -> None:
+    """A stream sends them in any chunk, and sometimes again."""
+    first = {"url": "https://a.example/x", "title": " A page ", "start_index": 0}
+    completion = streamed(
+        delta(content="See ", annotations=cites(first)),
+        delta(annotations=cites(first, {"url": "http://b.example/"})),
+        chunk("a and b.", finish="stop"),
+    )
+    assert completion.reply(call(), 1, no_price).citations == (
+        Citation(url="https://a.example/x", title="A page"),
+        Citation(url="http://b.example/"),
+    )
+
+
+def test_a_plain_body_cites_too() -> None:
+    """Its annotations are the message's."""
+    completion = Completion()
+    message = {"content": "See a.", "annotations": cites({"url": "https://a.example"})}
+    completion.add_body(orjson.dumps({"choices": [{"message": message}]}))
+    assert completion.reply(call(), 1, no_price).citations == (Citation(url="https://a.example"),)
+
+
+@pytest.mark.parametrize(
+    "annotations",
+    [
+        None,
+        "https://a.example",
+        [None, "x", {}],
+        cites(None, {"url": 7}, {"url": "javascript:alert(1)"}, {"url": "https://a b"}),
+        [{"type": "file", "file": {"name": "x"}}],
+    ],
+)
+def test_what_is_no_page_is_not_cited(annotations: object) -> None:
+    """And costs no answer."""
+    completion = streamed(delta(annotations=annotations), chunk("Yes.", finish="stop"))
+    assert completion.reply(call(), 1, no_price).citations == ()
 
 
 def test_a_reply_cut_off_by_its_length_is_an_answer_marked_so() -> None:
