@@ -1,7 +1,7 @@
 """How soon a new process goes on with the runs that an earlier one has left: each in its process.
 
 python -m bench.resume leave FOLDER 1000    until 8 calls of each run are in the journal, then dies
-python -m bench.resume go-on FOLDER 1000    prints the seconds to the last run's first new call
+python -m bench.resume go-on FOLDER 1000    prints how long that took, as JSON
 """
 
 import argparse
@@ -28,14 +28,21 @@ from council.usage import Usage
 FINISHED = ("stage1.", "stage2.")
 
 
+class Resumption(BaseModel):
+    """Seconds from opening the data to the last run's first new call: by the clock, and of CPU."""
+
+    wall: float
+    cpu: float
+
+
 class _Arguments(BaseModel):
     part: str
     folder: Path
     runs: int
 
 
-def resumption(runs: int) -> float:
-    """Give the seconds from opening the data to the last interrupted run's first new call."""
+def resumption(runs: int) -> Resumption:
+    """Measure how interrupted runs go on."""
     with tempfile.TemporaryDirectory() as folder:
         parts = [
             subprocess.run(  # noqa: S603 - our own words
@@ -45,7 +52,7 @@ def resumption(runs: int) -> float:
             )
             for part in ("leave", "go-on")
         ]
-        return float(parts[-1].stdout)
+        return Resumption.model_validate_json(parts[-1].stdout)
 
 
 async def leave(folder: Path, runs: int) -> None:
@@ -77,8 +84,8 @@ async def leave(folder: Path, runs: int) -> None:
         os._exit(0)  # as a kill: nothing is drained
 
 
-async def go_on(folder: Path, runs: int) -> float:
-    """Go on with them; gives the seconds until each has asked something new."""
+async def go_on(folder: Path, runs: int) -> Resumption:
+    """Go on with them, until each has asked something new."""
     reached: set[str] = set()
     all_there = asyncio.Event()
 
@@ -90,14 +97,14 @@ async def go_on(folder: Path, runs: int) -> float:
             all_there.set()
         return await asyncio.Future[Reply]()
 
-    began = time.perf_counter()
+    began, busy = time.perf_counter(), time.process_time()
     async with open_library(Settings(council_data_dir=folder)) as library:
         desk = desk_of(library, ask, runs)
         await desk.resume(await desk.undelivered("bench"), lambda _: SilentVenue())
         await all_there.wait()
-        seconds = time.perf_counter() - began
+        measured = Resumption(wall=time.perf_counter() - began, cpu=time.process_time() - busy)
         await desk.drain(0)
-    return seconds
+    return measured
 
 
 def main() -> None:
@@ -111,7 +118,7 @@ def main() -> None:
     if arguments.part == "leave":
         asyncio.run(leave(arguments.folder, arguments.runs))
     else:
-        print(asyncio.run(go_on(arguments.folder, arguments.runs)))
+        print(asyncio.run(go_on(arguments.folder, arguments.runs)).model_dump_json())
 
 
 if __name__ == "__main__":

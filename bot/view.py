@@ -379,8 +379,10 @@ def _with_state(seat: Seat, stage: Stage, state: State) -> Seat:
 
 
 def _with_seat(view: RunView, name: str, change: Callable[[Seat], Seat]) -> RunView:
-    seats = view.seats if view.seat(name) else (*view.seats, Seat(name))
-    return replace(view, seats=tuple(change(seat) if seat.name == name else seat for seat in seats))
+    before = view.seats if view.seat(name) else (*view.seats, Seat(name))
+    seats = tuple(change(seat) if seat.name == name else seat for seat in before)
+    # A stage's end says again what its members' events have said: that changes nothing.
+    return view if seats == view.seats else replace(view, seats=seats)
 
 
 def _with_result(view: RunView, result: StageResult) -> RunView:

@@ -66,7 +66,8 @@ def own_lines(text: str) -> list[str]:
 
 def is_attributed(before: str) -> bool:
     """Tell whether a line announces that what follows it is somebody else's."""
-    return bool(_ATTRIBUTES.search(before))
+    # The pattern ends in the colon; looking for that first spares long lines the search.
+    return before.endswith(":") and _ATTRIBUTES.search(before) is not None
 
 
 def by_letter(labels: Collection[str]) -> dict[str, str]:
@@ -177,7 +178,7 @@ def _line(raw: str, block: int, before: str, announced: str) -> _Line:
     ballot = _after_header(text)
     if ballot is None:
         return _Line(text, block)
-    foreign = any(_ATTRIBUTES.search(lead) for lead in (before, announced))
+    foreign = any(map(is_attributed, (before, announced)))
     inline_code = start.startswith("`") and bool(ballot)
     indented_code = raw.startswith(("    ", "\t"))
     return _Line(text, block, ballot, foreign, code=bool(block) or inline_code or indented_code)
