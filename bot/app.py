@@ -11,8 +11,10 @@ from bot.runs import Runs
 from bot.settings import OPENROUTER, Settings, variables
 from council.profile import Profile
 from storage.archive import Archive
+from storage.audit import Audit
 from storage.conversations import ConversationStore
 from storage.database import Database, open_database
+from storage.forgetting import Forgetting
 from storage.index import Index
 from storage.journal import Journal
 from storage.sqlite_journal import SqliteJournal
@@ -27,6 +29,7 @@ class Library:
     index: Index
     archive: Archive
     journal: Journal
+    forgetting: Forgetting
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +46,15 @@ async def open_library(settings: Settings) -> AsyncGenerator[Library]:
     folder = settings.council_data_dir
     async with open_database(folder / "council.db") as database:
         store = await ConversationStore.open(folder / "conversations")
-        yield Library(database, store, Index(database), Archive(database), SqliteJournal(database))
+        index = Index(database)
+        yield Library(
+            database=database,
+            store=store,
+            index=index,
+            archive=Archive(database),
+            journal=SqliteJournal(database),
+            forgetting=Forgetting(database, store, index, Audit(folder / "audit.jsonl")),
+        )
 
 
 @asynccontextmanager

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 import structlog
-from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, wait_exponential
+from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, wait_exponential
 
 from bot.words import HELD
 from council.calls import Call, Outcome, Steps
 from council.events import Emit, RunHeld
-from storage.errors import DatabaseError, FolderError
+from storage.errors import ConstraintError, DatabaseError, FolderError
 
 log = structlog.get_logger()
 
@@ -35,7 +35,7 @@ async def insist(write: Callable[[], Awaitable[T]], emit: Emit) -> T:
         return await write()
 
     retrying = AsyncRetrying(
-        retry=retry_if_exception_type((DatabaseError, FolderError)),
+        retry=retry_if_exception(_passes),
         wait=wait_exponential(multiplier=0.5, max=LONGEST_WAIT),
         before_sleep=tell,
     )
@@ -43,6 +43,11 @@ async def insist(write: Callable[[], Awaitable[T]], emit: Emit) -> T:
     if held:
         emit(RunHeld(None))
     return written
+
+
+def _passes(error: BaseException) -> bool:
+    # A run that was forgotten while it ran has no row any more to write to.
+    return isinstance(error, DatabaseError | FolderError) and not isinstance(error, ConstraintError)
 
 
 @dataclass(frozen=True, slots=True)

@@ -131,14 +131,16 @@ class Runs:
             stop=stop,
         )
         placed = await self.journal.get(run.id)
-        message = deliberation.message.model_copy(update={"run_id": run.id})
+        if placed is None:  # forgotten while it ran
+            raise RunStopped
+        message = deliberation.message.model_copy(update={"run_id": run.id, "asked_by": run.origin.user})
         stored = await insist(
             lambda: self.store.add_exchange(
                 run.conversation_id,
                 run.brief.question,
                 message,
                 title=deliberation.title or run.brief.question,
-                source=placed.origin if placed else run.origin,
+                source=placed.origin,
                 now=self.now(),
             ),
             emit,

@@ -72,10 +72,11 @@ class RunUsage(Record):
 
 
 class UserMessage(Record):
-    """A question."""
+    """A question; `user` is who asked it, on the conversation's platform."""
 
     role: Literal["user"]
     content: str
+    user: str | None = None
 
 
 class AssistantMessage(Record):

@@ -137,7 +137,8 @@ class ConversationStore:
                     document = documents.blank(
                         conversation_id, created_at=moment, title=title, source=source
                     )
-                asked = UserMessage(role="user", content=question)
+                user = source.user if source else None
+                asked = UserMessage(role="user", content=question, user=user)
                 return _write(path, documents.append(document, asked, answer), set_aside)
 
         return await self._in_thread(exchange)
@@ -184,6 +185,37 @@ class ConversationStore:
                 return Stored(conversation, replace_file(path, content))
 
         return await self._in_thread(take_in)
+
+    async def remove(self, conversation_id: str) -> None:
+        """Delete a document and every copy of it that was set aside; it may be gone already."""
+        path = self._path(conversation_id)
+
+        def delete() -> None:
+            with self._locked(conversation_id):
+                _delete(path)
+
+        await self._in_thread(delete)
+
+    async def remove_questions(self, conversation_id: str, user: str) -> Stored | None:
+        """Delete a user's questions and their answers; `None` where the document went with them.
+
+        A document that can't be read can't be cut, and goes as a whole.
+        """
+        path = self._path(conversation_id)
+
+        def cut() -> Stored | None:
+            with self._locked(conversation_id):
+                try:
+                    left = documents.without(_read(path)[0], user)
+                except (ConversationNotFound, DocumentError):
+                    left = None
+                if left is None:
+                    _delete(path)
+                    return None
+                _delete_copies(path)
+                return _write(path, left)
+
+        return await self._in_thread(cut)
 
     async def _in_thread(self, work: Callable[[], T]) -> T:
         """Run blocking work in a thread; it runs to its end even where the waiter is cancelled."""
@@ -300,3 +332,14 @@ def _set_aside(path: Path, moment: str) -> Path:
     beside = path.with_name(f"{path.name}.broken-{re.sub('[-:.]', '', moment)}")
     replace_file(beside, path.read_bytes())
     return beside
+
+
+def _delete(path: Path) -> None:
+    path.unlink(missing_ok=True)
+    _delete_copies(path)
+    sync_folder(path.parent)
+
+
+def _delete_copies(path: Path) -> None:
+    for copy in path.parent.glob(f"{path.name}.broken-*"):
+        copy.unlink(missing_ok=True)

@@ -38,6 +38,14 @@ class _Job:
     done: asyncio.Future[None]
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Chore:
+    """Statements that run outside every transaction, and who waits for their rows."""
+
+    statements: tuple[str, ...]
+    done: asyncio.Future[list[list[sqlite3.Row]]]
+
+
 class Database:
     """An open database; made by `open_database`."""
 
@@ -46,6 +54,7 @@ class Database:
         self._writer = writer
         self._reader = reader
         self._queue: list[_Job] = []
+        self._chores: list[_Chore] = []
         self._wake = asyncio.Event()
         self._closing = False
 
@@ -61,6 +70,17 @@ class Database:
         self._wake.set()
         await job.done
 
+    async def exclusively(self, *statements: str) -> list[list[sqlite3.Row]]:
+        """Run statements between two transactions, each its own, and give the rows of each.
+
+        For what SQLite does only there: `VACUUM`, checkpoints. Writes wait until it is done.
+        """
+        self._refuse_if_closed()
+        chore = _Chore(statements, asyncio.get_running_loop().create_future())
+        self._chores.append(chore)
+        self._wake.set()
+        return await chore.done
+
     async def read(self, sql: str, parameters: Parameters = ()) -> list[sqlite3.Row]:
         """Give all rows of a query, every finished write among them."""
         self._refuse_if_closed()
@@ -72,12 +92,15 @@ class Database:
 
     async def commit_queued(self) -> None:
         """Commit what is queued, again and again, until the database closes and all is done."""
-        while not self._closing or self._queue:
+        while not self._closing or self._queue or self._chores:
             await self._wake.wait()
             self._wake.clear()
             jobs, self._queue = self._queue, []
             if jobs:
                 await self._commit(jobs)
+            chores, self._chores = self._chores, []
+            for chore in chores:
+                await self._do(chore)
 
     def close(self) -> None:
         """Take no more reads and writes; what is queued is still committed."""
@@ -104,6 +127,18 @@ class Database:
             for job in jobs:
                 if not job.done.done():
                     job.done.set_result(None)
+
+    async def _do(self, chore: _Chore) -> None:
+        try:
+            rows = [[*await self._writer.execute_fetchall(sql)] for sql in chore.statements]
+        except sqlite3.Error as error:
+            told = explain_sqlite(self.path, error)
+            told.__cause__ = error
+            if not chore.done.done():
+                chore.done.set_exception(told)
+        else:
+            if not chore.done.done():
+                chore.done.set_result(rows)
 
     async def _run(self, jobs: list[_Job]) -> None:
         statements = (statement for job in jobs for statement in job.statements)

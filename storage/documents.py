@@ -19,6 +19,7 @@ from storage.errors import DocumentError
 SCHEMA_VERSION = 1
 _ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _PROBLEMS_SHOWN = 3
+_TITLE_LENGTH = 80
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +69,48 @@ def append(document: Document, *messages: UserMessage | AssistantMessage) -> Doc
         {**document.raw, "messages": [*earlier, *(message.dump() for message in messages)]},
         conversation.model_copy(update={"messages": [*conversation.messages, *messages]}),
     )
+
+
+def askers(conversation: Conversation) -> list[str | None]:
+    """Say of each message who asked the question that it is or answers.
+
+    Where a question doesn't say, it is whoever began the conversation.
+    """
+    began = conversation.source.user if conversation.source else None
+    asker = began
+    found: list[str | None] = []
+    for message in conversation.messages:
+        if isinstance(message, UserMessage):
+            asker = message.user or began
+        found.append(asker)
+    return found
+
+
+def without(document: Document, user: str) -> Document | None:
+    """Take a user's questions out, with their answers; `None` where nothing is left.
+
+    A title that the first of them may have given becomes the first question that stays.
+    """
+    conversation = document.conversation
+    messages = cast("list[object]", document.raw["messages"])
+    kept = [place for place, asker in enumerate(askers(conversation)) if asker != user]
+    if not kept:
+        return None
+    raw = {**document.raw, "messages": [messages[place] for place in kept]}
+    if kept[0] > 0:
+        raw["title"] = next(
+            (
+                message.content[:_TITLE_LENGTH]
+                for place in kept
+                if isinstance(message := conversation.messages[place], UserMessage)
+            ),
+            "",
+        )
+    source = raw.get("source")
+    if isinstance(source, dict) and conversation.source and conversation.source.user == user:
+        fields = cast("JsonObject", source)
+        raw["source"] = {name: value for name, value in fields.items() if name != "user"}
+    return Document(raw, Conversation.model_validate(raw))
 
 
 def encode(document: Document) -> bytes:

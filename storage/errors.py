@@ -3,6 +3,7 @@
     CouncilError
     └── StorageError
         ├── DatabaseError         council.db is locked, damaged, full, read-only or from a newer program
+        │   └── ConstraintError   what is there, or isn't any more, forbids this write
         ├── FolderError           the folder of documents can't be read, written or locked
         ├── DocumentError         not JSON, not a conversation, or an answer that breaks the contract
         └── ConversationNotFound  there is no document with this id
@@ -32,6 +33,10 @@ class StorageError(CouncilError):
 
 class DatabaseError(StorageError):
     """The database can't do what it is asked; the sentence names its file and a way out."""
+
+
+class ConstraintError(DatabaseError):
+    """What is there already, or isn't any more, forbids a write: trying again won't help."""
 
 
 class FolderError(StorageError):
@@ -96,6 +101,8 @@ def explain_sqlite(path: Path, error: sqlite3.Error) -> DatabaseError:
         return damaged(path)  # the error itself quotes what is stored
     code = getattr(error, "sqlite_errorcode", None)
     # The low byte is the primary code, what lies above tells variants apart.
+    if isinstance(code, int) and code & 0xFF == sqlite3.SQLITE_CONSTRAINT:
+        return ConstraintError(f"{path}: {error}", path)
     meaning = _SQLITE.get(code & 0xFF) if isinstance(code, int) else None
     return DatabaseError(f"{path} {meaning} ({error})" if meaning else f"{path}: {error}", path)
 

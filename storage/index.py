@@ -54,8 +54,8 @@ INSERT INTO search (rowid, scope, title, question, answer)
 SELECT number, :scope, :title, :question, :answer FROM ({_THIS})
 """  # noqa: S608 - our own words
 _ADD_ANSWER = f"""
-INSERT INTO answers (conversation, position, scope, at, seconds, cost, tokens)
-SELECT number, :position, :scope, :at, :seconds, :cost, :tokens FROM ({_THIS})
+INSERT INTO answers (conversation, position, scope, at, user, seconds, cost, tokens)
+SELECT number, :position, :scope, :at, :user, :seconds, :cost, :tokens FROM ({_THIS})
 """  # noqa: S608 - our own words
 _ADD_SEAT = f"""
 INSERT INTO seats (conversation, position, member, mean_rank, won, changed, failed, cost, seconds)
@@ -238,6 +238,7 @@ def _upserts(stored: Sequence[Stored], replaced: Mapping[str, Stamp] | None = No
                     "position": position,
                     "scope": one.scope.word,
                     "at": answer.at,
+                    "user": answer.user,
                     "seconds": answer.seconds,
                     "cost": answer.cost,
                     "tokens": answer.tokens,

@@ -11,6 +11,7 @@ import orjson
 from council.conversation import AssistantMessage, Conversation, UserMessage, timestamp
 from council.usage import Usage
 from storage.conversations import Stored
+from storage.documents import askers
 from storage.scope import Scope
 
 _QUESTION_LENGTH = 200
@@ -85,9 +86,10 @@ class SeatRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerRow:
-    """What one answer took; `seconds` from start to finish, where the document says."""
+    """What one answer took, and who asked; `seconds` from start to finish, where the document says."""
 
     at: str
+    user: str | None
     seconds: float | None
     cost: float
     tokens: int
@@ -111,7 +113,11 @@ def derive(stored: Stored) -> Derived:
     answers = [message for message in conversation.messages if isinstance(message, AssistantMessage)]
     questions = [one.content for one in conversation.messages if isinstance(one, UserMessage)]
     last = answers[-1] if answers else None
-    rows = tuple(_answer_row(answer, begun) for answer in answers)
+    rows = tuple(
+        _answer_row(message, begun, asker)
+        for message, asker in zip(conversation.messages, askers(conversation), strict=True)
+        if isinstance(message, AssistantMessage)
+    )
     return Derived(
         scope=Scope.of(source),
         row=IndexRow(
@@ -149,12 +155,13 @@ def _texts(
     )
 
 
-def _answer_row(answer: AssistantMessage, begun: datetime) -> AnswerRow:
+def _answer_row(answer: AssistantMessage, begun: datetime, asker: str | None) -> AnswerRow:
     started = _moment(answer.started_at)
     finished = _moment(answer.finished_at)
     used = answer.usage.run if answer.usage else Usage()
     return AnswerRow(
         at=timestamp(finished or begun),
+        user=asker,
         seconds=(finished - started).total_seconds() if started and finished else None,
         cost=used.cost,
         tokens=used.tokens,

@@ -41,6 +41,7 @@ CREATE TABLE answers (
     position INTEGER NOT NULL,
     scope TEXT NOT NULL,
     at TEXT NOT NULL,
+    user TEXT,
     seconds REAL,
     cost REAL NOT NULL,
     tokens INTEGER NOT NULL,
@@ -48,6 +49,7 @@ CREATE TABLE answers (
 ) STRICT, WITHOUT ROWID;
 
 CREATE INDEX answers_by_time ON answers (scope, at);
+CREATE INDEX answers_by_user ON answers (user);
 
 CREATE TABLE seats (
     conversation INTEGER NOT NULL,
@@ -67,3 +69,6 @@ CREATE INDEX runs_by_place ON runs (
     origin ->> 'platform', origin ->> 'workspace', origin ->> 'channel', created_at
 );
 CREATE INDEX runs_by_conversation ON runs (conversation_id);
+
+-- A row since something was forgotten until the file's bytes hold it no more.
+CREATE TABLE unscrubbed (since TEXT NOT NULL) STRICT;

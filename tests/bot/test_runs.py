@@ -6,7 +6,9 @@ import sqlite3
 import uuid
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
+from typing import cast
 
 import orjson
 import pytest
@@ -20,6 +22,7 @@ from council.errors import ModelError
 from council.events import RunCompleted, RunFailed
 from council.profile import Profile
 from storage.errors import ConversationNotFound
+from storage.journal import Journal
 from tests.council.scripted import FOUR, Clock, ScriptedCouncil, failure, profile
 
 TEAM = Source(platform="slack", workspace="T1", channel="C1", user="U1")
@@ -109,6 +112,26 @@ async def test_a_run_without_answer_leaves_no_document(tmp_path: Path) -> None:
     [told] = [event for event in council.events if isinstance(event, RunFailed)]
     assert told.message == "No member of the council answered. Wait a minute, then ask again."
     assert set(told.failures) == set(FOUR)
+
+
+async def test_a_run_that_was_forgotten_leaves_no_document(tmp_path: Path) -> None:
+    """Whoever forgets a question while it runs doesn't find its answer afterwards."""
+    council = ScriptedCouncil()
+    async with opened(tmp_path, council) as (runs, library):
+        run = (await runs.accept(question())).run
+
+        class Forgetful:
+            def __getattr__(self, name: str) -> object:
+                return getattr(library.journal, name)
+
+            async def get(self, run_id: str) -> None:
+                assert run_id == run.id
+
+        forgetful = replace(runs, journal=cast("Journal", Forgetful()))
+        assert await forgetful.carry_out(run, council.events.append) is None
+        assert isinstance(council.events[-1], RunFailed)
+        with pytest.raises(ConversationNotFound):
+            await library.store.load(run.conversation_id)
 
 
 async def test_an_unexpected_error_shows_the_runs_id_alone(

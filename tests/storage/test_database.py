@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from storage.database import Database, Statement, open_database
-from storage.errors import DatabaseError, explain_sqlite
+from storage.errors import ConstraintError, DatabaseError, explain_sqlite
 from tests.storage.examples import trace_sql
 
 INSERT = "INSERT INTO steps (run_id, key, outcome, recorded_at) VALUES (?, ?, '', '')"
@@ -65,7 +65,7 @@ async def test_only_the_guilty_write_fails(database: Database) -> None:
         database.write(step("c")),
         return_exceptions=True,
     )
-    assert [type(outcome) for outcome in outcomes] == [type(None), DatabaseError, type(None)]
+    assert [type(outcome) for outcome in outcomes] == [type(None), ConstraintError, type(None)]
     assert str(outcomes[1]) == f"{database.path}: FOREIGN KEY constraint failed"
     assert await keys(database) == ["a", "c"]
 
@@ -106,7 +106,7 @@ async def test_a_failed_write_without_a_waiter_is_reported(database: Database) -
     await asyncio.sleep(0)
     waiting.cancel()
     await database.write(step("b"))
-    assert [type(error) for error in reported] == [DatabaseError]
+    assert [type(error) for error in reported] == [ConstraintError]
 
 
 async def test_closing_commits_what_is_queued(tmp_path: Path) -> None:

@@ -1,0 +1,241 @@
+"""Forgetting: a conversation, everything of a user, everything of a channel, or what is too old.
+
+First somebody selects; whoever shows runs stops those under way; then what was selected is
+forgotten: documents, index, search text, journal. Its bytes may lie in the database's file a while
+longer, in free pages, old search segments and the write-ahead log, until `scrub` is through.
+"""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Literal
+
+from council.conversation import Source, timestamp
+from storage.audit import Audit
+from storage.conversations import ConversationStore
+from storage.database import Database, Statement
+from storage.errors import DatabaseError
+from storage.index import Index
+from storage.scope import Scope
+
+What = Literal["conversation", "user", "channel", "retention"]
+
+_MERGE_PAGES = 256  # of the search index in one transaction, some ten milliseconds
+
+_RUNS = "SELECT id, origin, status FROM runs WHERE"
+_IN_PLACE = (
+    "origin ->> 'platform' = :platform AND origin ->> 'workspace' IS :workspace"
+    " AND origin ->> 'channel' IS :channel"
+)
+_OF_USER = """
+SELECT id, EXISTS (
+    SELECT 1 FROM answers WHERE conversation = number AND user IS NOT :user
+) AS shared
+FROM conversations
+WHERE number IN (SELECT conversation FROM answers WHERE user = :user)
+    AND platform = :platform AND (:everywhere OR workspace IS :workspace)
+"""
+_RUNS_OF_USER = f"""
+{_RUNS} origin ->> 'platform' = :platform AND origin ->> 'user' = :user
+    AND (:everywhere OR origin ->> 'workspace' IS :workspace)
+"""
+# A conversation that a run is adding to stays for now.
+_OLD = """
+SELECT id FROM conversations WHERE scope = :scope AND updated_at < :before
+    AND id NOT IN (SELECT conversation_id FROM runs WHERE status = 'running')
+"""
+_FORGET_CONTEXT = (
+    "UPDATE runs SET brief = json_set(brief, '$.history', json('[]')) WHERE conversation_id = ?"
+)
+_FORGET_STEPS = """
+DELETE FROM steps WHERE run_id IN (
+    SELECT id FROM runs WHERE conversation_id = ? AND status <> 'running'
+)
+"""
+_OLD_RUNS = f"""
+{_RUNS} {_IN_PLACE} AND created_at < :before AND status <> 'running'
+    AND conversation_id NOT IN (SELECT id FROM conversations WHERE updated_at >= :before)
+"""  # noqa: S608 - our own words
+
+
+@dataclass(frozen=True, slots=True)
+class SelectedRun:
+    """A run that will be forgotten; its origin says where its card and its thread are."""
+
+    id: str
+    origin: Source
+    is_running: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selection:
+    """What somebody wants forgotten.
+
+    `conversations` go whole; from those in `shared`, where others have asked too, only the
+    questions of `user` go, with their answers.
+    """
+
+    what: What
+    conversations: tuple[str, ...]
+    runs: tuple[SelectedRun, ...]
+    shared: tuple[str, ...] = ()
+    user: str | None = None
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing to forget."""
+        return not (self.conversations or self.runs or self.shared)
+
+
+class Forgetting:
+    """Selects and forgets; the audit keeps a line of each, without content."""
+
+    def __init__(
+        self,
+        database: Database,
+        store: ConversationStore,
+        index: Index,
+        audit: Audit,
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        self._database = database
+        self._store = store
+        self._index = index
+        self._audit = audit
+        self._now = now
+        self._scrubbing = asyncio.Lock()
+
+    async def conversation(self, scope: Scope, conversation_id: str) -> Selection:
+        """Select a conversation by its whole id; nothing, where this scope has no such."""
+        place = {**_place(scope), "id": conversation_id}
+        runs = await self._runs(f"{_RUNS} conversation_id = :id AND {_IN_PLACE}", place)
+        known = await self._ids(
+            "SELECT id FROM conversations WHERE id = :id AND scope = :scope",
+            {"id": conversation_id, "scope": scope.word},
+        )
+        return Selection(what="conversation", conversations=known, runs=runs)
+
+    async def user(self, platform: str, user: str, *, workspace: str | None = None) -> Selection:
+        """Select everything that a user asked, in one workspace or on the whole platform."""
+        who = {
+            "platform": platform,
+            "user": user,
+            "workspace": workspace,
+            "everywhere": workspace is None,
+        }
+        found = await self._database.read(_OF_USER, who)
+        return Selection(
+            what="user",
+            conversations=tuple(row["id"] for row in found if not row["shared"]),
+            shared=tuple(row["id"] for row in found if row["shared"]),
+            user=user,
+            runs=await self._runs(_RUNS_OF_USER, who),
+        )
+
+    async def channel(self, scope: Scope) -> Selection:
+        """Select everything of a channel."""
+        return Selection(
+            what="channel",
+            conversations=await self._ids(
+                "SELECT id FROM conversations WHERE scope = :scope", {"scope": scope.word}
+            ),
+            runs=await self._runs(f"{_RUNS} {_IN_PLACE}", _place(scope)),
+        )
+
+    async def older_than(self, scope: Scope, moment: datetime) -> Selection:
+        """Select a channel's conversations whose last answer is older, and its old failed runs."""
+        before = timestamp(moment)
+        return Selection(
+            what="retention",
+            conversations=await self._ids(_OLD, {"scope": scope.word, "before": before}),
+            runs=await self._runs(_OLD_RUNS, {**_place(scope), "before": before}),
+        )
+
+    async def forget(self, selection: Selection, by: str) -> None:
+        """Delete what was selected and add the audit's line; `by` is the id of whoever wanted it.
+
+        Documents go first: what a crash leaves of the rest, the same selection finds again. Raises
+        `StorageError`; then it can be done again.
+        """
+        for conversation_id in selection.conversations:
+            await self._store.remove(conversation_id)
+        cut = [
+            (conversation_id, await self._store.remove_questions(conversation_id, selection.user))
+            for conversation_id in selection.shared
+            if selection.user is not None
+        ]
+        gone = [*selection.conversations, *(one for one, left in cut if left is None)]
+        await self._index.upsert(*(left for _, left in cut if left is not None))
+        await self._index.remove(*gone)
+        await self._database.write(
+            *self._journal(selection, gone),
+            ("INSERT INTO unscrubbed (since) VALUES (?)", (timestamp(self._now()),)),
+        )
+        await self._audit.add(
+            {
+                "at": timestamp(self._now()),
+                "forgot": selection.what,
+                "by": by,
+                "conversations": len(gone),
+                "shared_conversations": len(cut),
+                "runs": len(selection.runs),
+            }
+        )
+
+    async def scrub(self) -> None:
+        """Overwrite what forgetting has left in the database's file, if there is any.
+
+        Old search segments are merged a piece at a time, so that writes get in between; then the
+        file is written anew, which writes wait for, and the write-ahead log emptied.
+        """
+        async with self._scrubbing:
+            if not await self._database.read("SELECT 1 FROM unscrubbed LIMIT 1"):
+                return
+            # A negative number begins a merge of everything, positive ones go on with it.
+            await self._merge(-_MERGE_PAGES)
+            while await self._merge(_MERGE_PAGES):
+                pass
+            await self._database.write(("DELETE FROM unscrubbed", ()))
+            await self._database.exclusively("VACUUM")
+            [[(busy, *_)]] = await self._database.exclusively("PRAGMA wal_checkpoint (TRUNCATE)")
+            if busy:
+                await self._database.write(
+                    ("INSERT INTO unscrubbed (since) VALUES (?)", (timestamp(self._now()),))
+                )
+                raise DatabaseError(
+                    f"{self._database.path} is being read by another process, so what was forgotten "
+                    f"may still lie in its -wal file; it is emptied at the next start",
+                    self._database.path,
+                )
+
+    async def _merge(self, pages: int) -> bool:
+        """Merge some of the search index's pages; false when there was nothing left to do."""
+        merge = f"INSERT INTO search (search, rank) VALUES ('merge', {pages})"  # noqa: S608 - our own number
+        count = "SELECT total_changes()"
+        [(before,)], _, [(after,)] = await self._database.exclusively(count, merge, count)
+        # The command itself counts as a change (SQLite's documentation of FTS5, "merge").
+        return after - before >= 2
+
+    def _journal(self, selection: Selection, gone: Sequence[str]) -> list[Statement]:
+        """Clear the journal; what others asked after a forgotten question loses that context."""
+        shared = [one for one in selection.shared if one not in gone]
+        return [
+            *(("DELETE FROM runs WHERE conversation_id = ?", (one,)) for one in gone),
+            *(("DELETE FROM runs WHERE id = ?", (run.id,)) for run in selection.runs),
+            *((_FORGET_CONTEXT, (one,)) for one in shared),
+            *((_FORGET_STEPS, (one,)) for one in shared),
+        ]
+
+    async def _ids(self, sql: str, values: dict[str, str | None]) -> tuple[str, ...]:
+        return tuple(row["id"] for row in await self._database.read(sql, values))
+
+    async def _runs(self, sql: str, values: dict[str, str | bool | None]) -> tuple[SelectedRun, ...]:
+        return tuple(
+            SelectedRun(row["id"], Source.model_validate_json(row["origin"]), row["status"] == "running")
+            for row in await self._database.read(sql, values)
+        )
+
+
+def _place(scope: Scope) -> dict[str, str | bool | None]:
+    return {"platform": scope.platform, "workspace": scope.workspace, "channel": scope.channel}

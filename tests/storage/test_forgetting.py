@@ -1,0 +1,275 @@
+"""Forgetting: what was asked to be forgotten is nowhere any more, and everything else stays."""
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import orjson
+import pytest
+
+from council.brief import Turn
+from council.calls import Reply
+from council.conversation import Source
+from council.usage import Usage
+from storage.archive import Archive
+from storage.audit import Audit
+from storage.conversations import ConversationStore
+from storage.database import Database, open_database
+from storage.errors import ConversationNotFound, FolderError
+from storage.forgetting import Forgetting, Selection
+from storage.index import Index
+from storage.journal import Journal, NewRun
+from storage.scope import Scope
+from storage.sqlite_journal import SqliteJournal
+from tests.storage.examples import NOW, answer, new_id
+from tests.storage.test_journal import BRIEF, call
+
+HERE = Source(platform="discord", workspace="W", channel="C", message="M", user="ada")
+SCOPE = Scope.of(HERE)
+WORD = "zanzibarquux"
+
+
+@dataclass(frozen=True)
+class Place:
+    """A data folder and everything that is in it."""
+
+    folder: Path
+    database: Database
+    store: ConversationStore
+    index: Index
+    archive: Archive
+    journal: Journal
+    forgetting: Forgetting
+
+    async def ask(
+        self,
+        question: str,
+        *,
+        source: Source = HERE,
+        conversation_id: str | None = None,
+        history: str = "",
+        at: datetime = NOW,
+        ends: bool = True,
+    ) -> str:
+        """Ask as the bot does, journal and all; gives the conversation's id."""
+        conversation = conversation_id or new_id()
+        run = new_id()
+        turns = (Turn(question=history, answer=history),) if history else ()
+        brief = BRIEF.model_copy(update={"question": question, "history": turns})
+        await self.journal.begin(
+            NewRun(id=run, entry_key=run, conversation_id=conversation, origin=source, brief=brief)
+        )
+        row = await self.journal.get(run)
+        assert row is not None
+        steps = await self.journal.steps(row)
+        await steps.record(
+            call("stage1.1:a/one", question), Reply(text=question, usage=Usage(), latency_ms=1)
+        )
+        if ends:
+            said = answer(f"About {question}").model_copy(
+                update={"finished_at": at.isoformat(timespec="milliseconds").replace("+00:00", "Z")}
+            )
+            stored = await self.store.add_exchange(
+                conversation, question, said, title=f"On {question}"[:80], source=source, now=at
+            )
+            await self.index.upsert(stored)
+            await self.journal.finish(run, "answered")
+        return conversation
+
+    async def forget(self, selection: Selection) -> None:
+        """Forget to the last byte."""
+        await self.forgetting.forget(selection, by="ada")
+        await self.forgetting.scrub()
+
+    def bytes_hold(self, text: str) -> list[str]:
+        """Name the files whose bytes hold a text."""
+        return [
+            path.name
+            for path in self.folder.rglob("*")
+            if path.is_file() and text.encode() in path.read_bytes()
+        ]
+
+    async def count(self, table: str) -> int:
+        """Count a table's rows."""
+        [row] = await self.database.read(f"SELECT count(*) AS count FROM {table}")  # noqa: S608 - our own words
+        return row["count"]
+
+    def audit(self) -> list[dict[str, object]]:
+        """Read the audit."""
+        return [orjson.loads(line) for line in (self.folder / "audit.jsonl").read_bytes().splitlines()]
+
+
+@pytest.fixture
+async def place(tmp_path: Path) -> AsyncIterator[Place]:
+    """An empty data folder."""
+    async with open_database(tmp_path / "council.db") as database:
+        store = await ConversationStore.open(tmp_path / "conversations")
+        index = Index(database)
+        yield Place(
+            folder=tmp_path,
+            database=database,
+            store=store,
+            index=index,
+            archive=Archive(database),
+            journal=SqliteJournal(database, lambda: NOW),
+            forgetting=Forgetting(
+                database, store, index, Audit(tmp_path / "audit.jsonl"), now=lambda: NOW
+            ),
+        )
+
+
+async def test_a_forgotten_conversation_is_in_no_file(place: Place) -> None:
+    """Document, copies set aside, rows, search text, journal and write-ahead log hold no word of it."""
+    others = [await place.ask(f"Question {number}? " * 40) for number in range(30)]
+    forgotten = await place.ask(f"{WORD} " * 500)
+    (place.store.folder / f"{forgotten}.json.broken-20260101").write_text(WORD)
+    for number in range(9):
+        await place.ask(f"Follow-up {number}", conversation_id=others[number])
+    assert set(place.bytes_hold(WORD)) >= {f"{forgotten}.json", "council.db-wal"}
+
+    await place.forget(await place.forgetting.conversation(SCOPE, forgotten))
+    assert place.bytes_hold(WORD) == []
+    assert place.bytes_hold(forgotten) == []
+    with pytest.raises(ConversationNotFound):
+        await place.store.load(forgotten)
+    assert (await place.archive.search(SCOPE, WORD)).found == 0
+    assert (await place.archive.search(SCOPE, "question")).found == 30
+    assert await place.count("conversations") == 30
+    assert (await place.index.check(place.store)).consistent
+    assert await place.count("runs") == await place.count("steps") == 39
+    assert place.audit() == [
+        {
+            "at": "2026-01-20T10:30:00.000Z",
+            "forgot": "conversation",
+            "by": "ada",
+            "conversations": 1,
+            "shared_conversations": 0,
+            "runs": 1,
+        }
+    ]
+
+
+@pytest.mark.parametrize(
+    "there",
+    [
+        Source(platform="discord", workspace="W", channel="D"),
+        Source(platform="discord", workspace="V", channel="C"),
+        Source(platform="slack", workspace="W", channel="C"),
+        Source(platform="discord"),
+    ],
+)
+async def test_another_channels_conversation_is_not_selected(place: Place, there: Source) -> None:
+    """An id from elsewhere selects nothing, neither its document nor its runs; nor does the channel."""
+    elsewhere = await place.ask("Why?", source=there)
+    assert (await place.forgetting.conversation(SCOPE, elsewhere)).is_empty
+    assert (await place.forgetting.channel(SCOPE)).is_empty
+    assert (await place.forgetting.older_than(SCOPE, NOW + timedelta(days=999))).is_empty
+    assert not (await place.forgetting.conversation(Scope.of(there), elsewhere)).is_empty
+
+
+async def test_a_run_without_answer_is_forgotten_too(place: Place) -> None:
+    """A conversation that has only a run under way, or a failed one, is found by the journal."""
+    going = await place.ask(WORD, ends=False)
+    selection = await place.forgetting.conversation(SCOPE, going)
+    [run] = selection.runs
+    assert (selection.conversations, run.is_running, run.origin) == ((), True, HERE)
+    await place.forget(selection)
+    assert await place.count("runs") == await place.count("steps") == 0
+    assert place.bytes_hold(WORD) == []
+
+
+async def test_everything_of_a_user_goes_and_what_others_asked_stays(place: Place) -> None:
+    """In a conversation that others share only the user's questions go, with answers and context."""
+    bob = HERE.model_copy(update={"user": "bob"})
+    alone = await place.ask(f"{WORD} alone")
+    elsewhere = await place.ask(f"{WORD} there", source=HERE.model_copy(update={"channel": "D"}))
+    shared = await place.ask(f"{WORD} first")
+    await place.ask("Bob's turn?", conversation_id=shared, source=bob, history=f"{WORD} first")
+    bobs = await place.ask("Bob alone?", source=bob)
+    assert len(place.bytes_hold(WORD)) >= 4
+
+    selection = await place.forgetting.user("discord", "ada", workspace="W")
+    assert set(selection.conversations) == {alone, elsewhere}
+    assert selection.shared == (shared,)
+    assert len(selection.runs) == 3
+    await place.forget(selection)
+
+    assert place.bytes_hold(WORD) == []
+    row = await place.archive.get(SCOPE, shared)
+    assert row is not None
+    assert (row.title, row.question, row.user, row.exchanges) == (
+        "Bob's turn?",
+        "Bob's turn?",
+        None,
+        1,
+    )
+    left = {row.id for row in (await place.archive.history(SCOPE)).rows}
+    assert left == {shared, bobs}
+    assert (await place.index.check(place.store)).consistent
+    assert (await place.forgetting.user("discord", "ada")).is_empty
+
+
+async def test_a_user_is_one_platforms_and_one_workspaces(place: Place) -> None:
+    """The same id elsewhere is another person; without a workspace, the platform is searched whole."""
+    for platform, workspace in (("discord", "W"), ("discord", "V"), ("slack", "W"), ("discord", None)):
+        await place.ask("Why?", source=Source(platform=platform, workspace=workspace, user="ada"))
+    assert len((await place.forgetting.user("discord", "ada", workspace="W")).conversations) == 1
+    assert len((await place.forgetting.user("discord", "ada")).conversations) == 3
+
+
+async def test_a_shared_document_that_cannot_be_read_goes_whole(place: Place) -> None:
+    """What can't be cut can't keep what was to be forgotten."""
+    shared = await place.ask(WORD)
+    await place.ask("And?", conversation_id=shared, source=HERE.model_copy(update={"user": "bob"}))
+    (place.store.folder / f"{shared}.json").write_text(f'{{"{WORD}": ')
+    await place.forget(await place.forgetting.user("discord", "ada"))
+    assert place.bytes_hold(WORD) == []
+    assert await place.count("conversations") == 0
+
+
+async def test_a_channel_is_forgotten_and_the_others_stay(place: Place) -> None:
+    """Its threads are part of it."""
+    await place.ask(WORD)
+    await place.ask(WORD, source=HERE.model_copy(update={"thread": "T"}))
+    there = await place.ask("Why?", source=HERE.model_copy(update={"channel": "D"}))
+    await place.forget(await place.forgetting.channel(SCOPE))
+    assert place.bytes_hold(WORD) == []
+    assert [*(await place.store.listing()).documents] == [there]
+    assert place.audit()[0]["forgot"] == "channel"
+
+
+async def test_what_is_older_is_selected_and_what_runs_is_not(place: Place) -> None:
+    """The last answer counts; a conversation that is being added to stays for now."""
+    old = await place.ask("Old?", at=NOW - timedelta(days=40))
+    kept = await place.ask("Old too?", at=NOW - timedelta(days=40))
+    await place.ask("Followed up", conversation_id=kept, at=NOW - timedelta(days=2))
+    busy = await place.ask("Old three?", at=NOW - timedelta(days=40))
+    await place.ask("Now?", conversation_id=busy, ends=False)
+    selection = await place.forgetting.older_than(SCOPE, NOW - timedelta(days=30))
+    assert selection.conversations == (old,)
+    await place.forgetting.forget(selection, by="retention")
+    assert {row.id for row in (await place.archive.history(SCOPE)).rows} == {kept, busy}
+
+
+async def test_scrubbing_is_remembered_across_a_crash(place: Place) -> None:
+    """What was forgotten but not overwritten yet is, at the next call; with nothing to do it's quick."""
+    await place.forgetting.forget(
+        await place.forgetting.conversation(SCOPE, await place.ask(WORD)), by="ada"
+    )
+    assert await place.count("unscrubbed") == 1
+    await place.forgetting.scrub()
+    assert await place.count("unscrubbed") == 0
+    assert place.bytes_hold(WORD) == []
+    await place.forgetting.scrub()
+
+
+async def test_the_audit_is_private_and_only_added_to(tmp_path: Path) -> None:
+    """Its file is 0600; a folder that can't be written is named."""
+    audit = Audit(tmp_path / "audit.jsonl")
+    await audit.add({"at": "now"})
+    await audit.add({"at": "later"})
+    assert (tmp_path / "audit.jsonl").read_bytes() == b'{"at":"now"}\n{"at":"later"}\n'
+    assert (tmp_path / "audit.jsonl").stat().st_mode & 0o777 == 0o600
+    with pytest.raises(FolderError, match=r"audit\.jsonl can't be used"):
+        await Audit(tmp_path / "none" / "audit.jsonl").add({})
