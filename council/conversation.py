@@ -72,11 +72,10 @@ class RunUsage(Record):
 
 
 class UserMessage(Record):
-    """A question; `user` is who asked it, on the conversation's platform."""
+    """A question."""
 
     role: Literal["user"]
     content: str
-    user: str | None = None
 
 
 class AssistantMessage(Record):
@@ -98,6 +97,7 @@ class AssistantMessage(Record):
     started_at: str | None = None
     finished_at: str | None = None
     run_id: str | None = None
+    asked_by: str | None = None
 
     def check(self) -> None:
         """Hold this message to the contract's rules before it is written.

@@ -137,8 +137,7 @@ class ConversationStore:
                     document = documents.blank(
                         conversation_id, created_at=moment, title=title, source=source
                     )
-                user = source.user if source else None
-                asked = UserMessage(role="user", content=question, user=user)
+                asked = UserMessage(role="user", content=question)
                 return _write(path, documents.append(document, asked, answer), set_aside)
 
         return await self._in_thread(exchange)

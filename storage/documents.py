@@ -74,16 +74,16 @@ def append(document: Document, *messages: UserMessage | AssistantMessage) -> Doc
 def askers(conversation: Conversation) -> list[str | None]:
     """Say of each message who asked the question that it is or answers.
 
-    Where a question doesn't say, it is whoever began the conversation.
+    Where an answer doesn't say (`asked_by`), it is whoever began the conversation.
     """
     began = conversation.source.user if conversation.source else None
     asker = began
     found: list[str | None] = []
-    for message in conversation.messages:
-        if isinstance(message, UserMessage):
-            asker = message.user or began
+    for message in reversed(conversation.messages):
+        if isinstance(message, AssistantMessage):
+            asker = message.asked_by or began
         found.append(asker)
-    return found
+    return found[::-1]
 
 
 def without(document: Document, user: str) -> Document | None:

@@ -10,7 +10,7 @@ import pytest
 
 from council.brief import Turn
 from council.calls import Reply
-from council.conversation import Source
+from council.conversation import Source, timestamp
 from council.usage import Usage
 from storage.archive import Archive
 from storage.audit import Audit
@@ -68,7 +68,7 @@ class Place:
         )
         if ends:
             said = answer(f"About {question}").model_copy(
-                update={"finished_at": at.isoformat(timespec="milliseconds").replace("+00:00", "Z")}
+                update={"finished_at": timestamp(at), "asked_by": source.user}
             )
             stored = await self.store.add_exchange(
                 conversation, question, said, title=f"On {question}"[:80], source=source, now=at
