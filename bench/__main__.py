@@ -16,6 +16,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from bench import peer
+from bench.archive import CONVERSATIONS, past_answers
 from bench.burst import acknowledgements
 from bench.load import PROFILE, QUESTION, Engine, Load, measure, no_models, p99, silent
 from bench.resume import resumption
@@ -50,6 +51,7 @@ def main() -> None:
         "burst": burst,
         "load": load,
         "resume": resume,
+        "archive": archive,
     }
     chosen = sys.argv[1:] or [*groups]
     if unknown := {*chosen} - {*groups}:
@@ -57,6 +59,23 @@ def main() -> None:
     print(f"{'what':<66} {'measured':>22}   at most")
     for name in chosen:
         groups[name]()
+
+
+def archive() -> None:
+    """Time the index over many past answers, and what people read there."""
+    told = asyncio.run(past_answers())
+    size = told.document_bytes / CONVERSATIONS / 1000
+    row(
+        f"{CONVERSATIONS:,} conversations of {size:.0f} kB: index rebuilt",
+        f"{sum(told.rebuild):.0f} s",
+        "60 s",
+    )
+    row("  its second half against its first", f"{told.rebuild[1] / told.rebuild[0]:.2f} x")
+    row("  the loop's lag meanwhile, p99", f"{p99(told.lags) * 1000:.0f} ms")
+    row("  size of the database", f"{told.database_bytes / 1e6:.0f} MB")
+    row("  a page of history, p99", f"{p99(told.history) * 1000:.1f} ms", "2 ms")
+    row("  a search with its contexts, p99", f"{p99(told.search) * 1000:.1f} ms", "25 ms")
+    row("  showing one, p99", f"{p99(told.show) * 1000:.1f} ms", "5 ms")
 
 
 async def same_latency() -> None:

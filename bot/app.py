@@ -4,6 +4,8 @@ from collections.abc import AsyncGenerator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 
+import structlog
+
 from bot.configuration import NOBODY_TO_ASK, Configuration, ConfigurationError
 from bot.desk import Desk
 from bot.queue import Queue
@@ -13,11 +15,14 @@ from council.profile import Profile
 from storage.archive import Archive
 from storage.audit import Audit
 from storage.conversations import ConversationStore
-from storage.database import Database, open_database
+from storage.database import Database
 from storage.forgetting import Forgetting
 from storage.index import Index
 from storage.journal import Journal
+from storage.recovery import open_sound_database
 from storage.sqlite_journal import SqliteJournal
+
+log = structlog.get_logger()
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +49,18 @@ class Council:
 async def open_library(settings: Settings) -> AsyncGenerator[Library]:
     """Open the data folder, making it where it is missing. Raises `StorageError`."""
     folder = settings.council_data_dir
-    async with open_database(folder / "council.db") as database:
+    async with open_sound_database(folder / "council.db") as opened:
+        database = opened.database
         store = await ConversationStore.open(folder / "conversations")
         index = Index(database)
+        if opened.recovery is not None:
+            log.error(
+                "database_was_damaged",
+                set_aside=str(opened.recovery.set_aside),
+                carried_over=opened.recovery.rows,
+                complete=opened.recovery.complete,
+            )
+            await index.mend(store)
         yield Library(
             database=database,
             store=store,

@@ -24,6 +24,7 @@ from council.errors import CouncilError
 from council.profile import Member
 from storage.documents import is_id
 from storage.index import IndexReport
+from storage.recovery import copies_set_aside
 
 FAILED = 1
 MISUSED = 2
@@ -202,6 +203,8 @@ def check() -> None:
     async def run(library: Library) -> bool:
         report = await library.index.check(library.store)
         _tell(report)
+        for copy in copies_set_aside(library.database.path):
+            typer.echo(f"{copy.name} was set aside: the database was damaged, its journal carried over")
         return report.consistent
 
     if not _with_library(_configuration(), run):

@@ -10,6 +10,7 @@ from bot.app import Library, open_council, open_desk
 from bot.configuration import Configuration, ConfigurationError, Problem
 from bot.desk import Desk
 from bot.settings import Settings
+from bot.upkeep import keep_up
 from bot.venue import VenueError
 
 log = structlog.get_logger()
@@ -43,6 +44,8 @@ async def serve(configuration: Configuration, library: Library) -> None:
         council = await stack.enter_async_context(open_council(configuration, library))
         desk = open_desk(configuration, library, council)
         await _start_platforms(settings, desk, stack)
+        upkeep = asyncio.create_task(keep_up(library, settings.council_retention_days))
+        stack.callback(upkeep.cancel)
         log.info("ready")
         await ended.wait()
         log.info("draining", seconds=configuration.durability.drain_seconds)

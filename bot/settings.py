@@ -68,6 +68,9 @@ class Settings(BaseSettings):
     council_admins: Names | None = Field(
         default=None, description="who may stop any run: discord:ID,slack:ID, separated by commas"
     )
+    council_retention_days: int | None = Field(
+        default=None, ge=1, description="days after its last answer that a conversation is deleted"
+    )
     database_url: SecretStr | None = Field(
         default=None, description="PostgreSQL instead of the data folder's SQLite; not supported yet"
     )

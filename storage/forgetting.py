@@ -17,6 +17,7 @@ from storage.conversations import ConversationStore
 from storage.database import Database, Statement
 from storage.errors import DatabaseError
 from storage.index import Index
+from storage.recovery import copies_set_aside
 from storage.scope import Scope
 
 What = Literal["conversation", "user", "channel", "retention"]
@@ -44,6 +45,11 @@ _RUNS_OF_USER = f"""
 _OLD = """
 SELECT id FROM conversations WHERE scope = :scope AND updated_at < :before
     AND id NOT IN (SELECT conversation_id FROM runs WHERE status = 'running')
+"""
+_SCOPES = """
+SELECT ifnull(platform, :local) AS platform, workspace, channel FROM conversations
+UNION
+SELECT origin ->> 'platform', origin ->> 'workspace', origin ->> 'channel' FROM runs
 """
 _FORGET_CONTEXT = (
     "UPDATE runs SET brief = json_set(brief, '$.history', json('[]')) WHERE conversation_id = ?"
@@ -143,6 +149,11 @@ class Forgetting:
             runs=await self._runs(f"{_RUNS} {_IN_PLACE}", _place(scope)),
         )
 
+    async def scopes(self) -> list[Scope]:
+        """Name every channel that something is kept of; for retention, which belongs to no channel."""
+        found = await self._database.read(_SCOPES, {"local": Scope.of(None).platform})
+        return [Scope(row["platform"], row["workspace"], row["channel"]) for row in found]
+
     async def older_than(self, scope: Scope, moment: datetime) -> Selection:
         """Select a channel's conversations whose last answer is older, and its old failed runs."""
         before = timestamp(moment)
@@ -158,6 +169,10 @@ class Forgetting:
         Documents go first: what a crash leaves of the rest, the same selection finds again. Raises
         `StorageError`; then it can be done again.
         """
+        async with self._index.mending:
+            await self._forget(selection, by)
+
+    async def _forget(self, selection: Selection, by: str) -> None:
         for conversation_id in selection.conversations:
             await self._store.remove(conversation_id)
         cut = [
@@ -186,12 +201,15 @@ class Forgetting:
     async def scrub(self) -> None:
         """Overwrite what forgetting has left in the database's file, if there is any.
 
-        Old search segments are merged a piece at a time, so that writes get in between; then the
-        file is written anew, which writes wait for, and the write-ahead log emptied.
+        A damaged database that was set aside can't be cut, and goes as a whole. Old search segments
+        are merged a piece at a time, so that writes get in between; then the file is written anew,
+        which writes wait for, and the write-ahead log emptied.
         """
         async with self._scrubbing:
             if not await self._database.read("SELECT 1 FROM unscrubbed LIMIT 1"):
                 return
+            for copy in copies_set_aside(self._database.path):
+                await asyncio.to_thread(copy.unlink, missing_ok=True)
             # A negative number begins a merge of everything, positive ones go on with it.
             await self._merge(-_MERGE_PAGES)
             while await self._merge(_MERGE_PAGES):

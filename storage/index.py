@@ -66,6 +66,13 @@ _REMOVE = (
     "DELETE FROM conversations WHERE id = ?",
 )
 
+# A row without its search text is out of date. (The table beside FTS5's index has a row a text.)
+_INDEXED = """
+SELECT id, iif(number IN (SELECT id FROM search_docsize), mtime_ns, 0) AS mtime_ns, size
+FROM conversations
+"""
+_REMOVE_STRAYS = "DELETE FROM search WHERE rowid NOT IN (SELECT number FROM conversations)"
+
 # An id has no character above f, so this is the range of the prefix, and the key serves it.
 _FIND = (
     "SELECT * FROM conversations WHERE id >= :prefix AND id < :prefix || 'g' ORDER BY id LIMIT :limit"
@@ -107,6 +114,8 @@ class Index:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self.mending = asyncio.Lock()
+        """Held while rows are derived anew: what is forgotten meanwhile would come back with them."""
 
     async def upsert(self, *stored: Stored) -> None:
         """Bring the rows of these conversations up to date."""
@@ -135,31 +144,48 @@ class Index:
 
     async def check(self, store: ConversationStore) -> IndexReport:
         """Compare the index with the documents and change nothing."""
-        return await self._compare(store, rebuild=False)
+        return await self._compare(store)
+
+    async def mend(self, store: ConversationStore) -> IndexReport:
+        """Derive anew what isn't in step with its document; the report says what it was."""
+        async with self.mending:
+            return await self._compare(store, mends=True)
 
     async def rebuild(self, store: ConversationStore) -> IndexReport:
         """Derive every row anew; the report says what was wrong before.
 
         Each row stays until its new version is in, so others can read and write meanwhile.
         """
-        return await self._compare(store, rebuild=True)
+        async with self.mending:
+            return await self._compare(store, mends=True, everything=True)
 
-    async def _compare(self, store: ConversationStore, *, rebuild: bool) -> IndexReport:
+    async def _compare(
+        self, store: ConversationStore, *, mends: bool = False, everything: bool = False
+    ) -> IndexReport:
         # Rows first: a conversation that begins in between is in the listing, and not an orphan.
-        rows = await self._database.read("SELECT id, mtime_ns, size FROM conversations")
+        rows = await self._database.read(_INDEXED)
         comparison = _Comparison(await store.listing())
         # A hundred thousand rows would hold up the loop, here and in the report.
-        changed = await asyncio.to_thread(comparison.begin, rows, rebuild)
-        for batch in _batches(changed):
-            found = await store.read(batch)
-            upserts = await asyncio.to_thread(comparison.note, found)
-            if rebuild and upserts:
-                await self._database.write(*upserts)
+        changed = await asyncio.to_thread(comparison.begin, rows, everything)
+        mending: list[Statement] = []
+        for batch in (*_batches(changed), ()):
+            # One batch is read while the one before is written.
+            derived, _ = await asyncio.gather(
+                self._derive(store, batch, comparison), self._database.write(*mending)
+            )
+            mending = derived if mends else []
         report = await asyncio.to_thread(comparison.report)
-        if rebuild:
+        if mends:
             for batch in _batches(report.orphaned):
                 await self.remove(*batch)
+            await self._database.write((_REMOVE_STRAYS, ()))
         return report
+
+    async def _derive(
+        self, store: ConversationStore, ids: Sequence[str], comparison: "_Comparison"
+    ) -> list[Statement]:
+        found = await store.read(ids) if ids else []
+        return await asyncio.to_thread(comparison.note, found)
 
 
 class _Comparison:

@@ -1,0 +1,54 @@
+"""What the data folder needs beside the questions: an index in step, and old answers gone in time."""
+
+import asyncio
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+
+import structlog
+
+from bot.app import Library
+from storage.errors import StorageError
+
+log = structlog.get_logger()
+
+EVERY = timedelta(hours=6)
+
+
+async def keep_up(library: Library, retention_days: int | None) -> None:
+    """Look after the data folder until cancelled: at once, and then every few hours."""
+    while True:
+        try:
+            await look_after(library, retention_days)
+        except StorageError:  # the bot answers all the same, and the next round tries again
+            log.exception("upkeep_failed")
+        await asyncio.sleep(EVERY.total_seconds())
+
+
+async def look_after(
+    library: Library,
+    retention_days: int | None,
+    now: Callable[[], datetime] = lambda: datetime.now(UTC),
+) -> None:
+    """Mend the index, forget what is older than `retention_days`, scrub what was forgotten."""
+    report = await library.index.mend(library.store)
+    if not report.consistent:
+        log.warning(
+            "index_mended",
+            missing=len(report.missing),
+            stale=len(report.stale),
+            orphaned=len(report.orphaned),
+        )
+    if report.unreadable:
+        log.warning("documents_unreadable", names=[problem.name for problem in report.unreadable])
+    if retention_days is not None:
+        before = now() - timedelta(days=retention_days)
+        for scope in await library.forgetting.scopes():
+            selection = await library.forgetting.older_than(scope, before)
+            if not selection.is_empty:
+                await library.forgetting.forget(selection, by="retention")
+                log.info(
+                    "old_conversations_forgotten",
+                    conversations=len(selection.conversations),
+                    runs=len(selection.runs),
+                )
+    await library.forgetting.scrub()
