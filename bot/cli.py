@@ -4,7 +4,7 @@ import asyncio
 import json
 import logging
 import sys
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, NoReturn, TypeVar, cast
@@ -196,6 +196,38 @@ def import_(folder: Annotated[Path, typer.Argument(help="A folder of conversatio
     _with_library(_configuration(), run)
 
 
+@app.command()
+def backup(file: Annotated[Path, typer.Argument(help="Where to write it; .tar.gz.")]) -> None:
+    """Write everything in the data folder into one file; the bot may be running."""
+    from storage.backup import backup as write_backup
+
+    folder = _configuration().settings.council_data_dir
+    report = _carry_out(write_backup(folder, file))
+    typer.echo(f"{report.conversations} conversations in {file}, {report.size / 1e6:.1f} MB")
+
+
+@app.command()
+def restore(
+    file: Annotated[Path, typer.Argument(help="What `council backup` wrote.")],
+    *,
+    replace: Annotated[
+        bool, typer.Option("--replace", help="Put it in the place of what is there.")
+    ] = False,
+) -> None:
+    """Put a backup back, checked whole before anything is touched."""
+    from storage.backup import restore as read_backup
+
+    configuration = _configuration()
+    folder = configuration.settings.council_data_dir
+    report = _carry_out(read_backup(file, folder, replace=replace))
+
+    async def mend(library: Library) -> None:
+        await library.index.mend(library.store)
+
+    _with_library(configuration, mend)
+    typer.echo(f"{report.conversations} conversations restored to {folder}")
+
+
 @index.command()
 def check() -> None:
     """Compare the index with the documents; changes nothing."""
@@ -249,8 +281,12 @@ def _with_library(configuration: Configuration, work: Callable[[Library], Awaita
         async with open_library(configuration.settings) as library:
             return await work(library)
 
+    return _carry_out(run())
+
+
+def _carry_out(work: Coroutine[object, object, T]) -> T:
     try:
-        return asyncio.run(run())
+        return asyncio.run(work)
     except ConfigurationError as error:
         _refuse(error)
     except CouncilError as error:

@@ -5,6 +5,7 @@
         ├── DatabaseError         council.db is locked, damaged, full, read-only or from a newer program
         │   └── ConstraintError   what is there, or isn't any more, forbids this write
         ├── FolderError           the folder of documents can't be read, written or locked
+        ├── BackupError           a backup can't be made, or what is to be put back isn't a whole one
         ├── DocumentError         not JSON, not a conversation, or an answer that breaks the contract
         └── ConversationNotFound  there is no document with this id
 
@@ -41,6 +42,10 @@ class ConstraintError(DatabaseError):
 
 class FolderError(StorageError):
     """The folder of documents can't be read, written or locked."""
+
+
+class BackupError(StorageError):
+    """A backup can't be made or put back."""
 
 
 class DocumentError(StorageError, ValueError):
