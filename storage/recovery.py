@@ -17,7 +17,7 @@ from pathlib import Path
 
 from council.conversation import timestamp
 from storage.database import Database, open_database
-from storage.errors import DatabaseError
+from storage.errors import DatabaseError, explain_system
 
 # Reading a whole large file would hold up the start; there the journal's table of runs stands for all.
 _CHECKED_WHOLE = 64_000_000  # bytes
@@ -69,8 +69,11 @@ def copies_set_aside(path: Path) -> list[Path]:
 @contextmanager
 def _held_open(path: Path) -> Generator[int]:
     """Let other processes know that this one has the database open."""
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    descriptor = os.open(path.with_name(f".{path.name}.open"), os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        descriptor = os.open(path.with_name(f".{path.name}.open"), os.O_RDWR | os.O_CREAT, 0o600)
+    except OSError as error:
+        raise DatabaseError(explain_system(path, error), path) from error
     try:
         fcntl.flock(descriptor, fcntl.LOCK_SH)
         yield descriptor

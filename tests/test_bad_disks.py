@@ -106,33 +106,23 @@ async def test_a_run_waits_while_another_process_holds_the_database(tmp_path: Pa
     assert len(provider.history) == CALLS
 
 
-async def test_a_damaged_database_is_replaced_as_its_error_says(tmp_path: Path) -> None:
-    """The conversations are there again once it was moved away and the index rebuilt."""
-    data = tmp_path / "data"
+async def test_a_damaged_database_is_set_aside_and_replaced(tmp_path: Path) -> None:
+    """The next command says so and works; the conversations are there as before."""
     async with asked(tmp_path) as (council, _):
         assert (await council("ask", QUESTION)).code == 0
         document = council.document()
-        harm(data / "council.db")
-        failed = await council("ask", QUESTION)
-        assert failed.code == 1
-        assert "council.db is not a SQLite database; move it away, then run" in failed.err
-        move_away(data)
-        rebuilt = await council("index", "rebuild")
-        assert "1 conversations" in rebuilt.out
+        harm(tmp_path / "data" / "council.db")
         exported = await council("export", document.id[:8])
-    assert (exported.code, exported.err) == (0, "")
-    assert QUESTION in exported.out
+        assert (exported.code, QUESTION in exported.out) == (0, True)
+        assert "database_was_damaged" in exported.err
+        checked = await council("index", "check")
+    assert (checked.code, checked.err) == (0, "")
+    assert "was set aside: the database was damaged, its journal carried over" in checked.out
 
 
 def harm(path: Path) -> None:
     """Overwrite the database's header."""
     path.write_bytes(b"\x99" * 100 + path.read_bytes()[100:])
-
-
-def move_away(data: Path) -> None:
-    """Put the database and what belongs to it out of the way."""
-    for file in data.glob("council.db*"):
-        file.rename(file.with_name(f"damaged-{file.name}"))
 
 
 async def test_a_document_that_is_not_json_is_named_and_left_alone(tmp_path: Path) -> None:
