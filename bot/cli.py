@@ -156,6 +156,14 @@ def config() -> None:
 
 
 @app.command()
+def schema() -> None:
+    """Print the JSON Schema (draft-07) of a structured consultation."""
+    from council.consultation import json_schema
+
+    typer.echo(json.dumps(json_schema(), indent=2))
+
+
+@app.command()
 def export(
     conversation: Annotated[str, typer.Argument(help="Its id, or the beginning of it.")],
     *,

@@ -27,6 +27,7 @@ from bot.settings import (
     variables,
 )
 from council.errors import CouncilError
+from council.personas import PRESETS
 from council.profile import Member, Profile
 
 EXAMPLE = "COUNCIL_MEMBERS=openai/gpt-5,anthropic/claude-sonnet-4.5,google/gemini-2.5-pro"
@@ -178,8 +179,9 @@ def _operations(
 def _profile_tables(
     path: Path, document: Table, origins: dict[str, str], problems: list[Problem]
 ) -> dict[str, Table]:
-    """Give the profiles' tables, their personas filled in."""
-    personas = _tables(document, "personas", str, "text", path, problems)
+    """Give the profiles' tables, their personas filled in: the file's own, or those that come along."""
+    personas = {persona.name: persona.prompt for persona in PRESETS}
+    personas |= _tables(document, "personas", str, "text", path, problems)
     tables = _tables(document, "profiles", dict, "a table", path, problems)
     for name, table in tables.items():
         origins.update({f"profiles.{name}.{key}": str(path) for key in table})

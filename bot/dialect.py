@@ -120,6 +120,12 @@ def plain_text(markdown: str) -> str:
     )
 
 
+def listed(items: Iterable[str], dialect: Dialect) -> Nest:
+    """Give plain texts as a list."""
+    entries = (Nest((Text(words(item, dialect)),), "- ", "  ", loose=False) for item in items)
+    return Nest(tuple(entries), loose=False)
+
+
 def heading(content: Sequence[Word], level: int, *, nested: bool = False) -> Text:
     """Give a heading, or a bold line where it ranks too low for one."""
     if level <= DEEPEST_HEADING and not nested:

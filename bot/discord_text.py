@@ -12,9 +12,20 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from bot import tables, words
-from bot.dialect import APART, LINE, Dialect, Grid, blocks, code_span, heading, longest_ticks
+from bot.dialect import (
+    APART,
+    DEEPEST_HEADING,
+    LINE,
+    Dialect,
+    Grid,
+    blocks,
+    code_span,
+    heading,
+    listed,
+    longest_ticks,
+)
 from bot.dialect import words as plain
-from bot.message import Block, Footer, Heading, Line, Message, Pairs, Prose, Quote, Table, Title
+from bot.message import Block, Columns, Footer, Heading, Line, Message, Pairs, Prose, Quote, Table, Title
 from bot.splitting import Block as Part
 from bot.splitting import Lines, Text, Word, split
 
@@ -92,6 +103,10 @@ def _block(block: Block, level: int) -> Iterator[Part]:
             yield Text(tuple(_pairs(rows)))
         case Table():
             yield DIALECT.table(tables.grid(block, DIALECT))
+        case Columns(columns):
+            for title, items in columns:
+                yield heading(plain(title, DIALECT), DEEPEST_HEADING + 1)
+                yield listed(items, DIALECT)
         case Prose(markdown):
             yield from blocks(markdown, DIALECT, level)
         case Quote(markdown) if markdown:

@@ -12,7 +12,7 @@ from markdown_it import MarkdownIt
 from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
 
-from bot.message import Block, Footer, Heading, Line, Message, Pairs, Prose, Quote, Table, Title
+from bot.message import Block, Columns, Footer, Heading, Line, Message, Pairs, Prose, Quote, Table, Title
 
 DEEPEST = 6
 # Between a list and what would join it: another list, or text that is indented.
@@ -37,7 +37,7 @@ def render(message: Message, *, under: int = 0) -> str:
         text = _block(block, level)
         if not text:
             continue
-        if isinstance(before, Pairs | Prose) and isinstance(block, Pairs | Prose):
+        if isinstance(before, Pairs | Columns | Prose) and isinstance(block, Pairs | Prose):
             parts.append(SEPARATOR)
         parts.append(text)
         before = block
@@ -56,10 +56,16 @@ def _block(block: Block, level: int) -> str:
             return "\n".join(f"- {escape(f'{name}: {said}')}" for name, said in rows)
         case Table(header, rows):
             return "\n".join((_row(header), "|" + " --- |" * len(header), *map(_row, rows)))
+        case Columns(columns):
+            return "\n\n".join(_list(title, items) for title, items in columns)
         case Prose(markdown):
             return contain(markdown, level)
         case Quote(markdown):
             return "\n".join(f"> {line}".rstrip() for line in contain(markdown, level).split("\n"))
+
+
+def _list(title: str, items: tuple[str, ...]) -> str:
+    return "\n".join((f"**{escape(title)}**", "", *(f"- {escape(item)}" for item in items)))
 
 
 def _row(cells: tuple[str, ...]) -> str:

@@ -80,6 +80,19 @@ class Table:
 
 
 @dataclass(frozen=True, slots=True)
+class Columns:
+    """Short lists under their titles, side by side where there is room."""
+
+    columns: tuple[tuple[str, tuple[str, ...]], ...]
+
+    def __post_init__(self) -> None:
+        columns = tuple(
+            (_one_line(title), tuple(map(_one_line, items))) for title, items in self.columns
+        )
+        object.__setattr__(self, "columns", columns)
+
+
+@dataclass(frozen=True, slots=True)
 class _Foreign:
     """Markdown of somebody else."""
 
@@ -99,7 +112,7 @@ class Quote(_Foreign):
     """What a person asked."""
 
 
-Block = Title | Heading | Line | Pairs | Table | Prose | Quote | Footer
+Block = Title | Heading | Line | Pairs | Table | Columns | Prose | Quote | Footer
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,8 @@ from textwrap import wrap
 from typing import Any
 
 from bot import tables, words
-from bot.dialect import blocks, plain_text
-from bot.message import Block, Footer, Heading, Line, Message, Pairs, Prose, Quote, Table, Title
+from bot.dialect import blocks, listed, plain_text
+from bot.message import Block, Columns, Footer, Heading, Line, Message, Pairs, Prose, Quote, Table, Title
 from bot.slack_markdown import CODE_WIDTH, DIALECT, has_room, pieces
 from bot.splitting import Block as Part
 from bot.splitting import leading
@@ -26,7 +26,9 @@ QUESTION = 1_500
 HEADER = 150
 PLAIN = 2_900
 TEXT = 3_900
+FIELD = 2_000  # of a section, which shows its fields in two columns
 SMALL = 3  # a heading of this level is a bold line
+BULLET = "\u2022"
 NOTHING = "\u2013"
 CONTINUES = "continues in the thread"
 
@@ -122,6 +124,8 @@ def _said(block: Block) -> str:
             return "\n".join(f"{name}: {said}" for name, said in rows)
         case Table(header, rows):
             return "\n".join(", ".join(row) for row in (header, *rows))
+        case Columns(columns):
+            return "\n".join("\n".join((title, *items)) for title, items in columns)
         case Prose(markdown) | Quote(markdown):
             return plain_text(markdown[: 2 * TEXT])  # a part is read in good time
         case _:
@@ -157,6 +161,8 @@ def _elements(
                 yield from _pairs(rows)
             case Table():
                 yield from _table(block, limit)
+            case Columns(columns):
+                yield from _columns(columns, limit)
             case Prose(markdown):
                 yield from _prose(blocks(markdown, DIALECT, level), limit)
             case Quote(markdown) if markdown:
@@ -208,6 +214,16 @@ def _pairs(rows: Iterable[tuple[str, str]]) -> Iterator[_Element]:
         runs += row
     if runs:
         yield _rich(runs)
+
+
+def _columns(columns: tuple[tuple[str, tuple[str, ...]], ...], limit: int) -> Iterator[_Element]:
+    fields = ["\n".join((title, *(f"{BULLET} {item}" for item in items))) for title, items in columns]
+    if len(fields) > 1 and max(map(len, fields)) <= FIELD:
+        yield _plain("section", {"fields": [*map(_text, fields)]}, *fields)
+        return
+    for title, items in columns:
+        yield _heading(title, SMALL)
+        yield from _prose([listed(items, DIALECT)], limit)
 
 
 def _table(table: Table, limit: int) -> Iterator[_Element]:

@@ -25,6 +25,7 @@ from bot.card import asked, card, correction, names, progress, stage_line
 from bot.markdown import contain, render
 from bot.message import (
     Block,
+    Columns,
     Footer,
     Heading,
     Line,
@@ -48,6 +49,7 @@ from council.events import (
 )
 
 FRAMES_PER_SECOND = 4
+COLUMN = 30  # cells: what a column of text needs
 INDENT = 2
 MESSAGE_LEVEL = 2  # a heading down to here begins a message
 UNBOUNDED = 1_000
@@ -198,6 +200,8 @@ def _draw(block: Block, level: int, console: Console) -> RenderableType:
             return _pairs(rows)
         case Table():
             return _table(block, console)
+        case Columns(columns):
+            return _columns(columns, console)
         case Prose(markdown):
             # Links show where they lead; what isn't ours stands indented.
             return _indented(
@@ -218,6 +222,25 @@ def _pairs(rows: Iterable[tuple[str, str]]) -> RichTable:
     for name, said in rows:
         grid.add_row(Text(name), Text(said))
     return grid
+
+
+def _columns(columns: tuple[tuple[str, tuple[str, ...]], ...], console: Console) -> RenderableType:
+    """Draw lists side by side; where a column would be too narrow, one below the other."""
+    lists = [_list(title, items) for title, items in columns]
+    if len(lists) * COLUMN > console.width:
+        return Group(*lists)
+    grid = RichTable.grid(padding=(0, 2), expand=True)
+    for _ in lists:
+        grid.add_column(ratio=1)
+    grid.add_row(*lists)
+    return grid
+
+
+def _list(title: str, items: tuple[str, ...]) -> RenderableType:
+    grid = RichTable.grid(padding=(0, 1))
+    for item in items:
+        grid.add_row(Text("\u2022"), Text(item))
+    return Group(Text(title, style="bold"), _indented(grid))
 
 
 def _table(block: Table, console: Console) -> RenderableType:

@@ -5,10 +5,17 @@ from urllib.parse import urlsplit
 
 from bot import words
 from bot.card import correction, names
+from bot.consultation import consultation, moved
 from bot.message import Block, Heading, Line, Message, Pairs, Prose, Table
 from bot.view import Answered, Failed, RunView, Seat
 from council.calls import Citation
-from council.conversation import AggregateRanking, Stage1Result, Stage2Result, peer_critiques
+from council.conversation import (
+    AggregateRanking,
+    Stage1Result,
+    Stage2_5Result,
+    Stage2Result,
+    peer_critiques,
+)
 from council.criteria import EvaluationCriteria
 from council.results import ScoringMatrix
 
@@ -169,22 +176,39 @@ def _member(view: RunView, seat: Seat, answer: Stage1Result) -> Iterator[Block]:
     yield Heading(_full_name(seat))
     yield Line(" ".join(_standing(view, seat)))
     yield Heading("Original response", 3)
-    yield Prose(answer.response)
-    if answer.truncated:
-        yield Line("It reached its length limit and ends here.")
-    yield from _sources(answer.citations)
+    yield from _text(view, answer.response, answer)
     if isinstance(seat.correcting, Failed):
         yield Heading("Corrected response", 3)
         yield Line("None came, so the original response stands.")
     elif seat.correction:
         yield Heading("Corrected response", 3)
         if seat.has_changed:
-            yield Prose(seat.correction.corrected_response)
-            if seat.correction.truncated:
-                yield Line("It reached its length limit and ends here.")
-            yield from _sources(seat.correction.citations)
+            yield from _text(view, seat.correction.corrected_response, seat.correction, answer)
         else:
             yield Line("The same, word for word.")
+            if seat.correction.consultation:
+                yield from moved(seat.correction.consultation, names(view), _score_of(answer))
+
+
+def _text(
+    view: RunView, text: str, result: Stage1Result | Stage2_5Result, before: Stage1Result | None = None
+) -> Iterator[Block]:
+    """Give a member's answer, as a consultation where it is one; a correction with what came before."""
+    if result.consultation:
+        yield from consultation(result.consultation, names(view), _score_of(before))
+    else:
+        yield Prose(text)
+    if result.unstructured:
+        yield Line(
+            f"It is not in a consultation's form, so it stands as plain text: {result.unstructured}."
+        )
+    if result.truncated:
+        yield Line("It reached its length limit and ends here.")
+    yield from _sources(result.citations)
+
+
+def _score_of(answer: Stage1Result | None) -> int | None:
+    return answer.consultation.confidence.score if answer and answer.consultation else None
 
 
 def _sources(citations: Sequence[Citation]) -> Iterator[Block]:

@@ -8,6 +8,7 @@ from typing import Literal, Protocol, TypedDict
 import orjson
 from pydantic import BaseModel, ConfigDict
 
+from council.consultation import Consultation
 from council.errors import Failure
 from council.profile import Member
 from council.usage import Usage
@@ -80,6 +81,8 @@ class Reply(BaseModel):
 
     `truncated`: the reply was cut off by its length limit. `answered_by`: the id of the fallback
     model that answered instead of the one asked. `citations`: the pages that it names as sources.
+    Where a consultation was asked for, `consultation` is the reply read as one and `text` its
+    detailed answer, or `unstructured` says why it is none.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -90,6 +93,8 @@ class Reply(BaseModel):
     truncated: bool = False
     answered_by: str | None = None
     citations: tuple[Citation, ...] = ()
+    consultation: Consultation | None = None
+    unstructured: str | None = None
 
 
 Outcome = Reply | Failure

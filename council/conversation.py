@@ -105,6 +105,9 @@ class AssistantMessage(Record):
         Raises `ValueError` naming the rule. Source: seed 000, Validation Rules.
         """
         answers = {answer.model: answer.response for answer in self.stage1}
+        for answer in self.stage1:
+            if answer.consultation is not None:
+                answer.consultation.check(answer.response, first=True)
         for correction in self.stage2_5 or []:
             who = correction.model
             if who not in answers:
@@ -116,6 +119,8 @@ class AssistantMessage(Record):
             expected = peer_critiques(who, self.stage2)
             if correction.peer_critiques != expected:
                 raise ValueError(f"stage2_5's critiques of {who} are not its peers' reviews")
+            if correction.consultation is not None:
+                correction.consultation.check(correction.corrected_response)
         if self.label_to_model is not None:
             for review in self.stage2:
                 if strange := set(review.parsed_ranking) - self.label_to_model.keys():

@@ -15,25 +15,15 @@ from math import ceil
 from pathlib import Path
 from typing import Protocol, cast
 
-from council.profile import Member, Persona, Profile
+from council.personas import PRESETS
+from council.profile import Member, Profile
 
 MODEL = "smollm2-135m-instruct"
 WEIGHTS = "SmolLM2-135M-Instruct.Q4_1.gguf"
 CONTEXT = 8192  # tokens: as many as the model was trained for
 
-PERSONAS = (
-    Persona(
-        name="The Architect",
-        prompt="You are The Architect. Look at the whole: structure, growth, what lasts. Be brief.",
-    ),
-    Persona(
-        name="The Pragmatist",
-        prompt="You are The Pragmatist. Look for the simplest thing that works now. Be brief.",
-    ),
-    Persona(
-        name="The Devil's Advocate",
-        prompt="You are The Devil's Advocate. Say what could go wrong and what others miss. Be brief.",
-    ),
+PERSONAS = tuple(
+    persona.model_copy(update={"prompt": f"{persona.prompt} Be brief."}) for persona in PRESETS[:3]
 )
 
 

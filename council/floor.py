@@ -1,8 +1,10 @@
 """Where members get the floor: every model call of a run passes through here, one way."""
 
 import asyncio
-from collections.abc import Callable, Generator
+from collections.abc import Awaitable, Callable, Generator
 from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import TypeVar
 
 from council.brief import Brief
@@ -27,6 +29,17 @@ R = TypeVar("R", bound=StageResult)
 
 WRITE_SECONDS = 5.0
 """How long a call that is being ended waits for its reply to be recorded."""
+
+AskAgain = Callable[[tuple[ChatMessage, ...]], Awaitable[Outcome]]
+"""Makes a member's call once more, with other messages and under the same cutoff."""
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """What a reply has to be: its JSON schema, and what makes that of a reply, or asks once more."""
+
+    schema: JsonObject
+    settle: Callable[[Reply, AskAgain], Awaitable[Reply]]
 
 
 class Sitting(Cutoff):
@@ -55,9 +68,19 @@ class Sitting(Cutoff):
 class Floor:
     """Calls members, remembers what they said, tells the observers, keeps the accounts."""
 
-    def __init__(self, brief: Brief, *, ask: Ask, steps: Steps, emit: Emit, stop: Stop) -> None:
+    def __init__(
+        self,
+        brief: Brief,
+        *,
+        ask: Ask,
+        steps: Steps,
+        emit: Emit,
+        now: Callable[[], datetime],
+        stop: Stop,
+    ) -> None:
         self.brief = brief
         self.emit = emit
+        self.now = now
         self.stop = stop
         self.failures: list[FailedCall] = []
         self.was_stopped = False
@@ -87,12 +110,13 @@ class Floor:
         becomes: Callable[[Reply], R],
         *,
         schema: JsonObject | None = None,
+        form: Form | None = None,
         role: str = "",
     ) -> R | Failure:
         """Call a member once in a stage; what its reply `becomes` is told to the observers.
 
-        `role` tells two calls of one member in a stage apart. A call that was cut off before it
-        began isn't made, told or recorded.
+        A `form` takes the place of `schema` and may ask once more. `role` tells two calls of one
+        member in a stage apart. A call that was cut off before it began isn't made, told or recorded.
         """
         stage = sitting.stage
         profile = self.brief.profile
@@ -108,7 +132,7 @@ class Floor:
             member=member,
             messages=messages,
             deadline=profile.call_deadline,
-            schema=schema,
+            schema=form.schema if form else schema,
             web=profile.web and stage in ("stage1", "stage2_5"),
             temperature=profile.temperature,
             max_tokens=profile.max_tokens,
@@ -123,6 +147,12 @@ class Floor:
         sitting.begin()
         self.emit(MemberStarted(stage, member.name))
         outcome = await self._step(call, sitting)
+        if form and isinstance(outcome, Reply):
+
+            def again(messages: tuple[ChatMessage, ...]) -> Awaitable[Outcome]:
+                return self._step(replace(call, step=f"{call.step}:again", messages=messages), sitting)
+
+            outcome = await form.settle(outcome, again)
         if isinstance(outcome, Failure):
             self.was_stopped |= outcome.cause == "stopped"
             self.failures.append(FailedCall(stage=stage, member=member.name, failure=outcome))

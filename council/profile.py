@@ -101,6 +101,8 @@ class Profile(BaseModel):
     web: bool = False
     """Whether members answer and correct with the provider's web search; it costs, and the question
     leaves further."""
+    answer_format: Literal["plain", "structured"] = "plain"
+    """`structured`: answers and corrections are consultations (seed 004)."""
 
     call_deadline: PositiveFloat = 120.0
     stage_deadline: PositiveFloat = 300.0

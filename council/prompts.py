@@ -65,6 +65,25 @@ CORRECTED_FORM = (
     "Give the whole corrected answer, in the question's language, for a reader who has seen neither "
     "the first one nor the reviews. No preface, no list of changes."
 )
+CONSULTATION = (
+    "Reply as one JSON object and nothing else. Under `response`: `summary` (two or three sentences, "
+    "at most 500 characters), `detailed` (the whole answer, as Markdown), `approach` (what you "
+    "propose, in a few words), and the lists `pros`, `cons`, `alternatives` (objects of `name` and "
+    "`reason_not_chosen`), `caveats`, `code_snippets` (objects of `language`, `code` and "
+    "`description`) and `references`, each of which may be empty. Under `confidence`: `score`, a "
+    "whole number from 1 (a guess) to 10 (settled), `reasoning`, and the list "
+    "`uncertainty_factors`. Say nowhere who you are: your peers read it without names."
+)
+DEBATE = (
+    "Under `debate`: `position_changed` (true if you now advise something else), `critiques` (what "
+    "you object to in your peers' reviews: objects of `target`, the reviewer's name as it stands "
+    "above, `critique` and `severity`, which is minor, moderate or major) and `incorporated_from` "
+    "(objects of `source`, a reviewer's name, and the `idea` you took over); both lists may be empty."
+)
+NOT_IN_FORM = (
+    "That reply can't be used: {problem}. Send it again, the whole JSON object in the form that was "
+    "asked for, and nothing else."
+)
 TITLE_WORDS = 8
 
 
@@ -125,6 +144,7 @@ def answer(brief: Brief, member: Member) -> tuple[ChatMessage, ...]:
         *_question(brief),
         *_criteria(brief),
         "Answer the question in the language it is asked in. Say plainly what you aren't sure of.",
+        *_form(brief),
     )
 
 
@@ -159,7 +179,7 @@ def correction(
     """
     parts = [PEERS_REVIEWED.format(label=label)] if critiques else []
     parts += (_fence(brief, f"Peer evaluation from {critic}", text) for critic, text in critiques)
-    parts += [ANSWER_AGAIN if critiques else REVIEW_YOURSELF, CORRECTED_FORM]
+    parts += [ANSWER_AGAIN if critiques else REVIEW_YOURSELF, CORRECTED_FORM, *_form(brief, DEBATE)]
     return (
         *answer(brief, member),
         {"role": "assistant", "content": unmarked(brief.boundary, original)},
@@ -176,9 +196,21 @@ def refinement(
         brief,
         _system(ROLE, member),
         *context,
+        *_form(brief, DEBATE),
         build_refinement_prompt(
             brief.question, original, critiques, brief.profile.criteria, boundary=brief.boundary
         ),
+    )
+
+
+def again(
+    brief: Brief, messages: tuple[ChatMessage, ...], reply: str, problem: str
+) -> tuple[ChatMessage, ...]:
+    """Ask for a reply once more that isn't in the form it was asked for."""
+    return (
+        *messages,
+        {"role": "assistant", "content": unmarked(brief.boundary, reply)},
+        {"role": "user", "content": NOT_IN_FORM.format(problem=problem)},
     )
 
 
@@ -230,6 +262,10 @@ def _chat(brief: Brief, system: str, *parts: str) -> tuple[ChatMessage, ...]:
         {"role": "system", "content": f"{system}\n\n{rule(brief.boundary)}"},
         {"role": "user", "content": "\n\n".join(parts)},
     )
+
+
+def _form(brief: Brief, *more: str) -> tuple[str, ...]:
+    return (CONSULTATION, *more) if brief.profile.answer_format == "structured" else ()
 
 
 def _system(role: str, member: Member) -> str:

@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, ModelWrapValidatorHandler, Validatio
 from pydantic.fields import FieldInfo
 
 from council.calls import Citation, JsonObject
+from council.consultation import Consultation
 from council.errors import Failure
 
 CONTRACT = "of the contract, though optional"
@@ -49,7 +50,11 @@ def _is_contract(field: FieldInfo | None) -> bool:
 
 
 class Stage1Result(Record):
-    """One member's answer. `model` is the member's name, `answered_by` a fallback's real id."""
+    """One member's answer. `model` is the member's name, `answered_by` a fallback's real id.
+
+    `response` is what `consultation` calls `detailed`; `unstructured` is why a consultant's reply
+    stands as plain text.
+    """
 
     model: str
     response: str
@@ -57,6 +62,8 @@ class Stage1Result(Record):
     persona: str | None = None
     truncated: bool = False
     citations: tuple[Citation, ...] = ()
+    consultation: Consultation | None = None
+    unstructured: str | None = None
 
 
 Severity = Literal["high", "medium", "low"]
@@ -92,6 +99,7 @@ class Stage2_5Result(Record):  # noqa: N801 - the contract's own name (seed 001)
 
     `fallback` is why the answer before stands again; `change_summary` says how the text moved.
     `maintained`: no critique was made of it, so the member wasn't asked again.
+    `consultation` is that of the corrected response, `unstructured` why a consultant gave none.
     """
 
     model: str
@@ -105,6 +113,8 @@ class Stage2_5Result(Record):  # noqa: N801 - the contract's own name (seed 001)
     maintained: bool = False
     truncated: bool = False
     citations: tuple[Citation, ...] = ()
+    consultation: Consultation | None = None
+    unstructured: str | None = None
 
 
 AnswerSource = Literal["chairman", "fallback", "best_ranked", "verbatim", "single"]

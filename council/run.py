@@ -13,11 +13,12 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
-from council import prompts
+from council import consulting, prompts
 from council.ballot import ballot_schema, read_ballot
 from council.brief import Brief
 from council.calls import Ask, Reply, Steps
 from council.changes import detect_significant_changes, summarize_changes
+from council.consultation import as_spoken, for_reviewers, for_the_chair
 from council.conversation import (
     AggregateRanking,
     AnswerSource,
@@ -85,7 +86,7 @@ async def deliberate(
     Raises `NoAnswers`, `AccountError` or `RunStopped` when there can't be an answer.
     """
     started_at = brief.started_at or timestamp(now())
-    floor = Floor(brief, ask=ask, steps=steps, emit=emit, stop=stop or Stop())
+    floor = Floor(brief, ask=ask, steps=steps, emit=emit, now=now, stop=stop or Stop())
     titling = Cutoff(within=floor.stop.members)
     title = asyncio.create_task(_title(floor, titling))
     try:
@@ -136,9 +137,13 @@ async def _answers(floor: Floor) -> list[Stage1Result]:
                 persona=member.persona.name if member.persona else None,
                 truncated=reply.truncated,
                 citations=reply.citations,
+                consultation=reply.consultation,
+                unstructured=reply.unstructured,
             )
 
-        return await floor.hear(sitting, member, prompts.answer(floor.brief, member), becomes)
+        messages = prompts.answer(floor.brief, member)
+        form = consulting.form(floor, member, messages)
+        return await floor.hear(sitting, member, messages, becomes, form=form)
 
     floor.emit(StageStarted("stage1", tuple(member.name for member in profile.members)))
     with floor.open("stage1") as sitting:
@@ -168,6 +173,8 @@ async def _review_and_correct(floor: Floor, answers: list[Stage1Result]) -> Revi
     members = {member.name: member for member in profile.members}
     names = [answer.model for answer in answers]
     texts = {answer.model: answer.response for answer in answers}
+    consultations = {answer.model: answer.consultation for answer in answers}
+    readable = {name: for_reviewers(texts[name], consultations[name]) for name in names}
     labels = label_answers(names, floor.brief.seed)
     label_of = {name: label for label, name in labels.items()}
     orders = reading_orders(names, floor.brief.seed, self_review=profile.self_review)
@@ -191,7 +198,7 @@ async def _review_and_correct(floor: Floor, answers: list[Stage1Result]) -> Revi
             )
 
         schema = ballot_schema(read, scored_by, terse=profile.demonstration)
-        labelled = [(label, texts[labels[label]]) for label in read]
+        labelled = [(label, readable[labels[label]]) for label in read]
         return await floor.hear(
             review_sitting,
             members[name],
@@ -220,20 +227,26 @@ async def _review_and_correct(floor: Floor, answers: list[Stage1Result]) -> Revi
                 truncated=reply.truncated if reply else False,
                 citations=reply.citations if reply else (),
                 fallback=why,
+                consultation=reply.consultation if reply else consultations[name],
+                unstructured=reply.unstructured if reply else None,
             )
 
         handed = shorten([peer.ranking for peer in reviews], profile.max_critique_tokens)
+        messages = prompts.correction(
+            floor.brief,
+            members[name],
+            original=as_spoken(texts[name], consultations[name]),
+            label=label_of[name],
+            critiques=[(peer.model, text) for peer, text in zip(reviews, handed, strict=True)],
+        )
         result = await floor.hear(
             correct_sitting,
             members[name],
-            prompts.correction(
-                floor.brief,
-                members[name],
-                original=texts[name],
-                label=label_of[name],
-                critiques=[(peer.model, text) for peer, text in zip(reviews, handed, strict=True)],
-            ),
+            messages,
             lambda reply: corrected(reply.text, reply),
+            form=consulting.form(
+                floor, members[name], messages, after=1, critics=[peer.model for peer in reviews]
+            ),
         )
         return corrected(texts[name], why=result) if isinstance(result, Failure) else result
 
@@ -269,6 +282,9 @@ async def _synthesis(floor: Floor, answers: list[Stage1Result], reviewed: Review
     stopped_early = floor.was_stopped
     texts = {answer.model: answer.response for answer in answers}
     texts |= {result.model: result.corrected_response for result in reviewed.corrections or []}
+    consultations = {
+        result.model: result.consultation for result in (*answers, *(reviewed.corrections or ()))
+    }
     best = reviewed.best
     ballots = {review.model: review.parsed_ranking for review in reviewed.reviews}
     read = shorten([review.ranking for review in reviewed.reviews], profile.max_critique_tokens)
@@ -287,7 +303,10 @@ async def _synthesis(floor: Floor, answers: list[Stage1Result], reviewed: Review
         prompt = prompts.synthesis(
             floor.brief,
             member,
-            responses=[(label, name, texts[name]) for label, name in reviewed.labels.items()],
+            responses=[
+                (label, name, for_the_chair(texts[name], consultations[name]))
+                for label, name in reviewed.labels.items()
+            ],
             ranking=reviewed.ranking,
             scores=reviewed.scores,
             disagreements=disagreements(ballots, reviewed.labels),

@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from council import embedded
+from council.consultation import json_schema
 from council.conversation import Conversation
 from tests.model_server import ModelServer, Turn
 
@@ -194,6 +195,13 @@ async def test_export_prints_what_was_asked_and_said(tmp_path: Path) -> None:
     assert json.loads(as_json.out) == document.dump()
     assert nothing.code == 1
     assert "There is no conversation" in nothing.err
+
+
+async def test_schema_prints_the_form_of_a_consultation(tmp_path: Path) -> None:
+    """For any draft-07 validator; no configuration is needed."""
+    ended = await Program(tmp_path)("schema")
+    assert ended.code == 0
+    assert json.loads(ended.out) == json_schema()
 
 
 async def test_the_index_is_checked_and_rebuilt(tmp_path: Path) -> None:

@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 
 from bot.configuration import Configuration, ConfigurationError, load
+from council.personas import PRESETS
+from council.profile import Persona
 
 Write = Callable[..., None]
 
@@ -96,6 +98,30 @@ def test_the_environment_comes_before_env_and_toml(env: Write, monkeypatch: pyte
     assert configuration.origins["profiles.default.members"] == "environment"
     assert configuration.origins["profiles.default.chairman"] == "council.toml"
     assert members(configuration, "local") == ["llama"]
+
+
+def test_personas_come_along_by_name(env: Write) -> None:
+    """One that the file defines itself takes the place of one that comes along."""
+    env(OPENROUTER_API_KEY="sk-or-1")
+    toml(
+        """
+        [personas]
+        "The Pragmatist" = "Ask what it costs."
+
+        [profiles.default]
+        answer_format = "structured"
+        members = [
+            { model = "a/one", persona = "The Architect" },
+            { model = "a/one", persona = "The Pragmatist" },
+        ]
+        """
+    )
+    profile = load().profiles["default"]
+    assert [member.persona for member in profile.members] == [
+        PRESETS[0],
+        Persona(name="The Pragmatist", prompt="Ask what it costs."),
+    ]
+    assert profile.answer_format == "structured"
 
 
 def test_toml_gives_personas_fallbacks_and_endpoints(env: Write) -> None:

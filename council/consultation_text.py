@@ -1,0 +1,213 @@
+"""Reading a consultation out of a reply: as it is, mended, or not at all.
+
+What is mended is form alone: broken JSON, a list that came as one text, a summary that is too
+long. A score is taken only where exactly one stands in the reply, whole and within its range.
+"""
+
+import json
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import Generic, TypeVar, cast
+
+from pydantic import ValidationError
+
+from council.consultation import SUMMARY_LENGTH, Opinion
+
+O = TypeVar("O", bound=Opinion)  # noqa: E741 - an opinion of either kind
+JsonObject = dict[str, object]
+
+PROBLEMS = 3  # as many are named at once
+DEEPEST = 30  # the form itself goes four levels deep; code in an answer may count, too
+_BRACKET = re.compile(r"[{}\[\]]")
+_THOUGHT = re.compile(r"\A.*</think(?:ing)?>", re.DOTALL)
+_SCORE_OF_TEN = re.compile(r"\s*(\d{1,2})(?:\.0+)?\s*(?:(?:/|(?:out )?of)\s*10)?\s*")
+_SCORE_KEY = re.compile(r"""\bscore["'\u201c\u201d]?\s*[:=]\s*""")
+_SCORE = re.compile(
+    rf"""["'\u201c\u201d]?{_SCORE_OF_TEN.pattern}["'\u201c\u201d]?\s*(?:,(?!\s*\d)|[}}\n#]|//|/\*)"""
+)
+_LISTS = ("pros", "cons", "caveats", "references")
+
+
+@dataclass(frozen=True, slots=True)
+class Reading(Generic[O]):
+    """What a reply holds: an opinion, or what keeps it from being one (`problem`).
+
+    `words` is the reply as plain text: its detailed answer where that could be read.
+    """
+
+    opinion: O | None
+    problem: str
+    words: str
+
+
+def read_opinion(text: str, kind: type[O]) -> Reading[O]:
+    """Read a reply that was asked for as `kind`. Slow on broken JSON: call it in a thread."""
+    found, mended = _parsed(_THOUGHT.sub("", text))
+    if found is None:
+        return Reading(None, "it is not a JSON object", text)
+    fields = _tidied(_unwrapped(found))
+    words = _detailed(fields) or text
+    try:
+        opinion = kind.model_validate(fields)
+    except ValidationError as error:
+        return Reading(None, _problem(error), words)
+    if mended and not _has_one_score(text):
+        return Reading(None, "confidence.score: it must stand there once, as a whole number", words)
+    return Reading(opinion, "", words)
+
+
+def _parsed(text: str) -> tuple[JsonObject | None, bool]:
+    """Give the one object that a text holds, and whether it had to be mended."""
+    value: object
+    try:
+        value = json.loads(text, object_pairs_hook=_unambiguous)
+        mended = False
+    except (ValueError, RecursionError):
+        if _depth(text) > DEEPEST:
+            return None, True
+        import json_repair
+
+        try:
+            value = json_repair.loads(text, skip_json_loads=True)
+        except ValueError:
+            return None, True
+        mended = True
+    objects = [found for each in _list(value) if (found := _object(each))]
+    return (objects[0] if len(objects) == 1 else None), mended
+
+
+def _depth(text: str) -> int:
+    """Say how deep brackets lie in each other: mending takes time with the square of it."""
+    steps = (1 if bracket[0] in "{[" else -1 for bracket in _BRACKET.finditer(text))
+    return max(accumulate(steps), default=0)
+
+
+def _unambiguous(pairs: list[tuple[str, object]]) -> JsonObject:
+    fields = dict(pairs)
+    if len(fields) < len(pairs):
+        raise ValueError("a key stands twice")
+    return fields
+
+
+def _has_one_score(text: str) -> bool:
+    keys = [*_SCORE_KEY.finditer(text)]
+    return len(keys) == 1 and _SCORE.match(text, keys[0].end()) is not None
+
+
+def _unwrapped(fields: JsonObject) -> JsonObject:
+    """Take an object out of a wrapper of one key: `{"consultation": {…}}`."""
+    if len(fields) == 1 and "response" in (inner := _object(*fields.values())):
+        return inner
+    return fields
+
+
+def _tidied(fields: JsonObject) -> JsonObject:
+    tidy = _present(fields)
+    if isinstance(tidy.get("response"), dict):
+        tidy["response"] = _advice(_present(_object(tidy["response"])))
+    if isinstance(tidy.get("confidence"), dict):
+        confidence = _present(_object(tidy["confidence"]))
+        confidence["score"] = _score(confidence.get("score"))
+        confidence["uncertainty_factors"] = _strings(confidence.get("uncertainty_factors", []))
+        tidy["confidence"] = _present(confidence)
+    if isinstance(tidy.get("debate"), dict):
+        debate = _present(_object(tidy["debate"]))
+        debate["critiques"] = [_graded(each) for each in _list(debate.get("critiques", []))]
+        tidy["debate"] = debate
+    return tidy
+
+
+def _advice(advice: JsonObject) -> JsonObject:
+    for name in ("summary", "detailed", "approach"):
+        if isinstance(said := advice.get(name), list):
+            advice[name] = "\n\n".join(_strings(cast("list[object]", said)))
+    if isinstance(summary := advice.get("summary"), str):
+        advice["summary"] = _clipped(summary.strip())
+    for name in _LISTS:
+        advice[name] = _strings(advice.get(name, []))
+    for name, key in (("alternatives", "name"), ("code_snippets", "code")):
+        entries = _list(advice.get(name, []))
+        advice[name] = [
+            {key: each} if isinstance(each, str) else _present(_object(each)) for each in entries if each
+        ]
+    return advice
+
+
+def _present(fields: JsonObject) -> JsonObject:
+    """Leave out what is null: it says as much as what isn't there."""
+    return {name: value for name, value in fields.items() if value is not None}
+
+
+def _clipped(summary: str) -> str:
+    if len(summary) <= SUMMARY_LENGTH:
+        return summary
+    cut = summary[: SUMMARY_LENGTH - 1]
+    return f"{cut[: cut.rfind(' ')] if ' ' in cut else cut}\u2026"
+
+
+def _strings(value: object) -> list[str]:
+    """Give a list of texts, whatever came for one."""
+    said = (_string(each) for each in _list(value))
+    return [text for text in said if text.strip()]
+
+
+def _string(value: object) -> str:
+    match value:
+        case str():
+            return value
+        case dict():
+            return ": ".join(map(_string, cast("Iterable[object]", value.values())))
+        case None:
+            return ""
+        case _:
+            return str(value)
+
+
+def _score(value: object) -> object:
+    """Give a score that was written another way as the whole number it says; never a rounded one."""
+    if isinstance(value, str) and (written := _SCORE_OF_TEN.fullmatch(value)):
+        return int(written[1])
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    return value
+
+
+def _graded(objection: object) -> object:
+    fields = _object(objection)
+    if isinstance(severity := fields.get("severity"), str):
+        return {**fields, "severity": severity.strip().lower()}
+    return objection
+
+
+def _detailed(fields: JsonObject) -> str:
+    detailed = _object(fields.get("response")).get("detailed")
+    return detailed if isinstance(detailed, str) and detailed.strip() else ""
+
+
+def _list(value: object) -> list[object]:
+    return cast("list[object]", value) if isinstance(value, list) else [value]
+
+
+def _object(value: object, *_: object) -> JsonObject:
+    return cast("JsonObject", value) if isinstance(value, dict) else {}
+
+
+def _problem(error: ValidationError) -> str:
+    problems = [
+        f"{'.'.join(map(str, each['loc']))}: {_said(each['type'], each['msg'])}"
+        for each in error.errors(include_input=False, include_url=False)
+    ]
+    more = f"; and {len(problems) - PROBLEMS} more" if len(problems) > PROBLEMS else ""
+    return "; ".join(problems[:PROBLEMS]) + more
+
+
+def _said(kind: str, message: str) -> str:
+    match kind:
+        case "missing":
+            return "it is missing"
+        case "string_pattern_mismatch":
+            return "it is empty"
+        case _:
+            return f"{message[0].lower()}{message[1:]}"

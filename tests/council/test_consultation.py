@@ -1,0 +1,239 @@
+"""Consultations: their schema, their texts, and what they are held to."""
+
+import json
+from collections.abc import Iterator
+from typing import cast
+
+import pytest
+from jsonschema import Draft7Validator
+
+from council.consultation import (
+    CodeSnippet,
+    Consultation,
+    Debate,
+    as_spoken,
+    fenced,
+    for_reviewers,
+    for_the_chair,
+    json_schema,
+)
+from council.conversation import AssistantMessage
+from tests.council.consultations import DEBATE, REPLY, consultation, faults
+
+SEED_EXAMPLE = {
+    "consultant": "Gemini",
+    "model": "gemini-2.5-pro",
+    "persona": "The Architect",
+    "response": {
+        "summary": "I recommend using a Repository pattern to separate data access logic from business logic, improving testability and maintainability.",
+        "detailed": "The Repository pattern provides an abstraction between business logic and the persistence layer...",
+        "approach": "Repository Pattern",
+        "code_snippets": [
+            {
+                "language": "python",
+                "code": "class UserRepository:\n    def __init__(self, db_session):\n        self.session = db_session\n    \n    def get_by_id(self, user_id: int) -> User:\n        return self.session.query(User).get(user_id)",
+                "description": "Basic Repository implementation",
+            }
+        ],
+        "pros": [
+            "Better separation of concerns",
+            "Facilitates testing with mocks",
+            "Easily supports database switching",
+        ],
+        "cons": [
+            "Adds an abstraction layer",
+            "May seem like over-engineering for small projects",
+        ],
+        "alternatives": [
+            {"name": "Active Record", "reason_not_chosen": "Greater coupling with the database"}
+        ],
+        "caveats": ["Requires dependency injection for tests"],
+        "references": ["https://martinfowler.com/eaaCatalog/repository.html"],
+    },
+    "confidence": {
+        "score": 8,
+        "reasoning": "Well-established pattern with extensive documentation. Score not 9-10 because it depends on project complexity.",
+        "uncertainty_factors": ["Project size is unknown"],
+    },
+    "metadata": {
+        "tokens_used": 1250,
+        "latency_ms": 1850,
+        "model_version": "gemini-2.5-pro",
+        "timestamp": "2024-01-14T12:34:56Z",
+    },
+}
+"""The complete example of seed 004, word for word."""
+
+# The vocabulary of draft-07, https://json-schema.org/draft-07, without what nothing here could use.
+DRAFT_07 = {
+    "$schema", "$ref", "title", "description", "default", "type", "enum", "const", "minimum", "maximum",
+    "minLength", "maxLength", "pattern", "items", "minItems", "maxItems", "properties", "required",
+    "additionalProperties", "definitions",
+}  # fmt: skip
+
+
+def _schemas(schema: dict[str, object]) -> Iterator[dict[str, object]]:
+    yield schema
+    for name in ("properties", "definitions"):
+        for inner in cast("dict[str, dict[str, object]]", schema.get(name, {})).values():
+            yield from _schemas(inner)
+    if "items" in schema:
+        yield from _schemas(cast("dict[str, object]", schema["items"]))
+
+
+def test_the_schema_is_draft_07() -> None:
+    """By its own word, by the meta-schema, and by every keyword in it."""
+    schema = json_schema()
+    assert schema["$schema"] == "http://json-schema.org/draft-07/schema#"
+    Draft7Validator.check_schema(schema)
+    for each in _schemas(schema):
+        assert each.keys() <= DRAFT_07
+        if "$ref" in each:  # beside it draft-07 ignores everything, so nothing may matter there
+            assert each.keys() <= {"$ref", "default"}
+
+
+def test_the_seeds_example_is_a_consultation() -> None:
+    """It validates, is read, and is stored as it came."""
+    assert faults(SEED_EXAMPLE) == []
+    read = Consultation.model_validate(SEED_EXAMPLE)
+    assert read.model_dump(mode="json", exclude_defaults=True) == SEED_EXAMPLE
+
+
+@pytest.mark.parametrize(
+    "missing",
+    [
+        "consultant", "response", "response.summary", "response.detailed", "response.approach",
+        "confidence", "confidence.score", "confidence.reasoning", "metadata",
+    ],
+)  # fmt: skip
+def test_the_seeds_required_fields_are_required(missing: str) -> None:
+    """These, by schema and by model."""
+    example = json.loads(json.dumps(SEED_EXAMPLE))
+    *path, last = missing.split(".")
+    part = example
+    for name in path:
+        part = part[name]
+    del part[last]
+    assert faults(example)
+    with pytest.raises(ValueError, match=last):
+        Consultation.model_validate(example)
+
+
+def test_nothing_else_is_required() -> None:
+    """A consultation may be as short as that."""
+    least = {
+        "consultant": "a",
+        "response": {"summary": "b", "detailed": "c", "approach": "d"},
+        "confidence": {"score": 1, "reasoning": ""},
+        "metadata": {},
+    }
+    assert faults(least) == []
+    assert Consultation.model_validate(least).model_dump(exclude_defaults=True) == least
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        (("response", "summary"), "x" * 501),
+        (("response", "detailed"), " \n"),
+        (("confidence", "score"), 0),
+        (("confidence", "score"), 11),
+        (("confidence", "score"), 7.5),
+        (("confidence", "score"), "8"),
+        (("debate",), {**DEBATE, "round": 1}),
+        (("debate",), {"position_changed": True}),
+        (("debate",), {"round": 2, "position_changed": True, "critiques": [
+            {"target": "a", "critique": "b", "severity": "high"}]}),
+    ],
+)  # fmt: skip
+def test_limits_hold_in_schema_and_model(path: tuple[str, ...], value: object) -> None:
+    """What one refuses, the other refuses."""
+    example = json.loads(json.dumps(SEED_EXAMPLE))
+    part = example
+    for name in path[:-1]:
+        part = part[name]
+    part[path[-1]] = value
+    assert faults(example)
+    with pytest.raises(ValueError, match=path[-1]):
+        Consultation.model_validate(example)
+
+
+def test_reviewers_read_all_but_names_and_score() -> None:
+    """The text of everything said, in one order."""
+    assert for_reviewers("plain", None) == "plain"
+    assert for_reviewers("", consultation(debate={**DEBATE, "round": 2})) == (
+        "Approach: Scale up\n\n"
+        "Buy the bigger machine first.\n\n"
+        "Buy the **bigger machine**, then measure for a month.\n\n"
+        "Pros:\n- No new moving parts\n- Done this week\n\n"
+        "Cons:\n- It ends at the largest machine\n\n"
+        "Alternatives:\n- Shard now: Every query changes\n\n"
+        "Caveats:\n- Assumes the load grows as it did\n\n"
+        "Uncertain because:\n- Next year's growth\n\n"
+        "What to measure\n```sql\nSELECT count(*) FROM orders;\n```\n\n"
+        "References:\n- RFC 7231"
+    )
+
+
+def test_the_chairman_reads_the_confidence_too() -> None:
+    """As the author's own word."""
+    assert for_the_chair("plain", None) == "plain"
+    assert for_the_chair("", consultation()).endswith(
+        "\n\nIts author's own confidence: 8 of 10. The load is known."
+    )
+
+
+def test_a_conversation_goes_on_from_what_was_asked_for() -> None:
+    """Without what the council filled in."""
+    assert as_spoken("plain", None) == "plain"
+    assert json.loads(as_spoken("", consultation(debate={**DEBATE, "round": 2}))) == REPLY
+
+
+def test_code_cannot_close_its_fence() -> None:
+    """However many backticks it holds."""
+    assert fenced(CodeSnippet(language="md", code="```\nx\n````")) == "`````md\n```\nx\n````\n`````"
+
+
+def test_a_document_holds_consultations_to_their_texts() -> None:
+    """Another text, or a debate before any review, is no document of ours."""
+    one = consultation()
+    stored = {
+        "role": "assistant",
+        "stage1": [{"model": "a", "response": one.response.detailed, "consultation": one}],
+        "stage2": [],
+        "stage2_5": [
+            {
+                "model": "a",
+                "original_response": one.response.detailed,
+                "peer_critiques": "",
+                "corrected_response": one.response.detailed,
+                "consultation": one.model_copy(
+                    update={"debate": Debate.model_validate({**DEBATE, "round": 2})}
+                ),
+            }
+        ],
+        "stage3": {"model": "a", "response": "x"},
+    }
+    message = AssistantMessage.model_validate(stored)
+    message.check()
+    [answer], [correction] = message.stage1, message.stage2_5 or []
+    for changed, problem in (
+        ({"stage1": [answer.model_copy(update={"response": "Other"})]}, "another text"),
+        ({"stage1": [answer.model_copy(update={"consultation": correction.consultation})]}, "before"),
+        ({"stage2_5": [correction.model_copy(update={"corrected_response": "x"})]}, "another text"),
+    ):
+        with pytest.raises(ValueError, match=problem):
+            message.model_copy(update=changed).check()
+
+
+def test_another_programs_consultation_is_read_as_missing() -> None:
+    """The document stays readable."""
+    message = AssistantMessage.model_validate(
+        {
+            "role": "assistant",
+            "stage1": [{"model": "a", "response": "x", "consultation": {"mine": 1}}],
+            "stage2": [],
+            "stage3": {"model": "a", "response": "x"},
+        }
+    )
+    assert message.stage1[0].consultation is None

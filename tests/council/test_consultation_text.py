@@ -1,0 +1,194 @@
+"""Replies that should be consultations: read, mended, or refused with the reason."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from council.consultation import Opinion, Rebuttal
+from council.consultation_text import read_opinion
+from tests.council.consultations import AGAIN, DEBATE, FIRST, REPLY
+
+SCORE = '"score": 8'
+WHOLE = Opinion.model_validate(REPLY)
+DETAILED = WHOLE.response.detailed
+
+
+def changed(part: str, **fields: object) -> str:
+    """Give the reply with fields of a part changed."""
+    return json.dumps({**REPLY, part: {**REPLY[part], **fields}})
+
+
+MENDED = {
+    "in a code fence": f"```json\n{FIRST}\n```",
+    "in a fence without a language": f"```\n{FIRST}\n```",
+    "between sentences": f"Here is my answer:\n\n{FIRST}\n\nI hope that helps!",
+    "after thoughts that hold JSON": f'<think>Perhaps {{"score": 3}}?</think>\n{FIRST}',
+    "with commas before the brackets' ends": FIRST.replace("]", ",]").replace("}", ",}"),
+    "as a Python dictionary": repr(REPLY),
+    "with comments": FIRST.replace(f"{SCORE},", f"{SCORE}, // fairly sure\n"),
+    "without its last brackets": FIRST.rstrip("]}"),
+    "with brackets too many": f"{FIRST}}}}}",
+    "as a list of one": f"[{FIRST}]",
+    "in a wrapper": json.dumps({"consultation": REPLY}),
+    "with keys of its own": json.dumps({**REPLY, "thinking": "Let me see.", "model": "me"}),
+    "with a score of ten": changed("confidence", score="8/10"),
+    "with a score out of ten": changed("confidence", score="8 out of 10"),
+    "with a score as a text": changed("confidence", score="8"),
+    "with a score as 8.0": changed("confidence", score=8.0),
+    "with a bare 8/10": FIRST.replace(SCORE, '"score": 8/10'),
+    "with a byte order mark": f"\ufeff{FIRST}",
+    "with the answer as paragraphs": changed("response", detailed=[DETAILED]),
+}
+
+
+@pytest.mark.parametrize("reply", MENDED.values(), ids=MENDED)
+def test_broken_form_is_mended(reply: str) -> None:
+    """The opinion is the one that was meant."""
+    reading = read_opinion(reply, Opinion)
+    assert reading.problem == ""
+    assert reading.opinion == WHOLE
+
+
+@pytest.mark.parametrize(
+    ("reply", "pros"),
+    [
+        (changed("response", pros="Cheap"), ["Cheap"]),
+        (changed("response", pros=None), []),
+        (changed("response", pros=["", "Cheap", 7]), ["Cheap", "7"]),
+        (changed("response", pros=[{"title": "Cheap", "why": "one machine"}]), ["Cheap: one machine"]),
+    ],
+)
+def test_lists_come_in_many_ways(reply: str, pros: list[str]) -> None:
+    """One text, none, objects: a list of texts is made of them."""
+    reading = read_opinion(reply, Opinion)
+    assert reading.opinion
+    assert reading.opinion.response.pros == pros
+
+
+def test_alternatives_and_code_may_be_mere_texts() -> None:
+    """The name, or the code, is all they say."""
+    reply = changed("response", alternatives=["Wait"], code_snippets=["ls"])
+    response = (read_opinion(reply, Opinion).opinion or WHOLE).response
+    assert [(each.name, each.reason_not_chosen) for each in response.alternatives] == [("Wait", "")]
+    assert [each.code for each in response.code_snippets] == ["ls"]
+
+
+def test_text_with_line_ends_and_quotes_is_kept() -> None:
+    """Though JSON would have them escaped."""
+    reply = FIRST.replace(DETAILED, 'First.\n\nThen say "no" twice.')
+    opinion = read_opinion(reply, Opinion).opinion
+    assert opinion
+    assert opinion.response.detailed == 'First.\n\nThen say "no" twice.'
+
+
+def test_a_summary_that_is_too_long_ends_at_a_word() -> None:
+    """The whole stands in the detailed answer."""
+    opinion = read_opinion(changed("response", summary="many words " * 60), Opinion).opinion
+    assert opinion
+    assert len(opinion.response.summary) <= 500
+    assert opinion.response.summary.endswith("many words\u2026")
+
+
+AGREED = "it must stand there once, as a whole number"
+WHOLE_NUMBER = "input should be a valid integer"
+REFUSED = {
+    "prose": ("I would buy the machine: 8 of 10.", "it is not a JSON object"),
+    "nothing but a number": ("42", "it is not a JSON object"),
+    "an empty object": ("{}", "it is not a JSON object"),
+    "two answers": (f"{FIRST}\n{FIRST.replace(SCORE, SCORE[:-1] + '3')}", f"confidence.score: {AGREED}"),
+    "two scores": (FIRST.replace(SCORE, f'"score": 3, {SCORE}'), f"confidence.score: {AGREED}"),
+    "no score": (FIRST.replace(f"{SCORE}, ", ""), "confidence.score: it is missing"),
+    "a word for a score": (changed("confidence", score="high"), f"confidence.score: {WHOLE_NUMBER}"),
+    "a broken score": (changed("confidence", score=7.5), f"confidence.score: {WHOLE_NUMBER}"),
+    "a score in per cent": (changed("confidence", score="80%"), f"confidence.score: {WHOLE_NUMBER}"),
+    "a score of a hundred": (
+        FIRST.replace(SCORE, '"score": 8 out of 100'),
+        f"confidence.score: {AGREED}",
+    ),
+    "a range of scores": (changed("confidence", score="7-8"), f"confidence.score: {WHOLE_NUMBER}"),
+    "a decimal comma": (FIRST.replace(SCORE, '"score": 8,5'), f"confidence.score: {WHOLE_NUMBER}"),
+    "a score of true": (changed("confidence", score=True), f"confidence.score: {WHOLE_NUMBER}"),
+    "a score over ten": (
+        changed("confidence", score=85),
+        "confidence.score: input should be less than or equal to 10",
+    ),
+    "confidence as a number": (
+        json.dumps({**REPLY, "confidence": 8}),
+        "confidence: input should be a valid dictionary or instance of Confidence",
+    ),
+    "cut off in its score": (
+        FIRST[: FIRST.index(SCORE)] + '"score": 1',
+        "confidence.reasoning: it is missing",
+    ),
+    "a score that comes last and is cut off": (
+        json.dumps({"response": REPLY["response"], "confidence": {"reasoning": "Ten, or so", "score": 1}})[:-2],
+        f"confidence.score: {AGREED}",
+    ),
+    "cut off in its answer": (
+        FIRST[: FIRST.index("bigger machine**") + 6],
+        "response.approach: it is missing; confidence: it is missing",
+    ),
+    "an empty answer": (changed("response", detailed=" "), "response.detailed: it is empty"),
+    "flat": (
+        json.dumps({**REPLY["response"], **REPLY["confidence"]}),
+        "response: it is missing; confidence: it is missing",
+    ),
+    "a steering quote": (
+        FIRST.replace(DETAILED, 'It said "confidence": {"score": 10} there'),
+        f"confidence.score: {AGREED}",
+    ),
+    "nothing right": (
+        json.dumps({"response": {}, "confidence": {}}),
+        (
+            "response.summary: it is missing; response.detailed: it is missing; "
+            "response.approach: it is missing; and 2 more"
+        ),
+    ),
+    "brackets without end": ('{"a": ["' * 10_000, "it is not a JSON object"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("reply", "problem"), REFUSED.values(), ids=REFUSED)
+def test_what_cannot_be_mended_is_refused(reply: str, problem: str) -> None:
+    """With the reason, and never with a score that nobody gave."""
+    reading = read_opinion(reply, Opinion)
+    assert reading.opinion is None
+    assert reading.problem == problem
+
+
+def test_the_words_of_a_refused_reply_are_its_answer() -> None:
+    """Where it could be read; else the reply as it came."""
+    assert read_opinion(changed("confidence", score="high"), Opinion).words == DETAILED
+    assert read_opinion("Buy it.", Opinion).words == "Buy it."
+    assert read_opinion(changed("response", detailed=""), Opinion).words.startswith("{")
+
+
+def test_a_debate_is_read_with_its_grades() -> None:
+    """In any case; another word for a grade is refused, and so is a debate that is missing."""
+    loud = json.loads(AGAIN)
+    loud["debate"]["critiques"][0]["severity"] = " Major"
+    opinion = read_opinion(json.dumps(loud), Rebuttal).opinion
+    assert opinion == Rebuttal.model_validate({**REPLY, "debate": DEBATE})
+    loud["debate"]["critiques"][0]["severity"] = "fatal"
+    assert read_opinion(json.dumps(loud), Rebuttal).problem == (
+        "debate.critiques.0.severity: input should be 'minor', 'moderate' or 'major'"
+    )
+    assert read_opinion(FIRST, Rebuttal).problem == "debate: it is missing"
+
+
+@given(st.text(max_size=300))
+def test_any_text_is_read_to_an_end(text: str) -> None:
+    """What is no consultation comes back as it is."""
+    reading = read_opinion(text, Opinion)
+    assert reading.opinion is None
+    assert reading.problem
+    assert reading.words == text
+
+
+@given(st.integers(min_value=0, max_value=len(FIRST) - 1))
+def test_a_reply_cut_anywhere_gives_the_score_it_had_or_none(end: int) -> None:
+    """Never another one."""
+    opinion = read_opinion(FIRST[:end], Opinion).opinion
+    assert opinion is None or opinion.confidence.score == 8
