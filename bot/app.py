@@ -17,6 +17,7 @@ from storage.audit import Audit
 from storage.conversations import ConversationStore
 from storage.database import Database
 from storage.forgetting import Forgetting
+from storage.holds import Holds
 from storage.index import Index
 from storage.journal import Journal
 from storage.recovery import open_sound_database
@@ -27,7 +28,10 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True)
 class Library:
-    """What lies in the data folder: documents, index, the archive read through it, journal."""
+    """What lies in the data folder: documents, index, the archive read through it, journal.
+
+    `holds` says which of the folder's processes works on what.
+    """
 
     database: Database
     store: ConversationStore
@@ -35,6 +39,7 @@ class Library:
     archive: Archive
     journal: Journal
     forgetting: Forgetting
+    holds: Holds
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +73,7 @@ async def open_library(settings: Settings) -> AsyncGenerator[Library]:
             archive=Archive(database),
             journal=SqliteJournal(database),
             forgetting=Forgetting(database, store, index, Audit(folder / "audit.jsonl")),
+            holds=Holds(folder / ".held"),
         )
 
 
@@ -83,19 +89,21 @@ async def open_council(configuration: Configuration, library: Library) -> AsyncG
     key = settings.openrouter_api_key
     async with AsyncExitStack() as stack:
         profiles = configuration.profiles
+        addresses: Mapping[str, str] = {}
         if configuration.is_demonstration:
             from council import embedded
 
             if not embedded.available():
                 raise ConfigurationError([NOBODY_TO_ASK])
             addresses = await stack.enter_async_context(embedded.serve())
-            profile = embedded.demonstration_profile(addresses)
+            profile = embedded.demonstration_profile([*addresses])
             profiles = {profile.name: profile}
         client = await stack.enter_async_context(
             ModelClient(
                 base_url=settings.openrouter_base_url or OPENROUTER,
                 api_key=key.get_secret_value() if key else None,
                 keys={name.upper(): value for name, value in variables().items()},
+                addresses=addresses,
             )
         )
         runs = Runs(

@@ -1,60 +1,150 @@
-"""One question at the terminal: how the run is shown, and what Ctrl-C does."""
+"""Questions at the terminal: how a run is shown, what Ctrl-C does, what became of interrupted ones."""
 
 import asyncio
 import getpass
 import signal
 import sys
 import uuid
-from collections.abc import Callable, Generator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import AsyncGenerator, Callable, Generator
+from contextlib import AbstractContextManager, asynccontextmanager, contextmanager
+from dataclasses import dataclass
 from time import monotonic
 
 import orjson
 
+from bot.app import Library
 from bot.runs import Question, Runs
+from bot.words import clip
 from council.brief import Attachment
 from council.conversation import Source
 from council.cutoff import Stop
+from council.errors import CouncilError
 from council.events import Emit, Event, RunCompleted, RunFailed, to_json
 from council.profile import Profile
+from storage.journal import RunRow
 
 Surface = Callable[[str, Profile], AbstractContextManager[Emit]]
 """Shows one run, from the question and the council it was put to; hears the run's events."""
 
 HERE = Source(platform="terminal")
+GOING_ON = (
+    "Going on with this question's interrupted run, as it was asked then: what was answered isn't paid "
+    "for again. --new asks anew."
+)
+TOO_OLD = "A run was interrupted too long ago to go on by itself: {}\n  council retry {}"
+NOT_HERE = "No run that was asked for at this terminal has the id {}."
+NOTHING_TO_RETRY = "This run has its answer, or is on its way; there is nothing to retry."
 
 
-async def ask(
-    runs: Runs,
-    profile: Profile,
-    text: str,
-    surface: Surface,
-    *,
-    after: str | None = None,
-    attachments: tuple[Attachment, ...] = (),
-) -> str | None:
-    """Ask and show; gives the conversation's id, or `None` where there is no answer.
+class NotRetried(CouncilError):
+    """There is nothing to go on with; the message says why."""
 
-    `after` names a conversation to go on with.
-    """
-    stop = Stop()
-    loop = asyncio.get_running_loop()
-    with surface(text, profile) as emit:
+
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """Asks from this terminal; `resume_within` is how many seconds an interrupted run may be old."""
+
+    library: Library
+    runs: Runs
+    resume_within: float
+
+    async def ask(
+        self,
+        profile: Profile,
+        text: str,
+        surface: Surface,
+        *,
+        after: str | None = None,
+        attachments: tuple[Attachment, ...] = (),
+        anew: bool = False,
+    ) -> str | None:
+        """Ask and show; gives the conversation's id, or `None` where there is no answer.
+
+        `after` names a conversation to go on with. The same question's interrupted run goes on,
+        unless it is asked `anew`.
+        """
         question = Question(
             text=text,
             source=HERE.model_copy(update={"user": getpass.getuser()}),
-            entry_key=f"terminal:{uuid.uuid4()}",
+            entry_key=f"{HERE.platform}:{uuid.uuid4()}",
             profile=profile,
             conversation_id=after,
             attachments=attachments,
         )
-        begun = await runs.accept(question)
-        loop.add_signal_handler(signal.SIGINT, stop.press)
-        try:
-            message = await runs.carry_out(begun.run, emit, stop)
-            return begun.run.conversation_id if message else None
-        finally:
-            loop.remove_signal_handler(signal.SIGINT)
+        async with self._run(question, anew) as run:
+            return await self._show(run, surface)
+
+    async def retry(self, run_id: str, surface: Surface) -> str | None:
+        """Let a run without an answer run again; gives what `ask` gives. Raises `NotRetried`."""
+        run = await self.library.journal.get(run_id)
+        if run is None or run.origin.platform != HERE.platform:
+            raise NotRetried(NOT_HERE.format(run_id))
+        async with self.library.holds.hold(run_id) as held:
+            reopened = await self.library.journal.reopen(run_id) if held else None
+            if reopened is None:
+                raise NotRetried(NOTHING_TO_RETRY)
+            return await self._show(reopened, surface)
+
+    async def _show(self, run: RunRow, surface: Surface) -> str | None:
+        journal = self.library.journal
+        stop = Stop()
+        for _ in range(run.stops):
+            stop.press()
+        presses: list[asyncio.Task[None]] = []
+
+        def press() -> None:
+            stop.press()
+            presses.append(asyncio.create_task(journal.press_stop(run.id)))
+
+        loop = asyncio.get_running_loop()
+        with surface(run.brief.question, run.brief.profile) as emit:
+            loop.add_signal_handler(signal.SIGINT, press)
+            try:
+                message = await self.runs.carry_out(run, emit, stop)
+            finally:
+                loop.remove_signal_handler(signal.SIGINT)
+        await asyncio.gather(*presses)
+        await journal.deliver(run.id, "shown")
+        return run.conversation_id if message else None
+
+    @asynccontextmanager
+    async def _run(self, question: Question, anew: bool) -> AsyncGenerator[RunRow]:
+        """Hold the interrupted run of this question, or a new one."""
+        for run in await self.library.journal.undelivered(HERE.platform):
+            if run.origin.user != question.source.user:
+                continue
+            async with self.library.holds.hold(run.id) as held:
+                # Another process may have brought it to its end meanwhile.
+                current = await self.library.journal.get(run.id) if held else None
+                if current is None or current.delivery is not None:
+                    continue
+                if self.runs.age(current) > self.resume_within and not current.is_over:
+                    await self._close(current)
+                elif not anew and _asks(current, question):
+                    _say(GOING_ON)
+                    yield current
+                    return
+        run = (await self.runs.accept(question)).run
+        async with self.library.holds.hold(run.id):
+            yield run
+
+    async def _close(self, run: RunRow) -> None:
+        await self.runs.give_up(run)
+        await self.library.journal.deliver(run.id, "shown")
+        _say(TOO_OLD.format(clip(" ".join(run.brief.question.split()), 80), run.id))
+
+
+def _asks(run: RunRow, question: Question) -> bool:
+    asked = run.brief
+    return (
+        (asked.question, asked.attachments) == (question.text, question.attachments)
+        and asked.profile.name == question.profile.name
+        and question.conversation_id in (None, run.conversation_id)
+    )
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr)  # noqa: T201 - standard output is the answer's
 
 
 @contextmanager

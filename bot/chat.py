@@ -20,6 +20,8 @@ async def chat(configuration: Configuration, library: Library) -> None:
     """Read commands until the input ends."""
     async with open_council(configuration, library) as council:
         desk = open_desk(configuration, library, council)
+        resume_within = configuration.durability.resume_within
+        terminal = asking.Asking(library, council.runs, resume_within)
         conversation: str | None = None
         _say(HINT)
         while (line := await asyncio.to_thread(_read)) is not None:
@@ -34,9 +36,7 @@ async def chat(configuration: Configuration, library: Library) -> None:
                     _say(str(error))
                     continue
                 after = conversation if word == "@council" else None
-                answered = await asking.ask(
-                    council.runs, profile, typed.question, asking.people, after=after
-                )
+                answered = await terminal.ask(profile, typed.question, asking.people, after=after)
                 conversation = answered or conversation
             elif word:
                 _say(HINT)

@@ -65,6 +65,9 @@ def ask(
     attachment: Annotated[Path | None, typer.Option(help=described("attachment"))] = None,
     events: Annotated[bool, typer.Option("--events", help="Print events as JSON lines.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the answer's message as JSON.")] = False,
+    new: Annotated[
+        bool, typer.Option("--new", help="Ask anew, even if this question's run was interrupted.")
+    ] = False,
 ) -> None:
     """Ask a council and watch it answer.
 
@@ -93,9 +96,31 @@ def ask(
                 seats = options.applied(council.profiles)
             except UsageError as error:
                 _end(str(error), MISUSED)
-            return await asking.ask(council.runs, seats, text, surface, attachments=attachments)
+            resume_within = configuration.durability.resume_within
+            terminal = asking.Asking(library, council.runs, resume_within)
+            return await terminal.ask(seats, text, surface, attachments=attachments, anew=new)
 
     if not _with_library(configuration, run):
+        raise typer.Exit(FAILED)
+
+
+@app.command()
+def retry(run: Annotated[str, typer.Argument(help="The run's id, as its error shows it.")]) -> None:
+    """Go on with a run that gave no answer; what it was answered isn't paid for again."""
+    from bot import asking
+
+    configuration = _configuration()
+
+    async def again(library: Library) -> str | None:
+        async with open_council(configuration, library) as council:
+            resume_within = configuration.durability.resume_within
+            terminal = asking.Asking(library, council.runs, resume_within)
+            try:
+                return await terminal.retry(run, asking.people)
+            except asking.NotRetried as error:
+                _end(str(error), MISUSED)
+
+    if not _with_library(configuration, again):
         raise typer.Exit(FAILED)
 
 

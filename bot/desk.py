@@ -5,7 +5,6 @@ import time
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, replace
-from datetime import datetime
 from typing import Any
 
 import structlog
@@ -146,7 +145,7 @@ class Desk:
             if venue is None:
                 log.warning("run_of_another_workspace", run=run.id, workspace=run.origin.workspace)
                 continue
-            if not run.is_over and self._age(run) > self._durability.resume_within:
+            if not run.is_over and self._runs.age(run) > self._durability.resume_within:
                 run = await self._runs.give_up(run)  # noqa: PLW2901 - the same run, now over
             self._start(run, venue, resumed=True)
         if runs:
@@ -317,14 +316,7 @@ class Desk:
         view = opening(run.brief.question, run.brief.profile, asker=run.brief.asker, now=self._clock())
         if run.brief.started_at is None:
             return view
-        return replace(view, started=self._clock() - self._since(run.brief.started_at))
-
-    def _age(self, run: RunRow) -> float:
-        return self._since(run.retried_at or run.created_at)
-
-    def _since(self, timestamp: str) -> float:
-        """Give the seconds since a time, none where the clock was set back."""
-        return max(0.0, (self._runs.now() - datetime.fromisoformat(timestamp)).total_seconds())
+        return replace(view, started=self._clock() - self._runs.since(run.brief.started_at))
 
     def _is_admin(self, click: Click) -> bool:
         return click.is_admin or f"{click.source.platform}:{click.source.user}" in self._admins

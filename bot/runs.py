@@ -115,6 +115,14 @@ class Runs:
             emit(RunCompleted(run.id, run.conversation_id, message))
             return message
 
+    def age(self, run: RunRow) -> float:
+        """Give the seconds since a run was accepted or retried, none where the clock was set back."""
+        return self.since(run.retried_at or run.created_at)
+
+    def since(self, moment: str) -> float:
+        """Give the seconds since a time in ISO 8601, none where the clock was set back."""
+        return max(0.0, (self.now() - datetime.fromisoformat(moment)).total_seconds())
+
     async def give_up(self, run: RunRow) -> RunRow:
         """End a run that was interrupted too long ago; what it recorded is kept for a Retry."""
         why = Why(message=INTERRUPTED)

@@ -15,6 +15,10 @@ from bot.venue import VenueError
 
 log = structlog.get_logger()
 
+HANDOVER_SECONDS = 5.0
+"""How much longer than its drain a process that is being replaced may take."""
+
+OTHER_FOLDER = "Stop it first, or give this one a folder of its own"
 NO_PLATFORM = Problem(
     "DISCORD_TOKEN",
     "neither Discord nor Slack is configured",
@@ -43,6 +47,7 @@ async def serve(configuration: Configuration, library: Library) -> None:
     async with AsyncExitStack() as stack:
         council = await stack.enter_async_context(open_council(configuration, library))
         desk = open_desk(configuration, library, council)
+        await _hold_platforms(configuration, library, stack)
         await _start_platforms(settings, desk, stack)
         upkeep = asyncio.create_task(keep_up(library, settings.council_retention_days))
         stack.callback(upkeep.cancel)
@@ -72,6 +77,17 @@ def check(settings: Settings) -> None:
 def _slack_is_whole(settings: Settings) -> bool:
     by_http = settings.slack_signing_secret and settings.slack_http_port
     return bool(settings.slack_bot_token and (settings.slack_app_token or by_http))
+
+
+async def _hold_platforms(configuration: Configuration, library: Library, stack: AsyncExitStack) -> None:
+    """Be the only process that serves a platform from this folder: two would resume the same runs."""
+    settings = configuration.settings
+    tokens = {"Discord": settings.discord_token, "Slack": settings.slack_bot_token}
+    wait = configuration.durability.drain_seconds + HANDOVER_SECONDS
+    for platform in (name for name, token in tokens.items() if token):
+        if not await stack.enter_async_context(library.holds.hold(platform.lower(), wait=wait)):
+            what = f"another council run serves {platform} from this folder"
+            raise ConfigurationError([Problem("COUNCIL_DATA_DIR", what, OTHER_FOLDER)])
 
 
 async def _start_platforms(settings: Settings, desk: Desk, stack: AsyncExitStack) -> None:

@@ -57,7 +57,8 @@ class ModelClient:
     """Asks models, and brings each call to its end: an answer or a `ModelError`.
 
     Members without an endpoint are asked at `base_url` with `api_key`; `keys` is where the
-    variables that members name for their own endpoints are looked up. `idle_timeout` is the
+    variables that members name for their own endpoints are looked up, `addresses` where endpoints
+    that are only names are served now. `idle_timeout` is the
     longest silence in a reply, in seconds. `catalog` knows the prices of `base_url`'s models.
 
     Use as an asynchronous context manager.
@@ -69,6 +70,7 @@ class ModelClient:
         base_url: str = OPENROUTER,
         api_key: str | None = None,
         keys: Mapping[str, str] | None = None,
+        addresses: Mapping[str, str] | None = None,
         calls_at_once: int = 64,
         max_attempts: int = 4,
         max_reply_bytes: int = 32 * MIB,
@@ -81,6 +83,7 @@ class ModelClient:
         self._base_url = base_url
         self._api_key = api_key or ""
         self._keys = keys or {}
+        self._addresses = addresses or {}
         self._calls_at_once = calls_at_once
         self._max_attempts = max_attempts
         self._backoff = backoff or Backoff()
@@ -204,7 +207,7 @@ class ModelClient:
         if member.api_key_env and not key:
             detail = f"{member.api_key_env} is not set"
             raise ModelError(Failure(cause="key", detail=detail, attempts=0))
-        return self._remembered(member.endpoint, key, {})
+        return self._remembered(self._addresses.get(member.endpoint, member.endpoint), key, {})
 
     def _remembered(self, base_url: str, key: str, extra: Mapping[str, str]) -> _Provider:
         if (known := self._providers.get((base_url, key))) is not None:

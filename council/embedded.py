@@ -37,8 +37,11 @@ def available() -> bool:
 
 
 @asynccontextmanager
-async def serve() -> AsyncGenerator[tuple[str, ...]]:
-    """Load the model and serve it, once a core; gives the base URLs of its OpenAI-compatible API.
+async def serve() -> AsyncGenerator[dict[str, str]]:
+    """Load the model and serve it, once a core; gives the base URL of each server by its name.
+
+    The names (`embedded:1`) stay the same from one process to the next, the ports don't: an
+    interrupted run finds its model again.
 
     Within one server threads wait for each other, spinning, at every layer: where anything else
     runs they starve. Servers of one thread each share the machine as any programs do.
@@ -47,7 +50,10 @@ async def serve() -> AsyncGenerator[tuple[str, ...]]:
     # These are the only references: a server stops, and joins its threads, when its own goes.
     held = await asyncio.gather(*[asyncio.to_thread(_start, servers) for _ in range(servers)])
     try:
-        yield tuple(f"{server.listening_address}/v1" for server in held)
+        yield {
+            f"embedded:{number}": f"{server.listening_address}/v1"
+            for number, server in enumerate(held, 1)
+        }
     finally:
         await asyncio.to_thread(held.clear)
 

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from pathlib import Path
 
 import httpx
@@ -13,7 +13,6 @@ from council import embedded
 from council.calls import Call, ChatMessage, JsonObject
 from council.client import ModelClient
 from council.errors import ModelError
-from council.profile import Profile
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 installed = pytest.mark.skipif(not embedded.available(), reason="the `local` extra isn't installed")
@@ -46,16 +45,19 @@ BALLOT: JsonObject = {
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def served() -> AsyncGenerator[Sequence[str]]:
+async def served() -> AsyncGenerator[Mapping[str, str]]:
     """Serve the model for this module."""
     async with embedded.serve() as addresses:
         yield addresses
 
 
-async def ask(profile: Profile, content: str, *, tokens: int, schema: JsonObject | None = None) -> str:
+async def ask(
+    served: Mapping[str, str], content: str, *, tokens: int, schema: JsonObject | None = None
+) -> str:
     """Ask the first member."""
+    profile = embedded.demonstration_profile([*served])
     messages: Sequence[ChatMessage] = [{"role": "user", "content": content}]
-    async with ModelClient(max_attempts=1) as client:
+    async with ModelClient(max_attempts=1, addresses=served) as client:
         reply = await client.ask(
             Call(
                 step="stage1:1:a",
@@ -73,28 +75,25 @@ async def ask(profile: Profile, content: str, *, tokens: int, schema: JsonObject
 
 
 @installed
-async def test_the_model_answers_in_words(served: Sequence[str]) -> None:
+async def test_the_model_answers_in_words(served: Mapping[str, str]) -> None:
     """Small as it is, it generates them."""
-    profile = embedded.demonstration_profile(served)
-    assert len((await ask(profile, "What is a council for?", tokens=24)).split()) > 3
+    assert len((await ask(served, "What is a council for?", tokens=24)).split()) > 3
 
 
 @installed
-async def test_the_model_fills_in_a_ballot(served: Sequence[str]) -> None:
+async def test_the_model_fills_in_a_ballot(served: Mapping[str, str]) -> None:
     """Held to the schema by its grammar."""
-    profile = embedded.demonstration_profile(served)
     question = "Response A: Paris.\nResponse B: Lyon.\nReview both and rank them."
-    ballot = json.loads(await ask(profile, question, tokens=160, schema=BALLOT))
+    ballot = json.loads(await ask(served, question, tokens=160, schema=BALLOT))
     assert len(ballot["reviews"]) == 2
     assert set(ballot["ranking"]) <= {"Response A", "Response B"}
 
 
 @installed
-async def test_a_prompt_over_the_context_is_a_clear_failure(served: Sequence[str]) -> None:
+async def test_a_prompt_over_the_context_is_a_clear_failure(served: Mapping[str, str]) -> None:
     """Nothing is cut off in silence."""
-    profile = embedded.demonstration_profile(served)
     with pytest.raises(ModelError) as caught:
-        await ask(profile, "word " * embedded.CONTEXT, tokens=8)
+        await ask(served, "word " * embedded.CONTEXT, tokens=8)
     assert caught.value.failure.cause == "bad_request"
     assert f"({embedded.CONTEXT} tokens)" in caught.value.failure.detail
 
@@ -106,7 +105,7 @@ async def test_the_server_is_gone_after_its_use(capfd: pytest.CaptureFixture[str
     async with embedded.serve() as addresses:
         assert _threads() > before
     async with httpx.AsyncClient() as client:
-        for address in addresses:
+        for address in addresses.values():
             assert address.startswith("http://127.0.0.1:")
             with pytest.raises(httpx.ConnectError):
                 await client.get(f"{address}/models")
@@ -118,7 +117,7 @@ async def test_the_server_is_gone_after_its_use(capfd: pytest.CaptureFixture[str
 
 async def test_the_demonstration_council_is_three_personas_on_one_model() -> None:
     """Marked as a demonstration, and without a title model: every call costs seconds."""
-    one, two = "http://127.0.0.1:1/v1", "http://127.0.0.1:2/v1"
+    one, two = "embedded:1", "embedded:2"
     profile = embedded.demonstration_profile([one, two])
     assert [member.endpoint for member in profile.members] == [one, two, one]
     assert [member.name for member in profile.members] == [

@@ -1,0 +1,40 @@
+"""Who works on what: locks between processes, let go by the system when their process dies."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+
+_POLL = 0.1  # seconds
+
+
+class Holds:
+    """Names that one process at a time can hold, as lock files in a folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    @asynccontextmanager
+    async def hold(self, name: str, *, wait: float = 0.0) -> AsyncGenerator[bool]:
+        """Hold a name; gives false where another process does so for longer than `wait` seconds."""
+        path = self._folder / f"{name}.lock"
+        # Taken in one thread and let go in another: the lock belongs to the process.
+        lock = FileLock(path, timeout=wait, poll_interval=_POLL, mode=0o600, thread_local=False)
+
+        def take() -> bool:
+            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            try:
+                lock.acquire()
+            except Timeout:
+                return False
+            return True
+
+        held = await asyncio.to_thread(take)
+        try:
+            yield held
+        finally:
+            if held:
+                path.unlink(missing_ok=True)
+                lock.release()

@@ -1,0 +1,25 @@
+"""Names that one process at a time holds."""
+
+from pathlib import Path
+
+from storage.holds import Holds
+
+
+async def test_a_name_is_held_once(tmp_path: Path) -> None:
+    """A second holder is told at once; others names are free, and so is this one afterwards."""
+    first, second = Holds(tmp_path / "held"), Holds(tmp_path / "held")
+    async with first.hold("slack") as held:
+        assert held
+        async with second.hold("slack") as again, second.hold("discord") as other:
+            assert (again, other) == (False, True)
+    async with second.hold("slack") as held:
+        assert held
+
+
+async def test_a_name_is_waited_for(tmp_path: Path) -> None:
+    """Whoever waits gets it when it is let go."""
+    holds = Holds(tmp_path)
+    async with holds.hold("slack"), holds.hold("slack", wait=0.01) as held:
+        assert not held
+    async with holds.hold("slack", wait=10) as held:
+        assert held

@@ -1,0 +1,65 @@
+"""Questions at the terminal whose process died: what was answered isn't paid for again."""
+
+import asyncio
+import re
+from collections import Counter
+from pathlib import Path
+
+from tests.model_server import ModelServer, Turn
+from tests.test_program import QUESTION, Program, asked
+
+CHAIR = "chair/man"
+
+
+async def killed_in_stage_3(council: Program, server: ModelServer) -> Counter[str]:
+    """Ask, and kill the process while the chairman writes; gives how often each model was asked."""
+    server.script(CHAIR, Turn(latency=60))
+    process = await council.start("ask", QUESTION)
+    while not any(each.model == CHAIR for each in server.history):
+        await asyncio.sleep(0.005)
+    process.kill()
+    await process.communicate()
+    return Counter(each.model for each in server.history)
+
+
+async def test_the_same_question_goes_on_with_its_interrupted_run(tmp_path: Path) -> None:
+    """Only the call in flight is made again; standard output is the answer's alone."""
+    async with asked(tmp_path) as (council, server):
+        before = await killed_in_stage_3(council, server)
+        ended = await council("ask", QUESTION)
+        after = Counter(each.model for each in server.history)
+        again = await council("ask", QUESTION)
+    assert (ended.code, after - before) == (0, Counter({CHAIR: 1}))
+    assert ended.err.startswith("Going on with this question's interrupted run")
+    assert "wrote the final answer" in ended.out
+    assert (again.code, again.err) == (0, "")
+    assert len(server.history) == after.total() + before.total()
+
+
+async def test_new_asks_anew(tmp_path: Path) -> None:
+    """And leaves the interrupted run to whoever asks for it."""
+    async with asked(tmp_path) as (council, server):
+        before = await killed_in_stage_3(council, server)
+        ended = await council("ask", QUESTION, "--new")
+    assert (ended.code, ended.err) == (0, "")
+    assert len(server.history) == 2 * before.total()
+
+
+async def test_too_old_a_run_is_closed_with_the_way_to_retry_it(tmp_path: Path) -> None:
+    """The question is asked anew; `council retry` goes on with the old run, once."""
+    (tmp_path / "council.toml").write_text("[durability]\nresume_within = 0\n")
+    async with asked(tmp_path) as (council, server):
+        before = await killed_in_stage_3(council, server)
+        ended = await council("ask", QUESTION)
+        assert len(server.history) == 2 * before.total()
+        [run] = re.findall(r"council retry (\S+)", ended.err)
+        retried = await council("retry", run)
+        assert len(server.history) == 2 * before.total() + 1
+        again = await council("retry", run)
+        nobody = await council("retry", "x")
+    assert QUESTION in ended.err
+    assert (retried.code, retried.err) == (0, "")
+    assert "wrote the final answer" in retried.out
+    assert (again.code, nobody.code) == (2, 2)
+    assert "nothing to retry" in again.err
+    assert nobody.err == "No run that was asked for at this terminal has the id x.\n"
