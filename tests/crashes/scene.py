@@ -108,6 +108,12 @@ class Scene:
             )
         )
 
+    async def ask_at_terminal(self, question: str, moment: Moment | None = None) -> int:
+        """Ask by `council ask` and wait for its end, which may be a kill at the moment; gives its code."""
+        process = await self._launch("ask", question, moment=moment)
+        async with asyncio.timeout(SECONDS):
+            return await process.wait()
+
     async def _launch(self, *words: str, moment: Moment | None) -> asyncio.subprocess.Process:
         self.starts += 1
         with (self.folder / f"start-{self.starts:02}.log").open("wb") as log:

@@ -1,8 +1,9 @@
 """Crashes with something else going on: failed members, other settings, Stop, a second crash, a queue."""
 
+import signal
 from pathlib import Path
 
-from tests.crashes.figures import CALLS, answers, count, count_calls, crashed, journal
+from tests.crashes.figures import CALLS, Crash, answers, count, count_calls, crashed, journal, leftovers
 from tests.crashes.scene import MEMBERS, Asked, Scene, scene
 from tests.crashes.test_moments import ask_and_die, check, crash, finish, over, shown
 from tests.crashes.trap import Moment
@@ -141,3 +142,19 @@ async def test_a_run_too_old_is_closed_and_goes_on_by_retry(tmp_path: Path) -> N
             assert written[question.text].stage3.response in card.text
             texts = [each.text for each in question.thread()]
             assert len(texts) == len(set(texts))
+
+
+async def test_asked_again_at_the_terminal_it_goes_on(tmp_path: Path) -> None:
+    """The same question finds the run that was interrupted, whatever of it is there."""
+    async with scene(tmp_path) as played:
+        for number, moment in enumerate(
+            (Moment("call asked", 5), Moment("before commit of steps", 2), Moment("before rename"))
+        ):
+            question = f"Question {number} of Eve"
+            assert await played.ask_at_terminal(question, moment) == -signal.SIGKILL
+            left = Crash(played.starts, journal(played.data), {})
+            assert await played.ask_at_terminal(question) == 0
+            check(count_calls(played, [question], left))
+            assert question in answers(played.data)
+        assert answered(played)
+        assert not leftovers(played.data)
