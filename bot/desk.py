@@ -210,6 +210,10 @@ class Desk:
         """Say what the council is, which models see what is asked, and what was spent here."""
         return guide(self._profiles.values(), self._queue.limits, await self._index.spent(here))
 
+    def seat(self, profiles: Mapping[str, Profile]) -> None:
+        """Put these councils in place for the next questions; runs keep those they began with."""
+        self._profiles = profiles
+
     def profile_names(self) -> list[str]:
         """Name the councils that can be asked."""
         return [*self._profiles]

@@ -3,12 +3,14 @@
 import asyncio
 import signal
 from contextlib import AsyncExitStack
+from pathlib import Path
 
 import structlog
 
 from bot.app import Library, open_council, open_desk
 from bot.configuration import Configuration, ConfigurationError, Problem
 from bot.desk import Desk
+from bot.reloading import watch
 from bot.settings import Settings
 from bot.upkeep import keep_up
 from bot.venue import VenueError
@@ -48,6 +50,7 @@ async def serve(configuration: Configuration, library: Library) -> None:
         council = await stack.enter_async_context(open_council(configuration, library))
         desk = open_desk(configuration, library, council)
         await _hold_platforms(configuration, library, stack)
+        await _watch(settings.council_config, desk, stack)
         await _start_platforms(settings, desk, stack)
         upkeep = asyncio.create_task(keep_up(library, settings.council_retention_days))
         stack.callback(upkeep.cancel)
@@ -55,6 +58,19 @@ async def serve(configuration: Configuration, library: Library) -> None:
         await ended.wait()
         log.info("draining", seconds=configuration.durability.drain_seconds)
         await desk.drain()
+
+
+async def _watch(path: Path, desk: Desk, stack: AsyncExitStack) -> None:
+    """Take changed councils over while the bot runs: by looking at the file, and at SIGHUP."""
+    asked = asyncio.Event()
+    asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, asked.set)
+    watching = asyncio.create_task(watch(path, asked, desk.seat))
+
+    async def end() -> None:
+        watching.cancel()
+        await asyncio.wait({watching})
+
+    stack.push_async_callback(end)
 
 
 def check(settings: Settings) -> None:

@@ -1,0 +1,91 @@
+"""Changes of `council.toml` while the bot runs."""
+
+import asyncio
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from structlog.testing import capture_logs
+
+from bot.reloading import reload, watch
+from council.profile import Profile
+
+FILE = Path("council.toml")
+ONE = '[profiles.default]\nmembers = [{ model = "a", endpoint = "http://127.0.0.1:1/v1" }]\n'
+TWO = ONE + ONE.replace("default", "fast")
+
+
+@pytest.fixture(autouse=True)
+def _clean_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Start from an empty working folder and an environment without settings."""
+    monkeypatch.chdir(tmp_path)
+    for name in os.environ:
+        if name.startswith(("COUNCIL_", "OPENROUTER_")):
+            monkeypatch.delenv(name)
+
+
+def toml(text: str) -> None:
+    """Write `council.toml`."""
+    FILE.write_text(text, encoding="utf-8")
+
+
+class Swapped:
+    """Takes profiles over, and tells when."""
+
+    def __init__(self) -> None:
+        self.names: list[list[str]] = []
+        self.happened = asyncio.Event()
+
+    def __call__(self, profiles: Mapping[str, Profile]) -> None:
+        """Note the profiles' names."""
+        self.names.append(sorted(profiles))
+        self.happened.set()
+
+
+async def test_a_file_in_order_is_swapped_in() -> None:
+    """And the log says which councils there are now."""
+    toml(TWO)
+    swapped = Swapped()
+    with capture_logs() as logs:
+        await reload(swapped)
+    assert swapped.names == [["default", "fast"]]
+    assert [entry["event"] for entry in logs] == ["configuration_changed"]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (ONE + "rounds = 2\n", "there is no such key"),
+        (ONE + "max_rounds = 9\n", "profiles.default.max_rounds"),
+        ("[profiles", "it can't be read as TOML"),
+        ("", "there is no profile left"),
+    ],
+)
+async def test_a_broken_file_changes_nothing(text: str, said: str) -> None:
+    """The log says why."""
+    toml(text)
+    swapped = Swapped()
+    with capture_logs() as logs:
+        await reload(swapped)
+    assert swapped.names == []
+    [entry] = logs
+    assert entry["event"] == "configuration_unchanged"
+    assert said in str(entry["problems"])
+
+
+async def test_a_changed_file_is_noticed_and_so_is_a_request() -> None:
+    """SIGHUP is such a request; an unchanged file is read again only then."""
+    toml(ONE)
+    swapped, asked = Swapped(), asyncio.Event()
+    asked.set()
+    watching = asyncio.create_task(watch(FILE, asked, swapped, every=0.001))
+    try:
+        await swapped.happened.wait()
+        swapped.happened.clear()
+        toml(TWO)
+        await swapped.happened.wait()
+    finally:
+        watching.cancel()
+    assert swapped.names[0] == ["default"]
+    assert swapped.names[-1] == ["default", "fast"]
