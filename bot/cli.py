@@ -62,6 +62,7 @@ def ask(
     rounds: Annotated[str | None, typer.Option(help=described("rounds"))] = None,
     strategy: Annotated[str | None, typer.Option(help=described("strategy"))] = None,
     criteria: Annotated[str | None, typer.Option(help=described("criteria"))] = None,
+    mode: Annotated[str | None, typer.Option(help=described("mode"))] = None,
     attachment: Annotated[Path | None, typer.Option(help=described("attachment"))] = None,
     events: Annotated[bool, typer.Option("--events", help="Print events as JSON lines.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the answer's message as JSON.")] = False,
@@ -82,7 +83,13 @@ def ask(
     if not text:
         _end('There is no question. Write one: council ask "Should we shard now?"', MISUSED)
     surface = asking.events if events else asking.document if as_json else asking.people
-    given = {"profile": profile, "rounds": rounds, "strategy": strategy, "criteria": criteria}
+    given = {
+        "profile": profile,
+        "rounds": rounds,
+        "strategy": strategy,
+        "criteria": criteria,
+        "mode": mode,
+    }
     try:
         options = RunOptions.read(given)
         attachments = (_read(attachment),) if attachment else ()

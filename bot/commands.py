@@ -73,6 +73,12 @@ ASK = Command(
             "What answers are weighed by, ! for a must-have: Cost:3, Security:2!, Speed",
             "text",
         ),
+        Option(
+            "mode",
+            "Whether members answer freely or as structured consultants",
+            "choice",
+            choices=("council", "consultants"),
+        ),
         Option("attachment", "A text file that belongs to the question", "file"),
         Option("private", "Answer me in a direct message", "flag"),
     ),

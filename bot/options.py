@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Self, cast
+from typing import Any, Literal, Self, cast
 
 from pydantic import ValidationError
 
@@ -11,6 +11,12 @@ from council.criteria import EvaluationCriteria
 from council.profile import Profile, Strategy
 
 DEFAULT = "default"
+
+Mode = Literal["council", "consultants"]
+_FORMATS: Mapping[Mode, Literal["plain", "structured"]] = {
+    "council": "plain",
+    "consultants": "structured",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,6 +27,7 @@ class RunOptions:
     rounds: int | None = None
     strategy: Strategy | None = None
     criteria: EvaluationCriteria | None = None
+    mode: Mode | None = None
 
     @classmethod
     def read(cls, given: Given) -> Self:
@@ -30,6 +37,7 @@ class RunOptions:
             rounds=cast("int | None", _value("rounds", given)),
             strategy=cast("Strategy | None", _value("strategy", given)),
             criteria=_criteria(given.get("criteria")),
+            mode=cast("Mode | None", _value("mode", given)),
         )
 
     @classmethod
@@ -40,6 +48,7 @@ class RunOptions:
             rounds=profile.max_rounds,
             strategy=profile.strategy,
             criteria=profile.criteria,
+            mode="council" if profile.answer_format == "plain" else "consultants",
         )
 
     def applied(self, profiles: Mapping[str, Profile]) -> Profile:
@@ -48,6 +57,7 @@ class RunOptions:
             "max_rounds": self.rounds,
             "strategy": self.strategy,
             "criteria": self.criteria,
+            "answer_format": self.mode and _FORMATS[self.mode],
         }
         changes = {key: value for key, value in chosen.items() if value is not None}
         return self._named(profiles).model_copy(update=changes)

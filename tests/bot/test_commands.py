@@ -59,7 +59,7 @@ def test_flags_are_read_before_the_first_word_only(
         ),
         (
             "--colour red Shard?",
-            "There is no flag --colour. There is: --profile, --rounds, --strategy, --criteria, --private. Flags stand before the question.",
+            "There is no flag --colour. There is: --profile, --rounds, --strategy, --criteria, --mode, --private. Flags stand before the question.",
         ),
         (
             "--rounds --private Shard?",

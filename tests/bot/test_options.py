@@ -20,11 +20,13 @@ PROFILES = {
 def test_texts_and_typed_values_mean_the_same() -> None:
     """Slack gives texts, Discord numbers."""
     texts = {"profile": "fast", "rounds": "3", "strategy": "coverage", "criteria": "Cost:2!"}
+    texts |= {"mode": "consultants"}
     expected = RunOptions(
         profile="fast",
         rounds=3,
         strategy="coverage",
         criteria=EvaluationCriteria(criteria=(Criterion(name="Cost", weight=2, must_have=True),)),
+        mode="consultants",
     )
     assert RunOptions.read(texts) == expected
     assert RunOptions.read(texts | {"rounds": 3, "question": "Why?", "private": None}) == expected
@@ -45,12 +47,15 @@ def test_without_a_default_profile_the_first_one_answers() -> None:
 
 def test_a_runs_options_are_read_back_from_its_profile() -> None:
     """So that it can be asked again, by members who may have changed since."""
-    before = RunOptions.read({"profile": "fast", "strategy": "coverage", "criteria": "Cost"})
+    before = RunOptions.read(
+        {"profile": "fast", "strategy": "coverage", "criteria": "Cost", "mode": "consultants"}
+    )
     run = before.applied(PROFILES)
     now: dict[str, Profile] = PROFILES | {"fast": profile("c/three", name="fast")}
     again = RunOptions.of(run).applied(now)
     assert [member.model for member in again.members] == ["c/three"]
     assert (again.strategy, str(again.criteria), again.max_rounds) == ("coverage", "Cost", 2)
+    assert again.answer_format == "structured"
 
 
 @pytest.mark.parametrize(
@@ -98,4 +103,4 @@ def test_the_command_line_takes_every_option_of_the_registry() -> None:
     """All but the private answer: a terminal is private."""
     parameters = inspect.signature(ask).parameters
     wanted = [option.name for option in ASK.options if option.name != "private"]
-    assert [name for name in parameters if name not in ("events", "as_json")] == wanted
+    assert [name for name in parameters if name in wanted] == wanted

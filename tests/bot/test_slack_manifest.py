@@ -16,7 +16,7 @@ def test_every_command_of_the_registry_is_a_slash_command() -> None:
     assert commands[0]["usage_hint"] == (
         "[--profile PROFILE] [--rounds 1-5] "
         "[--strategy consensus|coverage|risk_averse|security_first|cost_capped|compare_only] "
-        "[--criteria CRITERIA] [--private] question"
+        "[--criteria CRITERIA] [--mode council|consultants] [--private] question"
     )
     assert "usage_hint" not in commands[1]
 
