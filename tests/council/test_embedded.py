@@ -12,7 +12,10 @@ import pytest_asyncio
 from council import embedded
 from council.calls import Call, ChatMessage, JsonObject
 from council.client import ModelClient
+from council.consultation import Opinion, Rebuttal
+from council.consulting import form_schema
 from council.errors import ModelError
+from council.personas import ROOM_TO_DEMONSTRATE
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 installed = pytest.mark.skipif(not embedded.available(), reason="the `local` extra isn't installed")
@@ -87,6 +90,20 @@ async def test_the_model_fills_in_a_ballot(served: Mapping[str, str]) -> None:
     ballot = json.loads(await ask(served, question, tokens=160, schema=BALLOT))
     assert len(ballot["reviews"]) == 2
     assert set(ballot["ranking"]) <= {"Response A", "Response B"}
+
+
+@installed
+@pytest.mark.soak
+@pytest.mark.parametrize("kind", [Opinion, Rebuttal])
+async def test_the_model_gives_a_consultation(served: Mapping[str, str], kind: type[Opinion]) -> None:
+    """Whole within its room, and in form without any mending."""
+    said = await ask(
+        served,
+        "Should nightly jobs move from cron to Temporal? Reply as JSON.",
+        tokens=ROOM_TO_DEMONSTRATE,
+        schema=form_schema(kind, ["a/one", "b/two"], terse=True),
+    )
+    kind.model_validate_json(said)
 
 
 @installed
