@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from bot import words
 from bot.message import Block, Footer, Heading, Line, Message, Pairs, Prose, Quote, Title
 from bot.queue import EXACT_POSITIONS
-from bot.view import Answered, Failed, RunFailure, RunView, Seat, StageView, State, Working
+from bot.view import ROUND_STAGES, Answered, Failed, RunFailure, RunView, Seat, StageView, State, Working
 from council.conversation import Stage3Result
 
 TITLE_LENGTH = 80
@@ -125,6 +125,8 @@ def _joined(facts: list[str]) -> str:
 def stage_line(view: RunView, stage: StageView, now: float) -> tuple[str, str]:
     """Give a stage's name and how far it is."""
     name = words.STAGE_NAMES[stage.stage]
+    if view.number > 1 and stage.stage in ROUND_STAGES:
+        name = f"{name}, round {view.number}"
     if stage.progress == "running":
         said = _writing(view, now) if stage.stage == "stage3" else _count_done(view, stage)
     elif stage.progress == "done" and stage.started is not None and stage.ended is not None:
@@ -211,9 +213,14 @@ def _correcting(seat: Seat, now: float) -> str:
         case Working():
             return _doing("correcting", seat.correcting, now)
         case Failed(failure):
-            return f"fell back to its first answer ({words.cause(failure)})"
+            return f"fell back to {before(seat)} ({words.cause(failure)})"
         case _:
             return ""
+
+
+def before(seat: Seat) -> str:
+    """Name the answer that a correction starts from."""
+    return "its first answer" if seat.number == 1 else "its answer of the round before"
 
 
 def correction(seat: Seat) -> str:
@@ -279,6 +286,8 @@ def _voices(view: RunView, final: Stage3Result) -> list[str]:
     if view.ranking:
         facts.append(words.agreement(view.ranking.agreement_word))
     facts += _by_criteria(view, short)
+    if view.iteration and view.iteration.max_rounds > 1:
+        facts.append(words.rounds(view.iteration))
     for seat in view.seats:
         for state, what in (
             (seat.answering, "failed"),

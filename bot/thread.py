@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterator, Sequence
 from urllib.parse import urlsplit
 
 from bot import words
-from bot.card import correction, names
+from bot.card import before, correction, names
 from bot.consultation import consultation, moved
 from bot.message import Block, Heading, Line, Message, Pairs, Prose, Table
 from bot.view import Answered, Failed, RunView, Seat
@@ -17,6 +17,7 @@ from council.conversation import (
     peer_critiques,
 )
 from council.criteria import EvaluationCriteria
+from council.iteration import IterationState
 from council.results import ScoringMatrix
 
 OWN, NONE, DISQUALIFIED = "own", "\u2013", "out"
@@ -32,15 +33,24 @@ def thread(view: RunView) -> tuple[Message, ...]:
 
 def unposted(view: RunView, posted: Collection[str]) -> Iterator[Message]:
     """Give the thread's messages but those with these keys, each built only when it is taken."""
+    for each in (*view.earlier, view):
+        yield from _of_round(each, posted)
+    told = view.iteration if view.conversation_id else None
+    if told and told.max_rounds > 1 and (key := "rounds") not in posted:
+        yield Message(key, tuple(_moves(view, told)))
+
+
+def _of_round(view: RunView, posted: Collection[str]) -> Iterator[Message]:
+    again = "" if view.number == 1 else f"{view.number}:"
     if view.stage("stage2").progress not in ("done", "skipped"):
         return
-    if view.stage("stage2").progress == "done" and (key := "ranking") not in posted:
+    if view.stage("stage2").progress == "done" and (key := f"{again}ranking") not in posted:
         yield Message(key, tuple(_ranking(view)))
     for seat in sorted(view.seats, key=lambda seat: view.place(seat.name) or len(view.seats)):
         if seat.answer and _is_final(view, seat):
-            if (key := f"member:{seat.name}") not in posted:
+            if (key := f"{again}member:{seat.name}") not in posted:
                 yield Message(key, tuple(_member(view, seat, seat.answer)))
-            if (key := f"critiques:{seat.name}") not in posted and (
+            if (key := f"{again}critiques:{seat.name}") not in posted and (
                 critiques := tuple(_critiques(view, seat))
             ):
                 yield Message(key, critiques)
@@ -54,7 +64,7 @@ def _is_final(view: RunView, seat: Seat) -> bool:
 def _ranking(view: RunView) -> Iterator[Block]:
     short = names(view)
     ballots = [seat.review for seat in view.seats if seat.review]
-    yield Heading("Ranking")
+    yield Heading(f"Ranking{_round(view)}")
     if view.ranking is None:
         yield from _ballots(ballots, short)
     elif not view.ranking.ballots:
@@ -172,14 +182,44 @@ def _notes(view: RunView, short: dict[str, str]) -> Iterator[str]:
             yield f"{short[seat.name]}'s vote is not counted: its review ranks fewer than two answers."
 
 
+def _round(view: RunView) -> str:
+    return "" if view.number == 1 else f", round {view.number}"
+
+
+def _moves(view: RunView, iteration: IterationState) -> Iterator[Block]:
+    """Tell how each answer moved from round to round, and why there was no further one."""
+    said = words.rounds(iteration)
+    yield Heading("Rounds")
+    yield Line(f"{said[0].upper()}{said[1:]}.")
+    held = (*view.earlier, view)[: len(iteration.rounds)]
+    seats = [seat for seat in view.seats if seat.answer]
+    if held and seats:
+        short = names(view)
+        moves = {seat.name: tuple(_move(each.seat(seat.name)) for each in held) for seat in seats}
+        yield Table(
+            ("Member", *(f"Round {each.number}" for each in held)),
+            tuple((short[seat.name], *moves[seat.name]) for seat in seats),
+        )
+
+
+def _move(seat: Seat | None) -> str:
+    if seat is None or not seat.correction:
+        return NONE
+    if isinstance(seat.correcting, Failed):
+        return f"fell back ({words.cause(seat.correcting.failure)})"
+    return correction(seat)
+
+
 def _member(view: RunView, seat: Seat, answer: Stage1Result) -> Iterator[Block]:
-    yield Heading(_full_name(seat))
+    yield Heading(f"{_full_name(seat)}{_round(view)}")
     yield Line(" ".join(_standing(view, seat)))
-    yield Heading("Original response", 3)
-    yield from _text(view, answer.response, answer)
+    if view.number == 1:
+        yield Heading("Original response", 3)
+        yield from _text(view, answer.response, answer)
     if isinstance(seat.correcting, Failed):
         yield Heading("Corrected response", 3)
-        yield Line("None came, so the original response stands.")
+        stands = "original response" if view.number == 1 else "response of the round before"
+        yield Line(f"None came, so the {stands} stands.")
     elif seat.correction:
         yield Heading("Corrected response", 3)
         if seat.has_changed:
@@ -230,14 +270,16 @@ def _standing(view: RunView, seat: Seat) -> Iterator[str]:
     if failed := view.failed_must_haves(seat.name):
         yield f"Disqualified: it fails {words.listing(failed)}."
     if isinstance(seat.correcting, Failed):
-        yield f"Fell back to its first answer: {words.failure(seat.correcting.failure)}."
+        yield f"Fell back to {before(seat)}: {words.failure(seat.correcting.failure)}."
     elif seat.correction:
         said = correction(seat)
         yield f"{said[0].upper()}{said[1:]}."
     for what, result in (("answer", seat.answer), ("correction", seat.correction)):
         if result and result.answered_by:
             yield f"The {what} is by its fallback {result.answered_by}."
-    if seat.correction and not _peers(view, seat) and not isinstance(seat.correcting, Failed):
+    if seat.correction and seat.correction.maintained:
+        yield "No point was made against it, so it was not asked again."
+    elif seat.correction and not _peers(view, seat) and not isinstance(seat.correcting, Failed):
         yield "No peer's review came back, so it reviewed its own answer."
 
 
@@ -256,7 +298,7 @@ def _critiques(view: RunView, seat: Seat) -> Iterator[Block]:
     handed = seat.correction.peer_critiques if seat.correction else ""
     if not peers and not handed:
         return
-    yield Heading(f"Critiques of {_full_name(seat)}")
+    yield Heading(f"Critiques of {_full_name(seat)}{_round(view)}")
     if label := next((label for label, name in view.labels.items() if name == seat.name), None):
         yield Line(f"Its answer is called {label} here; the reviewers did not know whose it was.")
     if handed and handed != peer_critiques(seat.name, peers):

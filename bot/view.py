@@ -39,6 +39,8 @@ from council.events import (
     StageStarted,
     TitleCompleted,
 )
+from council.history import Round, rounds_of
+from council.iteration import IterationState
 from council.profile import Profile, Strategy
 from council.results import ScoringMatrix
 from council.usage import Usage, total
@@ -73,12 +75,16 @@ class Failed:
 
 
 State = Waiting | Working | Answered | Failed
+ROUND_STAGES: tuple[Stage, ...] = ("stage2", "stage2_5")
+RoundEvent = (
+    StageStarted | StageCompleted | MemberStarted | MemberRetried | MemberAnswered | MemberFailed
+)
 WAITING = Waiting()
 
 
 @dataclass(frozen=True, slots=True)
 class Seat:
-    """One member: how far it is in each stage, and what it gave."""
+    """One member: how far it is in each stage of the round `number`, and what it gave."""
 
     name: str
     persona: str | None = None
@@ -88,6 +94,7 @@ class Seat:
     answer: Stage1Result | None = None
     review: Stage2Result | None = None
     correction: Stage2_5Result | None = None
+    number: int = 1
 
     def state(self, stage: Stage) -> State:
         """Give how far this member is in a stage of the members."""
@@ -143,7 +150,9 @@ class RunFailure:
 class RunView:
     """Everything that is shown of a run; `position` is its place in the queue, 1 is next.
 
-    `text` is the final answer as far as it has streamed; `final` is the whole of it.
+    `text` is the final answer as far as it has streamed; `final` is the whole of it. Reviews,
+    corrections, labels and ranking are those of the round `number`; `earlier` holds the view at the
+    end of every round before. `iteration` is known once the run is over.
     """
 
     question: str
@@ -164,6 +173,9 @@ class RunView:
     labels: Mapping[str, str] = field(default_factory=dict[str, str])
     ranking: AggregateRanking | None = None
     scores: ScoringMatrix | None = None
+    number: int = 1
+    earlier: tuple["RunView", ...] = ()
+    iteration: IterationState | None = None
     text: str = ""
     final: Stage3Result | None = None
     conversation_id: str | None = None
@@ -227,6 +239,7 @@ def _seats(profile: Profile) -> tuple[Seat, ...]:
 
 def fold(view: RunView, event: Event, now: float) -> RunView:
     """Give the view after one more event."""
+    view = _in_round(view, _round_of(event))
     match event:
         case AnswerStreamed():
             # The text is copied each time, cheaply: 5,000 parts of a 60 kB answer take 0.06 s in all.
@@ -268,11 +281,16 @@ def of_document(message: AssistantMessage, question: str, conversation: Conversa
         title=conversation.title,
         conversation_id=conversation.id,
     )
-    for failed in message.failures:
-        if failed.stage in STAGES:
-            # Who gave nothing in stage 1 is nowhere else in the document.
-            event = MemberFailed(failed.stage, failed.member, failed.failure)
-            view = _moved(view, event, Failed(failed.failure))
+    for answer in message.stage1:
+        view = _with_result(view, answer)
+    for number, each in enumerate(rounds_of(message), 1):
+        view = _in_round(view, number)
+        for failed in message.failures:
+            if failed.stage in STAGES and failed.round == number:
+                # Who gave nothing in stage 1 is nowhere else in the document.
+                event = MemberFailed(failed.stage, failed.member, failed.failure, number)
+                view = _moved(view, event, Failed(failed.failure))
+        view = _with_round(view, each)
     view = _with_message(view, message)
     took = _seconds(message.started_at, message.finished_at)
     return view if took is None else replace(view, started=0.0, ended=took)
@@ -415,32 +433,69 @@ def _ended(state: State) -> State:
     return state if isinstance(state, Answered) else Answered()
 
 
+def _round_of(event: Event) -> int:
+    return event.round if isinstance(event, RoundEvent) and event.stage in ROUND_STAGES else 1
+
+
+def _in_round(view: RunView, number: int) -> RunView:
+    """Begin a further round: the one before is kept as it was seen last."""
+    if number <= view.number:
+        return view
+    seats = (
+        replace(seat, number=number, reviewing=WAITING, correcting=WAITING, review=None, correction=None)
+        for seat in view.seats
+    )
+    begun = replace(
+        view,
+        number=number,
+        earlier=(*view.earlier, replace(view, earlier=())),
+        seats=tuple(seats),
+        labels={},
+        ranking=None,
+        scores=None,
+    )
+    return _staged(begun, lambda each: StageView(each.stage) if each.stage in ROUND_STAGES else each)
+
+
+def _with_round(view: RunView, held: Round) -> RunView:
+    """Take over what the document says of the round that the view is in."""
+    for result in (*held.reviews, *held.corrections):
+        view = _with_result(view, result)
+    # All reviews may have failed: then there is the ranking of no votes.
+    reviewed = bool(held.reviews or held.ranking)
+    view = _settled(view, {"stage2": reviewed, "stage2_5": bool(held.corrections)})
+    return replace(
+        view,
+        labels=held.labels or view.labels,
+        ranking=held.ranking or view.ranking,
+        scores=held.scores or view.scores,
+    )
+
+
+def _settled(view: RunView, present: Mapping[Stage, bool]) -> RunView:
+    """Say of these stages whether they were held."""
+    return _staged(
+        view,
+        lambda each: (
+            replace(each, progress="done" if present[each.stage] else "skipped")
+            if each.stage in present
+            else each
+        ),
+    )
+
+
 def _with_message(view: RunView, message: AssistantMessage) -> RunView:
     """Take over what the document says: it is the whole truth of a run."""
-    results: Iterable[StageResult] = (
-        *message.stage1,
-        *message.stage2,
-        *(message.stage2_5 or ()),
-        message.stage3,
-    )
+    results: Iterable[StageResult] = (*message.stage1, message.stage3)
     for result in results:
         view = _with_result(view, result)
-    present = {
-        "stage1": message.stage1,
-        # All reviews may have failed: then there is the ranking of no votes.
-        "stage2": message.stage2 or message.aggregate_ranking,
-        "stage2_5": message.stage2_5,
-        "stage3": True,
-    }
-    view = _staged(
-        view, lambda each: replace(each, progress="done" if present[each.stage] else "skipped")
-    )
+    held = rounds_of(message)
+    view = _with_round(_in_round(view, len(held)), held[-1])
+    view = _settled(view, {"stage1": bool(message.stage1), "stage3": True})
     return replace(
         view,
         strategy=message.strategy or view.strategy,
-        labels=message.label_to_model or view.labels,
-        ranking=message.aggregate_ranking or view.ranking,
         criteria=message.criteria or view.criteria,
-        scores=message.scores or view.scores,
+        iteration=message.iteration,
         usage=message.usage.run if message.usage else view.usage,
     )

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from council.conversation import Agreement
 from council.errors import AccountError, Cause, Failure, NoAnswers, RunStopped
 from council.events import Stage
+from council.iteration import IterationState, TerminationReason
 from council.usage import Usage
 from storage.errors import ConversationNotFound, DocumentError, StorageError
 
@@ -71,6 +72,15 @@ _AGREEMENT: Mapping[Agreement, str] = {
     "mixed": "mixed agreement",
     "split": "split opinions",
     "too few shared votes": "too few shared votes to compare",
+}
+
+_NO_FURTHER_ROUND: Mapping[TerminationReason, str] = {
+    TerminationReason.MAX_ROUNDS_REACHED: "no more were allowed",
+    TerminationReason.MODELS_CONVERGED: "no member changed its answer any more",
+    TerminationReason.NO_SIGNIFICANT_CHANGES: "the answers hardly changed any more",
+    TerminationReason.CONTEXT_LIMIT_REACHED: "their token budget was used up",
+    TerminationReason.USER_STOPPED: "the run was stopped",
+    TerminationReason.ERROR_OCCURRED: "no correction came back",
 }
 
 _DETAIL_LENGTH = 120
@@ -213,6 +223,15 @@ def ordinal(place: int) -> str:
 def agreement(word: Agreement) -> str:
     """Say how alike the reviewers ranked."""
     return _AGREEMENT[word]
+
+
+def rounds(iteration: IterationState) -> str:
+    """Say how many rounds there were, and why no further one."""
+    reason = iteration.termination_reason
+    why = f", because {_NO_FURTHER_ROUND[reason]}" if reason else ""
+    if not iteration.rounds:
+        return f"no round of critique{why}"
+    return f"{count(len(iteration.rounds), 'round')} of critique{why and f' and no further one{why}'}"
 
 
 def position(mean: float | None) -> str:

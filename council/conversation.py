@@ -6,6 +6,7 @@ what the council itself writes to the rules of seed 000. What the stages give is
 `council.results`; its names may be imported from here too.
 """
 
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Annotated, Literal
 
@@ -13,7 +14,9 @@ from pydantic import Field
 
 from council.calls import JsonObject
 from council.criteria import EvaluationCriteria
+from council.critique import format_critiques_for_refinement
 from council.errors import Failure
+from council.iteration import IterationRound, IterationState
 from council.profile import Strategy
 from council.results import (
     CONTRACT,
@@ -57,6 +60,7 @@ class FailedCall(Record):
     stage: str
     member: str
     failure: Failure
+    round: int = 1
 
 
 class RunUsage(Record):
@@ -93,6 +97,7 @@ class AssistantMessage(Record):
     strategy: Strategy | None = None
     criteria: EvaluationCriteria | None = None
     scores: ScoringMatrix | None = None
+    iteration: IterationState | None = None
     failures: list[FailedCall] = Field(default_factory=list[FailedCall])
     started_at: str | None = None
     finished_at: str | None = None
@@ -116,15 +121,43 @@ class AssistantMessage(Record):
                 raise ValueError(f"stage2_5's original response of {who} is not its stage1 response")
             if not correction.corrected_response.strip():
                 raise ValueError(f"stage2_5's corrected response of {who} is empty")
-            expected = peer_critiques(who, self.stage2)
-            if correction.peer_critiques != expected:
+            if correction.peer_critiques != self._critiques_for(who):
                 raise ValueError(f"stage2_5's critiques of {who} are not its peers' reviews")
             if correction.consultation is not None:
                 correction.consultation.check(correction.corrected_response)
         if self.label_to_model is not None:
-            for review in self.stage2:
-                if strange := set(review.parsed_ranking) - self.label_to_model.keys():
-                    raise ValueError(f"{review.model} ranks unknown labels: {sorted(strange)}")
+            _check_ballots(self.stage2, self.label_to_model)
+        if self.iteration is not None:
+            self._check_rounds(self.iteration.rounds)
+
+    def _critiques_for(self, who: str) -> str:
+        """Give what a member was handed in round 1: its points where there are points, else reviews."""
+        first = self.iteration.rounds[0] if self.iteration and self.iteration.rounds else None
+        if first is None or not first.critiques:
+            return peer_critiques(who, self.stage2)
+        labels = self.label_to_model or {}
+        return format_critiques_for_refinement(
+            point for label in labels if labels[label] == who for point in first.critiques.get(label, [])
+        )
+
+    def _check_rounds(self, rounds: Sequence[IterationRound]) -> None:
+        """Hold the rounds to leading from the first answers to the corrected ones, step by step."""
+        texts = {answer.model: answer.response for answer in self.stage1}
+        for number, each in enumerate(rounds, 1):
+            if each.round_number != number:
+                raise ValueError(f"round {each.round_number} stands in place {number}")
+            labels = each.label_to_model or {}
+            _check_ballots(each.stage2, labels)
+            for label, points in each.critiques.items():
+                if any(labels.get(label) in (point.source_model, *point.also_from) for point in points):
+                    raise ValueError(f"{labels.get(label)} is handed a critique of its own")
+            for result in each.refinements:
+                if result.original_response != texts.get(result.model):
+                    raise ValueError(f"round {number} of {result.model} begins with another answer")
+                texts[result.model] = result.refined_response
+        for correction in self.stage2_5 or [] if rounds else []:
+            if correction.corrected_response != texts[correction.model]:
+                raise ValueError(f"the rounds of {correction.model} end in another answer")
 
 
 Message = Annotated[UserMessage | AssistantMessage, Field(discriminator="role")]
@@ -150,6 +183,12 @@ class Conversation(Record):
     messages: list[Message]
     schema_version: int = 0
     source: Source | None = None
+
+
+def _check_ballots(reviews: Iterable[Stage2Result], labels: Mapping[str, str]) -> None:
+    for review in reviews:
+        if strange := set(review.parsed_ranking) - labels.keys():
+            raise ValueError(f"{review.model} ranks unknown labels: {sorted(strange)}")
 
 
 def peer_critiques(member: str, reviews: list[Stage2Result]) -> str:

@@ -143,6 +143,9 @@ _BOUNDARY = re.compile(
     r"|\s+(?=and\s+(?:response|answer)\b)|\s+(?=because\b)",
     re.IGNORECASE,
 )
+_SET_BESIDE = re.compile(r"(?:while|whereas|although|though|unlike|compared)\b", re.IGNORECASE)
+_IN_FRONT = re.compile(rf"{_BOUNDARY.pattern}|,\s+(?={_NOUN}\b)", re.IGNORECASE)
+_AND = re.compile(r"and\b", re.IGNORECASE)
 _JOINT = re.compile(
     r"^(?:(?:while|whereas|but|although|though|yet|however|and|because|in contrast"
     r"|on the other hand|by contrast"
@@ -176,12 +179,13 @@ _RUNS_ON = re.compile(
 _ONE_OF_TWO = re.compile(r"\b(?:former|latter|other one|first one|second one)\b", re.IGNORECASE)
 _PART = re.compile(
     r"^(?:(?P<good>strengths?|pros?|positives?|good|right|advantages?"
-    r"|what (?:is|was|works|it does)\b.*(?:right|well|good|useful))"
+    r"|what (?:is|was|works|it does)\b[^:]*(?:right|well|good|useful))"
     r"|(?P<bad>weakness(?:es)?|cons?|negatives?|issues?|problems?|flaws?|concerns?|critiques?"
     r"|criticisms?"
     r"|shortcomings?|gaps?|missing|errors?|drawbacks?|limitations?|wrong|unclear|improvements?"
     r"|suggestions?"
-    r"|what (?:is|was|could|would|to)\b.*|areas? (?:for|of)\b.*|(?:how )?to improve|could be better))"
+    r"|what (?:is|was|could|would|to)\b[^:]*|areas? (?:for|of)\b[^:]*|(?:how )?to improve"
+    r"|could be better))"
     r"\s*(?::|$)\s*",
     re.IGNORECASE,
 )
@@ -297,6 +301,8 @@ class _Reader:
         """Credit a sentence that names one answer, if that is the one it is about."""
         before = shown[: mention.start()]
         compared = bool(_COMPARED.search(before) or _BESIDE.match(_JOINT.sub("", before)))
+        if self._under and label and not before and shown[mention.end() :].startswith(":"):
+            self._under = label  # one line may hold several: Response A: fine. Response B: vague.
         if self._under and self._under != label:
             # Under another answer's heading: about that one, if it begins as a remark on it would.
             ours = compared or _GOES_ON.match(shown)
@@ -311,7 +317,7 @@ class _Reader:
         """Credit the clauses of a sentence that names several answers, each to whom it begins with."""
         points: list[ReviewPoint] = []
         subjects: list[str] = []
-        for start, end in _spans(shown):
+        for start, end in _spans(shown, _IN_FRONT if _SET_BESIDE.match(shown) else _BOUNDARY):
             clause, said = shown[start:end], sentence[start:end]
             joint = _JOINT.match(clause)
             core = clause[joint.end() :] if joint else clause
@@ -347,9 +353,11 @@ def _unquoted(sentence: str) -> str:
     return _QUOTATION.sub(lambda found: '"' + "x" * (len(found[0]) - 2) + '"', sentence)
 
 
-def _spans(shown: str) -> Iterator[tuple[int, int]]:
+def _spans(shown: str, boundaries: re.Pattern[str]) -> Iterator[tuple[int, int]]:
     start = 0
-    for boundary in _BOUNDARY.finditer(shown):
+    for boundary in boundaries.finditer(shown):
+        if _LABELS.fullmatch(shown, start, boundary.start()) and _AND.match(shown, boundary.end()):
+            continue  # Response A and Response B share what follows
         if boundary.start() > start:
             yield start, boundary.start()
         start = boundary.end()

@@ -43,11 +43,12 @@ class Form:
 
 
 class Sitting(Cutoff):
-    """One stage's cutoff: its wall clock, and the grace that stragglers get after the quorum."""
+    """A stage's cutoff in one round: its wall clock, and the stragglers' grace after the quorum."""
 
-    def __init__(self, stage: Stage, profile: Profile, within: Cutoff) -> None:
+    def __init__(self, stage: Stage, number: int, profile: Profile, within: Cutoff) -> None:
         super().__init__(within)
         self.stage: Stage = stage
+        self.round = number
         self._deadline: float | None = profile.stage_deadline
         self._grace = profile.straggler_grace
         self._missing = profile.quorum
@@ -93,10 +94,10 @@ class Floor:
         self._refused: AccountError | None = None
 
     @contextmanager
-    def open(self, stage: Stage) -> Generator[Sitting]:
+    def open(self, stage: Stage, number: int = 1) -> Generator[Sitting]:
         """Open a stage: the members' Stop ends its calls, except the chairman's."""
         within = self.stop.everything if stage == "stage3" else self.stop.members
-        sitting = Sitting(stage, self.brief.profile, within)
+        sitting = Sitting(stage, number, self.brief.profile, within)
         try:
             yield sitting
         finally:
@@ -118,17 +119,17 @@ class Floor:
         A `form` takes the place of `schema` and may ask once more. `role` tells two calls of one
         member in a stage apart. A call that was cut off before it began isn't made, told or recorded.
         """
-        stage = sitting.stage
+        stage, number = sitting.stage, sitting.round
         profile = self.brief.profile
 
         def retry(failure: Failure, wait: float) -> None:
-            self.emit(MemberRetried(stage, member.name, failure, wait))
+            self.emit(MemberRetried(stage, member.name, failure, wait, number))
 
         def stream(text: str) -> None:
             self.emit(AnswerStreamed(member.name, text))
 
         call = Call(
-            step=f"{stage}.1:{member.name}{role and f':{role}'}",
+            step=f"{stage}.{number}:{member.name}{role and f':{role}'}",
             member=member,
             messages=messages,
             deadline=profile.call_deadline,
@@ -145,7 +146,7 @@ class Floor:
             self.was_stopped |= sitting.cause == "stopped"
             return Failure(cause=sitting.cause, attempts=0)
         sitting.begin()
-        self.emit(MemberStarted(stage, member.name))
+        self.emit(MemberStarted(stage, member.name, number))
         outcome = await self._step(call, sitting)
         if form and isinstance(outcome, Reply):
 
@@ -155,11 +156,13 @@ class Floor:
             outcome = await form.settle(outcome, again)
         if isinstance(outcome, Failure):
             self.was_stopped |= outcome.cause == "stopped"
-            self.failures.append(FailedCall(stage=stage, member=member.name, failure=outcome))
-            self.emit(MemberFailed(stage, member.name, outcome))
+            self.failures.append(
+                FailedCall(stage=stage, member=member.name, failure=outcome, round=number)
+            )
+            self.emit(MemberFailed(stage, member.name, outcome, number))
             return outcome
         result = becomes(outcome)
-        self.emit(MemberAnswered(stage, member.name, result, outcome.latency_ms, outcome.usage))
+        self.emit(MemberAnswered(stage, member.name, result, outcome.latency_ms, outcome.usage, number))
         sitting.succeed()
         return result
 
@@ -177,9 +180,9 @@ class Floor:
         outcome = await self._step(call, cutoff)
         return None if isinstance(outcome, Failure) else outcome.text
 
-    def skips(self, stage: Stage) -> bool:
-        """Whether Stop was pressed before this stage of the members had given anything."""
-        skipped = self.stop.pressed and not self._steps.has_begun(f"{stage}.1")
+    def skips(self, stage: Stage, number: int = 1) -> bool:
+        """Whether Stop was pressed before this stage of the members had given anything in a round."""
+        skipped = self.stop.pressed and not self._steps.has_begun(f"{stage}.{number}")
         self.was_stopped |= skipped
         return skipped
 
@@ -187,6 +190,10 @@ class Floor:
         """Raise `AccountError` when a call was refused for its key or for lack of credit."""
         if self._refused is not None:
             raise self._refused
+
+    def tokens(self, *stages: str) -> int:
+        """Add up the tokens of some stages' rounds: `stage2.2`, `stage2_5.2`."""
+        return sum(usage.tokens for key, usage in self._usage.items() if key.partition(":")[0] in stages)
 
     def usage(self) -> RunUsage:
         """Add up what the run used, by call, by stage and in all."""

@@ -5,14 +5,15 @@ from typing import Annotated
 
 from pydantic import ConfigDict, Field
 
+from council.calls import Citation
 from council.changes import share_changed
+from council.consultation import Consultation
 from council.errors import Failure
-from council.results import CONTRACT, AggregateRanking, Record, Severity, Stage2Result
+from council.profile import MOST_ROUNDS
+from council.results import CONTRACT, AggregateRanking, Record, ScoringMatrix, Severity, Stage2Result
 
 BUDGET_USED = 0.9
 """The share of the context budget from which no further round begins."""
-
-MOST_ROUNDS = 5
 
 
 class TerminationReason(StrEnum):
@@ -51,14 +52,17 @@ class RefinementResult(Record):
     change: float | None = None
     answered_by: str | None = None
     truncated: bool = False
+    citations: tuple[Citation, ...] = ()
+    consultation: Consultation | None = None
+    unstructured: str | None = None
 
 
 class IterationRound(Record):
     """One round: which critiques were handed over, and what became of the answers.
 
     `critiques` go by label and are empty where whole reviews were handed over. `fallbacks` says of
-    the models that gave no correction why. `stage2`, `label_to_model` and `aggregate_ranking` are
-    this round's own; those of round 1 are the message's and stand here only during a run.
+    the models that gave no correction why. `stage2`, `aggregate_ranking` and `scores` stand here from
+    round 2 on; those of round 1 are the message's.
     """
 
     model_config = ConfigDict(frozen=False)
@@ -73,6 +77,7 @@ class IterationRound(Record):
     stage2: list[Stage2Result] = Field(default_factory=list[Stage2Result])
     label_to_model: dict[str, str] | None = None
     aggregate_ranking: AggregateRanking | None = None
+    scores: ScoringMatrix | None = None
 
     @property
     def average_change(self) -> float:

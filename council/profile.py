@@ -95,7 +95,11 @@ class Profile(BaseModel):
     quorum: PositiveInt = 2
     self_review: bool = False
     max_critique_tokens: PositiveInt = 6_000
+    critique_mode: Literal["full", "extracted"] = "full"
+    max_critiques: PositiveInt = 5
     max_rounds: int = Field(default=1, ge=1, le=MOST_ROUNDS)
+    min_change_threshold: float = Field(default=0.1, ge=0, le=1)
+    context_budget: PositiveInt = 500_000
     strategy: Strategy = "consensus"
     criteria: EvaluationCriteria | None = None
     web: bool = False

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import TypedDict
 
-from council.calls import ChatMessage
+from council.calls import ChatMessage, Reply
 from council.changes import detect_significant_changes, share_changed, summarize_changes
+from council.consultation import Consultation
 from council.criteria import EvaluationCriteria
 from council.critique import extract_critiques_from_rankings, format_critiques_for_refinement
 from council.errors import Failure, ModelError
@@ -158,13 +159,15 @@ def corrected(
     model: str,
     before: str,
     critiques: str,
-    heard: str | Failure,
-    *,
-    answered_by: str | None = None,
-    truncated: bool = False,
+    heard: Reply | str | Failure,
+    consultation: Consultation | None = None,
 ) -> Stage2_5Result:
-    """Give what a model's reply makes of its answer; after a failure the answer before stands."""
-    text = before if isinstance(heard, Failure) else heard
+    """Give what a model's reply makes of its answer; after a failure the answer before stands.
+
+    `consultation` is that of the answer before, where it is one.
+    """
+    reply = heard if isinstance(heard, Reply) else None
+    text = before if isinstance(heard, Failure) else reply.text if reply else str(heard)
     changed = detect_significant_changes(before, text)
     return Stage2_5Result(
         model=model,
@@ -173,13 +176,16 @@ def corrected(
         corrected_response=text,
         changed=changed,
         change_summary=summarize_changes(before, text) if changed else None,
-        answered_by=answered_by,
+        answered_by=reply.answered_by if reply else None,
         fallback=heard if isinstance(heard, Failure) else None,
-        truncated=truncated,
+        truncated=reply.truncated if reply else False,
+        citations=reply.citations if reply else (),
+        consultation=reply.consultation if reply else consultation,
+        unstructured=reply.unstructured if reply else None,
     )
 
 
-def maintained(model: str, before: str) -> Stage2_5Result:
+def maintained(model: str, before: str, consultation: Consultation | None = None) -> Stage2_5Result:
     """Give the correction of a model that no point was made about: it wasn't asked again."""
     return Stage2_5Result(
         model=model,
@@ -187,6 +193,7 @@ def maintained(model: str, before: str) -> Stage2_5Result:
         peer_critiques="",
         corrected_response=before,
         maintained=True,
+        consultation=consultation,
     )
 
 
@@ -215,6 +222,9 @@ def _refinement(correction: Stage2_5Result, points: Iterable[CritiqueItem]) -> R
         change=round(share_changed(before, after), 4),
         answered_by=correction.answered_by,
         truncated=correction.truncated,
+        citations=correction.citations,
+        consultation=correction.consultation,
+        unstructured=correction.unstructured,
     )
 
 

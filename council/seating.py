@@ -5,18 +5,20 @@ from collections.abc import Sequence
 from string import ascii_uppercase
 
 
-def label_answers(names: Sequence[str], seed: int) -> dict[str, str]:
+def label_answers(names: Sequence[str], seed: int, number: int = 1) -> dict[str, str]:
     """Give each member's answer an anonymous label: label -> member name.
+
+    Every round draws its own, so that nobody is known again by the letter of the round before.
 
     Raises `ValueError` for more members than there are letters.
     """
-    shuffled = _shuffled(names, f"labels {seed}")
+    shuffled = _shuffled(names, _drawn("labels", seed, number))
     letters = ascii_uppercase[: len(shuffled)]
     return {f"Response {letter}": name for letter, name in zip(letters, shuffled, strict=True)}
 
 
 def reading_orders(
-    names: Sequence[str], seed: int, *, self_review: bool = False
+    names: Sequence[str], seed: int, number: int = 1, *, self_review: bool = False
 ) -> dict[str, list[str]]:
     """Say whose answers each member reads, in its own order: reviewer name -> names.
 
@@ -25,12 +27,16 @@ def reading_orders(
     (recusal). With two there would be nothing left to rank, so both are read, as with
     `self_review`; one's own then comes last.
     """
-    circle = _shuffled(names, f"circle {seed}")
+    circle = _shuffled(names, _drawn("circle", seed, number))
     recused = len(circle) >= 3 and not self_review
     return {
         name: circle[seat + 1 :] + circle[: seat if recused else seat + 1]
         for seat, name in enumerate(circle)
     }
+
+
+def _drawn(what: str, seed: int, number: int) -> str:
+    return f"{what} {seed}" if number == 1 else f"{what} {seed} round {number}"
 
 
 def _shuffled(names: Sequence[str], seed: str) -> list[str]:

@@ -1,0 +1,297 @@
+"""Review and correction, round after round, until there is a reason for no further one.
+
+Inside a round scheduling follows the data: a member's correction begins when every *other* member's
+review is in. Between rounds there is nothing to overlap: whoever reviews reads all answers, so a
+further round begins when the last correction is in.
+"""
+
+import asyncio
+from dataclasses import dataclass, replace
+
+from council import consulting, prompts
+from council.ballot import ballot_schema, read_ballot
+from council.calls import ChatMessage, Reply
+from council.consultation import Consultation, as_spoken, for_reviewers
+from council.conversation import peer_critiques
+from council.critique import (
+    extract_critiques_from_rankings,
+    format_critiques_for_refinement,
+    shorten,
+)
+from council.critique_text import read_points
+from council.errors import Failure
+from council.events import StageCompleted, StageStarted
+from council.floor import Floor, Sitting
+from council.history import Round
+from council.iteration import (
+    CritiqueItem,
+    IterationRound,
+    IterationState,
+    TerminationReason,
+    complete_round,
+    start_new_round,
+)
+from council.profile import Member
+from council.ranking import aggregate
+from council.refinement import corrected, maintained, settle
+from council.results import Stage1Result, Stage2_5Result, Stage2Result
+from council.scoring import score
+from council.seating import label_answers, reading_orders
+
+
+@dataclass(frozen=True, slots=True)
+class Reviewed:
+    """The answers after all rounds, and what the chairman builds on.
+
+    `first` is the round that stage 2 of the document holds, `last` the last one with a counted vote.
+    `corrections` lead from the first answers to the last; `None` where no round was held.
+    """
+
+    first: Round
+    last: Round
+    corrections: list[Stage2_5Result] | None
+    iteration: IterationState | None
+
+    @classmethod
+    def none(cls, labels: dict[str, str] | None = None) -> "Reviewed":
+        """Give what there is without any round."""
+        none = Round(labels or {}, [], [])
+        return cls(none, none, None, None)
+
+
+async def review_and_correct(floor: Floor, answers: list[Stage1Result]) -> Reviewed:
+    """Hold rounds of stages 2 and 2.5 until one of the reasons of `TerminationReason` ends them."""
+    profile = floor.brief.profile
+    state = IterationState(
+        max_rounds=profile.max_rounds,
+        min_change_threshold=profile.min_change_threshold,
+        context_budget=profile.context_budget,
+    )
+    texts = {answer.model: answer.response for answer in answers}
+    consultations = {answer.model: answer.consultation for answer in answers}
+    rounds: list[Round] = []
+    while not state.terminated:
+        if floor.skips("stage2", state.current_round + 1):
+            state.terminate(TerminationReason.USER_STOPPED)
+            break
+        data = start_new_round(state)
+        held = await _Table(floor, texts, consultations, data).hold()
+        if not held.reviews and not data.refinements:
+            state.terminate(
+                TerminationReason.USER_STOPPED if floor.was_stopped else TerminationReason.ERROR_OCCURRED
+            )
+        number = data.round_number
+        complete_round(state, data, floor.tokens(f"stage2.{number}", f"stage2_5.{number}"))
+        rounds.append(held)
+        texts = {each.model: each.corrected_response for each in held.corrections}
+        consultations = {each.model: each.consultation for each in held.corrections}
+    is_told = profile.max_rounds > 1 or profile.critique_mode == "extracted"
+    told = state if is_told else None
+    if not rounds:
+        nothing = Reviewed.none(label_answers([*texts], floor.brief.seed))
+        return replace(nothing, iteration=told)
+    ranked = [each for each in rounds if each.ranking and each.ranking.ballots]
+    return Reviewed(
+        first=rounds[0],
+        last=ranked[-1] if ranked else rounds[-1],
+        corrections=_overall(rounds),
+        iteration=told,
+    )
+
+
+def _overall(rounds: list[Round]) -> list[Stage2_5Result]:
+    """Lead from each first answer to the last, with the critiques of round 1."""
+    if len(rounds) == 1:
+        return rounds[0].corrections
+    return [_joined(steps) for steps in zip(*(each.corrections for each in rounds), strict=True)]
+
+
+def _joined(steps: tuple[Stage2_5Result, ...]) -> Stage2_5Result:
+    first = steps[0]
+    given = [step for step in steps if step.fallback is None and not step.maintained]
+    if not given:
+        return first
+    written = next((step for step in reversed(given) if step.changed), given[-1])
+    last = steps[-1]
+    whole = corrected(
+        first.model, first.original_response, first.peer_critiques, last.corrected_response
+    )
+    kept = {"answered_by", "truncated", "citations", "unstructured"}
+    update = {name: getattr(written, name) for name in kept} | {"consultation": last.consultation}
+    return whole.model_copy(update=update)
+
+
+class _Table:
+    """One round of the members who gave an answer."""
+
+    def __init__(
+        self,
+        floor: Floor,
+        texts: dict[str, str],
+        consultations: dict[str, Consultation | None],
+        data: IterationRound,
+    ) -> None:
+        self._floor = floor
+        self._texts = texts
+        self._consultations = consultations
+        self._data = data
+        brief, number = floor.brief, data.round_number
+        self._names = [*texts]
+        self._members = {member.name: member for member in brief.profile.members}
+        self._labels = label_answers(self._names, brief.seed, number)
+        self._label_of = {name: label for label, name in self._labels.items()}
+        self._orders = reading_orders(
+            self._names, brief.seed, number, self_review=brief.profile.self_review
+        )
+        self._by_points = brief.profile.critique_mode == "extracted"
+        if self._by_points:
+            data.critiques = {label: [] for label in self._labels}
+        self._reviewing: dict[str, asyncio.Task[Stage2Result | Failure]] = {}
+
+    async def hold(self) -> Round:
+        """Hear every review and every correction, each as soon as its data is there."""
+        floor, names, number = self._floor, self._names, self._data.round_number
+        floor.emit(StageStarted("stage2", tuple(names), number))
+        with (
+            floor.open("stage2", number) as review_sitting,
+            floor.open("stage2_5", number) as correct_sitting,
+        ):
+            async with asyncio.TaskGroup() as group:
+                for name in names:
+                    self._reviewing[name] = group.create_task(self._review(name, review_sitting))
+                correcting = [group.create_task(self._correct(name, correct_sitting)) for name in names]
+                reviews = [
+                    outcome
+                    for name in names
+                    if isinstance(outcome := await self._reviewing[name], Stage2Result)
+                ]
+                held = self._counted(reviews)
+                floor.emit(
+                    StageCompleted(
+                        "stage2",
+                        tuple(reviews),
+                        number,
+                        label_to_model=held.labels,
+                        aggregate_ranking=held.ranking,
+                        scores=held.scores,
+                    )
+                )
+                floor.emit(StageStarted("stage2_5", tuple(names), number))
+        held.corrections.extend(task.result() for task in correcting)
+        floor.emit(StageCompleted("stage2_5", tuple(held.corrections), number))
+        floor.raise_for_account()
+        self._note(held)
+        return held
+
+    def _counted(self, reviews: list[Stage2Result]) -> Round:
+        criteria = self._floor.brief.profile.criteria
+        given = {review.model: review.scores for review in reviews}
+        return Round(
+            self._labels,
+            reviews,
+            [],
+            aggregate({review.model: review.parsed_ranking for review in reviews}, self._labels),
+            score(given, self._labels, criteria) if criteria else None,
+        )
+
+    def _note(self, held: Round) -> None:
+        """Keep in the round's record what became of the answers."""
+        data = self._data
+        data.label_to_model = held.labels
+        settle(data, held.corrections)
+        if data.round_number > 1:  # those of round 1 are the message's own
+            data.stage2 = held.reviews
+            data.aggregate_ranking = held.ranking
+            data.scores = held.scores
+
+    async def _review(self, name: str, sitting: Sitting) -> Stage2Result | Failure:
+        brief, member = self._floor.brief, self._members[name]
+        read = [self._label_of[author] for author in self._orders[name]]
+        criteria = brief.profile.criteria.names if brief.profile.criteria else ()
+
+        def becomes(reply: Reply) -> Stage2Result:
+            ballot = read_ballot(reply.text, read, criteria)
+            points = ballot.critiques
+            if points is None and self._by_points:
+                points = tuple(read_points(ballot.text, read))
+            return Stage2Result(
+                model=name,
+                ranking=ballot.text,
+                parsed_ranking=[*ballot.ranking],
+                answered_by=reply.answered_by,
+                order=read,
+                scores={label: dict(given) for label, given in ballot.scores.items()},
+                critiques=None if points is None else [*points],
+                truncated=reply.truncated,
+            )
+
+        schema = ballot_schema(read, criteria, terse=brief.profile.demonstration)
+        labelled = [(label, self._readable(self._labels[label])) for label in read]
+        return await self._floor.hear(
+            sitting,
+            member,
+            prompts.review(brief, member, labelled),
+            becomes,
+            schema=schema if member.structured else None,
+        )
+
+    def _readable(self, name: str) -> str:
+        return for_reviewers(self._texts[name], self._consultations[name])
+
+    async def _correct(self, name: str, sitting: Sitting) -> Stage2_5Result:
+        peers = [await self._reviewing[peer] for peer in self._names if peer != name]
+        reviews = [peer for peer in peers if isinstance(peer, Stage2Result)]
+        before, member = self._texts[name], self._members[name]
+        if self._by_points:
+            points = self._points(name, reviews)
+            if not points:
+                return maintained(name, before, self._consultations[name])
+            critiques, prompt = self._by_point(member, points)
+        else:
+            critiques, prompt = self._by_review(member, reviews)
+
+        def becomes(reply: Reply) -> Stage2_5Result:
+            return corrected(name, before, critiques, reply)
+
+        number, critics = self._data.round_number, [review.model for review in reviews]
+        form = consulting.form(self._floor, member, prompt, after=number, critics=critics)
+        result = await self._floor.hear(sitting, member, prompt, becomes, form=form)
+        if isinstance(result, Failure):
+            return corrected(name, before, critiques, result, self._consultations[name])
+        return result
+
+    def _points(self, name: str, reviews: list[Stage2Result]) -> list[CritiqueItem]:
+        most = self._floor.brief.profile.max_critiques
+        label = self._label_of[name]
+        points = extract_critiques_from_rankings(reviews, self._labels, most)[label]
+        self._data.critiques[label] = points
+        return points
+
+    def _spoken(self, name: str) -> str:
+        return as_spoken(self._texts[name], self._consultations[name])
+
+    def _by_point(
+        self, member: Member, points: list[CritiqueItem]
+    ) -> tuple[str, tuple[ChatMessage, ...]]:
+        brief = self._floor.brief
+        short = shorten([point.critique_text for point in points], brief.profile.max_critique_tokens)
+        handed = [
+            point.model_copy(update={"critique_text": text})
+            for point, text in zip(points, short, strict=True)
+        ]
+        prompt = prompts.refinement(brief, member, original=self._spoken(member.name), critiques=handed)
+        return format_critiques_for_refinement(points), prompt
+
+    def _by_review(
+        self, member: Member, reviews: list[Stage2Result]
+    ) -> tuple[str, tuple[ChatMessage, ...]]:
+        brief = self._floor.brief
+        short = shorten([review.ranking for review in reviews], brief.profile.max_critique_tokens)
+        prompt = prompts.correction(
+            brief,
+            member,
+            original=self._spoken(member.name),
+            label=self._label_of[member.name],
+            critiques=[(review.model, text) for review, text in zip(reviews, short, strict=True)],
+        )
+        return peer_critiques(member.name, reviews), prompt
