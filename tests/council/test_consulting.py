@@ -253,3 +253,27 @@ def test_the_form_is_within_the_strict_subset() -> None:
     texts = re.findall(r'{"type": "string"[^{}]*}', json.dumps(form_schema(Rebuttal, terse=True)))
     assert len(texts) > 15
     assert all("maxLength" in text or "enum" in text for text in texts)
+
+
+async def test_every_round_debates_anew() -> None:
+    """A correction of council round n is round n + 1 of the debate, from the consultation before."""
+    said = json.loads(AGAIN)
+
+    def correction(text: str) -> str:
+        return json.dumps({**said, "response": {**said["response"], "detailed": text}})
+
+    scripted = council(
+        **{f"stage2_5.1:{name}": correction(f"Shard by tenant, says {name}.") for name in FOUR},
+        **{
+            f"stage2_5.2:{name}": correction("Keep both machines for a whole month.")
+            for name in FOUR[:3]
+        },
+        **{f"stage2_5.2:{FOUR[3]}": failure()},
+    )
+    message = (await scripted.run(consultants(max_rounds=2))).message
+    message.check()
+    corrections = [result.consultation for result in message.stage2_5 or []]
+    assert [each.debate.round for each in corrections if each and each.debate] == [3, 3, 3, 2]
+    [call] = [call for call in scripted.calls if call.step == f"stage2_5.2:{GPT}"]
+    [before] = [json.loads(each["content"]) for each in call.messages if each["role"] == "assistant"]
+    assert before["response"]["detailed"] == f"Shard by tenant, says {GPT}."
