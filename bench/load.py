@@ -31,7 +31,7 @@ from bot.message import Message
 from bot.queue import Limits, Queue
 from bot.runs import Question, Runs, utc_now
 from bot.settings import Settings
-from bot.venue import Card, Part
+from bot.venue import Card, File, Part
 from council.brief import Brief
 from council.calls import Ask, Call, MemorySteps, Reply
 from council.catalog import Catalog
@@ -140,10 +140,10 @@ class SilentVenue:
         del part
         return key
 
-    async def attach(self, name: str, content: str, note: str) -> str:
-        """Take a file."""
-        del content, note
-        return name
+    async def attach(self, note: str, *files: File) -> str:
+        """Take files."""
+        del files
+        return note
 
     async def mention(self, text: str) -> str:
         """Tell the asker."""

@@ -50,6 +50,7 @@ app.add_typer(invite, name="invite")
 class Format(StrEnum):
     """What a conversation can be exported as."""
 
+    html = "html"
     md = "md"
     json = "json"
 
@@ -200,11 +201,12 @@ def export(
     conversation: Annotated[str, typer.Argument(help="Its id, or the beginning of it.")],
     *,
     form: Annotated[
-        Format, typer.Option("--format", help="md for reading, json as stored.")
+        Format, typer.Option("--format", help="html is a page by itself, md Markdown, json as stored.")
     ] = Format.md,
 ) -> None:
     """Print a whole conversation."""
-    from bot.transcript import to_markdown
+    from bot.transcript.html import to_html
+    from bot.transcript.markdown import to_markdown
 
     async def run(library: Library) -> str:
         found = await library.index.find_as_operator(conversation)
@@ -217,7 +219,8 @@ def export(
         chosen = found[0].id if found else conversation
         if form is Format.json:
             return (await library.store.content(chosen)).decode().rstrip()
-        return to_markdown(await library.store.load(chosen)).rstrip()
+        write = to_html if form is Format.html else to_markdown
+        return write(await library.store.load(chosen)).rstrip()
 
     typer.echo(_with_library(_configuration(), run))
 

@@ -14,10 +14,10 @@ from bot.durability import Durability
 from bot.guide import guide
 from bot.message import Message
 from bot.options import AS_THE_PROFILE_HAS_IT, RunOptions
-from bot.presenter import Presenter, file_of
+from bot.presenter import Presenter, files_of
 from bot.queue import Queue, Ticket
 from bot.runs import Question, Runs
-from bot.venue import Venue, VenueError
+from bot.venue import File, Venue, VenueError
 from bot.view import RunView, opening
 from council.brief import Attachment
 from council.conversation import Source
@@ -199,10 +199,10 @@ class Desk:
             raise Refusal(NOT_HERE)
         return run
 
-    async def transcript(self, run: RunRow) -> tuple[str, str]:
-        """Give a run's conversation as a file: its name and its Markdown. Raises `Refusal`."""
+    async def transcript(self, run: RunRow) -> tuple[File, ...]:
+        """Give a run's conversation as files. Raises `Refusal`."""
         try:
-            return file_of(await self._store.load(run.conversation_id))
+            return await asyncio.to_thread(files_of, await self._store.load(run.conversation_id))
         except StorageError as error:
             raise Refusal(words.explain(error, run.id)) from error
 

@@ -7,7 +7,6 @@ Source: https://discord.com/developers/docs/interactions/receiving-and-respondin
 """
 
 import asyncio
-import io
 import re
 from collections import deque
 from collections.abc import Awaitable, Mapping
@@ -27,7 +26,7 @@ from bot.desk import Click, Desk, Refusal, Request
 from bot.discord_card import CardButton
 from bot.discord_commands import Answer, read_text, register, slash
 from bot.discord_text import parts
-from bot.discord_venue import NOBODY, DiscordVenue, Pace, Place
+from bot.discord_venue import NOBODY, DiscordVenue, Pace, Place, upload
 from bot.options import AS_THE_PROFILE_HAS_IT, RunOptions
 from bot.venue import Button
 from bot.words import listing
@@ -42,6 +41,7 @@ CLICKS_REMEMBERED = 1000
 
 HINT = "Ask with /council and your question, or mention me with it. /council-help says more."
 CLOSED = "Your direct messages are closed to the bot, so nothing was asked. Open them and try again."
+TRANSCRIPT = "The whole conversation: the page opens in any browser, the other file is Markdown."
 UNEXPECTED = "Something unexpected went wrong. Try again; if it happens again, report this id: {}"
 
 BAD_TOKEN = Problem(
@@ -199,9 +199,10 @@ class DiscordBot:
                 case "retry":
                     await _whisper(interaction, await self._desk.retry(click, self._venue_of))
                 case "transcript":
-                    name, content = await self._desk.transcript(run)
-                    file = discord.File(io.BytesIO(content.encode()), name)
-                    await interaction.response.send_message(file=file, ephemeral=True)
+                    # A long conversation's page takes longer than Discord waits for an answer.
+                    await interaction.response.defer(ephemeral=True, thinking=True)
+                    files = upload(await self._desk.transcript(run))
+                    await interaction.followup.send(TRANSCRIPT, files=files, ephemeral=True)
                 case "again":
                     brief = run.brief
                     options = RunOptions.of(brief.profile)

@@ -11,7 +11,7 @@ https://discord.com/developers/docs/interactions/receiving-and-responding
 import asyncio
 import hashlib
 import io
-from collections.abc import Awaitable, Callable, Generator, Sequence
+from collections.abc import Awaitable, Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -26,7 +26,7 @@ from tenacity import AsyncRetrying, retry_if_exception, stop_after_delay, wait_e
 from bot.discord_card import Drawn, draw
 from bot.discord_text import parts, units
 from bot.message import Message
-from bot.venue import Card, Gone, NotAllowed, Part, Unreachable, VenueError
+from bot.venue import Card, File, Gone, NotAllowed, Part, Unreachable, VenueError
 from council.conversation import Source
 from storage.journal import RunRow
 
@@ -233,15 +233,14 @@ class DiscordVenue:
         """Post a part; it notifies nobody."""
         return await self._say(part.text, key, NOBODY, silent=True)
 
-    async def attach(self, name: str, content: str, note: str) -> str:
-        """Post a file."""
-        # A file is read up by the attempt to send it.
+    async def attach(self, note: str, *files: File) -> str:
+        """Post files."""
         return await self._say(
             note,
             "file",
             NOBODY,
             silent=True,
-            file=lambda: discord.File(io.BytesIO(content.encode()), name),
+            files=files,
         )
 
     async def mention(self, text: str) -> str:
@@ -266,7 +265,7 @@ class DiscordVenue:
         allowed: discord.AllowedMentions,
         *,
         silent: bool = False,
-        file: Callable[[], discord.File] | None = None,
+        files: Sequence[File] = (),
     ) -> str:
         """Post below the card, unless a process that died has just done so; gives the message's id."""
         if stray := await self._stray(text):
@@ -275,12 +274,12 @@ class DiscordVenue:
         nonce = self._nonce(key, self._below)
 
         async def send() -> discord.Message:
-            files = [file()] if file else []
+            # Files are read up by the attempt to send them.
             return await channel.send(
-                text, nonce=nonce, allowed_mentions=allowed, silent=silent, files=files
+                text, nonce=nonce, allowed_mentions=allowed, silent=silent, files=upload(files)
             )
 
-        with _refusals("Attach Files" if file else self._sending(self._below)):
+        with _refusals("Attach Files" if files else self._sending(self._below)):
             return str((await self._persist(send)).id)
 
     async def _stray(self, text: str) -> discord.Message | None:
@@ -414,3 +413,8 @@ def _refusal(error: discord.HTTPException, permission: str) -> VenueError:
         return NotAllowed(_NOT_ALLOWED[error.code])
     log.warning("discord_refused", status=error.status, code=error.code, reason=error.text)
     return VenueError(f"Discord refused it, code {error.code}")
+
+
+def upload(files: Iterable[File]) -> list[discord.File]:
+    """Give files as discord.py sends them."""
+    return [discord.File(io.BytesIO(file.content.encode()), file.name) for file in files]

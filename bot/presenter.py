@@ -16,8 +16,9 @@ from bot.card import answer, card, title
 from bot.markdown import render
 from bot.message import Line, Message, Title
 from bot.thread import thread, unposted
-from bot.transcript import to_markdown
-from bot.venue import Button, Card, Part, Unreachable, Venue, VenueError
+from bot.transcript.html import to_html
+from bot.transcript.markdown import to_markdown
+from bot.venue import Button, Card, File, Part, Unreachable, Venue, VenueError
 from bot.view import RunView, fold
 from council.conversation import Conversation
 from council.events import Event
@@ -118,9 +119,9 @@ class Presenter:
     async def _conclude(self, fits: bool) -> None:
         """Post what belongs below the thread's messages: the rest of the answer, and the mention."""
         if self._refused:
-            text = "\n\n".join(map(render, thread(self.view)))
+            file = File("council-thread.md", "\n\n".join(map(render, thread(self.view))))
             note = f"The thread's messages are in this file: {self._refused}."
-            await self._once("file", note, lambda: self._venue.attach("council-thread.md", text, note))
+            await self._once("file", note, lambda: self._venue.attach(note, file))
         elif not fits and self.view.final is not None:
             blocks = answer(self.view, self.view.final, self._clock())
             await self._post(Message("answer", (Title(title(self.view)), *blocks)))
@@ -169,6 +170,7 @@ class Presenter:
             log.exception("post_not_recorded", key=key)
 
 
-def file_of(conversation: Conversation) -> tuple[str, str]:
-    """Give a conversation's transcript: a file name and its Markdown."""
-    return f"council-{conversation.id[:8]}.md", to_markdown(conversation)
+def files_of(conversation: Conversation) -> tuple[File, ...]:
+    """Give a conversation's transcript, as a page and as Markdown; not for an event loop."""
+    name = f"council-{conversation.id[:8]}"
+    return File(f"{name}.html", to_html(conversation)), File(f"{name}.md", to_markdown(conversation))

@@ -45,7 +45,7 @@ CALL_SECONDS = 30.0
 BROKEN = "Something went wrong here; it is in the log. Try again."
 TOO_SLOW = "Slack took too long to open your direct messages. Nothing was asked; try again."
 IN_PRIVATE = "The council answers you in your direct messages."
-TRANSCRIPT = "The whole run, in one file."
+TRANSCRIPT = "The whole conversation: the page opens in any browser, the other file is Markdown."
 # A burst of commands over HTTP overflows the usual 128 places; what is lost comes a second later.
 BACKLOG = 4096
 
@@ -266,10 +266,9 @@ class SlackBot:
             case "retry":
                 self._desk.spawn(tell(line(await self._desk.retry(click, self._venue_of))))
             case "transcript":
-                name, content = await self._desk.transcript(run)
                 below = here.model_copy(update={"thread": thread or card["message_ts"]})
                 venue = SlackVenue(self._client, self._pace, tell, below)
-                self._desk.spawn(self._attempt(tell, venue.attach(name, content, TRANSCRIPT)))
+                self._desk.spawn(self._attempt(tell, self._give_transcript(run, venue)))
             case _:
                 # A card with replies is the head of its own thread; the new run gets one of its own.
                 own = thread == card["message_ts"]
@@ -282,6 +281,9 @@ class SlackBot:
                     options=RunOptions.of(run.brief.profile),
                 )
                 await self._take(request, tell)
+
+    async def _give_transcript(self, run: RunRow, venue: SlackVenue) -> None:
+        await venue.attach(TRANSCRIPT, *await self._desk.transcript(run))
 
     async def _attempt(self, tell: Tell, work: Coroutine[Any, Any, object]) -> None:
         """Do what somebody asked for; what stands against it is told to them alone."""

@@ -18,7 +18,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 from bot import slack_text
 from bot.message import Line, Message
 from bot.slack_client import Json, NoThread, granted
-from bot.venue import Button, Card, Part, VenueError
+from bot.venue import Button, Card, File, Part, VenueError
 from council.conversation import Source
 
 Tell = Callable[[Message], Coroutine[Any, Any, None]]
@@ -131,19 +131,20 @@ class SlackVenue:
         del key  # Slack has nothing that tells it a message is the same
         return await self._reply(part.text, [*part.blocks])
 
-    async def attach(self, name: str, content: str, note: str) -> str:
-        """Post a text file into the thread."""
+    async def attach(self, note: str, *files: File) -> str:
+        """Post text files into the thread."""
         uploaded = await granted(
             self._client.files_upload_v2(
-                filename=name,
-                title=name,
-                content=content,
+                file_uploads=[
+                    {"filename": file.name, "title": file.name, "content": file.content}
+                    for file in files
+                ],
                 channel=self._channel,
                 thread_ts=self._thread,
                 initial_comment=_plain(note),
             )
         )
-        return str(uploaded["file"]["id"])
+        return str(uploaded["files"][0]["id"])
 
     async def mention(self, text: str) -> str:
         """Tell the asker, by the one message that notifies anybody, with a link to the card."""

@@ -108,7 +108,7 @@ def _table(
             _letter(place.label),
             short.get(place.model, place.model),
             words.position(place.mean_position),
-            *(_position(ballot, place.label, label_of.get(ballot.model)) for ballot in counted),
+            *(_vote(ballot, place.label, label_of.get(ballot.model)) for ballot in counted),
         )
         for number, place in enumerate(ranking.places, 1)
     )
@@ -119,12 +119,14 @@ def _letter(label: str) -> str:
     return label.removeprefix("Response ")
 
 
-def _position(ballot: Stage2Result, label: str, own: str | None) -> str:
-    """Give where a ballot puts an answer, counted without the reviewer's own."""
-    if label == own:
-        return OWN
+def _vote(ballot: Stage2Result, label: str, own: str | None) -> str:
+    return OWN if label == own else str(position(ballot, label, own) or NONE)
+
+
+def position(ballot: Stage2Result, label: str, own: str | None) -> int | None:
+    """Give where a ballot puts an answer, counted without the reviewer's `own`."""
     votes = [voted for voted in ballot.parsed_ranking if voted != own]
-    return str(votes.index(label) + 1) if label in votes else NONE
+    return votes.index(label) + 1 if label in votes else None
 
 
 def _agreement(ranking: AggregateRanking) -> str:

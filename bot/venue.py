@@ -53,6 +53,14 @@ class Part:
         return orjson.dumps(self.blocks).decode() if self.blocks else self.text
 
 
+@dataclass(frozen=True, slots=True)
+class File:
+    """A text file to give to people."""
+
+    name: str
+    content: str
+
+
 class VenueError(CouncilError):
     """A platform refuses; the message is a short phrase for people, without a full stop.
 
@@ -118,8 +126,8 @@ class Venue(Protocol):
         """Post a part into the thread."""
         ...
 
-    async def attach(self, name: str, content: str, note: str) -> str:
-        """Post a text file with a line about it, where messages can't be posted one by one."""
+    async def attach(self, note: str, *files: File) -> str:
+        """Post text files with a line about them."""
         ...
 
     async def mention(self, text: str) -> str:

@@ -182,14 +182,17 @@ async def test_misuse_is_exit_code_2_with_a_hint(
 
 
 async def test_export_prints_what_was_asked_and_said(tmp_path: Path) -> None:
-    """As Markdown by any beginning of the id, and as JSON as it is stored."""
+    """As Markdown by any beginning of the id, as a page, and as JSON as it is stored."""
     async with asked(tmp_path) as (council, _):
         await council("ask", QUESTION)
         document = council.document()
         markdown = await council("export", document.id[:8], "--format", "md")
+        page = await council("export", document.id, "--format", "html")
         as_json = await council("export", document.id, "--format", "json")
         nothing = await council("export", "0" * 8 + "-0000-4000-8000-" + "0" * 12)
-    assert markdown.code == as_json.code == 0
+    assert markdown.code == page.code == as_json.code == 0
+    assert page.out.startswith("<!doctype html>")
+    assert QUESTION in page.out
     assert QUESTION in markdown.out
     assert "### Corrected response" in markdown.out
     assert json.loads(as_json.out) == document.dump()

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from bot.markdown import render
 from bot.message import Line, Message, Prose
-from bot.venue import Card, Part
+from bot.venue import Card, File, Part
 
 
 @dataclass
@@ -83,10 +83,11 @@ class RecordingVenue:
         self.posted.append(self._parts[part.text])
         return f"post-{key}"
 
-    async def attach(self, name: str, content: str, note: str) -> str:
-        """Take a file."""
+    async def attach(self, note: str, *files: File) -> str:
+        """Take files, each as a message."""
         self._check("attach")
-        self.posted.append(Message(f"file:{name}", (Line(note), Prose(content))))
+        for file in files:
+            self.posted.append(Message(f"file:{file.name}", (Line(note), Prose(file.content))))
         return "file-1"
 
     async def mention(self, text: str) -> str:

@@ -397,13 +397,15 @@ async def test_a_button_works_only_where_its_run_is(tmp_path: Path, where: dict[
             await place.desk.run_of(click(run, where=where))
 
 
-async def test_the_transcript_is_the_conversation_as_markdown(tmp_path: Path) -> None:
-    """Under a name of its own."""
+async def test_the_transcript_is_the_conversation_as_page_and_as_markdown(tmp_path: Path) -> None:
+    """Under names of its own."""
     async with office(tmp_path, ScriptedCouncil()) as place:
         run = await place.see(RecordingVenue())
-        name, text = await place.desk.transcript(run)
-    assert name == f"council-{run.conversation_id[:8]}.md"
-    assert "### Corrected response" in text
+        page, markdown = await place.desk.transcript(run)
+    assert page.name == f"council-{run.conversation_id[:8]}.html"
+    assert page.content.startswith("<!doctype html>")
+    assert markdown.name == f"council-{run.conversation_id[:8]}.md"
+    assert "### Corrected response" in markdown.content
 
 
 async def test_a_draining_desk_takes_nothing_new_and_lets_runs_end(tmp_path: Path) -> None:

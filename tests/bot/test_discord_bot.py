@@ -14,7 +14,7 @@ from bot.configuration import ConfigurationError
 from bot.desk import Desk
 from bot.discord_bot import DiscordBot
 from bot.discord_venue import DiscordVenue, Pace, Place
-from bot.venue import Gone, NotAllowed, Part, VenueError
+from bot.venue import File, Gone, NotAllowed, Part, VenueError
 from tests.bot.discord_office import HELD, Office, office
 from tests.bot.sample_run import accepted
 from tests.council.scripted import FOUR, ScriptedCouncil, failure
@@ -366,9 +366,9 @@ async def test_the_transcript_is_a_file_for_whoever_presses(server: DiscordServe
     pressed = await server.click(card, button(card, "Transcript"), team.ada).acknowledged()
     assert pressed.message is not None
     assert pressed.message.ephemeral
-    [file] = pressed.message.attachments
-    assert file.filename.endswith(".md")
-    assert ANSWER in file.data.decode()
+    names = [file.filename for file in pressed.message.attachments]
+    assert [name.rpartition(".")[2] for name in names] == ["html", "md"]
+    assert all(ANSWER in file.data.decode() for file in pressed.message.attachments)
 
 
 async def test_asking_again_is_a_run_of_its_own(
@@ -827,7 +827,7 @@ async def test_a_file_is_posted_once_with_its_note(
 ) -> None:
     """Even where the first attempt lost its receipt."""
     server.fail(SEND, 503, applied=True)
-    await venue(client, quiet).attach("council.md", "# Größe", "The transcript.")
+    await venue(client, quiet).attach("The transcript.", File("council.md", "# Größe"))
     [message] = server.messages(quiet.general)
     assert message.content == "The transcript."
     assert [(file.filename, file.data.decode()) for file in message.attachments] == [

@@ -3,7 +3,7 @@
 from bot.card import asked, card
 from bot.markdown import render
 from bot.thread import thread
-from bot.transcript import to_markdown
+from bot.transcript.markdown import to_markdown
 from bot.view import RunView, fold, of_document, opening
 from council.criteria import EvaluationCriteria
 from council.events import StageCompleted

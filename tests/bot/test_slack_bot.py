@@ -599,10 +599,10 @@ class TestClicks:
             assert (await place.slack.click(card, "council_transcript", place.bob)).acked
             await place.desk.settled()
             *_, posted = place.slack.thread(place.general, card.ts)
-            [file] = posted.files
-            assert file.name.startswith("council-")
-            assert file.name.endswith(".md")
-            assert b"The first answer of openai/gpt-5." in (file.content or b"")
+            assert [file.name.rpartition(".")[2] for file in posted.files] == ["html", "md"]
+            for file in posted.files:
+                assert file.name.startswith("council-")
+                assert b"The first answer of openai/gpt-5." in (file.content or b"")
             assert place.pings() == [{place.ada.id}]
 
     async def test_ask_again_is_a_run_of_its_own(self, tmp_path: Path) -> None:

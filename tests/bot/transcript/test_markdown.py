@@ -2,7 +2,7 @@
 
 from bot.markdown import render
 from bot.thread import thread
-from bot.transcript import to_markdown
+from bot.transcript.markdown import to_markdown
 from bot.view import of_document
 from council.conversation import Conversation, UserMessage
 from tests.bot.sample_run import ASSISTANT, CONVERSATION, CONVERSATION_ID, FINAL, QUESTION

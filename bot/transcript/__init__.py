@@ -1,0 +1,1 @@
+"""A whole conversation as one file: HTML to read, Markdown to edit."""

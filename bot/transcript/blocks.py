@@ -1,0 +1,77 @@
+"""A message's blocks as HTML."""
+
+from collections.abc import Iterable, Iterator
+
+from markupsafe import Markup, escape
+
+from bot.message import Block, Footer, Heading, Line, Pairs, Prose, Quote, Table, Title
+from bot.transcript import prose
+
+PART = 3
+"""The level of heading that begins a part of a message."""
+
+
+def html(blocks: Iterable[Block], *, under: int) -> Markup:
+    """Give blocks as HTML; `under` is the level of the heading they stand below."""
+    return Markup("\n").join(_written(blocks, under))
+
+
+def _written(blocks: Iterable[Block], under: int) -> Iterator[Markup]:
+    level, caption, in_part = under + 1, "", False
+    for block in blocks:
+        match block:
+            case Title(text) | Heading(text):
+                depth = block.level if isinstance(block, Heading) else 1
+                level, caption = under + depth, text
+                if in_part:
+                    yield Markup("</section>")
+                in_part = depth >= PART
+                if in_part:
+                    slug = "-".join(text.lower().split())
+                    yield Markup('<section class="part {0}">').format(slug)
+                yield Markup("<h{0}>{1}</h{0}>").format(level, _name(text))
+            case Line(text):
+                yield Markup("<p>{0}</p>").format(_name(text))
+            case Footer(text):
+                yield Markup('<p class="facts">{0}</p>').format(_name(text))
+            case Pairs(rows):
+                yield _pairs(rows)
+            case Table(header, rows):
+                yield _table(header, rows, caption)
+            case Prose(markdown):
+                yield Markup('<div class="prose" dir="auto">{0}</div>').format(
+                    prose.html(markdown, level)
+                )
+            case Quote(markdown):
+                yield Markup('<blockquote class="prose" dir="auto">{0}</blockquote>').format(
+                    prose.html(markdown, level)
+                )
+    if in_part:
+        yield Markup("</section>")
+
+
+def _name(text: str) -> Markup:
+    # Names and titles are other people's: what turns the direction of writing ends with them.
+    return Markup("<bdi>{0}</bdi>").format(text)
+
+
+def _pairs(rows: Iterable[tuple[str, str]]) -> Markup:
+    items = (
+        Markup("<div><dt>{0}</dt><dd>{1}</dd></div>").format(_name(name), _name(said))
+        for name, said in rows
+    )
+    return Markup('<dl class="pairs">{0}</dl>').format(Markup("").join(items))
+
+
+def _table(header: Iterable[str], rows: Iterable[Iterable[str]], caption: str) -> Markup:
+    head = Markup("").join(Markup('<th scope="col">{0}</th>').format(_name(each)) for each in header)
+    body = Markup("\n").join(
+        Markup("<tr>{0}</tr>").format(
+            Markup("").join(Markup("<td>{0}</td>").format(_name(cell)) for cell in row)
+        )
+        for row in rows
+    )
+    return Markup(
+        '<div class="wide" role="group" aria-label="{2}" tabindex="0"><table>'
+        "<caption>{2}</caption><thead><tr>{0}</tr></thead>\n<tbody>{1}</tbody></table></div>"
+    ).format(head, body, escape(caption))

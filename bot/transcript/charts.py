@@ -1,0 +1,117 @@
+"""Small charts as SVG, drawn by the page's own style: no colour, no font, no script of their own."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from markupsafe import Markup
+
+from bot import words
+
+WIDTH = 360
+_ROW = 52
+_BASE = 32  # from a row's top to its axis
+_RADIUS = 9.0
+_CROWD = 120.0  # what votes at one place may take together
+_LONGEST_LABEL = 46
+_BAR = 12
+
+_CHART = Markup('<svg viewBox="0 0 {0} {1:g}" role="img" aria-label="{2}">{3}</svg>')
+_TEXT = Markup('<text x="{0:g}" y="{1:g}" class="{2}">{3}</text>')
+_LINE = Markup('<line x1="{0:g}" y1="{1:g}" x2="{2:g}" y2="{3:g}" class="{4}"/>')
+_DOT = Markup('<circle cx="{0:g}" cy="{1:g}" r="{2:g}" class="vote"/>')
+_RECT = Markup('<rect x="{0:g}" y="{1:g}" width="{2:g}" height="{3:g}" class="{4}"/>')
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """One answer's votes: the reviewer's letter and the position it gave, 1 is best."""
+
+    name: str
+    votes: tuple[tuple[str, int], ...]
+    mean: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """How many words one member's correction removed and added."""
+
+    name: str
+    removed: int
+    added: int
+
+
+def positions(standings: Sequence[Standing]) -> Markup:
+    """Draw a row an answer: every vote where it puts the answer, and a mark at their mean."""
+    crowd = max((len(votes) for each in standings for _, votes in _places(each)), default=1)
+    apart = min(2 * _RADIUS + 1, _CROWD / crowd)
+    margin = apart * (crowd - 1) / 2 + _RADIUS + 2
+    last = max((place for each in standings for _, place in each.votes), default=1)
+    step = (WIDTH - 2 * margin) / max(last - 1, 1)
+
+    def across(place: float) -> float:
+        return margin + (place - 1) * step
+
+    def marks() -> Iterator[Markup]:
+        for number, standing in enumerate(standings):
+            axis = number * _ROW + _BASE
+            yield _label(standing.name, number)
+            yield _LINE.format(across(1), axis, across(last), axis, "axis")
+            for place, letters in _places(standing):
+                for nth, letter in enumerate(letters):
+                    x = across(place) + (nth - (len(letters) - 1) / 2) * apart
+                    yield _DOT.format(x, axis, _RADIUS)
+                    yield _TEXT.format(x, axis + 3.5, "letter", letter)
+            if standing.mean is not None:
+                x = across(standing.mean)
+                yield _LINE.format(x, axis - 13, x, axis + 13, "mean")
+        for place in range(1, last + 1):
+            yield _TEXT.format(across(place), len(standings) * _ROW + 8, "tick", place)
+
+    return _drawn(len(standings) * _ROW + 14, map(_standing_said, standings), marks())
+
+
+def _places(standing: Standing) -> list[tuple[int, list[str]]]:
+    """Give who voted for each place, best place first."""
+    votes = sorted(standing.votes, key=lambda vote: vote[1])
+    return [
+        (place, [letter for letter, _ in group]) for place, group in groupby(votes, lambda vote: vote[1])
+    ]
+
+
+def _standing_said(standing: Standing) -> str:
+    votes = ", ".join(f"{place} by {letter}" for letter, place in standing.votes) or "no vote"
+    return f"{standing.name}: {votes}, mean {words.position(standing.mean)}"
+
+
+def moves(moved: Sequence[Moved]) -> Markup:
+    """Draw a row a member: words removed to the left, words added to the right."""
+    most = max((max(each.removed, each.added) for each in moved), default=0) or 1
+    middle, room = WIDTH / 2, WIDTH / 2 - 44
+
+    def marks() -> Iterator[Markup]:
+        for number, each in enumerate(moved):
+            top = number * _ROW + _BASE - _BAR / 2
+            left, right = (count / most * room for count in (each.removed, each.added))
+            yield _label(each.name, number)
+            if each.removed:
+                yield _RECT.format(middle - left, top, left, _BAR, "removed")
+                yield _TEXT.format(middle - left - 6, top + 10, "left", f"\u2212{each.removed}")
+            if each.added:
+                yield _RECT.format(middle, top, right, _BAR, "added")
+                yield _TEXT.format(middle + right + 6, top + 10, "right", f"+{each.added}")
+            yield _LINE.format(middle, top - 5, middle, top + _BAR + 5, "axis")
+
+    said = (
+        f"{each.name}: {words.count(each.removed, 'word')} removed, {each.added:,} added"
+        for each in moved
+    )
+    return _drawn(len(moved) * _ROW, said, marks())
+
+
+def _label(name: str, row: int) -> Markup:
+    return _TEXT.format(0, row * _ROW + 12, "name", words.clip(name, _LONGEST_LABEL))
+
+
+def _drawn(height: float, said: Iterator[str], marks: Iterator[Markup]) -> Markup:
+    return _CHART.format(WIDTH, height, "; ".join(said), Markup("\n").join(marks))

@@ -1,0 +1,230 @@
+"""A conversation as one HTML file that needs nothing else: no network, and no script to be read.
+
+Its words are those of the card and the thread, through the same view and messages as everywhere.
+Beside them stand what only a page can show: a tab a member, what each correction changed word by
+word, and small charts.
+"""
+
+import base64
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import TYPE_CHECKING
+
+from markupsafe import Markup
+
+from bot import words
+from bot.card import answer, names
+from bot.message import Line, Message, Quote, printable
+from bot.thread import position, thread
+from bot.transcript import blocks, charts
+from bot.transcript.charts import Moved, Standing
+from bot.transcript.diff import Piece, diff, words_moved
+from bot.transcript.turns import Turn, turns
+from bot.view import RunView, Seat
+from council.conversation import Conversation
+from council.usage import total
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+PLATFORMS = {"discord": "on Discord", "slack": "on Slack", "terminal": "in the terminal"}
+UNDER = 1
+"""The level of heading that a message's own headings stand below: the title's."""
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """A drawing with what it shows."""
+
+    caption: str
+    drawing: Markup
+    note: str
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """One member's tab: its answers, how they differ, and what its peers said."""
+
+    id: str
+    name: str
+    standing: str
+    answers: Markup
+    changes: tuple[Piece, ...]
+    removed: int
+    added: int
+    critiques: Markup
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """One question with what the council made of it."""
+
+    id: str
+    heading: str
+    question: Markup
+    answer: Markup
+    sections: tuple[Markup, ...] = ()
+    charts: tuple[Chart, ...] = ()
+    panels: tuple[Panel, ...] = ()
+
+
+def to_html(conversation: Conversation) -> str:
+    """Give the whole conversation as a page.
+
+    It takes a tenth of a second and more for long answers: not for an event loop.
+    """
+    all_turns = turns(conversation)
+    exchanges = [_exchange(turn, number, len(all_turns) > 1) for number, turn in enumerate(all_turns, 1)]
+    style, script = _asset("style.css"), _asset("script.js")
+    return (
+        _environment()
+        .get_template("page.html")
+        .render(
+            title=printable(conversation.title),
+            facts=[*_facts(conversation, [turn.view for turn in all_turns if turn.view])],
+            exchanges=exchanges,
+            style=style,
+            script=script,
+            policy=(
+                f"default-src 'none'; style-src '{_digest(style)}'; script-src '{_digest(script)}'; "
+                "base-uri 'none'; form-action 'none'"
+            ),
+        )
+    )
+
+
+def _facts(conversation: Conversation, views: list[RunView]) -> Iterator[tuple[str, str]]:
+    """Give what a reader wants to know before reading."""
+    if source := conversation.source:
+        by = f" by {source.user}" if source.user else ""
+        where = PLATFORMS.get(source.platform, f"on {source.platform}")
+        yield "Asked", f"{where}{by}"
+    yield "Begun", words.moment(conversation.created_at)
+    seated = dict.fromkeys(name for view in views for name in _seated(view))
+    if seated:
+        yield "Members", ", ".join(seated)
+    agreements = dict.fromkeys(
+        words.agreement(view.ranking.agreement_word) for view in views if view.ranking
+    )
+    if agreements:
+        yield "Agreement", ", then ".join(agreements)
+    if spent := [view.usage for view in views if view.usage]:
+        free = all(view.demonstration for view in views)
+        yield "Cost", words.NO_COST if free else words.money(total(spent))
+    yield "Conversation", conversation.id
+
+
+def _seated(view: RunView) -> list[str]:
+    short = names(view)
+    return [short[seat.name] for seat in view.seats]
+
+
+def _exchange(turn: Turn, number: int, numbered: bool) -> Exchange:
+    heading = f"Question {number}" if numbered else "Question"
+    question = blocks.html([Quote(turn.question)], under=UNDER + 1)
+    view = turn.view
+    if view is None or view.final is None:
+        nothing = blocks.html([Line("It has no answer.")], under=UNDER)
+        return Exchange(f"question-{number}", heading, question, nothing)
+    posted = thread(view)
+    panels = [
+        panel
+        for place, seat in enumerate(_ranked(view), 1)
+        if (panel := _panel(view, seat, posted, f"question-{number}-member-{place}"))
+    ]
+    return Exchange(
+        f"question-{number}",
+        heading,
+        question,
+        blocks.html(answer(view, view.final, now=0.0), under=UNDER + 1),
+        tuple(blocks.html(each.blocks, under=UNDER) for each in posted if not _about_a_member(each)),
+        tuple(_charts(view, panels)),
+        tuple(panels),
+    )
+
+
+def _about_a_member(message: Message) -> bool:
+    return message.key.startswith(("member:", "critiques:"))
+
+
+def _ranked(view: RunView) -> list[Seat]:
+    return sorted(view.seats, key=lambda seat: view.place(seat.name) or len(view.seats))
+
+
+def _panel(view: RunView, seat: Seat, posted: tuple[Message, ...], panel_id: str) -> Panel | None:
+    keyed = {message.key: message for message in posted}
+    said = keyed.get(f"member:{seat.name}")
+    if said is None:
+        return None
+    critiques = keyed.get(f"critiques:{seat.name}")
+    pieces: tuple[Piece, ...] = ()
+    if seat.correction and seat.has_changed:
+        pieces = diff(
+            printable(seat.correction.original_response), printable(seat.correction.corrected_response)
+        )
+    removed, added = words_moved(pieces)
+    place = view.place(seat.name)
+    return Panel(
+        panel_id,
+        names(view)[seat.name],
+        words.ordinal(place) if place else "",
+        blocks.html(said.blocks, under=UNDER),
+        pieces,
+        removed,
+        added,
+        blocks.html(critiques.blocks, under=UNDER + 1) if critiques else Markup(""),
+    )
+
+
+def _charts(view: RunView, panels: list[Panel]) -> Iterator[Chart]:
+    if view.ranking and view.ranking.ballots:
+        yield Chart(
+            "Where each reviewer put each answer",
+            charts.positions([*_standings(view)]),
+            "A circle is a vote, by its reviewer\u2019s letter; the bar is their mean. "
+            "1, on the left, is the best.",
+        )
+    if any(panel.changes for panel in panels):
+        yield Chart(
+            "How much each correction changed",
+            charts.moves([Moved(panel.name, panel.removed, panel.added) for panel in panels]),
+            "Words removed to the left, words added to the right.",
+        )
+
+
+def _standings(view: RunView) -> Iterator[Standing]:
+    short = names(view)
+    label_of = {name: label for label, name in view.labels.items()}
+    for place in view.ranking.places if view.ranking else ():
+        votes = [
+            (label_of.get(ballot.model, short[ballot.model]).removeprefix("Response "), at)
+            for ballot in (seat.review for seat in view.seats)
+            if ballot and (at := position(ballot, place.label, label_of.get(ballot.model)))
+        ]
+        yield Standing(short.get(place.model, place.model), tuple(sorted(votes)), place.mean_position)
+
+
+@cache
+def _environment() -> "Environment":
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    return Environment(
+        loader=PackageLoader("bot.transcript", "page"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+
+
+@cache
+def _asset(name: str) -> Markup:
+    return Markup((files("bot.transcript") / "page" / name).read_text("utf-8"))  # noqa: S704 - ours
+
+
+def _digest(text: str) -> str:
+    """Name the one inline script or style that the page's policy lets through."""
+    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"

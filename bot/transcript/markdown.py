@@ -1,0 +1,33 @@
+"""A conversation as one Markdown document, through the same view and messages as everywhere."""
+
+from collections.abc import Iterator
+
+from bot import words
+from bot.card import answer
+from bot.markdown import render
+from bot.message import Heading, Line, Message, Quote, Title
+from bot.thread import thread
+from bot.transcript.turns import turns
+from council.conversation import Conversation
+
+
+def to_markdown(conversation: Conversation) -> str:
+    """Give every question with its answer, ranking, members' answers and critiques."""
+    return "\n".join(_parts(conversation))
+
+
+def _parts(conversation: Conversation) -> Iterator[str]:
+    begun = words.moment(conversation.created_at)
+    head = (Title(conversation.title), Line(f"Conversation {conversation.id}, begun {begun}."))
+    yield render(Message("head", head))
+    asked = turns(conversation)
+    for number, turn in enumerate(asked, 1):
+        which = f"Question {number}" if len(asked) > 1 else "Question"
+        yield render(Message(f"question:{number}", (Heading(which), Quote(turn.question))))
+        if turn.view is None or turn.view.final is None:
+            yield render(Message(f"answer:{number}", (Line("It has no answer."),)))
+            continue
+        final = answer(turn.view, turn.view.final, now=0.0)
+        yield render(Message(f"answer:{number}", (Heading("Answer"), *final)))
+        for part in thread(turn.view):
+            yield render(part, under=1)

@@ -1,0 +1,85 @@
+"""What changed between two texts, word by word."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.transcript import diff as module
+from bot.transcript.diff import diff, words_moved
+
+WORDS = st.sampled_from(
+    ["move", "the ", "jobs", " ", "\n", "\n\n", ", ", ".", "- ", "cron", "日本", "é", "\u202e"]
+)
+TEXTS = st.one_of(st.text(), st.lists(WORDS, max_size=40).map("".join))
+
+
+def marked(before: str, after: str) -> str:
+    """Write a diff with its removals in `[-…-]` and its additions in `{+…+}`."""
+    marks = {"same": "{0}", "removed": "[-{0}-]", "added": "{{+{0}+}}"}
+    return "".join(marks[piece.kind].format(piece.text) for piece in diff(before, after))
+
+
+def rebuilt(before: str, after: str) -> tuple[str, str]:
+    """Give both texts as the diff of them has them."""
+    pieces = diff(before, after)
+    old, new = (
+        "".join(piece.text for piece in pieces if piece.kind in ("same", kind))
+        for kind in ("removed", "added")
+    )
+    return old, new
+
+
+@given(TEXTS, TEXTS)
+def test_a_diff_holds_both_texts_whole(before: str, after: str) -> None:
+    """Without what was added it is the first, without what was removed the second; no piece is empty."""
+    assert rebuilt(before, after) == (before, after)
+    assert all(piece.text for piece in diff(before, after))
+
+
+@given(TEXTS)
+def test_equal_texts_have_no_change(text: str) -> None:
+    """Not even an empty one."""
+    assert {piece.kind for piece in diff(text, text)} <= {"same"}
+
+
+def test_words_are_marked_where_they_changed() -> None:
+    """Within a line, beside what stays; punctuation isn't part of a word."""
+    assert marked("Take the ten costliest.", "Fix the ten costliest first.") == (
+        "[-Take-]{+Fix+} the ten costliest{+ first+}."
+    )
+    assert marked("a\nb\nc\n", "a\nx\nb\nc\n") == "a\n{+x\n+}b\nc\n"
+    assert marked("今日は雨です", "明日は雨です") == "[-今-]{+明+}日は雨です"
+
+
+def test_a_rewritten_passage_is_one_change() -> None:
+    """Small words that both happen to have don't tear it to pieces; a line's end still parts it."""
+    assert marked("It hardly matters to everybody now.", "Nobody ever decides to wait longer.") == (
+        "[-It hardly matters to everybody now-]{+Nobody ever decides to wait longer+}."
+    )
+    assert marked("one two\nthree", "four five\nsix") == "[-one two-]{+four five+}\n[-three-]{+six+}"
+
+
+@pytest.mark.parametrize(
+    ("largest", "shown"),
+    [
+        (100, "a, b, [-c-]{+x+}, d"),
+        (30, "a, b,[- c,-]{+ x,+} d"),
+        (1, "[-a, b, c, d-]{+a, b, x, d+}"),
+    ],
+)
+def test_what_is_too_large_to_compare_by_word_is_compared_more_coarsely(
+    monkeypatch: pytest.MonkeyPatch, largest: float, shown: str
+) -> None:
+    """By what stands between spaces, and at last as a whole; nothing is lost on the way."""
+    monkeypatch.setattr(module, "LARGEST", largest)
+    assert marked("a, b, c, d", "a, b, x, d") == shown
+
+
+def test_a_hundred_kilobytes_keep_their_text() -> None:
+    """On one line, where all of it is compared by the word."""
+    before = " ".join(f"word{number % 977}" for number in range(13_000))
+    after = before.replace("word500 ", "").replace("word7 ", "seven ")
+    assert len(before) > 100_000
+    assert rebuilt(before, after) == (before, after)
+    moved = words_moved(diff(before, after))
+    assert moved[0] > moved[1] > 0

@@ -1,0 +1,240 @@
+"""The transcript's page, opened in a real browser."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from bot.transcript.html import to_html
+from council.conversation import AssistantMessage, Conversation, Stage1Result, Stage3Result, UserMessage
+from pictures.render import CHROMIUM
+from tests.bot.sample_run import (
+    ANSWERS,
+    ASSISTANT,
+    CONVERSATION,
+    CORRECTIONS,
+    FINAL,
+    GPT,
+    QUESTION,
+    TITLE,
+)
+
+pytestmark = pytest.mark.skipif(not CHROMIUM.exists(), reason="Chromium is not installed")
+
+CLAUDE_TAB, GEMINI_TAB, GPT_TAB = (
+    "claude-sonnet-4.5 1st",
+    "gemini-2.5-pro (The Pragmatist) 2nd",
+    "gpt-5 3rd",
+)
+HOSTILE = (
+    '<script>window.struck = 1</script><style>body{display:none}</style><svg onload="window.struck=1"/>\n\n'
+    '<img src="http://127.0.0.1:9/a.png" onerror="window.struck=1"> ![x](http://127.0.0.1:9/b.png) '
+    "![y](data:image/svg+xml,<svg>) [z](javascript:window.struck=1) {{ 7*7 }} </div></section></main>\n\n"
+    "</script><!-- --> \u202ereversed "
+    + "W" * 3_000
+    + "\n\n```html\n</pre><script>window.struck=1</script>\n```"
+)
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """One browser for all tests of this module."""
+    with sync_playwright() as playwright:
+        # Chromium refuses to run as root with its sandbox; the page holds only what a test made.
+        browser = playwright.chromium.launch(
+            executable_path=CHROMIUM, chromium_sandbox=False, args=["--disable-gpu"]
+        )
+        yield browser
+        browser.close()
+
+
+class Reader:
+    """Opens pages and notes whatever a page asks for or complains about."""
+
+    def __init__(self, browser: Browser, folder: Path, *, script: bool = True) -> None:
+        context = browser.new_context(
+            java_script_enabled=script, viewport={"width": 1000, "height": 800}
+        )
+        self.page: Page = context.new_page()
+        self.complaints: list[str] = []
+        self.requests: list[str] = []
+        self._file = folder / "transcript.html"
+        self.page.on("console", lambda message: self.complaints.append(message.text))
+        self.page.on("pageerror", lambda error: self.complaints.append(error.message))
+        self.page.on("request", lambda request: self.requests.append(request.url))
+
+    def open(self, conversation: Conversation) -> Page:
+        """Read a conversation's transcript."""
+        self._file.write_text(to_html(conversation), encoding="utf-8")
+        self.page.goto(self._file.as_uri())
+        return self.page
+
+    def check(self) -> None:
+        """Nothing but the file itself was asked for, and nothing was complained about."""
+        assert self.requests == [self._file.as_uri()]
+        assert self.complaints == []
+
+
+@pytest.fixture
+def reader(browser: Browser, tmp_path: Path) -> Iterator[Reader]:
+    """Give a reader whose page must stay quiet."""
+    reader = Reader(browser, tmp_path)
+    yield reader
+    reader.check()
+    reader.page.context.close()
+
+
+def conversation(*messages: object, title: str = TITLE) -> Conversation:
+    """Give the sample's conversation with other messages."""
+    return CONVERSATION.model_copy(update={"messages": [*messages], "title": title})
+
+
+def shown_panels(page: Page) -> list[str]:
+    """Give the headings of the panels that can be seen."""
+    panels = page.locator(".panel").all()
+    return [panel.locator("h3").inner_text() for panel in panels if panel.locator("h3").is_visible()]
+
+
+def test_a_page_says_what_was_asked_and_who_answered(reader: Reader) -> None:
+    """In landmarks and headings that a screen reader can jump to."""
+    page = reader.open(CONVERSATION)
+    assert page.title() == page.locator("h1").inner_text() == TITLE
+    facts = page.locator("header dl").inner_text()
+    for said in ("2026-01-20 10:30 UTC", "gpt-5", "too few shared votes to compare", "$0.0189"):
+        assert said in facts
+    assert page.locator(".question blockquote").inner_text() == QUESTION
+    assert FINAL.response.split("**")[1] in page.locator(".answer").inner_text()
+    assert page.get_by_role("main").count() == page.get_by_role("banner").count() == 1
+    assert page.get_by_role("heading", name="Ranking", level=3).is_visible()
+    assert page.get_by_role("table", name="Ranking").locator("tbody tr").count() == 3
+    assert "grok-4 did not answer: the provider was too busy, after 3 attempts" in page.inner_text(
+        "main"
+    )
+    votes = page.get_by_role("img").first.get_attribute("aria-label")
+    assert votes == (
+        "claude-sonnet-4.5: 1 by B, 1 by C, mean 1; "
+        "gemini-2.5-pro (The Pragmatist): 1 by A, 2 by C, mean 1.5; gpt-5: 2 by A, 2 by B, mean 2"
+    )
+
+
+def test_tabs_open_by_mouse_and_by_keyboard(reader: Reader) -> None:
+    """Arrows, Home and End move between them; the closed ones are out of the way."""
+    page = reader.open(CONVERSATION)
+    tabs = page.get_by_role("tab")
+    assert tabs.all_inner_texts() == [CLAUDE_TAB, GEMINI_TAB, GPT_TAB]
+    assert shown_panels(page) == ["anthropic/claude-sonnet-4.5"]
+    page.get_by_role("tab", name=GPT_TAB).click()
+    assert shown_panels(page) == ["openai/gpt-5"]
+    for key, chosen in (
+        ("ArrowRight", CLAUDE_TAB), ("ArrowRight", GEMINI_TAB), ("ArrowLeft", CLAUDE_TAB),
+        ("ArrowLeft", GPT_TAB), ("Home", CLAUDE_TAB), ("End", GPT_TAB),
+    ):  # fmt: skip
+        page.keyboard.press(key)
+        assert page.locator(":focus").inner_text() == chosen
+        assert page.get_by_role("tab", selected=True).all_inner_texts() == [chosen]
+    page.keyboard.press("Tab")
+    assert page.locator(":focus").get_attribute("role") == "tabpanel"
+    assert page.get_by_role("tabpanel", name=GPT_TAB).is_visible()
+
+
+def test_without_script_and_in_print_every_panel_is_open(browser: Browser, tmp_path: Path) -> None:
+    """The tabs lead to them, and are left out on paper."""
+    everybody = ["anthropic/claude-sonnet-4.5", "google/gemini-2.5-pro (The Pragmatist)", "openai/gpt-5"]
+    plain = Reader(browser, tmp_path, script=False)
+    page = plain.open(CONVERSATION)
+    assert shown_panels(page) == everybody
+    page.get_by_role("link", name=GPT_TAB).click()
+    assert page.url.endswith("#question-1-member-3")
+    page.context.close()
+
+    printed = Reader(browser, tmp_path)
+    page = printed.open(CONVERSATION)
+    page.emulate_media(media="print")
+    assert shown_panels(page) == everybody
+    assert not page.locator(".tabs").is_visible()
+    assert page.pdf().startswith(b"%PDF")
+    printed.check()
+    page.context.close()
+
+
+def test_the_diff_turns_the_original_into_the_correction(reader: Reader) -> None:
+    """Without what was added it is the one, without what was removed the other."""
+    page = reader.open(CONVERSATION)
+    page.get_by_role("tab", name=GPT_TAB).click()
+    diff = page.locator(".panel:visible .diff")
+
+    def without(tag: str) -> str:
+        return diff.evaluate(
+            "(node, tag) => [...node.childNodes].filter(each => each.localName !== tag)"
+            ".map(each => each.textContent).join('')",
+            tag,
+        )
+
+    assert without("ins") == ANSWERS[GPT].response
+    assert without("del") == CORRECTIONS[GPT].corrected_response
+    assert page.locator(".diff").count() == 1  # the others kept their answers, and it says so
+    page.get_by_role("tab", name=CLAUDE_TAB).click()
+    assert "The same, word for word." in page.locator(".panel:visible").inner_text()
+
+
+def test_hostile_texts_stay_texts(reader: Reader) -> None:
+    """Whatever a person or a model writes, wherever it is shown."""
+    answer = ANSWERS[GPT].model_copy(update={"response": HOSTILE})
+    correction = CORRECTIONS[GPT].model_copy(
+        update={"original_response": HOSTILE, "corrected_response": f"{HOSTILE} corrected"}
+    )
+    hostile = ASSISTANT.model_copy(
+        update={
+            "stage1": [answer, *ASSISTANT.stage1[1:]],
+            "stage2": [each.model_copy(update={"ranking": HOSTILE}) for each in ASSISTANT.stage2],
+            "stage2_5": [correction, *(ASSISTANT.stage2_5 or [])[1:]],
+            "stage3": FINAL.model_copy(update={"response": HOSTILE}),
+        }
+    )
+    page = reader.open(conversation(UserMessage(role="user", content=HOSTILE), hostile, title=HOSTILE))
+    for tab in page.get_by_role("tab").all():
+        tab.click()
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    assert page.evaluate("window.struck") is None
+    assert page.locator("img, iframe, object, body style, body link").count() == 0
+    assert page.locator("body script").count() == 1
+    hrefs = page.locator("a").evaluate_all("all => all.map(each => each.getAttribute('href'))")
+    assert {href.partition(":")[0] for href in hrefs if not href.startswith("#")} == {"http"}
+    assert "<script>window.struck = 1</script>" in page.locator(".answer").inner_text()
+    assert "{{ 7*7 }} </div></section></main>" in page.locator(".answer").inner_text()
+
+
+def test_a_page_fits_a_narrow_window_and_a_dark_one(reader: Reader) -> None:
+    """Nothing of it is wider than a phone."""
+    page = reader.open(CONVERSATION)
+    light = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    page.set_viewport_size({"width": 390, "height": 800})
+    page.emulate_media(color_scheme="dark")
+    assert page.evaluate("document.documentElement.scrollWidth") == 390
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") != light
+
+
+def test_old_and_sparse_documents_are_shown(reader: Reader) -> None:
+    """Without corrections, ranking or title; questions are numbered where there are several."""
+    old = AssistantMessage(
+        role="assistant",
+        stage1=[Stage1Result(model="a/b", response="Yes.")],
+        stage2=[],
+        stage3=Stage3Result(model="a/b", response="Yes indeed."),
+    )
+    asked = UserMessage(role="user", content="Now?\nOr later?")
+    page = reader.open(conversation(asked, old, asked))
+    assert page.get_by_role("heading", level=2).all_inner_texts() == ["Question 1", "Question 2"]
+    assert page.locator(".question blockquote").first.inner_text() == "Now?\nOr later?"
+    assert "Yes indeed." in page.locator("article").first.inner_text()
+    assert "It has no answer." in page.locator("article").last.inner_text()
+    assert page.get_by_role("tab").all_inner_texts() == ["b"]
+    assert page.get_by_role("img").count() == 0
+
+
+def test_an_empty_conversation_has_its_head(reader: Reader) -> None:
+    """No message, no fuss."""
+    page = reader.open(conversation())
+    assert page.locator("h1").inner_text() == TITLE
+    assert page.locator("article").count() == 0

@@ -1,0 +1,75 @@
+"""Other people's Markdown, made harmless."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.transcript.prose import html
+
+LINK = '<a href="{0}" rel="noopener noreferrer"><bdi>{1}</bdi></a>'
+SHOWN = ' <span class="address">(<bdi dir="ltr">{0}</bdi>)</span>'
+
+
+def shown(markdown: str) -> str:
+    """Give a paragraph's inside."""
+    return html(markdown, 3).strip().removeprefix("<p>").removesuffix("</p>")
+
+
+@pytest.mark.parametrize(
+    ("markdown", "expected"),
+    [
+        ("<script>x</script> &lt;b&gt;", "&lt;script&gt;x&lt;/script&gt; &lt;b&gt;"),
+        ("[x](javascript:alert(1))", "[x](javascript:alert(1))"),
+        ("[x](data:text/html,y)", "[x](data:text/html,y)"),
+        ("[x](/etc/passwd)", f"<bdi>x</bdi>{SHOWN.format('/etc/passwd')}"),
+        ("[here](https://a.org/b)", LINK.format("https://a.org/b", "here") + SHOWN.format("https://a.org/b")),
+        ("[a.org](https://b.org)", LINK.format("https://b.org", "a.org") + SHOWN.format("https://b.org")),
+        ("<https://a.org>, https://b.org/c_d_e.", f"{LINK.format('https://a.org', 'https://a.org')}, {LINK.format('https://b.org/c_d_e', 'https://b.org/c_d_e')}."),
+        ("<a@b.org>", LINK.format("mailto:a@b.org", "a@b.org")),
+        ("![cat](https://a.org/c.png)", LINK.format("https://a.org/c.png", "cat") + SHOWN.format("https://a.org/c.png")),
+        ("![](ftp://a.org/c)", f"<bdi>picture</bdi>{SHOWN.format('ftp://a.org/c')}"),
+        ("[![cat](https://a.org/c.png)](https://b.org)", LINK.format("https://b.org", "cat") + SHOWN.format("https://b.org")),
+        ("\\* ~~gone~~ [r]\n\n[r]: https://a.org", "* <s>gone</s> " + LINK.format("https://a.org", "r") + SHOWN.format("https://a.org")),
+    ],
+)  # fmt: skip
+def test_nothing_in_a_text_can_act(markdown: str, expected: str) -> None:
+    """HTML is text, a picture is a link, a link leads to the web or a mailbox, and shows where."""
+    assert shown(markdown) == expected
+
+
+def test_a_part_keeps_its_place_in_the_page() -> None:
+    """Headings rank below the one above, cells are aligned without a style of their own."""
+    assert html("# A\n\n##### B", 3) == "<h4>A</h4>\n<h6>B</h6>\n"
+    assert '<td class="right">1</td>' in html("| a |\n| -: |\n| 1 |", 3)
+    assert "style=" not in html("| a |\n| -: |\n| 1 |", 3)
+
+
+def test_what_is_nested_too_deep_to_parse_is_shown_as_written() -> None:
+    """Markdown-it would leave it out."""
+    assert html(">" * 90 + " deep & low", 3) == f'<pre tabindex="0">{"&gt;" * 90} deep &amp; low</pre>'
+
+
+@given(st.text(st.sampled_from("<>&\"'`[]()!*_~|-\n #:/abc")))
+def test_no_markup_but_ours_gets_through(markdown: str) -> None:
+    """Every tag is one of those that Markdown makes."""
+    tags = {part.split(">")[0].split()[0].strip("/") for part in html(markdown, 3).split("<")[1:]}
+    assert tags <= {
+        *(
+            "p",
+            "h4",
+            "h5",
+            "h6",
+            "a",
+            "bdi",
+            "span",
+            "code",
+            "pre",
+            "em",
+            "strong",
+            "s",
+            "ul",
+            "ol",
+            "li",
+        ),
+        *("blockquote", "hr", "br", "div", "table", "thead", "tbody", "tr", "th", "td"),
+    }
