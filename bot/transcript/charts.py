@@ -9,7 +9,7 @@ from markupsafe import Markup
 from bot import words
 
 WIDTH = 360
-_ROW = 52
+_ROW = 56
 _BASE = 32  # from a row's top to its axis
 _RADIUS = 9.0
 _CROWD = 120.0  # what votes at one place may take together
@@ -20,6 +20,7 @@ _CHART = Markup('<svg viewBox="0 0 {0} {1:g}" role="img" aria-label="{2}">{3}</s
 _TEXT = Markup('<text x="{0:g}" y="{1:g}" class="{2}">{3}</text>')
 _LINE = Markup('<line x1="{0:g}" y1="{1:g}" x2="{2:g}" y2="{3:g}" class="{4}"/>')
 _DOT = Markup('<circle cx="{0:g}" cy="{1:g}" r="{2:g}" class="vote"/>')
+_TRIANGLE = Markup('<path d="M{0:g} {1:g}L{2:g} {3:g}H{4:g}Z" class="mean"/>')
 _RECT = Markup('<rect x="{0:g}" y="{1:g}" width="{2:g}" height="{3:g}" class="{4}"/>')
 
 
@@ -63,12 +64,12 @@ def positions(standings: Sequence[Standing]) -> Markup:
                     yield _DOT.format(x, axis, _RADIUS)
                     yield _TEXT.format(x, axis + 3.5, "letter", letter)
             if standing.mean is not None:
-                x = across(standing.mean)
-                yield _LINE.format(x, axis - 13, x, axis + 13, "mean")
+                x, y = across(standing.mean), axis + _RADIUS + 1
+                yield _TRIANGLE.format(x, y, x - 5, y + 8, x + 5)
         for place in range(1, last + 1):
-            yield _TEXT.format(across(place), len(standings) * _ROW + 8, "tick", place)
+            yield _TEXT.format(across(place), len(standings) * _ROW + 10, "tick", place)
 
-    return _drawn(len(standings) * _ROW + 14, map(_standing_said, standings), marks())
+    return _drawn(len(standings) * _ROW + 16, map(_standing_said, standings), marks())
 
 
 def _places(standing: Standing) -> list[tuple[int, list[str]]]:

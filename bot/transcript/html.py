@@ -184,7 +184,7 @@ def _charts(view: RunView, panels: list[Panel]) -> Iterator[Chart]:
         yield Chart(
             "Where each reviewer put each answer",
             charts.positions([*_standings(view)]),
-            "A circle is a vote, by its reviewer\u2019s letter; the bar is their mean. "
+            "A circle is a vote, by its reviewer\u2019s letter; the triangle is their mean. "
             "1, on the left, is the best.",
         )
     if any(panel.changes for panel in panels):

@@ -1,0 +1,81 @@
+"""The picture of how members did."""
+
+import struct
+from dataclasses import replace
+
+import pytest
+
+from bot import chart as module
+from bot.chart import MOST_MEMBERS, Chart, ChartError, draw, lay_out
+from storage.statistics import Figure, MemberStatistics
+
+CLAUDE = MemberStatistics(
+    member="anthropic/claude-sonnet-4.5",
+    runs=24,
+    mean_rank=Figure(1.62, 24),
+    win_rate=Figure(0.55, 24),
+    change_rate=Figure(0.41, 23),
+    failure_rate=Figure(0.0, 24),
+    cost=Figure(0.0312, 24),
+    seconds=Figure(14.2, 1_024),
+)
+NEW = MemberStatistics(
+    member="own/\u6a21\u578b",
+    runs=1,
+    mean_rank=Figure(None, 0),
+    win_rate=Figure(None, 0),
+    change_rate=Figure(1.0, 1),
+    failure_rate=Figure(1.0, 1),
+    cost=Figure(None, 0),
+    seconds=Figure(80, 1),
+)
+
+
+def texts(*members: MemberStatistics) -> list[str]:
+    """Give all that is written in a picture."""
+    [sheet] = lay_out(Chart("The last 30 days", members)).axes
+    return [text.get_text() for text in sheet.texts]
+
+
+def test_every_figure_stands_with_the_runs_behind_it() -> None:
+    """A figure over no run is a dash, a character that can't be drawn is marked."""
+    said = texts(CLAUDE, NEW)
+    assert said[0] == "The last 30 days"
+    assert said[-3:] == ["claude-sonnet-4.5", "\ufffd\ufffd", "Grey numbers: the runs behind a figure."]
+    assert said[1:-3] == [
+        *("Mean rank", "1 is best", "1.62", "24", "\u2013"),
+        *("Ranked first", "of its runs", "55%", "24", "\u2013"),
+        *("Changed", "its answer", "41%", "23", "100%", "1"),
+        *("Failed", "in a call", "0%", "24", "100%", "1"),
+        *("Cost", "a run", "$0.0312", "24", "\u2013"),
+        *("Time", "a call", "14 s", "1,024", "1 min 20 s", "1"),
+    ]  # fmt: skip
+
+
+def test_a_picture_says_what_it_leaves_out() -> None:
+    """And that there is nothing to draw."""
+    many = [replace(CLAUDE, member=f"a/{number}") for number in range(MOST_MEMBERS + 2)]
+    said = texts(*many)
+    assert said[-1] == "Grey numbers: the runs behind a figure. Not drawn: 2 further members."
+    assert str(MOST_MEMBERS) not in said
+    assert texts()[-1] == "No council has answered here in this time."
+
+
+async def test_a_picture_is_drawn_by_a_process_of_its_own() -> None:
+    """As a PNG with a row a member."""
+    png = await draw(Chart("All time", (CLAUDE, NEW)))
+    assert png.startswith(b"\x89PNG")
+    width, height = struct.unpack(">II", png[16:24])
+    assert width > 1_500
+    assert 400 < height < 600
+
+
+async def test_a_picture_that_fails_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And leaves no process behind."""
+    monkeypatch.setattr(module.sys, "executable", "/bin/false")
+    with pytest.raises(ChartError):
+        await draw(Chart("All time", (CLAUDE,)))
+    monkeypatch.undo()
+    monkeypatch.setattr(module, "SECONDS", 0.0)
+    with pytest.raises(ChartError, match="longer than 0 seconds"):
+        await draw(Chart("All time", (CLAUDE,)))
