@@ -17,8 +17,9 @@ from pathlib import Path
 from typing import Any
 
 from pictures import scenario
+from pictures.page import photograph
 from pictures.render import NoPicture, Platform, missing, render
-from tests.discord_server import DiscordServer, Interaction
+from tests.discord_server import DiscordServer, Interaction, User
 from tests.discord_server import Message as DiscordMessage
 from tests.discord_server import wire as discord_wire
 from tests.model_server import Json, ModelServer, Turn
@@ -113,8 +114,8 @@ async def held(models: ModelServer, card: Callable[[], object]) -> AsyncGenerato
     models.gate = None
 
 
-async def on_discord(discord: DiscordServer, models: ModelServer) -> list[Picture]:
-    """Ask on Discord, and record what Ada sees there."""
+async def on_discord(discord: DiscordServer, models: ModelServer) -> tuple[list[Picture], str]:
+    """Ask on Discord, and record what Ada sees there, with the transcript's page."""
     discord.bot.name = "Council"
     guild = discord.guild("Acme")
     channel, ada = discord.channel(guild, CHANNEL), discord.member(guild, "ada")
@@ -127,11 +128,11 @@ async def on_discord(discord: DiscordServer, models: ModelServer) -> list[Pictur
     async with held(models, card):
         running = card()
     await until(lambda: "Ask again" in str(card()) and discord.pings())
-    thread = asked.message.thread if asked.message else None
-    if thread is None:
+    if asked.message is None or (thread := asked.message.thread) is None:
         raise NoPicture("No picture: the card has no thread.")
     replies = [discord_wire.message(each, discord.world) for each in discord.messages(thread)]
 
+    page = await transcript(discord, asked.message, ada)
     image = discord.upload("latency.png", b"\x89PNG\r\n\x1a\n", "image/png")
     refused = discord.slash(channel, ada, "council", question=scenario.QUESTION, attachment=image)
     await until(lambda: refused.message is not None)
@@ -142,7 +143,15 @@ async def on_discord(discord: DiscordServer, models: ModelServer) -> list[Pictur
         ("discord", "answer", place, [card()], {}),
         ("discord", "thread", thread.name, replies[:THREAD_LENGTH], {}),
         ("discord", "error", place, [error], {}),
-    ]
+    ], page
+
+
+async def transcript(discord: DiscordServer, card: DiscordMessage, reader: User) -> str:
+    """Press *Transcript* and give the page that comes."""
+    button = next(part for part in card.buttons if part["label"] == "Transcript")
+    pressed = discord.click(card, button["custom_id"], reader)
+    await until(lambda: pressed.message and pressed.message.attachments)
+    return pressed.message.attachments[0].data.decode() if pressed.message else ""
 
 
 def recorded(
@@ -198,8 +207,8 @@ async def on_slack(slack: SlackServer, models: ModelServer) -> list[Picture]:
     ]
 
 
-async def record() -> list[Picture]:
-    """Hold both runs, one after the other."""
+async def record() -> tuple[list[Picture], str]:
+    """Hold both runs, one after the other; gives what is to be drawn, and the transcript's page."""
     priced = (*scenario.MEMBERS, scenario.CHAIRMAN, scenario.TITLE_MODEL)
     listed: list[Json] = [{"id": model, "pricing": DOLLARS_A_TOKEN} for model in priced]
     async with (
@@ -208,7 +217,8 @@ async def record() -> list[Picture]:
         ModelServer(scenario.play, models=listed) as models,
         council(discord, slack, models),
     ):
-        return [*await on_discord(discord, models), *await on_slack(slack, models)]
+        pictures, page = await on_discord(discord, models)
+        return [*pictures, *await on_slack(slack, models)], page
 
 
 def main() -> None:
@@ -216,9 +226,12 @@ def main() -> None:
     if lack := missing():
         sys.exit(f"No picture: {lack}.")
     OUT.mkdir(parents=True, exist_ok=True)
-    for platform, name, title, messages, names in asyncio.run(record()):
-        out = OUT / f"{platform}-{name}.png"
-        render(platform, messages, out, width=WIDTH, title=title, names=names)
+    pictures, page = asyncio.run(record())
+    made = photograph(page, OUT)
+    for platform, name, title, messages, names in pictures:
+        made.append(OUT / f"{platform}-{name}.png")
+        render(platform, messages, made[-1], width=WIDTH, title=title, names=names)
+    for out in made:
         print(f"{out.relative_to(OUT.parent.parent)}  {out.stat().st_size // 1000} kB")
 
 

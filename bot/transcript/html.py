@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
 PLATFORMS = {"discord": "on Discord", "slack": "on Slack", "terminal": "in the terminal"}
+NAMED_BY_ID = ("discord", "slack")
+"""Where a document's `user` is a number to people."""
 UNDER = 1
 """The level of heading that a message's own headings stand below: the title's."""
 
@@ -99,7 +101,7 @@ def to_html(conversation: Conversation) -> str:
 def _facts(conversation: Conversation, views: list[RunView]) -> Iterator[tuple[str, str]]:
     """Give what a reader wants to know before reading."""
     if source := conversation.source:
-        by = f" by {source.user}" if source.user else ""
+        by = f" by {source.user}" if source.user and source.platform not in NAMED_BY_ID else ""
         where = PLATFORMS.get(source.platform, f"on {source.platform}")
         yield "Asked", f"{where}{by}"
     yield "Begun", words.moment(conversation.created_at)
