@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 
 from markupsafe import Markup, escape
 
-from bot.message import Block, Footer, Heading, Line, Pairs, Prose, Quote, Table, Title
+from bot.message import Block, Columns, Footer, Heading, Line, Pairs, Prose, Quote, Table, Title
 from bot.transcript import prose
 
 PART = 3
@@ -38,13 +38,12 @@ def _written(blocks: Iterable[Block], under: int) -> Iterator[Markup]:
                 yield _pairs(rows)
             case Table(header, rows):
                 yield _table(header, rows, caption)
-            case Prose(markdown):
-                yield Markup('<div class="prose" dir="auto">{0}</div>').format(
-                    prose.html(markdown, level)
-                )
-            case Quote(markdown):
-                yield Markup('<blockquote class="prose" dir="auto">{0}</blockquote>').format(
-                    prose.html(markdown, level)
+            case Columns(columns):
+                yield _columns(columns)
+            case Prose(markdown) | Quote(markdown):
+                tag = "blockquote" if isinstance(block, Quote) else "div"
+                yield Markup('<{0} class="prose" dir="auto">{1}</{0}>').format(
+                    tag, prose.html(markdown, level)
                 )
     if in_part:
         yield Markup("</section>")
@@ -61,6 +60,16 @@ def _pairs(rows: Iterable[tuple[str, str]]) -> Markup:
         for name, said in rows
     )
     return Markup('<dl class="pairs">{0}</dl>').format(Markup("").join(items))
+
+
+def _columns(columns: Iterable[tuple[str, Iterable[str]]]) -> Markup:
+    lists = (
+        Markup('<div><p class="list">{0}</p><ul>{1}</ul></div>').format(
+            _name(title), Markup("").join(Markup("<li>{0}</li>").format(_name(item)) for item in items)
+        )
+        for title, items in columns
+    )
+    return Markup('<div class="columns">{0}</div>').format(Markup("").join(lists))
 
 
 def _table(header: Iterable[str], rows: Iterable[Iterable[str]], caption: str) -> Markup:

@@ -7,6 +7,7 @@ from itertools import groupby
 from markupsafe import Markup
 
 from bot import words
+from council.consultation import HIGHEST
 
 WIDTH = 360
 _ROW = 56
@@ -19,6 +20,7 @@ _BAR = 12
 _CHART = Markup('<svg viewBox="0 0 {0} {1:g}" role="img" aria-label="{2}">{3}</svg>')
 _TEXT = Markup('<text x="{0:g}" y="{1:g}" class="{2}">{3}</text>')
 _LINE = Markup('<line x1="{0:g}" y1="{1:g}" x2="{2:g}" y2="{3:g}" class="{4}"/>')
+_CIRCLE = Markup('<circle cx="{0:g}" cy="{1:g}" r="{2:g}" class="{3}"/>')
 _DOT = Markup('<circle cx="{0:g}" cy="{1:g}" r="{2:g}" class="vote"/>')
 _TRIANGLE = Markup('<path d="M{0:g} {1:g}L{2:g} {3:g}H{4:g}Z" class="mean"/>')
 _RECT = Markup('<rect x="{0:g}" y="{1:g}" width="{2:g}" height="{3:g}" class="{4}"/>')
@@ -40,6 +42,15 @@ class Moved:
     name: str
     removed: int
     added: int
+
+
+@dataclass(frozen=True, slots=True)
+class Sure:
+    """How sure one member said it was, from 1 to 10, before and after its peers' critiques."""
+
+    name: str
+    before: int | None
+    after: int | None
 
 
 def positions(standings: Sequence[Standing]) -> Markup:
@@ -101,6 +112,8 @@ def moves(moved: Sequence[Moved]) -> Markup:
             if each.added:
                 yield _RECT.format(middle, top, right, _BAR, "added")
                 yield _TEXT.format(middle + right + 6, top + 10, "right", f"+{each.added}")
+            if not each.removed and not each.added:
+                yield _TEXT.format(middle + 6, top + 10, "right", "no change")
             yield _LINE.format(middle, top - 5, middle, top + _BAR + 5, "axis")
 
     said = (
@@ -108,6 +121,36 @@ def moves(moved: Sequence[Moved]) -> Markup:
         for each in moved
     )
     return _drawn(len(moved) * _ROW, said, marks())
+
+
+def confidences(sure: Sequence[Sure]) -> Markup:
+    """Draw a row a member: how sure it was of its answer, and of its corrected one, from 1 to 10."""
+    room = WIDTH - 40
+
+    def across(score: int) -> float:
+        return 10 + (score - 1) * room / (HIGHEST - 1)
+
+    def marks() -> Iterator[Markup]:
+        for number, each in enumerate(sure):
+            axis = number * _ROW + _BASE
+            yield _label(each.name, number)
+            yield _LINE.format(across(1), axis, across(HIGHEST), axis, "axis")
+            before, after = each.before, each.after
+            if before is not None and after is not None:
+                yield _LINE.format(across(before), axis, across(after), axis, "change")
+            if before is not None:
+                yield _CIRCLE.format(across(before), axis, 7, "before")
+            if after is not None:
+                yield _CIRCLE.format(across(after), axis, 5, "after")
+        for score in (1, 5, HIGHEST):
+            yield _TEXT.format(across(score), len(sure) * _ROW + 10, "tick", score)
+
+    return _drawn(len(sure) * _ROW + 16, map(_sure_said, sure), marks())
+
+
+def _sure_said(sure: Sure) -> str:
+    first, last = ("no score" if score is None else str(score) for score in (sure.before, sure.after))
+    return f"{sure.name}: {first} before, {last} after"
 
 
 def _label(name: str, row: int) -> Markup:

@@ -20,7 +20,7 @@ from bot.card import answer, names
 from bot.message import Line, Message, Quote, printable
 from bot.thread import position, thread
 from bot.transcript import blocks, charts
-from bot.transcript.charts import Moved, Standing
+from bot.transcript.charts import Moved, Standing, Sure
 from bot.transcript.diff import Piece, diff, words_moved
 from bot.transcript.turns import Turn, turns
 from bot.view import RunView, Seat
@@ -195,6 +195,23 @@ def _charts(view: RunView, panels: list[Panel]) -> Iterator[Chart]:
             charts.moves([Moved(panel.name, panel.removed, panel.added) for panel in panels]),
             "Words removed to the left, words added to the right.",
         )
+    if sure := [*_sure(view)]:
+        yield Chart(
+            "How sure each member was",
+            charts.confidences(sure),
+            "From 1 to 10, by its own word: the ring before its peers\u2019 critiques, the dot after.",
+        )
+
+
+def _sure(view: RunView) -> Iterator[Sure]:
+    short = names(view)
+    for seat in _ranked(view):
+        scores = [
+            given.consultation.confidence.score if given and given.consultation else None
+            for given in (seat.answer, seat.correction)
+        ]
+        if any(scores):
+            yield Sure(short[seat.name], *scores)
 
 
 def _standings(view: RunView) -> Iterator[Standing]:

@@ -19,6 +19,7 @@ from tests.bot.sample_run import (
     QUESTION,
     TITLE,
 )
+from tests.council.consultations import DEBATE, consultation
 
 pytestmark = pytest.mark.skipif(not CHROMIUM.exists(), reason="Chromium is not installed")
 
@@ -213,6 +214,35 @@ def test_a_page_fits_a_narrow_window_and_a_dark_one(reader: Reader) -> None:
     page.emulate_media(color_scheme="dark")
     assert page.evaluate("document.documentElement.scrollWidth") == 390
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") != light
+
+
+def test_consultations_show_their_case_and_how_sure_they_are(reader: Reader) -> None:
+    """Pros beside cons where there is room, and a chart of confidence before and after."""
+    answer = ANSWERS[GPT].model_copy(update={"consultation": consultation()})
+    later = consultation(debate={**DEBATE, "round": 2})
+    surer = later.model_copy(
+        update={"confidence": later.confidence.model_copy(update={"score": 9, "reasoning": "Tested."})}
+    )
+    correction = CORRECTIONS[GPT].model_copy(update={"consultation": surer})
+    message = ASSISTANT.model_copy(
+        update={
+            "stage1": [answer, *ASSISTANT.stage1[1:]],
+            "stage2_5": [correction, *(ASSISTANT.stage2_5 or [])[1:]],
+        }
+    )
+    page = reader.open(conversation(UserMessage(role="user", content=QUESTION), message))
+    before = consultation().confidence.score
+    said = page.get_by_role("img").last.get_attribute("aria-label")
+    assert said == f"gpt-5: {before} before, 9 after"
+    page.get_by_role("tab", name=GPT_TAB).click()
+    pros, cons = page.locator(".panel:visible .columns").first.locator("> div").all()[:2]
+    assert pros.inner_text().startswith("Pros")
+    assert cons.inner_text().startswith("Cons")
+    first, second = pros.bounding_box(), cons.bounding_box()
+    assert first is not None
+    assert second is not None
+    assert first["y"] == second["y"]
+    assert "9 of 10" in page.locator(".panel:visible").inner_text()
 
 
 def test_old_and_sparse_documents_are_shown(reader: Reader) -> None:
