@@ -18,7 +18,7 @@ from bot.venue import File, Gone, NotAllowed, Part, VenueError
 from tests.bot.discord_office import HELD, Office, office
 from tests.bot.sample_run import accepted
 from tests.council.scripted import FOUR, ScriptedCouncil, failure
-from tests.discord_server import Channel, DiscordServer, Impossible, Message, Permission, Ping
+from tests.discord_server import Channel, DiscordServer, Impossible, Message, Permission, Ping, User
 
 SEND = "POST /channels/{channel_id}/messages"
 EDIT = "PATCH /channels/{channel_id}/messages/{message_id}"
@@ -62,6 +62,14 @@ async def team(quiet: Office) -> AsyncIterator[Office]:
 def button(card: Message, label: str) -> str:
     """Give the custom id of a button on the card."""
     return next(part["custom_id"] for part in card.buttons if part["label"] == label)
+
+
+async def transcript(server: DiscordServer, card: Message, reader: User) -> Message:
+    """Press *Transcript* and wait for what comes after the acknowledgement."""
+    pressed = await server.click(card, button(card, "Transcript"), reader).acknowledged()
+    await server.until(lambda: bool(pressed.message and pressed.message.attachments))
+    assert pressed.message is not None
+    return pressed.message
 
 
 def texts(server: DiscordServer, channel: Channel) -> list[str]:
@@ -363,12 +371,11 @@ async def test_an_admin_may_be_named_in_the_settings(server: DiscordServer, tmp_
 async def test_the_transcript_is_a_file_for_whoever_presses(server: DiscordServer, team: Office) -> None:
     """It holds the whole conversation."""
     card = await team.asked()
-    pressed = await server.click(card, button(card, "Transcript"), team.ada).acknowledged()
-    assert pressed.message is not None
-    assert pressed.message.ephemeral
-    names = [file.filename for file in pressed.message.attachments]
+    given = await transcript(server, card, team.ada)
+    assert given.ephemeral
+    names = [file.filename for file in given.attachments]
     assert [name.rpartition(".")[2] for name in names] == ["html", "md"]
-    assert all(ANSWER in file.data.decode() for file in pressed.message.attachments)
+    assert all(ANSWER in file.data.decode() for file in given.attachments)
 
 
 async def test_asking_again_is_a_run_of_its_own(
@@ -394,9 +401,7 @@ async def test_buttons_survive_a_restart(server: DiscordServer, quiet: Office) -
     async with quiet.bot():
         card = await quiet.asked()
     async with quiet.bot():
-        pressed = await server.click(card, button(card, "Transcript"), quiet.ada).acknowledged()
-        assert pressed.message is not None
-        assert pressed.message.attachments
+        assert (await transcript(server, card, quiet.ada)).attachments
         again = await quiet.card(server.click(card, button(card, "Ask again"), quiet.ada))
         await quiet.desk.settled()
         assert ANSWER in again.text

@@ -186,8 +186,9 @@ async def test_the_buttons_of_before_a_restart_still_work(tmp_path: Path) -> Non
             pressed = await here.ada.click(card, label="Transcript")
             assert pressed.response
             assert pressed.ephemeral
-            [file] = pressed.response.attachments
-            assert ANSWER in (await file.read()).decode()
+            page, markdown = pressed.response.attachments
+            assert ANSWER in (await page.read()).decode()
+            assert ANSWER in (await markdown.read()).decode()
             await here.ada.click(card, label="Ask again")
             assert [ANSWER in description(each) for each in posted(general)] == [True, True]
             assert len(general.threads) == 2
