@@ -6,7 +6,7 @@ from bot import words
 from bot.card import card
 from bot.markdown import render
 from bot.thread import thread
-from bot.transcript import to_markdown
+from bot.transcript.markdown import to_markdown
 from bot.view import RunView, fold, of_document, opening
 from council.conversation import AssistantMessage, Conversation, UserMessage
 from council.events import RunCompleted, StageStarted
