@@ -21,6 +21,7 @@ from bench.load import ANSWER, BALLOT, SilentVenue, asked, desk_of, place, text
 from bot import logs
 from bot.app import open_library
 from bot.desk import Request
+from bot.serve import collect_rarely
 from bot.settings import Settings
 from council.calls import Call, Reply
 from council.usage import Usage
@@ -97,6 +98,7 @@ async def go_on(folder: Path, runs: int) -> Resumption:
             all_there.set()
         return await asyncio.Future[Reply]()
 
+    collect_rarely()
     began, busy = time.perf_counter(), time.process_time()
     async with open_library(Settings(council_data_dir=folder)) as library:
         desk = desk_of(library, ask, runs)

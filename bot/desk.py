@@ -292,7 +292,10 @@ class Desk:
         self, run: RunRow, presenter: Presenter, venue: Venue, stop: Stop, *, resumed: bool
     ) -> Delivery:
         try:
-            card_id = await venue.pick_up(presenter.posted) if resumed else None
+            card_id = None
+            if resumed:
+                await presenter.caught_up()
+                card_id = await venue.pick_up(presenter.posted)
             if card_id is None:
                 card_id = await venue.post_card(presenter.card())
         except VenueError as error:

@@ -10,7 +10,7 @@ from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, wait_exp
 from bot.words import HELD
 from council.calls import Call, Outcome, Steps
 from council.events import Emit, RunHeld
-from storage.errors import ConstraintError, DatabaseError, FolderError
+from storage.errors import ConstraintError, DamageError, DatabaseError, FolderError
 
 log = structlog.get_logger()
 
@@ -45,9 +45,21 @@ async def insist(write: Callable[[], Awaitable[T]], emit: Emit) -> T:
     return written
 
 
+async def keep(write: Callable[[], Awaitable[None]], emit: Emit) -> None:
+    """Insist on a write to the journal, but go on without one that is damaged.
+
+    The answer goes into a document, which needs no journal; only another crash would cost calls.
+    """
+    try:
+        await insist(write, emit)
+    except DamageError:
+        log.exception("journal_damaged")
+
+
 def _passes(error: BaseException) -> bool:
     # A run that was forgotten while it ran has no row any more to write to.
-    return isinstance(error, DatabaseError | FolderError) and not isinstance(error, ConstraintError)
+    lasts = isinstance(error, ConstraintError | DamageError)
+    return isinstance(error, DatabaseError | FolderError) and not lasts
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,4 +79,4 @@ class InsistentSteps:
 
     async def record(self, call: Call, outcome: Outcome) -> None:
         """Keep the outcome of a call's step; returns when it is durable."""
-        await insist(lambda: self.steps.record(call, outcome), self.emit)
+        await keep(lambda: self.steps.record(call, outcome), self.emit)

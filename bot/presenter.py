@@ -8,6 +8,7 @@ run goes on.
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from itertools import islice
 
 import structlog
@@ -21,13 +22,15 @@ from bot.transcript.markdown import to_markdown
 from bot.venue import Button, Card, File, Part, Unreachable, Venue, VenueError
 from bot.view import RunView, fold
 from council.conversation import Conversation
-from council.events import Event
+from council.events import Event, MemberStarted, RunCompleted, RunFailed
 from storage.errors import StorageError
 from storage.journal import Delivery, Posts
 
 log = structlog.get_logger()
 
 THREAD_TITLE = 90
+REPLAY_SECONDS = 3.0
+"""How long a run that goes on may take to come up to date before its card is touched."""
 DONE = "The council has answered."
 UNDONE = "The council could not answer; the card says why."
 
@@ -41,12 +44,14 @@ class Presenter:
     def __init__(
         self, run_id: str, view: RunView, venue: Venue, posts: Posts, *, clock: Callable[[], float]
     ) -> None:
-        self.view = view
+        self._view = view
+        self._heard: list[tuple[Event, float]] = []
         self._run_id = run_id
         self._venue = venue
         self._posts = posts
         self._clock = clock
         self._changed = asyncio.Event()
+        self._caught_up = asyncio.Event()
         self._posted: set[str] = set()
         self._refused: VenueError | None = None
 
@@ -55,14 +60,32 @@ class Presenter:
         """The ids of the messages below the card that are known to be posted."""
         return self._posts.messages
 
+    @property
+    def view(self) -> RunView:
+        """Give the run as far as it has been heard."""
+        # Folded when it is looked at: a run that is replayed is heard in no time, and looked at once.
+        for event, now in self._heard:
+            self._view = fold(self._view, event, now)
+        self._heard.clear()
+        return self._view
+
     def hear(self, event: Event) -> None:
         """Take in an event; what it changes is shown in its own time."""
-        self.show_view(fold(self.view, event, self._clock()))
+        self._heard.append((event, self._clock()))
+        self._changed.set()
+        if isinstance(event, MemberStarted | RunCompleted | RunFailed):
+            self._caught_up.set()
 
     def show_view(self, view: RunView) -> None:
         """Show this state from now on."""
-        self.view = view
+        self._view = view
         self._changed.set()
+
+    async def caught_up(self) -> None:
+        """Wait until the run asks something new or is over, for a replay's moment."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(REPLAY_SECONDS):
+                await self._caught_up.wait()
 
     def card(self) -> Card:
         """Give the card as it stands."""

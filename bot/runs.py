@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 
 import structlog
 
-from bot.insistence import InsistentSteps, insist
+from bot.insistence import InsistentSteps, insist, keep
 from bot.words import INTERRUPTED, explain
 from council.brief import Attachment, Brief, Turn
 from council.calls import Ask
@@ -197,7 +197,7 @@ class Runs:
                 "started_at": timestamp(self.now()),
             }
         )
-        await insist(lambda: self.journal.prepare(run.id, brief), emit)
+        await keep(lambda: self.journal.prepare(run.id, brief), emit)
         return brief
 
 

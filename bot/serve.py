@@ -1,6 +1,7 @@
 """`council run`: every configured platform in one process, until it is told to stop."""
 
 import asyncio
+import gc
 import signal
 from contextlib import AsyncExitStack
 from pathlib import Path
@@ -46,6 +47,7 @@ async def serve(configuration: Configuration, library: Library) -> None:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, ended.set)
+    collect_rarely()
     async with AsyncExitStack() as stack:
         council = await stack.enter_async_context(open_council(configuration, library))
         desk = open_desk(configuration, library, council)
@@ -71,6 +73,16 @@ async def _watch(path: Path, desk: Desk, stack: AsyncExitStack) -> None:
         await asyncio.wait({watching})
 
     stack.push_async_callback(end)
+
+
+def collect_rarely() -> None:
+    """Have garbage collected less often: what was made at the start stays anyhow.
+
+    With a thousand runs at once, looking through all their objects again and again takes a quarter
+    of the process's time.
+    """
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 20)
 
 
 def check(settings: Settings) -> None:

@@ -46,7 +46,12 @@ def _of_round(view: RunView, posted: Collection[str]) -> Iterator[Message]:
         return
     if view.stage("stage2").progress == "done" and (key := f"{again}ranking") not in posted:
         yield Message(key, tuple(_ranking(view)))
-    for seat in sorted(view.seats, key=lambda seat: view.place(seat.name) or len(view.seats)):
+
+    def order(seat: Seat) -> tuple[bool, int]:
+        # Critiques stand right below their member's answers, whoever else has corrected meanwhile.
+        return f"member:{seat.name}" not in posted, view.place(seat.name) or len(view.seats)
+
+    for seat in sorted(view.seats, key=order):
         if seat.answer and _is_final(view, seat):
             if (key := f"{again}member:{seat.name}") not in posted:
                 yield Message(key, tuple(_member(view, seat, seat.answer)))

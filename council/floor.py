@@ -142,11 +142,12 @@ class Floor:
             on_text=stream if stage == "stage3" else None,
         )
         # In a replay, what was heard before the cutoff counts as it did then.
-        if sitting.cause is not None and self._steps.recall(call) is None:
-            self.was_stopped |= sitting.cause == "stopped"
-            return Failure(cause=sitting.cause, attempts=0)
-        sitting.begin()
-        self.emit(MemberStarted(stage, member.name, number))
+        if self._steps.recall(call) is None:
+            if sitting.cause is not None:
+                self.was_stopped |= sitting.cause == "stopped"
+                return Failure(cause=sitting.cause, attempts=0)
+            sitting.begin()
+            self.emit(MemberStarted(stage, member.name, number))
         outcome = await self._step(call, sitting)
         if form and isinstance(outcome, Reply):
 

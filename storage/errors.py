@@ -3,7 +3,8 @@
     CouncilError
     └── StorageError
         ├── DatabaseError         council.db is locked, damaged, full, read-only or from a newer program
-        │   └── ConstraintError   what is there, or isn't any more, forbids this write
+        │   ├── ConstraintError   what is there, or isn't any more, forbids this write
+        │   └── DamageError       what lies in it isn't what was written there
         ├── FolderError           the folder of documents can't be read, written or locked
         ├── BackupError           a backup can't be made, or what is to be put back isn't a whole one
         ├── DocumentError         not JSON, not a conversation, or an answer that breaks the contract
@@ -40,6 +41,10 @@ class ConstraintError(DatabaseError):
     """What is there already, or isn't any more, forbids a write: trying again won't help."""
 
 
+class DamageError(DatabaseError):
+    """What lies in the database isn't what was written there: only the next start mends that."""
+
+
 class FolderError(StorageError):
     """The folder of documents can't be read, written or locked."""
 
@@ -71,14 +76,15 @@ _DAMAGED = (
     "is damaged; move it away together with its -wal and -shm files, or restore a backup, then run "
     "`council index rebuild` (the conversations are safe in files of their own)"
 )
+_NO_DATABASE = (
+    "is not a SQLite database; move it away, then run `council index rebuild` "
+    "(the conversations are safe in files of their own)"
+)
 _SQLITE = {
     sqlite3.SQLITE_BUSY: "is locked by another process; wait for it to end, or stop it, and try again",
     sqlite3.SQLITE_LOCKED: "is locked by another process; wait for it to end, or stop it, and try again",
     sqlite3.SQLITE_CORRUPT: _DAMAGED,
-    sqlite3.SQLITE_NOTADB: (
-        "is not a SQLite database; move it away, then run `council index rebuild` "
-        "(the conversations are safe in files of their own)"
-    ),
+    sqlite3.SQLITE_NOTADB: _NO_DATABASE,
     sqlite3.SQLITE_READONLY: "can't be written; make the file and its folder writable for this user",
     sqlite3.SQLITE_PERM: "can't be written; make the file and its folder writable for this user",
     sqlite3.SQLITE_CANTOPEN: "can't be opened; check that its folder is there and is writable",
@@ -109,12 +115,13 @@ def explain_sqlite(path: Path, error: sqlite3.Error) -> DatabaseError:
     if isinstance(code, int) and code & 0xFF == sqlite3.SQLITE_CONSTRAINT:
         return ConstraintError(f"{path}: {error}", path)
     meaning = _SQLITE.get(code & 0xFF) if isinstance(code, int) else None
-    return DatabaseError(f"{path} {meaning} ({error})" if meaning else f"{path}: {error}", path)
+    kind = DamageError if meaning in (_DAMAGED, _NO_DATABASE) else DatabaseError
+    return kind(f"{path} {meaning} ({error})" if meaning else f"{path}: {error}", path)
 
 
-def damaged(path: Path) -> DatabaseError:
+def damaged(path: Path) -> DamageError:
     """Say that what is stored in the database at `path` can't be what was written there."""
-    return DatabaseError(f"{path} {_DAMAGED}", path)
+    return DamageError(f"{path} {_DAMAGED}", path)
 
 
 def explain_system(path: Path, error: OSError) -> str:

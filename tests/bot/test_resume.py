@@ -11,7 +11,7 @@ from bot.desk import Refusal
 from bot.runs import utc_now
 from bot.venue import Gone, Unreachable
 from council.conversation import AssistantMessage, Source
-from storage.errors import DatabaseError
+from storage.errors import DamageError, DatabaseError
 from storage.journal import RunRow
 from tests.bot.recording_venue import RecordingVenue
 from tests.bot.test_desk import TEAM, Office, click, office
@@ -345,3 +345,24 @@ async def test_the_clock_may_be_set_back(tmp_path: Path) -> None:
         await place.desk.settled()
     assert "The council's answer" in venue.texts[-1]
     assert TEAM.user == run.origin.user
+
+
+async def test_a_run_goes_on_without_a_journal_that_is_damaged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was paid for becomes an answer all the same: its document needs no journal."""
+    council, venue = ScriptedCouncil(), RecordingVenue()
+    async with office(tmp_path, council) as place:
+        run = await place.ask()
+        assert run is not None
+
+        async def refuse(*_: object) -> None:
+            raise DamageError("council.db is damaged")
+
+        monkeypatch.setattr(place.library.database, "write", refuse)
+        place.desk.begin(run, venue)
+        await place.desk.settled()
+        document = await place.library.store.load(run.conversation_id)
+    assert "The council's answer" in venue.texts[-1]
+    assert len(document.messages) == 2
+    assert len(calls(council)) == len(set(calls(council)))

@@ -1,7 +1,7 @@
 """The thread: what it holds, by exact text, and when each message is final."""
 
 from bot.markdown import render
-from bot.thread import thread
+from bot.thread import thread, unposted
 from bot.view import RunView, fold, of_document, opening
 from council.calls import Citation
 from council.conversation import AssistantMessage, Conversation, peer_critiques
@@ -243,3 +243,9 @@ def test_cited_pages_stand_below_what_cites_them() -> None:
         "- \\*A\\* page: https://a.example/x_y\n- b.example: https://b.example/z\n\n"
         "### Corrected response"
     ) in shown
+
+
+def test_critiques_follow_their_members_answers() -> None:
+    """Also where a better-ranked member finishes between the two."""
+    posted = {"ranking", f"member:{MEMBERS[-1]}"}
+    assert next(unposted(seen(), posted)).key == f"critiques:{MEMBERS[-1]}"
