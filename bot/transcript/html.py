@@ -7,7 +7,7 @@ word, and small charts.
 
 import base64
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -47,17 +47,25 @@ class Chart:
 
 
 @dataclass(frozen=True, slots=True)
-class Panel:
-    """One member's tab: its answers, how they differ, and what its peers said."""
+class Passage:
+    """What one member gave in one round, how its correction differs, and what its peers said."""
 
-    id: str
-    name: str
-    standing: str
+    keys: frozenset[str]
     answers: Markup
     changes: tuple[Piece, ...]
     removed: int
     added: int
     critiques: Markup
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """One member's tab, round after round."""
+
+    id: str
+    name: str
+    standing: str
+    passages: tuple[Passage, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,68 +139,87 @@ def _exchange(turn: Turn, number: int, numbered: bool) -> Exchange:
     if view is None or view.final is None:
         nothing = blocks.html([Line("It has no answer.")], under=UNDER)
         return Exchange(f"question-{number}", heading, question, nothing)
-    posted = thread(view)
+    posted = {message.key: message for message in thread(view)}
     panels = [
         panel
         for place, seat in enumerate(_ranked(view), 1)
         if (panel := _panel(view, seat, posted, f"question-{number}-member-{place}"))
     ]
+    told = {key for panel in panels for passage in panel.passages for key in passage.keys}
     return Exchange(
         f"question-{number}",
         heading,
         question,
         blocks.html(answer(view, view.final, now=0.0), under=UNDER + 1),
-        tuple(blocks.html(each.blocks, under=UNDER) for each in posted if not _about_a_member(each)),
+        tuple(blocks.html(each.blocks, under=UNDER) for key, each in posted.items() if key not in told),
         tuple(_charts(view, panels)),
         tuple(panels),
     )
-
-
-def _about_a_member(message: Message) -> bool:
-    return message.key.startswith(("member:", "critiques:"))
 
 
 def _ranked(view: RunView) -> list[Seat]:
     return sorted(view.seats, key=lambda seat: view.place(seat.name) or len(view.seats))
 
 
-def _panel(view: RunView, seat: Seat, posted: tuple[Message, ...], panel_id: str) -> Panel | None:
-    keyed = {message.key: message for message in posted}
-    said = keyed.get(f"member:{seat.name}")
+def _panel(view: RunView, seat: Seat, posted: Mapping[str, Message], panel_id: str) -> Panel | None:
+    passages = tuple(
+        passage for each in _rounds(view) if (passage := _passage(each, each.seat(seat.name), posted))
+    )
+    if not passages:
+        return None
+    place = view.place(seat.name)
+    return Panel(panel_id, names(view)[seat.name], words.ordinal(place) if place else "", passages)
+
+
+def _rounds(view: RunView) -> tuple[RunView, ...]:
+    return (*view.earlier, view)
+
+
+def _passage(view: RunView, seat: Seat | None, posted: Mapping[str, Message]) -> Passage | None:
+    if seat is None:
+        return None
+    again = "" if view.number == 1 else f"{view.number}:"
+    keys = (f"{again}member:{seat.name}", f"{again}critiques:{seat.name}")
+    said, critiques = map(posted.get, keys)
     if said is None:
         return None
-    critiques = keyed.get(f"critiques:{seat.name}")
     pieces: tuple[Piece, ...] = ()
     if seat.correction and seat.has_changed:
         pieces = diff(
             printable(seat.correction.original_response), printable(seat.correction.corrected_response)
         )
-    removed, added = words_moved(pieces)
-    place = view.place(seat.name)
-    return Panel(
-        panel_id,
-        names(view)[seat.name],
-        words.ordinal(place) if place else "",
+    return Passage(
+        frozenset(keys),
         blocks.html(said.blocks, under=UNDER),
         pieces,
-        removed,
-        added,
+        *words_moved(pieces),
         blocks.html(critiques.blocks, under=UNDER + 1) if critiques else Markup(""),
     )
 
 
 def _charts(view: RunView, panels: list[Panel]) -> Iterator[Chart]:
-    if view.ranking and view.ranking.ballots:
-        yield Chart(
-            "Where each reviewer put each answer",
-            charts.positions([*_standings(view)]),
-            "A circle is a vote, by its reviewer\u2019s letter; the triangle is their mean. "
-            "1, on the left, is the best.",
+    for each in _rounds(view):
+        if each.ranking and each.ranking.ballots:
+            which = f", round {each.number}" if view.earlier else ""
+            yield Chart(
+                f"Where each reviewer put each answer{which}",
+                charts.positions([*_standings(each)]),
+                "A circle is a vote, by its reviewer\u2019s letter; the triangle is their mean. "
+                "1, on the left, is the best.",
+            )
+    moved = [
+        Moved(
+            panel.name,
+            sum(passage.removed for passage in panel.passages),
+            sum(passage.added for passage in panel.passages),
         )
-    if any(panel.changes for panel in panels):
+        for panel in panels
+    ]
+    if any(each.removed or each.added for each in moved):
+        whose = "member\u2019s corrections" if view.earlier else "correction"
         yield Chart(
-            "How much each correction changed",
-            charts.moves([Moved(panel.name, panel.removed, panel.added) for panel in panels]),
+            f"How much each {whose} changed",
+            charts.moves(moved),
             "Words removed to the left, words added to the right.",
         )
     if sure := [*_sure(view)]:

@@ -1,6 +1,8 @@
 """The transcript's page, opened in a real browser."""
 
+import asyncio
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -19,7 +21,9 @@ from tests.bot.sample_run import (
     QUESTION,
     TITLE,
 )
+from tests.bot.test_rounds import SEATS, held
 from tests.council.consultations import DEBATE, consultation
+from tests.council.scripted import profile
 
 pytestmark = pytest.mark.skipif(not CHROMIUM.exists(), reason="Chromium is not installed")
 
@@ -243,6 +247,24 @@ def test_consultations_show_their_case_and_how_sure_they_are(reader: Reader) -> 
     assert second is not None
     assert first["y"] == second["y"]
     assert "9 of 10" in page.locator(".panel:visible").inner_text()
+
+
+def test_rounds_stand_one_below_the_other_in_each_members_tab(reader: Reader) -> None:
+    """Each with its own diff and critiques; how answers moved and why it ended stands with the rankings."""
+    with ThreadPoolExecutor(1) as pool:  # Playwright has a loop of its own in this thread
+        _, message = pool.submit(lambda: asyncio.run(held(profile(*SEATS, max_rounds=2)))).result()
+    page = reader.open(conversation(UserMessage(role="user", content=QUESTION), message))
+    assert page.locator(".finding h3").all_inner_texts() == ["Ranking", "Ranking, round 2", "Rounds"]
+    page.get_by_role("tab", name="one").click()
+    panel = page.locator(".panel:visible")
+    assert panel.locator("h3").all_inner_texts() == ["a/one", "a/one, round 2"]
+    assert panel.locator(".diff").count() == 2
+    assert panel.locator(".critiques").count() == 2
+    assert [figure.inner_text().split("\n")[0] for figure in page.locator("figcaption").all()] == [
+        "Where each reviewer put each answer, round 1",
+        "Where each reviewer put each answer, round 2",
+        "How much each member\u2019s corrections changed",
+    ]
 
 
 def test_old_and_sparse_documents_are_shown(reader: Reader) -> None:
