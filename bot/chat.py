@@ -14,6 +14,7 @@ HINT = (
     f"/{ASK.name} QUESTION asks, @council QUESTION goes on in the same conversation, "
     f"/{HELP.name} explains, Ctrl-D leaves."
 )
+TRANSCRIPT = "Its transcript as a page: council export {0} --format html > council-{0}.html"
 
 
 async def chat(configuration: Configuration, library: Library) -> None:
@@ -37,7 +38,9 @@ async def chat(configuration: Configuration, library: Library) -> None:
                     continue
                 after = conversation if word == "@council" else None
                 answered = await terminal.ask(profile, typed.question, asking.people, after=after)
-                conversation = answered or conversation
+                if answered:
+                    conversation = answered
+                    _say(TRANSCRIPT.format(answered[:8]))
             elif word:
                 _say(HINT)
 

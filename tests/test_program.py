@@ -265,7 +265,7 @@ async def test_config_shows_what_is_in_force_and_masks_secrets(tmp_path: Path) -
 
 
 async def test_chat_takes_the_commands_of_a_teams_chat(tmp_path: Path) -> None:
-    """Help, a question, a follow-up in the same conversation, and a hint for anything else."""
+    """Help, a question with a way to its transcript, a follow-up, and a hint for anything else."""
     typed = f"/council-help\nhello\n/council --fast x\n/council {QUESTION}\n@council And in a year?\n"
     async with asked(tmp_path) as (council, _):
         process = await council.start("chat", stdin=subprocess.PIPE)
@@ -275,7 +275,9 @@ async def test_chat_takes_the_commands_of_a_teams_chat(tmp_path: Path) -> None:
     assert "openai/gpt-5, anthropic/claude, google/gemini; chairman chair/man." in text
     assert text.count("Ctrl-D leaves.") == 2
     assert "There is no flag --fast." in text
-    assert [message.role for message in council.document().messages] == ["user", "assistant"] * 2
+    document = council.document()
+    assert [message.role for message in document.messages] == ["user", "assistant"] * 2
+    assert text.count(f"council export {document.id[:8]} --format html > ") == 2
 
 
 async def test_run_without_a_platform_says_what_to_set(tmp_path: Path) -> None:
