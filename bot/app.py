@@ -8,6 +8,7 @@ import structlog
 
 from bot.configuration import NOBODY_TO_ASK, Configuration, ConfigurationError
 from bot.desk import Desk
+from bot.librarian import Librarian
 from bot.queue import Queue
 from bot.runs import Runs
 from bot.settings import OPENROUTER, Settings, variables
@@ -128,3 +129,8 @@ def open_desk(configuration: Configuration, library: Library, council: Council) 
         durability=configuration.durability,
         admins=frozenset(configuration.settings.council_admins or ()),
     )
+
+
+def open_librarian(library: Library) -> Librarian:
+    """Engage the librarian, who finds past answers."""
+    return Librarian(library.archive, library.store, library.journal)

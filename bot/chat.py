@@ -4,14 +4,21 @@ import asyncio
 import sys
 
 from bot import asking
-from bot.app import Library, open_council, open_desk
-from bot.commands import ASK, HELP, UsageError, parse
+from bot.app import Library, open_council, open_desk, open_librarian
+from bot.commands import ASK, HELP, PAST, UsageError, argument, parse, usage
 from bot.configuration import Configuration
+from bot.desk import Refusal
+from bot.librarian import Librarian
+from bot.looks import Choice
 from bot.markdown import render
 from bot.options import RunOptions
+from bot.past import Sheet
+from bot.words import listing
+from storage.rows import IndexRow
 
 HINT = (
     f"/{ASK.name} QUESTION asks, @council QUESTION goes on in the same conversation, "
+    f"{listing(f'/{each.name} {usage(each)}' for each in PAST)} bring past answers back, "
     f"/{HELP.name} explains, Ctrl-D leaves."
 )
 TRANSCRIPT = "Its transcript as a page: council export {0} --format html > council-{0}.html"
@@ -23,6 +30,7 @@ async def chat(configuration: Configuration, library: Library) -> None:
         desk = open_desk(configuration, library, council)
         resume_within = configuration.durability.resume_within
         terminal = asking.Asking(library, council.runs, resume_within)
+        shelf = _Shelf(open_librarian(library))
         conversation: str | None = None
         _say(HINT)
         while (line := await asyncio.to_thread(_read)) is not None:
@@ -41,8 +49,42 @@ async def chat(configuration: Configuration, library: Library) -> None:
                 if answered:
                     conversation = answered
                     _say(TRANSCRIPT.format(answered[:8]))
-            elif word:
+            elif word and not await shelf.take(word, line.strip()):
                 _say(HINT)
+
+
+class _Shelf:
+    """Past answers in the terminal: a button is pressed by typing what stands on it."""
+
+    def __init__(self, librarian: Librarian) -> None:
+        self._librarian = librarian
+        self._choices: dict[str, Choice] = {}
+
+    async def take(self, word: str, line: str) -> bool:
+        """Do what a line says, where it is about past answers."""
+        command = next((each for each in PAST if word == f"/{each.name}"), None)
+        choice = self._choices.get(line.casefold())
+        try:
+            if command:
+                given = argument(command, line.removeprefix(word))
+                self._show(await self._librarian.answer(command, given, asking.HERE, _nowhere))
+            elif choice:
+                self._show(await self._librarian.press(choice.about, asking.HERE, _nowhere))
+        except (Refusal, UsageError) as refusal:
+            _say(str(refusal))
+        return bool(command or choice)
+
+    def _show(self, sheet: Sheet) -> None:
+        choices = [choice for choice in sheet.choices if choice.verb in ("turn", "see")]
+        self._choices = {choice.label.casefold(): choice for choice in choices}
+        _say(render(sheet.message))
+        if choices:
+            _say(f"To go on, type one of: {', '.join(choice.label for choice in choices)}.")
+
+
+def _nowhere(row: IndexRow) -> None:
+    """Say that a conversation of the terminal has no address."""
+    del row
 
 
 def _read() -> str | None:

@@ -10,9 +10,13 @@ from rapidfuzz import process
 from council.errors import CouncilError
 from council.profile import MOST_ROUNDS, Strategy
 
-Kind = Literal["text", "number", "choice", "profile", "file", "flag"]
+Kind = Literal["text", "number", "choice", "profile", "conversation", "file", "flag"]
 ACTION = "Ask the council"
 """The message action: the message's text is the question."""
+LONGEST_WORDS = 75
+"""How long a search may be: a button that goes on with it holds its words."""
+AT_ONCE, MOST_AT_ONCE = 5, 10
+DAYS, MOST_DAYS = 30, 3650
 
 
 class UsageError(CouncilError):
@@ -24,7 +28,8 @@ class Option:
     """One option of a command.
 
     A `number` is whole and between `least` and `most`; a `choice` is one of `choices`; a `profile`
-    is the name of one, known only at run time; a `flag` is on or off.
+    is the name of one and a `conversation` the beginning of an id or title, known only at run time; a
+    `flag` is on or off. A `text` may have at most `most` characters, where that isn't 0.
     """
 
     name: str
@@ -45,6 +50,8 @@ class Option:
                 return f"one of {', '.join(self.choices)}"
             case "profile":
                 return "the name of a profile"
+            case "conversation":
+                return "how its title or its id begins"
             case _:
                 return "a text"
 
@@ -84,7 +91,37 @@ ASK = Command(
     ),
 )
 HELP = Command("council-help", "What the council is, what it sees, what it costs")
-COMMANDS = (ASK, HELP)
+HISTORY = Command(
+    "council-history",
+    "The last answers in this channel",
+    (Option("count", "How many at once", "number", least=1, most=MOST_AT_ONCE),),
+)
+SEARCH = Command(
+    "council-search",
+    "Find answers in this channel by their words",
+    (
+        Option(
+            "words",
+            "Words of question, answer or title; quotes hold a phrase together",
+            "text",
+            required=True,
+            most=LONGEST_WORDS,
+        ),
+    ),
+)
+SHOW = Command(
+    "council-show",
+    "Show a past answer of this channel",
+    (Option("answer", "How its title or its id begins", "conversation", required=True),),
+)
+STATS = Command(
+    "council-stats",
+    "What the councils in this channel came to, and how each model did",
+    (Option("days", f"Of how many days; {DAYS} if left out", "number", least=1, most=MOST_DAYS),),
+)
+PAST = (HISTORY, SEARCH, SHOW, STATS)
+"""The commands that bring past answers back; each takes one option at most."""
+COMMANDS = (ASK, *PAST, HELP)
 
 Given = Mapping[str, object]
 """What somebody filled in, by option; `None` where they left it out."""
@@ -151,6 +188,26 @@ def _value(option: Option, text: str) -> tuple[str, str]:
     return text[:end_of_word], text[end_of_word:].lstrip()
 
 
+def argument(command: Command, text: str) -> Given:
+    """Read the text after a command that takes one option at most. Raises `UsageError`."""
+    value = " ".join(text.split())
+    for option in command.options:
+        if value:
+            return {option.name: _number(option, value) if option.kind == "number" else value}
+        if option.required:
+            raise UsageError(f"/{command.name} takes {option.name}: {option.description.lower()}.")
+    return {}
+
+
+def _number(option: Option, value: str) -> int:
+    digits = value.isascii() and value.isdecimal() and len(value) < 6
+    if digits and option.least <= int(value) <= option.most:
+        return int(value)
+    raise UsageError(
+        f"The option {option.name} can't be \u201c{value[:60]}\u201d. It takes {option.allowed}."
+    )
+
+
 def described(name: str) -> str:
     """Say what an option of `/council` is for, and what it takes where that isn't any text."""
     [option] = [option for option in ASK.options if option.name == name]
@@ -158,13 +215,16 @@ def described(name: str) -> str:
     return f"{option.description}{allowed}."
 
 
-def flags(command: Command) -> str:
-    """Give a command's flags as usage hints show them."""
-    return " ".join(
+def usage(command: Command) -> str:
+    """Say what is typed after a command, for platforms without typed options."""
+    if command is not ASK:
+        return " ".join(one.name if one.required else f"[{one.name}]" for one in command.options)
+    flags = (
         f"[--{option.name}]" if option.kind == "flag" else f"[--{option.name} {_hint(option)}]"
         for option in command.options
         if not option.required and option.kind != "file"
     )
+    return " ".join((*flags, *(option.name for option in command.options if option.required)))
 
 
 def _hint(option: Option) -> str:

@@ -20,15 +20,19 @@ from discord import app_commands
 from discord.gateway import DiscordWebSocket
 from discord.http import Route
 
-from bot.commands import ACTION, ASK, COMMANDS, HELP, Command, Given, UsageError
+from bot import discord_past
+from bot.commands import ACTION, ASK, COMMANDS, HELP, PAST, Command, Given, Kind, UsageError
 from bot.configuration import ConfigurationError, Problem
 from bot.desk import Click, Desk, Refusal, Request
 from bot.discord_card import CardButton
-from bot.discord_commands import Answer, read_text, register, slash
+from bot.discord_commands import Answer, Propose, fitting, read_text, register, slash
+from bot.discord_past import PastButton
 from bot.discord_text import parts
 from bot.discord_venue import NOBODY, DiscordVenue, Pace, Place, upload
+from bot.librarian import Librarian
+from bot.looks import Choice
 from bot.options import AS_THE_PROFILE_HAS_IT, RunOptions
-from bot.venue import Button
+from bot.venue import Button, File
 from bot.words import listing
 from council.brief import Attachment
 from storage.journal import RunRow
@@ -62,9 +66,16 @@ class DiscordBot:
     """
 
     def __init__(
-        self, desk: Desk, *, token: str, api_base: str | None = None, pace: Pace | None = None
+        self,
+        desk: Desk,
+        librarian: Librarian,
+        *,
+        token: str,
+        api_base: str | None = None,
+        pace: Pace | None = None,
     ) -> None:
         self._desk = desk
+        self._librarian = librarian
         self._token = token
         self._api_base = api_base
         self._pace = pace or Pace()
@@ -77,7 +88,8 @@ class DiscordBot:
         )
         self._client.event(self.on_message)
         self._client.event(self.on_council_button)
-        self._client.add_dynamic_items(CardButton)
+        self._client.event(self.on_past_button)
+        self._client.add_dynamic_items(CardButton, PastButton)
         self._tree = self._command_tree()
         self._clicks: deque[int] = deque(maxlen=CLICKS_REMEMBERED)
         self._connection: asyncio.Task[None] | None = None
@@ -131,13 +143,21 @@ class DiscordBot:
             allowed_contexts=app_commands.AppCommandContext(guild=True, dm_channel=True),
             allowed_installs=app_commands.AppInstallationType(guild=True, user=False),
         )
-        answers: Mapping[Command, Answer] = {ASK: self._ask_by_command, HELP: self._help}
+        answers: Mapping[Command, Answer] = {
+            ASK: self._ask_by_command,
+            HELP: self._help,
+            **{command: self._past(command) for command in PAST},
+        }
+        propose: Mapping[Kind, Propose] = {
+            "profile": self._propose_profiles,
+            "conversation": self._propose_answers,
+        }
 
         async def ask_about(interaction: discord.Interaction, message: discord.Message) -> None:
             await self._answer(interaction, self._ask(interaction, message.content))
 
         for command in COMMANDS:
-            tree.add_command(slash(command, answers[command], self._desk.profile_names))
+            tree.add_command(slash(command, answers[command], propose))
         tree.add_command(app_commands.ContextMenu(name=ACTION, callback=ask_about))
         return tree
 
@@ -165,6 +185,49 @@ class DiscordBot:
             await interaction.response.send_message(first, ephemeral=True)
             for part in rest:
                 await interaction.followup.send(part, ephemeral=True)
+
+        await self._answer(interaction, work())
+
+    def _past(self, command: Command) -> Answer:
+        async def answer(interaction: discord.Interaction, given: Given) -> None:
+            async def work() -> None:
+                here = _place(interaction).source(interaction.user.id)
+                sheet = await self._librarian.answer(command, given, here, discord_past.link)
+                await discord_past.show(interaction, sheet)
+
+            await self._answer(interaction, work())
+
+        return answer
+
+    async def _propose_profiles(
+        self, interaction: discord.Interaction, typed: str
+    ) -> list[app_commands.Choice[str]]:
+        del interaction  # every council can be asked everywhere
+        return fitting(self._desk.profile_names(), typed)
+
+    async def _propose_answers(
+        self, interaction: discord.Interaction, typed: str
+    ) -> list[app_commands.Choice[str]]:
+        try:
+            here = _place(interaction).source(interaction.user.id)
+            return discord_past.proposals(await self._librarian.proposals(typed, here))
+        except Refusal as refusal:
+            log.info("nothing_proposed", reason=str(refusal))
+            return []
+
+    async def on_past_button(self, interaction: discord.Interaction, choice: Choice) -> None:
+        """Show what a button below past answers leads to, as far as it is here."""
+
+        async def work() -> None:
+            here = _place(interaction).source(interaction.user.id)
+            if choice.verb == "transcript":
+                await _hand_over(interaction, self._librarian.transcript(choice.about, here))
+                return
+            sheet = await self._librarian.press(choice.about, here, discord_past.link)
+            if choice.verb == "share":
+                await discord_past.share(interaction, sheet)
+            else:
+                await discord_past.show(interaction, sheet, turned=choice.verb == "turn")
 
         await self._answer(interaction, work())
 
@@ -199,10 +262,7 @@ class DiscordBot:
                 case "retry":
                     await _whisper(interaction, await self._desk.retry(click, self._venue_of))
                 case "transcript":
-                    # A long conversation's page takes longer than Discord waits for an answer.
-                    await interaction.response.defer(ephemeral=True, thinking=True)
-                    files = upload(await self._desk.transcript(run))
-                    await interaction.followup.send(TRANSCRIPT, files=files, ephemeral=True)
+                    await _hand_over(interaction, self._desk.transcript(run))
                 case "again":
                     brief = run.brief
                     options = RunOptions.of(brief.profile)
@@ -333,6 +393,13 @@ def _check(place: Place, has: discord.Permissions) -> None:
             f"The council can't work here: the bot lacks {listing(missing)}. "
             "An admin can grant it in the channel's settings, under Permissions."
         )
+
+
+async def _hand_over(interaction: discord.Interaction, writing: Awaitable[tuple[File, ...]]) -> None:
+    """Give somebody a transcript; a long one's page takes longer than Discord waits for an answer."""
+    await interaction.response.defer(ephemeral=True, thinking=True)
+    files = upload(await writing)
+    await interaction.followup.send(TRANSCRIPT, files=files, ephemeral=True)
 
 
 async def _whisper(interaction: discord.Interaction, text: str) -> None:

@@ -8,6 +8,7 @@ from typing import Any, Self, cast
 import discord
 from discord import ui
 
+from bot.discord_text import CardText
 from bot.discord_text import card as text_of
 from bot.venue import LABELS, Action, Button, Card
 
@@ -54,10 +55,15 @@ async def draw(card: Card) -> Drawn:
     """Draw a card: one embed, and its buttons."""
     # A long answer takes longer to parse than the event loop may wait.
     text = await asyncio.to_thread(text_of, card.message)
-    embed = discord.Embed(title=text.title or None, description=text.description or None)
-    if text.footer:
-        embed.set_footer(text=text.footer)
     view = ui.View(timeout=None)
     for button in card.buttons:
         view.add_item(CardButton(button))
-    return Drawn(embed, view, is_whole=not text.cut)
+    return Drawn(embed_of(text), view, is_whole=not text.cut)
+
+
+def embed_of(text: CardText) -> discord.Embed:
+    """Make an embed of its text."""
+    embed = discord.Embed(title=text.title or None, description=text.description or None)
+    if text.footer:
+        embed.set_footer(text=text.footer)
+    return embed

@@ -4,7 +4,7 @@ Source: https://discord.com/developers/docs/interactions/application-commands
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from inspect import Parameter, Signature
 from typing import Any, Literal, cast
 
@@ -13,7 +13,7 @@ import discord
 from discord import app_commands
 
 from bot.attachments import LARGEST_FILE, text_file, too_large
-from bot.commands import Command, Given, Option
+from bot.commands import Command, Given, Kind, Option
 from bot.desk import Refusal
 from council.brief import Attachment
 
@@ -22,7 +22,8 @@ MOST_CHOICES = 25
 FILE_SECONDS = 1.0
 
 Answer = Callable[[discord.Interaction, Given], Awaitable[None]]
-ProfileNames = Callable[[], Sequence[str]]
+Propose = Callable[[discord.Interaction, str], Coroutine[Any, Any, list[app_commands.Choice[str]]]]
+"""Gives what Discord lists while somebody types an option."""
 
 # What makes two commands the same; all else is Discord's own, or a default.
 _SHAPE = (
@@ -42,9 +43,9 @@ _SHAPE = (
 
 
 def slash(
-    command: Command, answer: Answer, profile_names: ProfileNames
+    command: Command, answer: Answer, propose: Mapping[Kind, Propose]
 ) -> app_commands.Command[Any, ..., None]:
-    """Make a slash command of an entry in the registry; `profile_names` are proposed while typing."""
+    """Make a slash command of an entry in the registry; what kinds of option `propose` is listed."""
 
     async def callback(interaction: discord.Interaction, **given: object) -> None:
         await answer(interaction, given)
@@ -66,15 +67,16 @@ def slash(
         name=command.name, description=command.description, callback=described(callback)
     )
 
-    async def propose(interaction: discord.Interaction, typed: str) -> list[app_commands.Choice[str]]:
-        del interaction  # every council can be asked everywhere
-        fitting = [name for name in profile_names() if typed.lower() in name.lower()]
-        return [app_commands.Choice(name=name, value=name) for name in fitting[:MOST_CHOICES]]
-
     for option in command.options:
-        if option.kind == "profile":
-            made.autocomplete(option.name)(propose)
+        if option.kind in propose:
+            made.autocomplete(option.name)(propose[option.kind])
     return made
+
+
+def fitting(names: Sequence[str], typed: str) -> list[app_commands.Choice[str]]:
+    """Give those of our own names that hold what was typed."""
+    fit = [name for name in names if typed.lower() in name.lower()]
+    return [app_commands.Choice(name=name, value=name) for name in fit[:MOST_CHOICES]]
 
 
 def _type(option: Option) -> Any:  # noqa: ANN401 - what discord.py reads as a type, by its own rules
@@ -88,7 +90,7 @@ def _type(option: Option) -> Any:  # noqa: ANN401 - what discord.py reads as a t
         case "choice":
             return Literal[option.choices]
         case _:
-            return app_commands.Range[str, 1, LONGEST_TEXT]
+            return app_commands.Range[str, 1, option.most or LONGEST_TEXT]
 
 
 async def register(tree: app_commands.CommandTree[Any]) -> None:

@@ -25,7 +25,21 @@ from bot.dialect import (
     longest_ticks,
 )
 from bot.dialect import words as plain
-from bot.message import Block, Columns, Footer, Heading, Line, Message, Pairs, Prose, Quote, Table, Title
+from bot.message import (
+    OPEN,
+    Block,
+    Columns,
+    Entry,
+    Footer,
+    Heading,
+    Line,
+    Message,
+    Pairs,
+    Prose,
+    Quote,
+    Table,
+    Title,
+)
 from bot.splitting import Block as Part
 from bot.splitting import Lines, Text, Word, split
 
@@ -101,6 +115,8 @@ def _block(block: Block, level: int) -> Iterator[Part]:
             yield Text(plain(text, DIALECT), "-# ")
         case Pairs(rows) if rows:
             yield Text(tuple(_pairs(rows)))
+        case Entry():
+            yield Text(tuple(_entry(block)))
         case Table():
             yield DIALECT.table(tables.grid(block, DIALECT))
         case Columns(columns):
@@ -126,6 +142,20 @@ def _pairs(rows: Iterable[tuple[str, str]]) -> Iterator[Word]:
             yield Word("\n")
         yield from plain(name, DIALECT, ("**",))
         yield from plain(f": {said}", DIALECT)
+
+
+def _entry(entry: Entry) -> Iterator[Word]:
+    yield from plain(entry.text, DIALECT, ("**",))
+    facts = [[Word(f"<t:{int(entry.at.timestamp())}:R>")]] if entry.at else []
+    facts += [[*plain(entry.said, DIALECT)]] if entry.said else []
+    facts += [[Word(f"[{OPEN}]{DIALECT.target(entry.url)}")]] if entry.url else []
+    for number, fact in enumerate(facts):
+        yield Word(" \u00b7 " if number else "\n")
+        yield from fact
+    for number, (text, marked) in enumerate(entry.excerpt):
+        if not number:
+            yield Word("\n")
+        yield from plain(text, DIALECT, ("**",) if marked else ())
 
 
 class _Discord:

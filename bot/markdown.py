@@ -12,7 +12,22 @@ from markdown_it import MarkdownIt
 from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
 
-from bot.message import Block, Columns, Footer, Heading, Line, Message, Pairs, Prose, Quote, Table, Title
+from bot import words
+from bot.message import (
+    OPEN,
+    Block,
+    Columns,
+    Entry,
+    Footer,
+    Heading,
+    Line,
+    Message,
+    Pairs,
+    Prose,
+    Quote,
+    Table,
+    Title,
+)
 
 DEEPEST = 6
 # Between a list and what would join it: another list, or text that is indented.
@@ -58,6 +73,8 @@ def _block(block: Block, level: int) -> str:
             return "\n".join((_row(header), "|" + " --- |" * len(header), *map(_row, rows)))
         case Columns(columns):
             return "\n\n".join(_list(title, items) for title, items in columns)
+        case Entry():
+            return "  \n".join(_entry(block))
         case Prose(markdown):
             return contain(markdown, level)
         case Quote(markdown):
@@ -66,6 +83,17 @@ def _block(block: Block, level: int) -> str:
 
 def _list(title: str, items: tuple[str, ...]) -> str:
     return "\n".join((f"**{escape(title)}**", "", *(f"- {escape(item)}" for item in items)))
+
+
+def _entry(entry: Entry) -> Iterator[str]:
+    yield f"**{_INLINE.sub(_escaped, entry.text)}**"
+    facts = [words.when(entry.at)] if entry.at else []
+    facts += [_INLINE.sub(_escaped, entry.said)] if entry.said else []
+    facts += [f"[{OPEN}]({entry.url})"] if entry.url else []
+    if facts:
+        yield " \u00b7 ".join(facts)
+    if entry.excerpt:
+        yield escape("".join(text for text, _ in entry.excerpt).strip())
 
 
 def _row(cells: tuple[str, ...]) -> str:

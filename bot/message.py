@@ -8,9 +8,14 @@ character, so no text can steer a terminal.
 
 import re
 from dataclasses import dataclass
+from datetime import datetime
 
 # All of C0 and C1 but tab and newline; surrogates can't be encoded and would end a run on output.
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
+
+_SPACES = re.compile(r"\s+")
+OPEN = "Open"
+"""What stands on a link to where something is."""
 
 
 def printable(text: str) -> str:
@@ -112,7 +117,29 @@ class Quote(_Foreign):
     """What a person asked."""
 
 
-Block = Title | Heading | Line | Pairs | Table | Columns | Prose | Quote | Footer
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One of several things that were found: its title, when it was, where it is, what else is said.
+
+    `at` is shown in the reader's own time where the platform can; `url` is an address of ours. The
+    `excerpt` is a line of text in parts, of which those that were searched for are marked.
+    """
+
+    text: str
+    said: str = ""
+    at: datetime | None = None
+    url: str | None = None
+    excerpt: tuple[tuple[str, bool], ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "text", _one_line(self.text))
+        object.__setattr__(self, "said", _one_line(self.said))
+        # Spaces at a part's ends belong between the parts.
+        parts = ((_SPACES.sub(" ", printable(part)), marked) for part, marked in self.excerpt)
+        object.__setattr__(self, "excerpt", tuple(parts))
+
+
+Block = Title | Heading | Line | Pairs | Table | Columns | Prose | Quote | Footer | Entry
 
 
 @dataclass(frozen=True, slots=True)

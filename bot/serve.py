@@ -8,9 +8,10 @@ from pathlib import Path
 
 import structlog
 
-from bot.app import Library, open_council, open_desk
+from bot.app import Library, open_council, open_desk, open_librarian
 from bot.configuration import Configuration, ConfigurationError, Problem
 from bot.desk import Desk
+from bot.librarian import Librarian
 from bot.reloading import watch
 from bot.settings import Settings
 from bot.upkeep import keep_up
@@ -53,7 +54,7 @@ async def serve(configuration: Configuration, library: Library) -> None:
         desk = open_desk(configuration, library, council)
         await _hold_platforms(configuration, library, stack)
         await _watch(settings.council_config, desk, stack)
-        await _start_platforms(settings, desk, stack)
+        await _start_platforms(settings, desk, open_librarian(library), stack)
         upkeep = asyncio.create_task(keep_up(library, settings.council_retention_days))
         stack.callback(upkeep.cancel)
         log.info("ready")
@@ -118,7 +119,9 @@ async def _hold_platforms(configuration: Configuration, library: Library, stack:
             raise ConfigurationError([Problem("COUNCIL_DATA_DIR", what, OTHER_FOLDER)])
 
 
-async def _start_platforms(settings: Settings, desk: Desk, stack: AsyncExitStack) -> None:
+async def _start_platforms(
+    settings: Settings, desk: Desk, librarian: Librarian, stack: AsyncExitStack
+) -> None:
     """Start what is configured; the SDKs are loaded only then."""
     if settings.discord_token:
         from bot.discord_bot import DiscordBot
@@ -126,6 +129,7 @@ async def _start_platforms(settings: Settings, desk: Desk, stack: AsyncExitStack
         await stack.enter_async_context(
             DiscordBot(
                 desk,
+                librarian,
                 token=settings.discord_token.get_secret_value(),
                 api_base=settings.discord_api_base_url,
             )
@@ -136,6 +140,7 @@ async def _start_platforms(settings: Settings, desk: Desk, stack: AsyncExitStack
         app_token, secret = settings.slack_app_token, settings.slack_signing_secret
         bot = SlackBot(
             desk,
+            librarian,
             bot_token=settings.slack_bot_token.get_secret_value(),
             app_token=app_token.get_secret_value() if app_token else None,
             signing_secret=secret.get_secret_value() if secret else None,

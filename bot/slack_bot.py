@@ -14,7 +14,6 @@ import uuid
 from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import AsyncExitStack
 from dataclasses import replace
-from http import HTTPStatus
 from types import TracebackType
 from typing import Any, Self
 
@@ -26,13 +25,15 @@ from slack_bolt.async_app import AsyncAck, AsyncApp, AsyncRespond
 from slack_bolt.authorization import AuthorizeResult
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot import slack_text
-from bot.commands import ASK, HELP, UsageError, parse
+from bot import slack_past, slack_text
+from bot.commands import ASK, HELP, PAST, Command, UsageError, argument, parse
 from bot.desk import NOT_HERE, Click, Desk, Refusal, Request
+from bot.librarian import Librarian
 from bot.message import Message
 from bot.options import RunOptions
 from bot.slack_client import Json, granted, introduced, web_client
 from bot.slack_manifest import PATH, REQUIRED, SHORTCUT
+from bot.slack_past import alone
 from bot.slack_reading import LOOKUP_SECONDS, Reader, plain
 from bot.slack_venue import Pace, SlackVenue, Tell, action_id, line
 from bot.venue import LABELS, VenueError
@@ -43,7 +44,8 @@ log = structlog.get_logger()
 
 CALL_SECONDS = 30.0
 BROKEN = "Something went wrong here; it is in the log. Try again."
-TOO_SLOW = "Slack took too long to open your direct messages. Nothing was asked; try again."
+TOO_SLOW = "Slack took too long to open your direct messages. Nothing was done; try again."
+IN_DIRECT = "The transcript is in your direct messages with the council."
 IN_PRIVATE = "The council answers you in your direct messages."
 TRANSCRIPT = "The whole conversation: the page opens in any browser, the other file is Markdown."
 # A burst of commands over HTTP overflows the usual 128 places; what is lost comes a second later.
@@ -62,6 +64,7 @@ class SlackBot:
     def __init__(
         self,
         desk: Desk,
+        librarian: Librarian,
         *,
         bot_token: str,
         app_token: str | None = None,
@@ -75,6 +78,7 @@ class SlackBot:
         if not app_token and not (signing_secret and http_port):
             raise ValueError("Slack needs app_token, or signing_secret and http_port")
         self._desk = desk
+        self._librarian = librarian
         self._app_token = app_token
         self._signing_secret = signing_secret
         self._http_port = http_port
@@ -95,6 +99,7 @@ class SlackBot:
             self._reader = Reader(self._client, session, bot.scopes, clock=self._clock)
             self._me = str(bot.me["user_id"])
             self._team = str(bot.me["team_id"])
+            self._link = slack_past.linked(str(bot.me["url"]))
             interrupted = await self._desk.undelivered("slack")
             app = self._app(bot.me)
             if self._app_token:
@@ -149,6 +154,9 @@ class SlackBot:
         )
         app.command(f"/{ASK.name}")(self._on_ask)
         app.command(f"/{HELP.name}")(self._on_help)
+        for past in PAST:
+            app.command(f"/{past.name}")(self._on_past(past))
+        app.action(slack_past.PRESSED)(self._on_past_click)
         app.shortcut(SHORTCUT)(self._on_shortcut)
         app.event("app_mention")(self._on_event)
         app.event("message")(self._on_event)
@@ -157,7 +165,7 @@ class SlackBot:
         return app
 
     async def _on_ask(self, ack: AsyncAck, respond: AsyncRespond, command: Json) -> None:
-        tell = _alone(respond)
+        tell = alone(respond)
         await self._attempt(tell, self._ask(command, tell))
         await ack()
 
@@ -186,7 +194,7 @@ class SlackBot:
         return opened["channel"]["id"]
 
     async def _on_help(self, ack: AsyncAck, respond: AsyncRespond, command: Json) -> None:
-        tell = _alone(respond)
+        tell = alone(respond)
         await self._attempt(tell, self._help(command, tell))
         await ack()
 
@@ -194,8 +202,50 @@ class SlackBot:
         here = _source(command["team_id"], command["channel_id"], command["user_id"])
         self._desk.spawn(tell(await self._desk.help(here)))
 
+    def _on_past(self, past: Command) -> Callable[..., Awaitable[None]]:
+        async def listener(ack: AsyncAck, respond: AsyncRespond, command: Json) -> None:
+            await self._attempt(alone(respond), self._look_up(past, command, respond))
+            await ack()
+
+        return listener
+
+    async def _look_up(self, past: Command, command: Json, respond: AsyncRespond) -> None:
+        here = _source(command["team_id"], command["channel_id"], command["user_id"])
+        given = argument(past, plain(command["text"]))
+        sheet = await self._librarian.answer(past, given, here, self._link)
+        self._desk.spawn(slack_past.show(respond, sheet))
+
+    async def _on_past_click(
+        self, ack: AsyncAck, respond: AsyncRespond, body: Json, action: Json
+    ) -> None:
+        await self._attempt(alone(respond), self._turn(body, action, respond))
+        await ack()
+
+    async def _turn(self, body: Json, action: Json, respond: AsyncRespond) -> None:
+        """Show what a button below past answers leads to, as far as it is here."""
+        who, shown, about = body["user"], body["container"], str(action["value"])
+        here = _source(body["team"]["id"], shown["channel_id"], who["id"])
+        verb = slack_past.verb(action["action_id"])
+        if verb == "transcript":
+            tell = alone(respond)
+            self._desk.spawn(self._attempt(tell, self._send_directly(about, here, tell)))
+            return
+        sheet = await self._librarian.press(about, here, self._link)
+        if verb == "share":
+            self._desk.spawn(slack_past.share(respond, sheet, who["name"]))
+        else:
+            turned = verb == "turn" and bool(shown.get("is_ephemeral"))
+            self._desk.spawn(slack_past.show(respond, sheet, turned=turned))
+
+    async def _send_directly(self, conversation_id: str, here: Source, tell: Tell) -> None:
+        """Send a transcript where one person alone sees it: what only they are shown holds no file."""
+        files = await self._librarian.transcript(conversation_id, here)
+        direct = here.model_copy(update={"channel": await self._direct(str(here.user))})
+        await SlackVenue(self._client, self._pace, tell, direct).attach(TRANSCRIPT, *files)
+        await tell(line(IN_DIRECT))
+
     async def _on_shortcut(self, ack: AsyncAck, respond: AsyncRespond, body: Json) -> None:
-        tell = _alone(respond)
+        tell = alone(respond)
         who, message = body["user"], body["message"]
         here = _source(body["team"]["id"], body["channel"]["id"], who["id"], message.get("thread_ts"))
         await self._attempt(tell, self._read(message, here, body["trigger_id"], who["name"], tell))
@@ -248,7 +298,7 @@ class SlackBot:
         return SlackVenue(self._client, self._pace, self._beside(where), where)
 
     async def _on_click(self, ack: AsyncAck, respond: AsyncRespond, body: Json, action: Json) -> None:
-        tell = _alone(respond)
+        tell = alone(respond)
         await self._attempt(tell, self._click(body, action, tell))
         await ack()
 
@@ -318,23 +368,6 @@ class SlackBot:
                     log.info("person_not_told", reason=str(error))
 
         return tell
-
-
-def _alone(respond: AsyncRespond) -> Tell:
-    """Show messages to the one person who typed the command or pressed the button."""
-
-    async def tell(message: Message) -> None:
-        for blocks in slack_text.parts(message):
-            text = slack_text.fallback(message)
-            try:
-                answer = await respond(text, blocks, response_type="ephemeral", replace_original=False)
-            except (aiohttp.ClientError, TimeoutError) as error:
-                log.info("person_not_told", reason=str(error))
-                continue
-            if answer.status_code != HTTPStatus.OK:
-                log.info("person_not_told", reason=answer.body)
-
-    return tell
 
 
 def _source(team: str, channel: str, user: str, thread: str | None = None) -> Source:

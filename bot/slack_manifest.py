@@ -5,7 +5,7 @@ Source: https://docs.slack.dev/reference/app-manifest
 
 from typing import Any
 
-from bot.commands import ACTION, COMMANDS, Command, flags
+from bot.commands import ACTION, COMMANDS, Command, usage
 
 Json = dict[str, Any]
 
@@ -69,8 +69,7 @@ def app_manifest(*, socket_mode: bool = True, url: str = PLACEHOLDER) -> Json:
 
 
 def _command(command: Command, url: str | None) -> Json:
-    typed = (option.name for option in command.options if option.required)
-    hint = " ".join(filter(None, (flags(command), *typed)))
+    hint = usage(command)
     return {
         "command": f"/{command.name}",
         "description": command.description,

@@ -6,12 +6,27 @@ https://docs.slack.dev/messaging/formatting-message-text, slackapi/bolt-js#2509 
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from datetime import datetime
 from textwrap import wrap
 from typing import Any
 
 from bot import tables, words
 from bot.dialect import blocks, listed, plain_text
-from bot.message import Block, Columns, Footer, Heading, Line, Message, Pairs, Prose, Quote, Table, Title
+from bot.message import (
+    OPEN,
+    Block,
+    Columns,
+    Entry,
+    Footer,
+    Heading,
+    Line,
+    Message,
+    Pairs,
+    Prose,
+    Quote,
+    Table,
+    Title,
+)
 from bot.slack_markdown import CODE_WIDTH, DIALECT, has_room, pieces
 from bot.splitting import Block as Part
 from bot.splitting import leading
@@ -128,6 +143,10 @@ def _said(block: Block) -> str:
             return "\n".join("\n".join((title, *items)) for title, items in columns)
         case Prose(markdown) | Quote(markdown):
             return plain_text(markdown[: 2 * TEXT])  # a part is read in good time
+        case Entry():
+            found = "".join(text for text, _ in block.excerpt)
+            at = words.when(block.at) if block.at else ""
+            return "\n".join(filter(None, (block.text, at, block.said, found)))
         case _:
             return block.text
 
@@ -159,6 +178,8 @@ def _elements(
                 )
             case Pairs(rows):
                 yield from _pairs(rows)
+            case Entry():
+                yield _entry(block)
             case Table():
                 yield from _table(block, limit)
             case Columns(columns):
@@ -224,6 +245,30 @@ def _columns(columns: tuple[tuple[str, tuple[str, ...]], ...], limit: int) -> It
     for title, items in columns:
         yield _heading(title, SMALL)
         yield from _prose([listed(items, DIALECT)], limit)
+
+
+def _entry(entry: Entry) -> _Element:
+    runs = [_run(entry.text, "bold")]
+    facts = [_moment(entry.at)] if entry.at else []
+    facts += [_run(entry.said)] if entry.said else []
+    facts += [{"type": "link", "url": entry.url, "text": OPEN}] if entry.url else []
+    for number, fact in enumerate(facts):
+        runs += [_run(" \u00b7 " if number else "\n"), fact]
+    for number, (text, marked) in enumerate(part for part in entry.excerpt if part[0]):
+        runs += [] if number else [_run("\n")]
+        runs.append(_run(text, "bold" if marked else None))
+    said = (run.get("text") or run["fallback"] for run in runs)
+    section = {"type": "rich_text_section", "elements": runs}
+    return _plain("rich_text", {"elements": [section]}, *said)
+
+
+def _moment(at: datetime) -> Json:
+    return {
+        "type": "date",
+        "timestamp": int(at.timestamp()),
+        "format": "{date_short_pretty} at {time}",
+        "fallback": words.when(at),
+    }
 
 
 def _table(table: Table, limit: int) -> Iterator[_Element]:

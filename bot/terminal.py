@@ -26,6 +26,7 @@ from bot.markdown import contain, render
 from bot.message import (
     Block,
     Columns,
+    Entry,
     Footer,
     Heading,
     Line,
@@ -198,6 +199,10 @@ def _draw(block: Block, level: int, console: Console) -> RenderableType:
             return Text(text, style="dim")
         case Pairs(rows):
             return _pairs(rows)
+        case Entry(text, said, at):
+            facts = (words.when(at) if at else "", said)
+            found = "".join(part for part, _ in block.excerpt)
+            return Group(Text(text, style="bold"), Text("\n".join(filter(None, (*facts, found)))))
         case Table():
             return _table(block, console)
         case Columns(columns):

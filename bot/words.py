@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 
-from council.conversation import Agreement
 from council.errors import AccountError, Cause, Failure, NoAnswers, RunStopped
 from council.events import Stage
 from council.iteration import IterationState, TerminationReason
@@ -67,7 +66,7 @@ _ADVICE: Mapping[Cause, str] = {
     "unavailable": "Wait a minute, then ask again.",
 }
 
-_AGREEMENT: Mapping[Agreement, str] = {
+_AGREEMENT: Mapping[str, str] = {
     "strong": "strong agreement",
     "mixed": "mixed agreement",
     "split": "split opinions",
@@ -220,7 +219,7 @@ def ordinal(place: int) -> str:
     return f"{place}{ending}"
 
 
-def agreement(word: Agreement) -> str:
+def agreement(word: str) -> str:
     """Say how alike the reviewers ranked."""
     return _AGREEMENT[word]
 
@@ -248,9 +247,14 @@ def listing(items: Iterable[str]) -> str:
 def moment(timestamp: str) -> str:
     """Write a document's timestamp for people: `2026-01-20 10:30 UTC`; as it stands if it is none."""
     try:
-        return datetime.fromisoformat(timestamp).astimezone(UTC).strftime("%Y-%m-%d %H:%M UTC")
+        return when(datetime.fromisoformat(timestamp))
     except ValueError:
         return timestamp
+
+
+def when(moment: datetime) -> str:
+    """Write a moment for readers whose time isn't known."""
+    return moment.astimezone(UTC).strftime("%Y-%m-%d %H:%M UTC")
 
 
 def clip(text: str, length: int) -> str:

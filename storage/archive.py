@@ -20,6 +20,11 @@ SELECT * FROM conversations
 WHERE scope = :scope AND (updated_at, id) < (:time, :id)
 ORDER BY updated_at DESC, id DESC LIMIT :limit
 """
+_BACK = """
+SELECT * FROM conversations
+WHERE scope = :scope AND (updated_at, id) > (:time, :id)
+ORDER BY updated_at, id LIMIT :limit
+"""
 _AFTER_ALL = "~"  # sorts after every time and every id
 _GET = "SELECT * FROM conversations WHERE id = :id AND scope = :scope"
 _FIND = """
@@ -55,7 +60,7 @@ _HIT = re.compile("\x02([^\x02\x03]*)\x03")
 
 @dataclass(frozen=True, slots=True)
 class Cursor:
-    """Where a page of the history ends. Its text fits into a button's value."""
+    """Where a page of the history begins or ends. Its text fits into a button's value."""
 
     updated_at: str
     id: str
@@ -73,10 +78,11 @@ class Cursor:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A page of the history, newest first; `older` is where the next one begins, if there is one."""
+    """A page of the history, newest first; at `older` and `newer` others go on, if there are any."""
 
     rows: tuple[IndexRow, ...]
     older: Cursor | None
+    newer: Cursor | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,14 +115,21 @@ class Archive:
 
     async def history(self, scope: Scope, *, before: Cursor | None = None, limit: int = 10) -> Page:
         """Give the last conversations, those with the newest answer first."""
-        end = before or Cursor(_AFTER_ALL, _AFTER_ALL)
-        found = await self._database.read(
-            _HISTORY,
-            {"scope": scope.word, "time": end.updated_at, "id": end.id, "limit": limit + 1},
+        found = await self._page(_HISTORY, scope, before or Cursor(_AFTER_ALL, _AFTER_ALL), limit)
+        rows = found[:limit]
+        return Page(
+            rows,
+            older=_cursor(rows[-1]) if len(found) > limit else None,
+            newer=_cursor(rows[0]) if before and rows else None,
         )
-        rows = tuple(index_row(row) for row in found[:limit])
-        more = len(found) > limit and rows
-        return Page(rows, Cursor(rows[-1].updated_at, rows[-1].id) if more else None)
+
+    async def back(self, scope: Scope, after: Cursor, *, limit: int = 10) -> Page:
+        """Give the conversations just newer than a page's first; at the beginning a whole page."""
+        found = await self._page(_BACK, scope, after, limit)
+        if len(found) <= limit:
+            return await self.history(scope, limit=limit)
+        rows = found[:limit][::-1]
+        return Page(rows, older=_cursor(rows[-1]), newer=_cursor(rows[0]))
 
     async def get(self, scope: Scope, conversation_id: str) -> IndexRow | None:
         """Give a conversation by its whole id; `None` where this scope has no such."""
@@ -160,9 +173,20 @@ class Archive:
             hits += [Hit(index_row(one), _context(one["snippet"])) for one in shown]
         return Hits(tuple(hits), ranked[0]["found"] if ranked else 0)
 
+    async def _page(self, sql: str, scope: Scope, cursor: Cursor, limit: int) -> tuple[IndexRow, ...]:
+        found = await self._database.read(
+            sql,
+            {"scope": scope.word, "time": cursor.updated_at, "id": cursor.id, "limit": limit + 1},
+        )
+        return tuple(map(index_row, found))
+
     async def statistics(self, scope: Scope, *, days: int | None = None) -> Statistics:
         """Add up the last days, or all time."""
         return await statistics(self._database, scope, days=days, now=self._now())
+
+
+def _cursor(row: IndexRow) -> Cursor:
+    return Cursor(row.updated_at, row.id)
 
 
 def _context(snippet: str) -> tuple[tuple[str, bool], ...]:

@@ -3,7 +3,7 @@
 It is what a run goes on from when the process has died under it. `storage.sqlite_journal` keeps it.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal, Protocol
@@ -142,6 +142,10 @@ class Journal(Protocol):
         Failures and presses of Stop are forgotten. Replies stay, and are used again where the run
         still asks what they answer.
         """
+        ...
+
+    async def askers(self, conversation_ids: Sequence[str]) -> dict[str, str]:
+        """Name who began each of these conversations, where that is on record."""
         ...
 
     async def conversation_in(self, here: Source) -> str | None:

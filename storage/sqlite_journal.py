@@ -1,6 +1,7 @@
 """The run journal in SQLite: the tables `runs`, `steps` and `posts`."""
 
 import hashlib
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import cast
 
@@ -36,6 +37,11 @@ _REOPEN_RUN = """
 UPDATE runs SET status = 'running', error = NULL, finished_at = NULL, delivery = NULL,
     stops = 0, retries = retries + 1, retried_at = :now
 WHERE id = :run AND status IN ('failed', 'stopped')
+"""
+_ASKERS = """
+SELECT conversation_id, brief ->> '$.asker' AS asker, min(created_at)
+FROM runs WHERE conversation_id IN (SELECT value FROM json_each(?)) AND asker IS NOT NULL
+GROUP BY conversation_id
 """
 _FORGET_FAILURES = """
 DELETE FROM steps WHERE run_id = :run AND outcome ->> 'failure' IS NOT NULL
@@ -206,6 +212,11 @@ class SqliteJournal:
         await self._database.write(*((statement, named) for statement in statements))
         run = await self.get(run_id)
         return None if run is None or run.is_over else run
+
+    async def askers(self, conversation_ids: Sequence[str]) -> dict[str, str]:
+        """Name who began each of these conversations, where that is on record."""
+        rows = await self._database.read(_ASKERS, (orjson.dumps([*conversation_ids]).decode(),))
+        return {row["conversation_id"]: row["asker"] for row in rows}
 
     async def conversation_in(self, here: Source) -> str | None:
         """Find the conversation whose thread this is, if there is one."""

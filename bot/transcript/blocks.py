@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 
 from markupsafe import Markup, escape
 
-from bot.message import Block, Columns, Footer, Heading, Line, Pairs, Prose, Quote, Table, Title
+from bot.message import Block, Columns, Entry, Footer, Heading, Line, Pairs, Prose, Quote, Table, Title
 from bot.transcript import prose
 
 PART = 3
@@ -30,7 +30,7 @@ def _written(blocks: Iterable[Block], under: int) -> Iterator[Markup]:
                     slug = "-".join(text.lower().split())
                     yield Markup('<section class="part {0}">').format(slug)
                 yield Markup("<h{0}>{1}</h{0}>").format(level, _name(text))
-            case Line(text):
+            case Line(text) | Entry(text):  # a transcript has no list of what was found
                 yield Markup("<p>{0}</p>").format(_name(text))
             case Footer(text):
                 yield Markup('<p class="facts">{0}</p>').format(_name(text))

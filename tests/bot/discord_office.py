@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from bot.app import Library, open_library
+from bot.app import Library, open_librarian, open_library
 from bot.desk import Desk
 from bot.discord_bot import DiscordBot
 from bot.discord_venue import Pace
@@ -43,7 +43,9 @@ class Office:
     async def bot(self, pace: Pace = AT_ONCE) -> AsyncGenerator[DiscordBot]:
         """Run the bot."""
         token = self.server.world.token
-        async with DiscordBot(self.desk, token=token, api_base=self.server.url, pace=pace) as running:
+        async with DiscordBot(
+            self.desk, open_librarian(self.library), token=token, api_base=self.server.url, pace=pace
+        ) as running:
             yield running
 
     async def card(self, asked: Interaction) -> Message:

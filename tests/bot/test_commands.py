@@ -6,7 +6,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.commands import ASK, COMMANDS, Typed, UsageError, parse
+from bot.commands import (
+    ASK,
+    COMMANDS,
+    HELP,
+    HISTORY,
+    SEARCH,
+    SHOW,
+    STATS,
+    Command,
+    Given,
+    Typed,
+    UsageError,
+    argument,
+    parse,
+    usage,
+)
 
 
 @pytest.mark.parametrize(
@@ -90,6 +105,43 @@ def test_any_text_is_a_question_or_a_mistake(text: str) -> None:
     assert text.strip().endswith(typed.question)
 
 
+@pytest.mark.parametrize(
+    ("command", "text", "given"),
+    [
+        (HISTORY, "", {}),
+        (HISTORY, " 7 ", {"count": 7}),
+        (SEARCH, ' "move  jobs" cron ', {"words": '"move jobs" cron'}),
+        (SHOW, "550e", {"answer": "550e"}),
+        (HELP, "me", {}),
+    ],
+)
+def test_a_command_of_one_option_takes_the_rest_of_the_line(
+    command: Command, text: str, given: Given
+) -> None:
+    """Without flags and quotes; left out, it isn't given."""
+    assert argument(command, text) == given
+
+
+@pytest.mark.parametrize(
+    ("command", "text", "said"),
+    [
+        (HISTORY, "11", "The option count can't be “11”. It takes a whole number from 1 to 10."),
+        (STATS, "ten", "The option days can't be “ten”. It takes a whole number from 1 to 3650."),
+        (
+            SEARCH,
+            " ",
+            "/council-search takes words: words of question, answer or title; quotes hold a phrase together.",
+        ),
+        (SHOW, "", "/council-show takes answer: how its title or its id begins."),
+    ],
+)
+def test_a_wrong_or_missing_option_is_said(command: Command, text: str, said: str) -> None:
+    """With what it takes."""
+    with pytest.raises(UsageError) as caught:
+        argument(command, text)
+    assert str(caught.value) == said
+
+
 def test_the_registry_fits_the_platforms() -> None:
     """Names and descriptions within Discord's limits; one required option first."""
     for command in COMMANDS:
@@ -99,6 +151,14 @@ def test_the_registry_fits_the_platforms() -> None:
         required = [option.required for option in command.options]
         assert required == sorted(required, reverse=True)
         assert all(len(option.choices) <= 25 for option in command.options)
+
+
+def test_the_docs_name_every_command() -> None:
+    """With its options as they are typed."""
+    page = Path("docs/platforms.md").read_text(encoding="utf-8")
+    table = page.partition("## How to use it")[2].partition("\n## ")[0]
+    typed = [f"/{command.name} {usage(command)}".strip() for command in COMMANDS if command is not ASK]
+    assert all(f"| `{each}` |" in table for each in typed), typed
 
 
 def test_the_docs_name_every_option_and_choice() -> None:

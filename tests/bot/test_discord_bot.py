@@ -10,6 +10,8 @@ import pytest_asyncio
 from discord.gateway import DiscordWebSocket
 from discord.http import Route
 
+from bot.app import open_librarian
+from bot.commands import ACTION, COMMANDS
 from bot.configuration import ConfigurationError
 from bot.desk import Desk
 from bot.discord_bot import DiscordBot
@@ -85,7 +87,7 @@ async def test_commands_are_registered_once(server: DiscordServer, quiet: Office
     for _ in range(2):
         async with quiet.bot():
             names = {command["name"] for command in server.world.commands[None].values()}
-            assert names == {"council", "council-help", "Ask the council"}
+            assert names == {*(command.name for command in COMMANDS), ACTION}
     assert len(server.requests(REGISTER)) == 1
 
 
@@ -103,7 +105,12 @@ async def test_changed_commands_are_registered_again(server: DiscordServer, quie
 async def test_a_wrong_token_is_a_problem_of_the_configuration(quiet: Office) -> None:
     """It names the variable."""
     with pytest.raises(ConfigurationError, match="DISCORD_TOKEN: Discord refuses it"):
-        async with DiscordBot(quiet.desk, token="wrong", api_base=quiet.server.url):  # noqa: S106 - a fake's
+        async with DiscordBot(
+            quiet.desk,
+            open_librarian(quiet.library),
+            token="wrong",  # noqa: S106 - a fake's
+            api_base=quiet.server.url,
+        ):
             pass
 
 
@@ -111,7 +118,7 @@ async def test_an_unreachable_discord_is_a_problem_in_words(quiet: Office) -> No
     """Nothing of the network's own errors shows."""
     base = "http://127.0.0.1:9/api/v10"
     with pytest.raises(ConfigurationError, match="Discord could not be reached"):
-        async with DiscordBot(quiet.desk, token="x", api_base=base):  # noqa: S106 - a fake's
+        async with DiscordBot(quiet.desk, open_librarian(quiet.library), token="x", api_base=base):  # noqa: S106 - a fake's
             pass
 
 

@@ -8,6 +8,7 @@ from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import cast
 
 import discord
 import pytest
@@ -16,6 +17,7 @@ from simcord import ChannelHandle, Env, GuildHandle, MemberActor
 from bot.desk import Desk
 from bot.discord_bot import DiscordBot
 from bot.discord_commands import register
+from bot.librarian import Librarian
 from tests.bot.discord_office import AT_ONCE
 from tests.bot.test_desk import office
 from tests.council.scripted import FOUR, ScriptedCouncil
@@ -61,7 +63,7 @@ class Team:
 
 def client_of(desk: Desk) -> discord.AutoShardedClient:
     """Make a bot and give its client, to be connected by simcord; entering the bot would do it for real."""
-    bot = DiscordBot(desk, token="simulated", pace=AT_ONCE)  # noqa: S106 - not a secret
+    bot = DiscordBot(desk, cast("Librarian", None), token="simulated", pace=AT_ONCE)  # noqa: S106 - not a secret
     client, tree = bot._client, bot._tree  # pyright: ignore[reportPrivateUsage] - the bot offers no other transport
     vars(client)["tree"] = tree  # where simcord looks for the commands
     return client

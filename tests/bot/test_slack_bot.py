@@ -14,8 +14,9 @@ import aiohttp
 import pytest
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
-from bot.app import Library, open_library
+from bot.app import Library, open_librarian, open_library
 from bot.desk import NOT_HERE, Desk
+from bot.librarian import Librarian
 from bot.queue import Limits, Queue
 from bot.runs import Runs
 from bot.settings import Settings
@@ -158,6 +159,7 @@ async def at_work(
             slack.use_http(f"http://127.0.0.1:{port}/slack/events")
         bot = SlackBot(
             desk,
+            open_librarian(library),
             bot_token=slack.token,
             app_token=None if by_http else slack.app_token,
             signing_secret=slack.signing_secret if by_http else None,
@@ -796,14 +798,16 @@ class TestRefusals:
                 "app_token": place.slack.app_token,
                 wrong: "xoxb-no",
             }
-            bot = SlackBot(place.desk, **tokens, api_url=place.slack.api_url)
+            bot = SlackBot(
+                place.desk, open_librarian(place.library), **tokens, api_url=place.slack.api_url
+            )
             with pytest.raises(VenueError, match="Slack doesn't accept the token"):
                 await bot.__aenter__()
 
     def test_a_server_without_a_secret_is_refused(self) -> None:
         """It would take anybody's word."""
         with pytest.raises(ValueError, match="signing_secret"):
-            SlackBot(cast("Desk", None), bot_token="xoxb-1", http_port=3000)  # noqa: S106 - no real token
+            SlackBot(cast("Desk", None), cast("Librarian", None), bot_token="xoxb-1", http_port=3000)  # noqa: S106 - no real token
 
 
 class TestHttp:

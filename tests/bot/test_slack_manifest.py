@@ -18,7 +18,13 @@ def test_every_command_of_the_registry_is_a_slash_command() -> None:
         "[--strategy consensus|coverage|risk_averse|security_first|cost_capped|compare_only] "
         "[--criteria CRITERIA] [--mode council|consultants] [--private] question"
     )
-    assert "usage_hint" not in commands[1]
+    assert [command.get("usage_hint") for command in commands[1:]] == [
+        "[count]",
+        "words",
+        "answer",
+        "[days]",
+        None,
+    ]
 
 
 def test_the_message_action_fits_slacks_limit() -> None:

@@ -102,6 +102,22 @@ async def test_the_history_pages_from_the_newest_answer(room: Room) -> None:
     assert seen == [ids[0], ids[4], ids[3], *sorted(ids[1:3], reverse=True)]
 
 
+async def test_the_history_pages_back_the_same_way(room: Room) -> None:
+    """From any page's beginning; near the newest it gives the whole first page."""
+    for minute in range(5):
+        await room.ask(at=NOW + timedelta(minutes=minute))
+    first = await room.archive.history(SCOPE, limit=2)
+    second = await room.archive.history(SCOPE, before=first.older, limit=2)
+    third = await room.archive.history(SCOPE, before=second.older, limit=2)
+    assert first.newer is None
+    assert third.newer
+    assert second.newer
+    assert await room.archive.back(SCOPE, third.newer, limit=2) == second
+    assert await room.archive.back(SCOPE, second.newer, limit=2) == first
+    whole = await room.archive.history(SCOPE, limit=4)
+    assert await room.archive.back(SCOPE, second.newer, limit=4) == whole
+
+
 async def test_a_search_finds_title_question_and_answer(room: Room) -> None:
     """All words must be there, wherever they stand; a hit in the title comes first."""
     told = await room.ask(text="Postgres shards well, and Zürich is far.")

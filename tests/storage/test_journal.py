@@ -278,6 +278,17 @@ async def test_only_a_run_without_answer_can_be_retried(opened: Opened) -> None:
     assert (found.status, found.retries) == ("answered", 0)
 
 
+async def test_conversations_are_known_by_who_began_them(opened: Opened) -> None:
+    """Not by who asked later; where nobody's name is on record, there is none."""
+    async with opened() as journal:
+        for number, asker in enumerate(("Ada", "Bob")):
+            brief = BRIEF.model_copy(update={"asker": asker})
+            await journal.begin(replace(RUN, id=f"r{number}", entry_key=f"e{number}", brief=brief))
+        await journal.begin(replace(RUN, id="r9", entry_key="e9", conversation_id="nameless"))
+        asked = await journal.askers(["conversation-1", "nameless", "unknown"])
+    assert asked == {"conversation-1": "Ada"}
+
+
 async def test_a_thread_leads_to_its_conversation(opened: Opened) -> None:
     """By the thread's id or the card's, in its own channel, workspace and platform only."""
     async with opened() as journal:

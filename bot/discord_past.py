@@ -1,0 +1,124 @@
+"""Past answers on Discord: one embed where it has room, messages where not, and buttons below.
+
+Source: https://discord.com/developers/docs/components/reference#button
+"""
+
+import asyncio
+import re
+from collections.abc import Sequence
+from typing import Any, Self, cast
+
+import discord
+from discord import app_commands, ui
+
+from bot import discord_text, words
+from bot.desk import Refusal
+from bot.discord_card import embed_of
+from bot.discord_venue import NOBODY
+from bot.looks import Choice, Verb
+from bot.past import Sheet, shared
+from storage.rows import IndexRow
+
+PRESSED = "past_button"
+"""The client's event for a pressed button, with the interaction and the `Choice`."""
+LONGEST_CHOICE = 100
+SILENT = "You can't write in this channel, so you can't share here."
+
+
+class PastButton(
+    ui.DynamicItem[ui.Button[ui.View]],
+    template=r"past:(?P<verb>turn|see|share|transcript):(?P<about>[\s\S]+)",
+):
+    """A button that tells by itself what it leads to, whichever process drew it."""
+
+    def __init__(self, choice: Choice) -> None:
+        custom_id = f"past:{choice.verb}:{choice.about}"
+        super().__init__(ui.Button(label=choice.label, custom_id=custom_id))
+        self.choice = choice
+
+    @classmethod
+    async def from_custom_id(
+        cls, interaction: discord.Interaction[Any], item: ui.Item[Any], match: re.Match[str], /
+    ) -> Self:
+        """Read a pressed button."""
+        del interaction  # part of the interface
+        label = str(cast("ui.Button[ui.View]", item).label)
+        return cls(Choice(label, cast("Verb", match["verb"]), match["about"]))
+
+    async def callback(self, interaction: discord.Interaction[Any]) -> None:
+        """Hand the press to whoever listens to the client."""
+        interaction.client.dispatch(PRESSED, interaction, self.choice)
+
+
+async def show(interaction: discord.Interaction[Any], sheet: Sheet, *, turned: bool = False) -> None:
+    """Show a sheet to whoever asked, in place of the page they `turned`."""
+    message = interaction.message
+    text = await asyncio.to_thread(discord_text.card, sheet.message)
+    # What the whole channel sees stays as it is, whatever a crafted button says.
+    if turned and not text.cut and message is not None and message.flags.ephemeral:
+        await interaction.response.edit_message(
+            embed=embed_of(text), view=_view(sheet), allowed_mentions=NOBODY
+        )
+    else:
+        await _post(interaction, sheet, text, ephemeral=True)
+
+
+async def share(interaction: discord.Interaction[Any], sheet: Sheet) -> None:
+    """Show a sheet to the whole channel. Raises `Refusal` for whoever may not write there."""
+    has = interaction.permissions
+    in_thread = isinstance(interaction.channel, discord.Thread)
+    if interaction.guild_id and not (has.send_messages_in_threads if in_thread else has.send_messages):
+        raise Refusal(SILENT)
+    public = shared(sheet, interaction.user.display_name)
+    text = await asyncio.to_thread(discord_text.card, public.message)
+    await _post(interaction, public, text, ephemeral=False)
+
+
+async def _post(
+    interaction: discord.Interaction[Any],
+    sheet: Sheet,
+    text: discord_text.CardText,
+    *,
+    ephemeral: bool,
+) -> None:
+    if not text.cut:
+        await interaction.response.send_message(
+            embed=embed_of(text), view=_view(sheet), ephemeral=ephemeral, allowed_mentions=NOBODY
+        )
+        return
+    parts = await asyncio.to_thread(discord_text.parts, sheet.message)
+    for number, part in enumerate(parts):
+        view: Any = _view(sheet) if number == len(parts) - 1 else discord.utils.MISSING
+        if number == 0:
+            await interaction.response.send_message(
+                part, view=view, ephemeral=ephemeral, allowed_mentions=NOBODY
+            )
+        else:
+            await interaction.followup.send(
+                part, view=view, ephemeral=ephemeral, allowed_mentions=NOBODY
+            )
+
+
+def _view(sheet: Sheet) -> ui.View:
+    view = ui.View(timeout=None)
+    for choice in sheet.choices:
+        view.add_item(PastButton(choice))
+    return view
+
+
+def link(row: IndexRow) -> str | None:
+    """Give the address of a conversation's thread, or of its card where it has none of its own."""
+    if row.message is None:
+        return None
+    guild = row.workspace or "@me"
+    if row.thread == row.message:
+        return f"https://discord.com/channels/{guild}/{row.thread}"
+    return f"https://discord.com/channels/{guild}/{row.thread or row.channel}/{row.message}"
+
+
+def proposals(rows: Sequence[IndexRow]) -> list[app_commands.Choice[str]]:
+    """Give what Discord lists while somebody types."""
+    titles = (
+        (words.clip(" ".join(row.title.split()), LONGEST_CHOICE) or row.id, row.id) for row in rows
+    )
+    return [app_commands.Choice(name=name, value=value) for name, value in titles]

@@ -1,0 +1,147 @@
+"""The librarian: finds past answers for whoever asks, in the scope they stand in and nowhere else.
+
+Every command, button and proposal comes through here with the place it was used in. What that
+scope doesn't hold is refused in the same words, whether it exists elsewhere or not.
+"""
+
+import asyncio
+from collections.abc import Generator, Iterable
+from contextlib import contextmanager
+
+from bot import past, words
+from bot.commands import AT_ONCE, DAYS, HISTORY, LONGEST_WORDS, SEARCH, SHOW, Command, Given
+from bot.desk import Refusal
+from bot.looks import Answer, Detail, Figures, History, Look, Search, read
+from bot.message import printable
+from bot.past import HITS, Found, Link, Sheet
+from bot.presenter import files_of
+from bot.venue import File
+from council.conversation import Source
+from storage.archive import Archive
+from storage.conversations import ConversationStore
+from storage.errors import ConversationNotFound, StorageError
+from storage.journal import Journal
+from storage.rows import IndexRow
+from storage.scope import Scope
+
+NO_SUCH = "There is no such answer here."
+PROPOSED = 25
+LISTED = 10
+
+
+class Librarian:
+    """Looks past answers up; knows no platform. Every method raises `Refusal`."""
+
+    def __init__(self, archive: Archive, store: ConversationStore, journal: Journal) -> None:
+        self._archive = archive
+        self._store = store
+        self._journal = journal
+
+    async def answer(self, command: Command, given: Given, here: Source, link: Link) -> Sheet:
+        """Do what a command of `bot.commands.PAST` says; options left out are missing or `None`."""
+        if command is HISTORY:
+            return await self.open(History(_number(given.get("count"), AT_ONCE)), here, link)
+        if command is SEARCH:
+            return await self.open(Search(_words(str(given["words"]))), here, link)
+        if command is SHOW:
+            return await self._find(str(given["answer"]), here, link)
+        return await self.open(Figures(_number(given.get("days"), DAYS)), here, link)
+
+    async def press(self, about: str, here: Source, link: Link) -> Sheet:
+        """Give what a button leads to, if it leads anywhere here."""
+        try:
+            look = read(about)
+        except ValueError as error:
+            raise Refusal(NO_SUCH) from error
+        return await self.open(look, here, link)
+
+    async def open(self, look: Look, here: Source, link: Link) -> Sheet:
+        """Look something up."""
+        scope = Scope.of(here)
+        with _told():
+            match look:
+                case History(count, before, after):
+                    page = (
+                        await self._archive.back(scope, after, limit=count)
+                        if after
+                        else await self._archive.history(scope, before=before, limit=count)
+                    )
+                    return past.history(page, look, await self._found(page.rows, link))
+                case Search(text, offset):
+                    hits = await self._archive.search(scope, text, limit=HITS, offset=offset)
+                    return past.search(
+                        hits, look, await self._found((hit.row for hit in hits.hits), link)
+                    )
+                case Answer(conversation_id):
+                    row = await self._row(scope, conversation_id)
+                    found = await self._found([row], link)
+                    conversation = await self._store.load(row.id)
+                    return await asyncio.to_thread(past.answer, conversation, row, look, found)
+                case Detail():
+                    row = await self._row(scope, look.conversation_id)
+                    return await asyncio.to_thread(past.detail, await self._store.load(row.id), look)
+                case Figures(days):
+                    return past.figures(await self._archive.statistics(scope, days=days), look)
+
+    async def proposals(self, typed: str, here: Source) -> list[IndexRow]:
+        """Give the conversations that begin as somebody types, the newest for nothing typed."""
+        with _told():
+            return await self._archive.find(Scope.of(here), _line(typed), PROPOSED)
+
+    async def transcript(self, conversation_id: str, here: Source) -> tuple[File, ...]:
+        """Give a whole conversation as files."""
+        with _told():
+            row = await self._row(Scope.of(here), conversation_id)
+            return await asyncio.to_thread(files_of, await self._store.load(row.id))
+
+    async def _find(self, wanted: str, here: Source, link: Link) -> Sheet:
+        """Give the conversation of this id, or the one that begins so, or those that do."""
+        scope, text = Scope.of(here), _line(wanted)
+        with _told():
+            whole = await self._archive.get(scope, text.lower())
+            rows = [whole] if whole else await self._archive.find(scope, text, LISTED + 1)
+        if not rows:
+            raise Refusal(NO_SUCH)
+        if len(rows) == 1:
+            return await self.open(Answer(rows[0].id), here, link)
+        listed = rows[:LISTED]
+        found = await self._found(listed, link)
+        return past.matches(listed, text, found, more=len(rows) > LISTED)
+
+    async def _row(self, scope: Scope, conversation_id: str) -> IndexRow:
+        row = await self._archive.get(scope, conversation_id)
+        if row is None:
+            raise Refusal(NO_SUCH)
+        return row
+
+    async def _found(self, rows: Iterable[IndexRow], link: Link) -> Found:
+        return Found(link, await self._journal.askers([row.id for row in rows]))
+
+
+def _number(value: object, default: int) -> int:
+    return value if isinstance(value, int) else default
+
+
+def _words(typed: str) -> str:
+    text = _line(typed)
+    if not text:
+        raise Refusal("There are no words to search for.")
+    # As Discord counts what a button holds, at its strictest.
+    if len(text.encode("utf-16-le")) > 2 * LONGEST_WORDS:
+        raise Refusal(f"That is more than {LONGEST_WORDS} characters. Search for the words that matter.")
+    return text
+
+
+def _line(text: str) -> str:
+    return " ".join(printable(text).split())
+
+
+@contextmanager
+def _told() -> Generator[None]:
+    """Say what is wrong with the council's data in words for people."""
+    try:
+        yield
+    except ConversationNotFound as error:  # forgotten a moment ago
+        raise Refusal(NO_SUCH) from error
+    except StorageError as error:
+        raise Refusal(words.explain(error, "")) from error

@@ -1,0 +1,120 @@
+"""What somebody can look at among past answers, and how a button says so in a few characters.
+
+A button carries an id or a cursor, never a place: whatever it says is looked up where it is pressed.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from bot.commands import LONGEST_WORDS, MOST_AT_ONCE
+from bot.message import printable
+from storage.archive import Cursor
+
+Part = Literal["critiques", "corrections"]
+Verb = Literal["turn", "see", "share", "transcript"]
+"""What a button does: turn this page, show another, show all the channel, give the file."""
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """A page of the channel's conversations: the newest, or those next to a cursor."""
+
+    count: int
+    before: Cursor | None = None
+    after: Cursor | None = None
+
+    def __str__(self) -> str:
+        """Write it for a button."""
+        where = f"<{self.before}" if self.before else f">{self.after}" if self.after else ""
+        return f"history:{self.count}:{where}"
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """A page of a search's hits, from `offset` on."""
+
+    words: str
+    offset: int = 0
+
+    def __str__(self) -> str:
+        """Write it for a button."""
+        return f"search:{self.offset}:{self.words}"
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """One answer of a conversation: the last one, or that of exchange `turn`, counted from 0."""
+
+    conversation_id: str
+    turn: int | None = None
+
+    def __str__(self) -> str:
+        """Write it for a button."""
+        return f"answer:{self.conversation_id}:{'' if self.turn is None else self.turn}"
+
+
+@dataclass(frozen=True, slots=True)
+class Detail:
+    """What one member was told of its answer, or made of it; `seat` counts them from 0."""
+
+    part: Part
+    conversation_id: str
+    turn: int
+    seat: int = 0
+
+    def __str__(self) -> str:
+        """Write it for a button."""
+        return f"{self.part}:{self.conversation_id}:{self.turn}:{self.seat}"
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """What the channel's councils came to in the last days."""
+
+    days: int
+
+    def __str__(self) -> str:
+        """Write it for a button."""
+        return f"figures:{self.days}"
+
+
+Look = History | Search | Answer | Detail | Figures
+
+
+def read(text: str) -> Look:
+    """Read what a button says. Raises `ValueError` for what no button of ours says."""
+    kind, _, rest = printable(text).partition(":")
+    match kind:
+        case "history":
+            count, _, where = rest.partition(":")
+            cursor = Cursor.parse(where[1:]) if where else None
+            before, after = (cursor, None) if where.startswith("<") else (None, cursor)
+            return History(min(_number(count, 1), MOST_AT_ONCE), before, after)
+        case "search":
+            offset, _, words = rest.partition(":")
+            return Search(words[:LONGEST_WORDS], _number(offset))
+        case "answer":
+            conversation_id, turn = rest.split(":")
+            return Answer(conversation_id, _number(turn) if turn else None)
+        case "critiques" | "corrections":
+            conversation_id, turn, seat = rest.split(":")
+            return Detail(kind, conversation_id, _number(turn), _number(seat))
+        case "figures":
+            return Figures(_number(rest, 1))
+        case _:
+            raise ValueError(f"no such look: {kind}")
+
+
+def _number(text: str, least: int = 0) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) <= 4) or int(text) < least:
+        raise ValueError(f"no number from {least} to 9999: {text}")
+    return int(text)
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A button below past answers: what stands on it, what it does, and with what."""
+
+    label: str
+    verb: Verb
+    about: str

@@ -1,0 +1,282 @@
+"""Past answers as messages: pages of them, one answer, its details, a channel's figures.
+
+Pure: what is shown was looked up in the reader's scope before. A sheet has the buttons that go with
+its message.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from bot import card, words
+from bot.looks import Answer, Choice, Detail, Figures, History, Part, Search
+from bot.message import Block, Entry, Footer, Heading, Line, Message, Quote, Table, Title
+from bot.thread import thread
+from bot.view import RunView, of_document
+from council.conversation import AssistantMessage, Conversation, UserMessage
+from council.usage import Usage
+from storage.archive import Hits, Page
+from storage.rows import IndexRow
+from storage.statistics import Figure, MemberStatistics, Statistics
+
+Link = Callable[[IndexRow], str | None]
+"""Gives the address at which a conversation stands on its platform, if it stands there."""
+
+HITS = 5
+"""How many hits a page of a search has."""
+RANKED = 1_000
+MOST_MEMBERS = 20
+LABEL = 40
+SHARE = "Share here"
+_NONE = "\u2013"
+_DETAILS: Mapping[Part, tuple[str, str]] = {
+    "critiques": ("critiques:", "No reviews are on record for this answer."),
+    "corrections": ("member:", "No member's answer is on record."),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What is known of conversations beside their rows: where they stand, and who began them."""
+
+    link: Link
+    askers: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Sheet:
+    """A message that answers one person, and the buttons below it."""
+
+    message: Message
+    choices: tuple[Choice, ...] = ()
+
+
+def shared(sheet: Sheet, by: str) -> Sheet:
+    """Give a sheet as the whole channel sees it: who shared it, and no page to turn."""
+    blocks = (Line(f"{by} shares this from the council's past answers."), *sheet.message.blocks)
+    choices = tuple(choice for choice in sheet.choices if choice.verb in ("see", "transcript"))
+    return Sheet(Message("shared", blocks), choices)
+
+
+def history(page: Page, look: History, found: Found) -> Sheet:
+    """Give a page of the channel's conversations."""
+    if not page.rows:
+        is_first = look.before is None and look.after is None
+        said = (
+            "There is no answer here yet. Ask with /council." if is_first else "There is nothing here."
+        )
+        return Sheet(Message("past", (Heading("Past answers"), Line(said))))
+    turning = (
+        *([Choice("Newer", "turn", str(History(look.count, after=page.newer)))] if page.newer else []),
+        *([Choice("Older", "turn", str(History(look.count, before=page.older)))] if page.older else []),
+    )
+    entries = tuple(_entry(number, row, found) for number, row in enumerate(page.rows, 1))
+    return Sheet(
+        Message("past", (Heading("Past answers"), *entries)),
+        (*_numbered(page.rows), *turning, Choice(SHARE, "share", str(look))),
+    )
+
+
+def search(hits: Hits, look: Search, found: Found) -> Sheet:
+    """Give a page of the conversations that hold these words, best first."""
+    heading = Heading(f"Answers with \u201c{look.words}\u201d")
+    if not hits.hits:
+        said = "No answer in this channel has all these words." if look.offset == 0 else "No more hits."
+        return Sheet(Message("past", (heading, Line(said))))
+    first, last = look.offset + 1, look.offset + len(hits.hits)
+    some = f"more than {RANKED:,}, of which the newest are ranked" if hits.found >= RANKED else None
+    entries = tuple(
+        replace(_entry(number, hit.row, found), excerpt=hit.context)
+        for number, hit in enumerate(hits.hits, first)
+    )
+    steps = (("Better hits", look.offset - HITS), ("More hits", look.offset + HITS))
+    turning = (
+        Choice(label, "turn", str(Search(look.words, max(offset, 0))))
+        for label, offset in steps
+        if -HITS < offset < hits.found
+    )
+    rows = (hit.row for hit in hits.hits)
+    return Sheet(
+        Message("past", (heading, *entries, Footer(f"{first} to {last} of {some or hits.found}"))),
+        (*_numbered(rows, first), *turning, Choice(SHARE, "share", str(look))),
+    )
+
+
+def matches(rows: Iterable[IndexRow], wanted: str, found: Found, *, more: bool) -> Sheet:
+    """Give the conversations that begin as somebody typed, to choose one of them."""
+    listed = [*rows]
+    said = "Several answers begin so; choose one." + (" There are still others." if more else "")
+    entries = (_entry(number, row, found) for number, row in enumerate(listed, 1))
+    return Sheet(
+        Message("past", (Heading(f"Answers like \u201c{wanted}\u201d"), Line(said), *entries)),
+        tuple(_numbered(listed)),
+    )
+
+
+def answer(conversation: Conversation, row: IndexRow, look: Answer, found: Found) -> Sheet:
+    """Give one answer of a conversation, the last one where the look names none."""
+    runs = exchanges(conversation)
+    if not runs:
+        return Sheet(Message("past", (Title(conversation.title), Line("It has no answer."))))
+    turn = len(runs) - 1 if look.turn is None else min(look.turn, len(runs) - 1)
+    message, view = runs[turn]
+    asker = found.askers.get(row.id)
+    facts = [f"Question {turn + 1} of {len(runs)}."] if len(runs) > 1 else []
+    if asker:
+        facts.append(f"Begun by {asker}." if len(runs) > 1 else f"Asked by {asker}.")
+    at = _moment(message.finished_at) or _moment(row.updated_at)
+    blocks = (
+        Title(conversation.title),
+        Entry(" ".join(facts) or "Asked", at=at, url=found.link(row)),
+        Quote(view.question),
+        *card.answer(view, message.stage3, now=0.0),
+    )
+    steps = (("Earlier question", turn - 1), ("Later question", turn + 1))
+    turning = (
+        Choice(label, "turn", str(Answer(row.id, step)))
+        for label, step in steps
+        if 0 <= step < len(runs)
+    )
+    details = (
+        Choice(part.capitalize(), "see", str(Detail(part, row.id, turn)))
+        for part in _DETAILS
+        if _messages(view, part)
+    )
+    return Sheet(
+        Message("past", blocks),
+        (
+            *turning,
+            *details,
+            Choice("Transcript", "transcript", row.id),
+            Choice(SHARE, "share", str(Answer(row.id, turn))),
+        ),
+    )
+
+
+def detail(conversation: Conversation, look: Detail) -> Sheet:
+    """Give one member's critiques, or its answers; the others' are a button away."""
+    prefix, nothing = _DETAILS[look.part]
+    runs = exchanges(conversation)
+    view = runs[look.turn][1] if look.turn < len(runs) else None
+    messages = _messages(view, look.part) if view else []
+    if not view or look.seat >= len(messages):
+        return Sheet(Message("past", (Title(conversation.title), Line(nothing))))
+    short = card.names(view)
+    others = (
+        Choice(
+            words.clip(short[message.key.removeprefix(prefix)], LABEL),
+            "turn",
+            str(replace(look, seat=seat)),
+        )
+        for seat, message in enumerate(messages[:MOST_MEMBERS])
+        if seat != look.seat
+    )
+    blocks = (Title(conversation.title), *messages[look.seat].blocks)
+    return Sheet(Message("past", blocks), (*others, Choice(SHARE, "share", str(look))))
+
+
+def _messages(view: RunView, part: Part) -> list[Message]:
+    prefix, _ = _DETAILS[part]
+    return [message for message in thread(view) if message.key.startswith(prefix)]
+
+
+def exchanges(conversation: Conversation) -> list[tuple[AssistantMessage, RunView]]:
+    """Give a conversation's answers with the runs that led to them."""
+    question = ""
+    found: list[tuple[AssistantMessage, RunView]] = []
+    for message in conversation.messages:
+        if isinstance(message, UserMessage):
+            question = message.content
+        else:
+            found.append((message, of_document(message, question, conversation)))
+            question = ""
+    return found
+
+
+def figures(statistics: Statistics, look: Figures) -> Sheet:
+    """Give what a channel's councils came to, and how each member did."""
+    heading = Heading(f"Statistics of this channel, {_days(look.days)}")
+    if not (statistics.answered or statistics.failed or statistics.stopped):
+        return Sheet(Message("past", (heading, Line("Nothing was asked here in this time."))))
+    table = _members(statistics.members) if statistics.members else ()
+    return Sheet(
+        Message("past", (heading, Line(" ".join(_totals(statistics))), *table)),
+        (Choice(SHARE, "share", str(look)),),
+    )
+
+
+def _days(days: int) -> str:
+    return "last day" if days == 1 else f"last {days:,} days"
+
+
+def _totals(statistics: Statistics) -> Iterator[str]:
+    yield (
+        f"{words.count(statistics.answered, 'answer')}, {words.count(statistics.failed, 'run')} failed, "
+        f"{words.count(statistics.stopped, 'run')} stopped."
+    )
+    if statistics.answered:
+        yield f"{words.count(statistics.tokens, 'token')}, {words.money(Usage(cost=statistics.cost))}."
+    if statistics.seconds.value is not None:
+        yield f"Half of the answers took less than {_behind(statistics.seconds, words.duration)}."
+
+
+def _members(members: Iterable[MemberStatistics]) -> tuple[Block, ...]:
+    counted = [*members]
+    short = words.short_names(each.member for each in counted)
+    header = ("Member", "Mean rank", "Came first", "Changed", "Failed", "Cost a run", "Time a call")
+    rows = (
+        (
+            short[each.member],
+            _behind(each.mean_rank, words.position),
+            _behind(each.win_rate, _percent),
+            _behind(each.change_rate, _percent),
+            _behind(each.failure_rate, _percent),
+            _behind(each.cost, lambda cost: words.money(Usage(cost=cost))),
+            _behind(each.seconds, words.duration),
+        )
+        for each in counted
+    )
+    return (
+        Table(header, tuple(rows)),
+        Line(
+            "In brackets the number of runs behind a figure. Rank 1 is the best; Changed is how often a "
+            "member changed its answer when it could, Failed how often a call of it gave nothing."
+        ),
+    )
+
+
+def _behind(figure: Figure, said: Callable[[float], str]) -> str:
+    return _NONE if figure.value is None else f"{said(figure.value)} ({figure.runs:,})"
+
+
+def _percent(rate: float) -> str:
+    return f"{rate:.0%}".replace("%", " %")
+
+
+def _numbered(rows: Iterable[IndexRow], first: int = 1) -> Iterator[Choice]:
+    for number, row in enumerate(rows, first):
+        yield Choice(str(number), "see", str(Answer(row.id)))
+
+
+def _entry(number: int, row: IndexRow, found: Found) -> Entry:
+    """Say of a conversation who asked, who answered, how far they agreed, and its id's beginning."""
+    facts = [found.askers.get(row.id), words.count(len(row.members), "member")]
+    if row.agreement:
+        facts.append(words.agreement(row.agreement))
+    if row.exchanges != 1:
+        facts.append(words.count(row.exchanges, "answer"))
+    facts.append(f"id {row.id[:8]}")
+    return Entry(
+        f"{number}. {words.clip(row.title, card.TITLE_LENGTH)}",
+        " \u00b7 ".join(filter(None, facts)),
+        _moment(row.updated_at),
+        found.link(row),
+    )
+
+
+def _moment(timestamp: str | None) -> datetime | None:
+    try:
+        moment = datetime.fromisoformat(timestamp or "")
+    except ValueError:
+        return None
+    return moment if moment.tzinfo else None

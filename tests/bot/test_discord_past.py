@@ -1,0 +1,158 @@
+"""Past answers on Discord: the real client, and people who press what they see and what they forge."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+from discord.gateway import DiscordWebSocket
+from discord.http import Route
+
+from bot.discord_past import SILENT
+from bot.librarian import NO_SUCH
+from tests.bot.discord_office import Office, office
+from tests.council.scripted import ScriptedCouncil
+from tests.discord_server import Channel, DiscordServer, Message, Permission, User
+
+QUESTION = "Shard or scale up?"
+ANSWER = "The council's answer, written by chair/man."
+
+
+@pytest_asyncio.fixture
+async def team(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> AsyncIterator[Office]:
+    """A team with its bot, and one answer in its channel."""
+    monkeypatch.setattr(Route, "BASE", Route.BASE)
+    monkeypatch.setattr(DiscordWebSocket, "DEFAULT_GATEWAY", DiscordWebSocket.DEFAULT_GATEWAY)
+    council = ScriptedCouncil()
+    async with DiscordServer() as server, office(server, tmp_path, council) as place, place.bot():
+        await place.asked(QUESTION)
+        yield place
+
+
+async def told(team: Office, command: str, channel: Channel | None = None, **options: object) -> Message:
+    """Give a command, and what its user alone is shown."""
+    asked = team.server.slash(channel or team.general, team.ada, f"council-{command}", **options)
+    note = (await asked.acknowledged()).message
+    assert note is not None
+    assert note.visible_to is team.ada
+    return note
+
+
+async def pressed(team: Office, note: Message, label: str, user: User | None = None) -> Message:
+    """Press a button; gives what that shows."""
+    [custom_id] = [part["custom_id"] for part in note.buttons if part["label"] == label]
+    shown = (await team.server.click(note, custom_id, user or team.ada).acknowledged()).message
+    assert shown is not None
+    return shown
+
+
+async def forged(team: Office, channel: Channel, custom_id: str) -> Message:
+    """Press a button that somebody put below a message that all see; gives what that shows."""
+    posted = team.server.say(channel, team.server.bot, "look")
+    button = {"type": 2, "style": 2, "label": "x", "custom_id": custom_id}
+    posted.now.components.append({"type": 1, "components": [button]})
+    shown = (await team.server.click(posted, custom_id, team.ada).acknowledged()).message
+    assert shown is not None
+    assert shown is not posted
+    await team.server.until(lambda: shown.text)
+    return shown
+
+
+async def test_an_answer_is_found_shown_and_shared(team: Office) -> None:
+    """All of it is the asker's alone, until it is shared; then it says who did, and mentions nobody."""
+    server = team.server
+    card = server.messages(team.general)[0]
+    pings = server.pings()
+    listed = await told(team, "history")
+    assert "**1. Shard or scale up?**" in listed.text
+    assert "R> \u00b7 Ada \u00b7 4 members" in listed.text
+    assert f"[Open](<https://discord.com/channels/{card.channel.guild.id}/{card.id}>)" in listed.text  # pyright: ignore[reportOptionalMemberAccess] - it is in a guild
+    shown = await pressed(team, listed, "1")
+    assert shown.visible_to is team.ada
+    assert ANSWER in shown.text
+    critiques = await pressed(team, shown, "Critiques")
+    assert critiques.visible_to is team.ada
+    other = critiques.buttons[0]["label"]
+    assert await pressed(team, critiques, other) is critiques
+    assert len(critiques.history) == 2
+    transcript = await pressed(team, shown, "Transcript")
+    await team.server.until(lambda: transcript.attachments)
+    assert [file.filename[-3:] for file in transcript.attachments] == ["tml", ".md"]
+    public = await pressed(team, shown, "Share here")
+    assert public.visible_to is None
+    assert "Ada shares this from the council's past answers." in public.text
+    assert [part["label"] for part in public.buttons] == ["Critiques", "Corrections", "Transcript"]
+    assert server.pings() == pings
+    bob = server.member(team.general.guild, "bob")  # pyright: ignore[reportArgumentType] - it is in a guild
+    assert (await pressed(team, public, "Corrections", bob)).visible_to is bob
+    assert server.unhandled() == []
+
+
+async def test_answers_are_searched_listed_while_typing_and_counted(team: Office) -> None:
+    """By words, by the beginning of the title, over the days."""
+    assert "The **council**'s answer" in (await told(team, "search", words="council")).text
+    [choice] = (
+        await team.server.autocomplete(
+            team.general, team.ada, "council-show", "answer", "shard"
+        ).acknowledged()
+    ).choices
+    assert choice["name"] == QUESTION
+    assert ANSWER in (await told(team, "show", answer=choice["value"])).text
+    assert "1 answer, 0 runs failed" in (await told(team, "stats", days=3650)).text
+
+
+async def test_a_long_answer_comes_whole_in_several_messages(team: Office) -> None:
+    """With the buttons below the last."""
+    team.council.script |= {"stage3": "\n\n".join(["A line of the answer."] * 400)}
+    await team.asked("And in long?")
+    first = await told(team, "show", answer="And in long?")
+
+    def mine() -> list[Message]:
+        messages = team.server.messages(team.general)
+        return [message for message in messages if message.visible_to and message.id >= first.id]
+
+    await team.server.until(lambda: any(message.buttons for message in mine()))
+    assert sum(message.text.count("A line of the answer.") for message in mine()) == 400
+    assert [bool(message.buttons) for message in mine()] == [False] * (len(mine()) - 1) + [True]
+
+
+async def test_nothing_reaches_another_channel_or_guild(team: Office) -> None:
+    """Not by command, prefix, proposal, nor by any button that a modified client sends."""
+    server = team.server
+    listed = await told(team, "history")
+    shown = await pressed(team, listed, "1")
+    public = await pressed(team, shown, "Share here")
+    [answer] = await team.documents()
+    values = {part["custom_id"] for note in (listed, shown, public) for part in note.buttons}
+    values |= {f"past:{verb}:critiques:{answer}:0:0" for verb in ("turn", "see", "share")}
+    elsewhere = server.channel(team.general.guild, "elsewhere")  # pyright: ignore[reportArgumentType] - it is in a guild
+    other = server.guild("Another team")
+    server.join(other, team.ada)
+    for channel in (elsewhere, server.channel(other, "general"), server.dm(team.ada)):
+        assert "There is no answer here yet." in (await told(team, "history", channel)).text
+        for wanted in (answer, answer[:8], QUESTION):
+            assert (await told(team, "show", channel, answer=wanted)).content == NO_SUCH
+        typing = server.autocomplete(channel, team.ada, "council-show", "answer", "")
+        assert (await typing.acknowledged()).choices == []
+        for value in sorted(values):
+            said = await forged(team, channel, value)
+            assert "Shard" not in said.text
+            assert ANSWER not in said.text
+    assert server.unhandled() == []
+
+
+async def test_a_thread_belongs_to_its_channel_a_private_one_to_itself(team: Office) -> None:
+    """As the questions asked there do."""
+    open_thread = team.server.thread(team.general, "Talk", team.ada)
+    private = team.server.thread(team.general, "Secret", team.ada, private=True)
+    assert QUESTION in (await told(team, "history", open_thread)).text
+    assert QUESTION not in (await told(team, "history", private)).text
+
+
+async def test_whoever_may_not_write_may_not_share(team: Office) -> None:
+    """They are told so; a page is turned in place only where they alone see it."""
+    listed = await told(team, "history")
+    team.server.overwrite(team.general, team.ada, deny=Permission.SEND_MESSAGES)
+    assert (await pressed(team, listed, "Share here")).content == SILENT
+    card = await forged(team, team.general, "past:turn:history:5:")
+    assert card.visible_to is team.ada

@@ -1,0 +1,216 @@
+"""Past answers from real storage: what a scope holds is found there, and from nowhere else."""
+
+from collections.abc import AsyncIterator, Awaitable, Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from bot.app import Library, open_librarian, open_library
+from bot.commands import HISTORY, PAST, SEARCH, SHOW, STATS, Given
+from bot.desk import Refusal
+from bot.librarian import NO_SUCH, Librarian
+from bot.looks import Answer, Choice, Detail, Figures, History, Look, Search
+from bot.markdown import render
+from bot.past import Sheet
+from bot.settings import Settings
+from council.brief import Brief
+from council.conversation import Source, timestamp
+from storage.archive import Cursor
+from storage.journal import NewRun
+from storage.rows import IndexRow
+from tests.bot.sample_run import PROFILE
+from tests.storage.examples import NOW, answer, new_id
+
+HERE = Source(platform="discord", workspace="1", channel="10", user="100")
+ELSEWHERE = {
+    "another channel": HERE.model_copy(update={"channel": "11"}),
+    "another workspace": HERE.model_copy(update={"workspace": "2"}),
+    "direct messages": HERE.model_copy(update={"workspace": None}),
+    "another platform": HERE.model_copy(update={"platform": "slack"}),
+    "the terminal": Source(platform="terminal"),
+}
+
+
+def nowhere(row: IndexRow) -> None:
+    """Link to nothing."""
+    del row
+
+
+@dataclass
+class Room:
+    """The librarian, and a way to leave answers."""
+
+    librarian: Librarian
+    library: Library
+
+    async def leave(
+        self,
+        title: str = "Shard or scale",
+        source: Source = HERE,
+        at: datetime = NOW,
+        conversation_id: str | None = None,
+    ) -> str:
+        """Leave an answered question of Ada's; gives its id."""
+        said = answer("Shard by tenant.").model_copy(update={"finished_at": timestamp(at)})
+        stored = await self.library.store.add_exchange(
+            conversation_id or new_id(), "Should we shard?", said, title=title, source=source, now=at
+        )
+        await self.library.index.upsert(stored)
+        brief = Brief(question="Should we shard?", profile=PROFILE, seed=1, boundary="b", asker="Ada")
+        run = NewRun(
+            id=new_id(),
+            entry_key=new_id(),
+            conversation_id=stored.conversation.id,
+            origin=source,
+            brief=brief,
+        )
+        await self.library.journal.begin(run)
+        return stored.conversation.id
+
+    async def look(self, look: Look, here: Source = HERE) -> Sheet:
+        """Look something up."""
+        return await self.librarian.open(look, here, nowhere)
+
+    async def show(self, wanted: str, here: Source = HERE) -> Sheet:
+        """Give the command to show an answer."""
+        return await self.librarian.answer(SHOW, {"answer": wanted}, here, nowhere)
+
+
+@pytest.fixture
+async def room(tmp_path: Path) -> AsyncIterator[Room]:
+    """An empty archive."""
+    async with open_library(Settings(council_data_dir=tmp_path)) as library:
+        yield Room(open_librarian(library), library)
+
+
+def text(sheet: Sheet) -> str:
+    """Give what a sheet says."""
+    return render(sheet.message)
+
+
+def choice(sheet: Sheet, label: str) -> Choice:
+    """Give a button."""
+    return next(each for each in sheet.choices if each.label == label)
+
+
+async def test_pages_turn_both_ways(room: Room) -> None:
+    """By what their buttons say; the first page has nothing newer, the last nothing older."""
+    for number in range(5):
+        await room.leave(f"Answer {number}", at=NOW + timedelta(minutes=number))
+    first = await room.librarian.answer(HISTORY, {"count": 2}, HERE, nowhere)
+    assert [word in text(first) for word in ("Answer 4", "Answer 3", "Answer 2")] == [True, True, False]
+    second = await room.librarian.press(choice(first, "Older").about, HERE, nowhere)
+    third = await room.librarian.press(choice(second, "Older").about, HERE, nowhere)
+    assert "Answer 0" in text(third)
+    assert [each.label for each in third.choices] == ["1", "Newer", "Share here"]
+    back = await room.librarian.press(choice(third, "Newer").about, HERE, nowhere)
+    assert text(back) == text(second)
+    front = await room.librarian.press(choice(back, "Newer").about, HERE, nowhere)
+    assert front.message == first.message
+
+
+async def test_an_answer_is_found_by_its_words_and_by_how_id_or_title_begin(room: Room) -> None:
+    """Several that begin so are listed, to choose from."""
+    one, other = await room.leave("Shard or scale"), await room.leave("Sharding costs")
+    assert "2 of 2" in text(await room.librarian.answer(SEARCH, {"words": "tenant"}, HERE, nowhere))
+    for wanted in (one, one.upper(), one[:13], "shard OR"):
+        assert text(await room.show(wanted)).startswith("# Shard or scale\n\n**Asked by Ada.**")
+    listed = await room.show("shard")
+    assert text(listed).startswith("## Answers like “shard”\n\nSeveral answers begin so; choose one.")
+    shown = {(await room.librarian.press(each.about, HERE, nowhere)).message for each in listed.choices}
+    assert shown == {(await room.show(each)).message for each in (one, other)}
+    assert {row.id for row in await room.librarian.proposals("", HERE)} == {one, other}
+    assert [row.id for row in await room.librarian.proposals("sharding", HERE)] == [other]
+
+
+async def test_the_statistics_are_the_channels(room: Room) -> None:
+    """Over 30 days where nothing else is said."""
+    await room.leave(at=datetime.now(NOW.tzinfo) - timedelta(days=20))
+    assert "last 30 days\n\n1 answer, " in text(await room.librarian.answer(STATS, {}, HERE, nowhere))
+    ten = await room.librarian.answer(STATS, {"days": 10}, HERE, nowhere)
+    assert "Nothing was asked here in this time." in text(ten)
+
+
+@pytest.mark.parametrize("words", [" ", "\ud800", "x" * 76, "\U0001f600" * 38])
+async def test_words_that_no_button_could_hold_are_refused(room: Room, words: str) -> None:
+    """Before anything is searched."""
+    with pytest.raises(Refusal, match=r"no words|more than 75 characters"):
+        await room.librarian.answer(SEARCH, {"words": words}, HERE, nowhere)
+
+
+def looks(conversation_id: str, at: str) -> Iterator[Look]:
+    """Give every look that a button or command can ask for."""
+    yield History(10)
+    yield History(10, before=Cursor("~", "~"))
+    yield History(10, before=Cursor(at, f"{conversation_id}~"))
+    yield History(10, after=Cursor("", ""))
+    yield Search("shard")
+    yield Search(f"scope {conversation_id} OR shard")
+    yield Answer(conversation_id)
+    yield Answer(conversation_id, 0)
+    yield Detail("critiques", conversation_id, 0)
+    yield Detail("corrections", conversation_id, 0, 1)
+    yield Figures(3650)
+
+
+async def said(answering: Awaitable[Sheet]) -> str:
+    """Give all that somebody is told: text and buttons, or why not."""
+    try:
+        sheet = await answering
+    except Refusal as refusal:
+        return str(refusal)
+    return f"{text(sheet)}{[(each.label, each.about) for each in sheet.choices]}"
+
+
+@pytest.mark.parametrize("place", ELSEWHERE)
+async def test_nothing_of_a_channel_reaches_another(room: Room, place: str) -> None:
+    """Every command, button, id, prefix and proposal says just what it says where nothing exists."""
+    there = ELSEWHERE[place]
+    secret, unknown = await room.leave("Secret plan"), new_id()
+    at = timestamp(NOW)
+    for mine, theirs in zip(looks(secret, at), looks(unknown, at), strict=True):
+        heard = await said(room.librarian.press(str(mine), there, nowhere))
+        assert "Secret" not in heard
+        assert "tenant" not in heard
+        other = await said(room.librarian.press(str(theirs), there, nowhere))
+        assert heard == other.replace(unknown, secret)
+    for wanted in (secret, secret[:8], secret[0], "Secret plan", "secret", "%", "*"):
+        with pytest.raises(Refusal, match=NO_SUCH):
+            await room.show(wanted, there)
+        assert await room.librarian.proposals(wanted, there) == []
+    assert await room.librarian.proposals("", there) == []
+    with pytest.raises(Refusal, match=NO_SUCH):
+        await room.librarian.transcript(secret, there)
+    given: dict[str, Given] = {SEARCH.name: {"words": "secret"}, SHOW.name: {"answer": secret}}
+    for command in PAST:
+        options = given.get(command.name, {})
+        heard = await said(room.librarian.answer(command, options, there, nowhere))
+        assert not {"Secret", "tenant", secret[:8]} & {*heard.split()}
+
+
+@pytest.mark.parametrize("about", ["", "x", "answer:x:0", "answer:../../x:", "critiques:x:0:0"])
+async def test_a_forged_button_is_refused_in_the_same_words(room: Room, about: str) -> None:
+    """Whatever it says."""
+    await room.leave()
+    assert await said(room.librarian.press(about, HERE, nowhere)) == NO_SUCH
+
+
+async def test_a_strange_cursor_shows_the_channels_own_or_nothing(room: Room) -> None:
+    """It can lead nowhere else."""
+    await room.leave()
+    assert "There is nothing here." in await said(room.librarian.press("history:5:<", HERE, nowhere))
+    assert "Shard or scale" in await said(room.librarian.press("history:5:>", HERE, nowhere))
+
+
+async def test_a_damaged_document_is_said_without_its_place(room: Room, tmp_path: Path) -> None:
+    """And one that is gone is as if it had never been."""
+    damaged, gone = await room.leave(), await room.leave()
+    (tmp_path / "conversations" / f"{damaged}.json").write_text("{")
+    (tmp_path / "conversations" / f"{gone}.json").unlink()
+    with pytest.raises(Refusal, match="The conversation's file can't be used") as caught:
+        await room.look(Answer(damaged))
+    assert str(tmp_path) not in str(caught.value)
+    with pytest.raises(Refusal, match=NO_SUCH):
+        await room.look(Answer(gone))

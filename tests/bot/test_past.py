@@ -1,0 +1,249 @@
+"""Past answers as people read them: exact text, buttons, and each platform's dialect."""
+
+from dataclasses import replace
+from datetime import UTC, datetime
+
+from bot import discord_text, past, slack_text
+from bot.looks import Answer, Choice, Detail, Figures, History, Search
+from bot.markdown import render
+from bot.message import Entry, Message
+from bot.past import Found, Sheet
+from council.conversation import Conversation, UserMessage
+from storage.archive import Cursor, Hit, Hits, Page
+from storage.rows import IndexRow
+from storage.statistics import Figure, MemberStatistics, Statistics
+from tests.bot.sample_run import ASSISTANT, CONVERSATION, CONVERSATION_ID, FINAL, QUESTION, TITLE
+from tests.bot.shown import blocks_text
+
+ROW = IndexRow(
+    id=CONVERSATION_ID,
+    title=TITLE,
+    created_at="2026-01-20T10:30:00.000Z",
+    updated_at="2026-01-20T10:30:44.200Z",
+    platform="discord",
+    workspace="1",
+    channel="2",
+    thread="3",
+    message="3",
+    user="4",
+    members=("a/one", "b/two", "c/three"),
+    exchanges=1,
+    question=QUESTION,
+    cost=0.02,
+    tokens=4950,
+    agreement="strong",
+    mtime_ns=0,
+    size=0,
+)
+OTHER = replace(ROW, id="660e8400-e29b-41d4-a716-446655440000", title="<@1> `x` @everyone", exchanges=2)
+FOUND = Found(lambda row: f"https://chat.example/{row.thread}", {CONVERSATION_ID: "Ada"})
+NOWHERE = Found(lambda _: None, {})
+
+
+def labels(sheet: Sheet) -> list[str]:
+    """Name the buttons."""
+    return [choice.label for choice in sheet.choices]
+
+
+def test_a_page_of_the_history_says_who_asked_when_and_how_far_they_agreed() -> None:
+    """With the beginning of the id, which finds it again, and the link to the thread."""
+    older, newer = Cursor("2026-01-20", ROW.id), Cursor("2026-01-21", OTHER.id)
+    sheet = past.history(Page((OTHER, ROW), older, newer), History(2), FOUND)
+    assert render(sheet.message) == (
+        "## Past answers\n\n"
+        "**1. \\<@1> \\`x\\` @everyone**  \n"
+        "2026-01-20 10:30 UTC · 3 members · strong agreement · 2 answers · id 660e8400 · "
+        "[Open](https://chat.example/3)\n\n"
+        "**2. Cron or Temporal for nightly jobs**  \n"
+        "2026-01-20 10:30 UTC · Ada · 3 members · strong agreement · id 550e8400 · "
+        "[Open](https://chat.example/3)\n"
+    )
+    assert sheet.choices == (
+        Choice("1", "see", str(Answer(OTHER.id))),
+        Choice("2", "see", str(Answer(ROW.id))),
+        Choice("Newer", "turn", str(History(2, after=newer))),
+        Choice("Older", "turn", str(History(2, before=older))),
+        Choice("Share here", "share", str(History(2))),
+    )
+
+
+def test_an_empty_channel_says_how_to_begin() -> None:
+    """And has no buttons; a page emptied meanwhile only says that nothing is there."""
+    empty = Page((), None)
+    assert past.history(empty, History(5), NOWHERE) == Sheet(
+        Message("past", past.history(empty, History(5), NOWHERE).message.blocks)
+    )
+    assert "Ask with /council." in render(past.history(empty, History(5), NOWHERE).message)
+    later = History(5, before=Cursor("2026", "x"))
+    assert "There is nothing here." in render(past.history(empty, later, NOWHERE).message)
+
+
+def test_a_search_shows_the_words_in_their_context() -> None:
+    """Best first, with how many there are and the way to more."""
+    hits = tuple(
+        Hit(ROW, (("keep the rest on ", False), ("cron", True), (".", False))) for _ in range(5)
+    )
+    sheet = past.search(Hits(hits[:1], 11), Search("cron", 5), NOWHERE)
+    assert render(sheet.message) == (
+        "## Answers with “cron”\n\n"
+        "**6. Cron or Temporal for nightly jobs**  \n"
+        "2026-01-20 10:30 UTC · 3 members · strong agreement · id 550e8400  \n"
+        "keep the rest on cron.\n\n"
+        "_6 to 6 of 11_\n"
+    )
+    assert labels(sheet) == ["6", "Better hits", "More hits", "Share here"]
+    assert labels(past.search(Hits(hits, 5), Search("cron"), NOWHERE)) == [*"12345", "Share here"]
+    nothing = past.search(Hits((), 0), Search("cron"), NOWHERE)
+    assert render(nothing.message).endswith("No answer in this channel has all these words.\n")
+    assert nothing.choices == ()
+
+
+def test_one_answer_stands_with_its_question_and_leads_to_its_details() -> None:
+    """Each button holds the conversation's id and the place of the answer in it, nothing else."""
+    sheet = past.answer(CONVERSATION, ROW, Answer(ROW.id), FOUND)
+    assert render(sheet.message) == (
+        "# Cron or Temporal for nightly jobs\n\n"
+        "**Asked by Ada.**  \n"
+        "2026-01-20 10:30 UTC · [Open](https://chat.example/3)\n\n"
+        f"> {QUESTION}\n\n"
+        f"{FINAL.response}\n\n"
+        "_3 of 4 members answered · chairman claude-opus-4.1 · too few shared votes to compare · gemini-2.5-pro "
+        "(The Pragmatist) fell back (it took too long) · grok-4 failed (the provider was too busy) · 44 s · "
+        f"4,950 tokens · $0.0189 · id {CONVERSATION_ID}_\n"
+    )
+    assert sheet.choices == (
+        Choice("Critiques", "see", str(Detail("critiques", ROW.id, 0))),
+        Choice("Corrections", "see", str(Detail("corrections", ROW.id, 0))),
+        Choice("Transcript", "transcript", ROW.id),
+        Choice("Share here", "share", str(Answer(ROW.id, 0))),
+    )
+
+
+def test_a_conversation_of_several_questions_shows_the_last_and_the_way_back() -> None:
+    """A place beyond its end, from a button drawn before some were forgotten, is its last answer."""
+    turns = [UserMessage(role="user", content="And in a year?"), ASSISTANT]
+    long = Conversation.model_validate(
+        CONVERSATION.model_copy(update={"messages": [*CONVERSATION.messages, *turns]})
+    )
+    last = past.answer(long, ROW, Answer(ROW.id), FOUND)
+    assert "**Question 2 of 2. Begun by Ada.**" in render(last.message)
+    assert "> And in a year?" in render(last.message)
+    assert labels(last)[0] == "Earlier question"
+    first = past.answer(long, ROW, Answer(ROW.id, 0), FOUND)
+    assert f"> {QUESTION}" in render(first.message)
+    assert labels(first)[0] == "Later question"
+    assert past.answer(long, ROW, Answer(ROW.id, 7), FOUND) == last
+
+
+def test_details_show_one_member_and_name_the_others() -> None:
+    """The members come in the order of the ranking; what isn't on record is said."""
+    sheet = past.detail(CONVERSATION, Detail("critiques", ROW.id, 0))
+    text = render(sheet.message)
+    assert text.startswith(f"# {TITLE}\n\n## Critiques of anthropic/claude-sonnet-4.5\n")
+    assert labels(sheet) == ["gemini-2.5-pro (The Pragmatist)", "gpt-5", "Share here"]
+    corrected = render(past.detail(CONVERSATION, Detail("corrections", ROW.id, 0, 2)).message)
+    assert "### Corrected response\n\nMove the jobs that must recover half-way." in corrected
+    for missing in (Detail("critiques", ROW.id, 5), Detail("critiques", ROW.id, 0, 9)):
+        nothing = past.detail(CONVERSATION, missing)
+        assert render(nothing.message).endswith("No reviews are on record for this answer.\n")
+        assert nothing.choices == ()
+
+
+def test_a_conversation_without_an_answer_says_so() -> None:
+    """As other programs may leave it."""
+    asked = CONVERSATION.model_copy(update={"messages": CONVERSATION.messages[:1]})
+    sheet = past.answer(asked, ROW, Answer(ROW.id), FOUND)
+    assert render(sheet.message) == f"# {TITLE}\n\nIt has no answer.\n"
+    assert sheet.choices == ()
+
+
+def test_what_is_shared_says_by_whom_and_turns_no_pages() -> None:
+    """What its buttons show, they show to whoever presses them."""
+    sheet = past.shared(past.answer(CONVERSATION, ROW, Answer(ROW.id), FOUND), "Bob <@1>")
+    assert render(sheet.message).startswith(
+        "Bob \\<@1> shares this from the council's past answers.\n\n# Cron or Temporal"
+    )
+    assert labels(sheet) == ["Critiques", "Corrections", "Transcript"]
+
+
+def test_statistics_say_how_many_runs_are_behind_each_figure() -> None:
+    """A figure without a run is a dash."""
+    member = MemberStatistics(
+        member="a/one",
+        runs=12,
+        mean_rank=Figure(1.333, 12),
+        win_rate=Figure(0.5, 12),
+        change_rate=Figure(None, 0),
+        failure_rate=Figure(0.0, 12),
+        cost=Figure(0.0021, 9),
+        seconds=Figure(4.2, 12),
+    )
+    counted = Statistics(
+        answered=12,
+        failed=1,
+        stopped=0,
+        cost=0.3,
+        tokens=4500,
+        seconds=Figure(44.0, 12),
+        members=(member,),
+    )
+    sheet = past.figures(counted, Figures(30))
+    assert render(sheet.message) == (
+        "## Statistics of this channel, last 30 days\n\n"
+        "12 answers, 1 run failed, 0 runs stopped. 4,500 tokens, $0.30. "
+        "Half of the answers took less than 44 s (12).\n\n"
+        "| Member | Mean rank | Came first | Changed | Failed | Cost a run | Time a call |\n"
+        "| --- | --- | --- | --- | --- | --- | --- |\n"
+        "| one | 1.33 (12) | 50 % (12) | \u2013 | 0 % (12) | $0.0021 (9) | 4 s (12) |\n\n"
+        "In brackets the number of runs behind a figure. Rank 1 is the best; Changed is how often a member "
+        "changed its answer when it could, Failed how often a call of it gave nothing.\n"
+    )
+    assert sheet.choices == (Choice("Share here", "share", "figures:30"),)
+    nobody = replace(counted, answered=0, failed=0, members=(), seconds=Figure(None, 0))
+    assert "Nothing was asked here in this time." in render(past.figures(nobody, Figures(1)).message)
+
+
+ENTRY = Entry(
+    "1. <@1> @everyone *x*",
+    "3 members",
+    datetime(2026, 1, 20, 10, 30, tzinfo=UTC),
+    "https://chat.example/1?a=b&c=d",
+    (("we @here ", False), ("shard", True), (" <!channel>\n", False)),
+)
+
+
+def test_on_discord_an_entry_has_the_readers_time_and_mentions_nobody() -> None:
+    """Title and hits are bold, the link is ours."""
+    [text] = discord_text.parts(Message("past", (ENTRY,)))
+    assert text == (
+        "**1. \\<@\u200b1> @\u200beveryone \\*x\\***\n"
+        "<t:1768905000:R> · 3 members · [Open](<https://chat.example/1?a=b&c=d>)\n"
+        "we @\u200bhere **shard** \\<!channel> "
+    )
+
+
+def test_on_slack_an_entry_is_rich_text_in_which_nothing_is_read() -> None:
+    """A date element gives the reader's time; notifications read plain text."""
+    message = Message("past", (ENTRY,))
+    [[block]] = slack_text.parts(message)
+    [section] = block["elements"]
+    kinds = [element["type"] for element in section["elements"]]
+    assert kinds == [
+        "text",
+        "text",
+        "date",
+        "text",
+        "text",
+        "text",
+        "link",
+        "text",
+        "text",
+        "text",
+        "text",
+    ]
+    assert section["elements"][2]["timestamp"] == 1768905000
+    assert section["elements"][6]["url"] == "https://chat.example/1?a=b&c=d"
+    assert "we @here shard <!channel>" in blocks_text([block]).replace("\n", "")
+    assert slack_text.fallback(message) == (
+        "1. &lt;@1&gt; @everyone *x*\n2026-01-20 10:30 UTC\n3 members\nwe @here shard &lt;!channel&gt; "
+    )

@@ -1,0 +1,107 @@
+"""Past answers on Slack: the real Bolt app, and people who press what they see and what they forge."""
+
+from pathlib import Path
+
+from bot.librarian import NO_SUCH
+from bot.slack_bot import IN_DIRECT
+from tests.bot.shown import blocks_text
+from tests.bot.test_slack_bot import Place, at_work
+from tests.slack_server import Channel, Ephemeral, Message, User
+
+QUESTION = "Shard or scale up?"
+ANSWER = "The council's answer, written by chair/man."
+
+
+async def told(place: Place, command: str, channel: Channel | None = None) -> Ephemeral:
+    """Give a command, and what its user alone is shown."""
+    name, _, text = command.partition(" ")
+    where = channel or place.general
+    before = len(place.told(place.ada, where))
+    assert (await place.slack.slash(where, place.ada, f"/council-{name}", text)).acked
+    await place.slack.until(lambda: len(place.told(place.ada, where)) > before)
+    return place.slack.ephemerals(where, place.ada)[-1]
+
+
+def labels(shown: Ephemeral | Message) -> list[str]:
+    """Name the buttons."""
+    return [element["text"]["text"] for element, _ in shown.elements()]
+
+
+async def pressed(
+    place: Place, shown: Ephemeral | Message, label: str, user: User | None = None
+) -> None:
+    """Press a button and wait for the bot to be done."""
+    [action] = [e["action_id"] for e, _ in shown.elements() if e["text"]["text"] == label]
+    assert (await place.slack.click(shown, action, user or place.ada)).acked
+    await place.desk.settled()
+
+
+async def test_an_answer_is_found_shown_and_shared(tmp_path: Path) -> None:
+    """All of it is the asker's alone, until it is shared; then it says who did, and mentions nobody."""
+    async with at_work(tmp_path) as place:
+        card = await place.ask()
+        pings = place.pings()
+        listed = await told(place, "history 3")
+        assert labels(listed) == ["1", "Share here"]
+        text = blocks_text(listed.blocks)
+        assert "1. Shard or scale up?" in text
+        assert f"/archives/{place.general.id}/p{card.ts.replace('.', '')}" in str(listed.blocks)
+        await pressed(place, listed, "1")
+        shown = place.slack.ephemerals(place.general, place.ada)[-1]
+        assert ANSWER in blocks_text(shown.blocks)
+        await pressed(place, shown, "Critiques")
+        critiques = place.slack.ephemerals(place.general, place.ada)[-1]
+        await pressed(place, critiques, labels(critiques)[0])
+        assert len(critiques.history) == 2
+        assert place.slack.ephemerals(place.general, place.ada)[-1] is critiques
+        await pressed(place, shown, "Transcript")
+        assert place.told(place.ada)[-1] == IN_DIRECT
+        await pressed(place, shown, "Share here")
+        public = place.cards(place.general)[-1]
+        assert blocks_text(public.blocks).startswith("ada shares this from the council's past answers.")
+        assert labels(public) == ["Critiques", "Corrections", "Transcript"]
+        await pressed(place, public, "Corrections", place.bob)
+        assert "Corrected response" in place.told(place.bob)[-1]
+        assert len(place.cards(place.general)) == 2
+        assert place.pings() == pings
+        assert not any(call.error for call in place.slack.requests)
+
+
+async def test_answers_are_searched_listed_and_counted(tmp_path: Path) -> None:
+    """By words, by the beginning of title or id, over the days; what is typed wrongly is said."""
+    async with at_work(tmp_path) as place:
+        await place.ask()
+        await place.ask("Shard by tenant?")
+        assert "1 to 2 of 2" in (await told(place, "search council")).text
+        assert labels(await told(place, "show shard")) == ["1", "2"]
+        assert ANSWER in (await told(place, "show shard by")).text
+        assert "2 answers, 0 runs failed" in (await told(place, "stats 3650")).text
+        assert "takes answer" in (await told(place, "show")).text
+        assert "a whole number from 1 to 10" in (await told(place, "history many")).text
+
+
+async def test_nothing_reaches_another_channel_or_workspace(tmp_path: Path) -> None:
+    """Not by command, prefix, nor by any button that a modified client sends."""
+    async with at_work(tmp_path) as place:
+        await place.ask()
+        listed = await told(place, "history")
+        await pressed(place, listed, "1")
+        shown = place.slack.ephemerals(place.general, place.ada)[-1]
+        values = {e["value"] for note in (listed, shown) for e, _ in note.elements()}
+        [row] = await place.library.index.find_as_operator("")
+        await place.ask("Another?")
+        elsewhere = place.slack.add_channel("elsewhere", place.ada)
+        own = await told(place, "stats 3650")
+        share = next(e["action_id"] for e, _ in own.elements())
+        assert "There is no answer here yet." in (await told(place, "history", elsewhere)).text
+        for wanted in (row.id, row.id[:8], QUESTION):
+            assert (await told(place, f"show {wanted}", elsewhere)).text == NO_SUCH
+        note = Ephemeral(elsewhere.id, place.ada.id, own.text, own.blocks, own.at, own.ts, own.via)
+        for value in sorted(values):
+            before = len(place.told(place.ada, elsewhere))
+            assert (await place.slack.click(note, share, place.ada, value=value)).acked
+            await place.desk.settled()
+            heard = [*place.told(place.ada, elsewhere)[before:]]
+            heard += [message.text for message in place.slack.messages(elsewhere)]
+            assert heard
+            assert not any("Shard" in each or ANSWER in each for each in heard)
