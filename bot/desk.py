@@ -24,7 +24,7 @@ from council.conversation import Source
 from council.cutoff import Stop
 from council.errors import CouncilError, ModelError
 from council.profile import Profile
-from storage.conversations import ConversationStore
+from storage.conversations import Conversations
 from storage.errors import StorageError
 from storage.index import Index
 from storage.journal import Delivery, Journal, RunRow
@@ -77,7 +77,7 @@ class Desk:
         *,
         runs: Runs,
         journal: Journal,
-        store: ConversationStore,
+        store: Conversations,
         index: Index,
         profiles: Mapping[str, Profile],
         queue: Queue,

@@ -20,7 +20,7 @@ from council.errors import CouncilError, RunError, RunStopped
 from council.events import Emit, RunCompleted, RunFailed
 from council.profile import Profile
 from council.run import deliberate
-from storage.conversations import ConversationStore
+from storage.conversations import Conversations
 from storage.errors import ConversationNotFound, StorageError
 from storage.index import Index
 from storage.journal import Begun, Ended, Journal, NewRun, RunRow, Why
@@ -57,7 +57,7 @@ class Runs:
     ask: Ask
     catalog: Catalog
     journal: Journal
-    store: ConversationStore
+    store: Conversations
     index: Index
     now: Callable[[], datetime] = utc_now
     new_id: Callable[[], uuid.UUID] = uuid.uuid4

@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import Self, TypeVar
+from typing import Protocol, Self, TypeVar
 
 from filelock import FileLock, Timeout
 
@@ -60,6 +60,33 @@ class Listing:
     documents: dict[str, Stamp] = field(default_factory=dict[str, Stamp])
     misnamed: list[Problem] = field(default_factory=list[Problem])
     set_aside: list[str] = field(default_factory=list[str])
+
+
+class Conversations(Protocol):
+    """What a run needs of the conversations, whatever keeps them.
+
+    Methods may raise `StorageError`; what is written is durable on return.
+    """
+
+    async def load(self, conversation_id: str) -> Conversation:
+        """Read one conversation. Raises `ConversationNotFound` or `DocumentError`."""
+        ...
+
+    async def add_exchange(
+        self,
+        conversation_id: str,
+        question: str,
+        answer: AssistantMessage,
+        *,
+        title: str,
+        source: Source | None,
+        now: datetime,
+    ) -> Stored:
+        """Append a question and its answer, as one, to a conversation that begins with them or goes on.
+
+        An answer whose `run_id` is there already is not added again.
+        """
+        ...
 
 
 class ConversationStore:
