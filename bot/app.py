@@ -133,4 +133,4 @@ def open_desk(configuration: Configuration, library: Library, council: Council) 
 
 def open_librarian(library: Library) -> Librarian:
     """Engage the librarian, who finds past answers."""
-    return Librarian(library.archive, library.store, library.journal)
+    return Librarian(library.archive, library.store, library.journal, library.forgetting)

@@ -1,24 +1,27 @@
 """`council chat`: the terminal as a channel, with the commands of a team's chat."""
 
 import asyncio
+import getpass
 import sys
 
 from bot import asking
 from bot.app import Library, open_council, open_desk, open_librarian
-from bot.commands import ASK, HELP, PAST, UsageError, argument, parse, usage
+from bot.commands import ASK, FORGET, HELP, PAST, UsageError, argument, parse, usage
 from bot.configuration import Configuration
 from bot.desk import Refusal
-from bot.librarian import Librarian
+from bot.librarian import Halt, Librarian
 from bot.looks import Choice
 from bot.markdown import render
 from bot.options import RunOptions
 from bot.past import Sheet
 from bot.words import listing
+from council.conversation import Source
 from storage.rows import IndexRow
 
 HINT = (
     f"/{ASK.name} QUESTION asks, @council QUESTION goes on in the same conversation, "
     f"{listing(f'/{each.name} {usage(each)}' for each in PAST)} bring past answers back, "
+    f"/{FORGET.name} {usage(FORGET)} deletes them, "
     f"/{HELP.name} explains, Ctrl-D leaves."
 )
 TRANSCRIPT = "Its transcript as a page: council export {0} --format html > council-{0}.html"
@@ -30,7 +33,7 @@ async def chat(configuration: Configuration, library: Library) -> None:
         desk = open_desk(configuration, library, council)
         resume_within = configuration.durability.resume_within
         terminal = asking.Asking(library, council.runs, resume_within)
-        shelf = _Shelf(open_librarian(library))
+        shelf = _Shelf(open_librarian(library), desk.halt)
         conversation: str | None = None
         _say(HINT)
         while (line := await asyncio.to_thread(_read)) is not None:
@@ -56,8 +59,9 @@ async def chat(configuration: Configuration, library: Library) -> None:
 class _Shelf:
     """Past answers in the terminal: a button is pressed by typing what stands on it."""
 
-    def __init__(self, librarian: Librarian) -> None:
+    def __init__(self, librarian: Librarian, halt: Halt) -> None:
         self._librarian = librarian
+        self._halt = halt
         self._choices: dict[str, Choice] = {}
 
     async def take(self, word: str, line: str) -> bool:
@@ -68,6 +72,14 @@ class _Shelf:
             if command:
                 given = argument(command, line.removeprefix(word))
                 self._show(await self._librarian.answer(command, given, asking.HERE, _nowhere))
+            elif word == f"/{FORGET.name}":
+                given = argument(FORGET, line.removeprefix(word))
+                self._show(await self._librarian.ask_to_forget(given, _person(), is_admin=True))
+                return True
+            elif choice and choice.verb == "forget":
+                said = await self._librarian.forget(choice.about, _person(), self._halt, is_admin=True)
+                await self._librarian.scrub()
+                _say(said)
             elif choice:
                 self._show(await self._librarian.press(choice.about, asking.HERE, _nowhere))
         except (Refusal, UsageError) as refusal:
@@ -75,11 +87,15 @@ class _Shelf:
         return bool(command or choice)
 
     def _show(self, sheet: Sheet) -> None:
-        choices = [choice for choice in sheet.choices if choice.verb in ("turn", "see")]
+        choices = [choice for choice in sheet.choices if choice.verb in ("turn", "see", "forget")]
         self._choices = {choice.label.casefold(): choice for choice in choices}
         _say(render(sheet.message))
         if choices:
             _say(f"To go on, type one of: {', '.join(choice.label for choice in choices)}.")
+
+
+def _person() -> Source:
+    return asking.HERE.model_copy(update={"user": getpass.getuser()})
 
 
 def _nowhere(row: IndexRow) -> None:

@@ -121,7 +121,19 @@ STATS = Command(
 )
 PAST = (HISTORY, SEARCH, SHOW, STATS)
 """The commands that bring past answers back; each takes one option at most."""
-COMMANDS = (ASK, *PAST, HELP)
+FORGET = Command(
+    "council-forget",
+    "Delete an answer, all you have asked, or all of this channel",
+    (
+        Option(
+            "what",
+            "How an answer's title or its id begins; me; or channel",
+            "conversation",
+            required=True,
+        ),
+    ),
+)
+COMMANDS = (ASK, *PAST, FORGET, HELP)
 
 Given = Mapping[str, object]
 """What somebody filled in, by option; `None` where they left it out."""

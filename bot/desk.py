@@ -32,6 +32,7 @@ from storage.journal import Delivery, Journal, RunRow
 log = structlog.get_logger()
 
 ACCEPT_SECONDS = 1.0
+HALT_SECONDS = 10.0
 REACH_SECONDS = 60.0
 """How long to wait before a platform that couldn't be reached is tried again."""
 LONGEST_QUESTION = 20_000
@@ -175,7 +176,7 @@ class Desk:
         stop = self._going.get(click.run_id)
         if stop is None:
             raise Refusal("This run is over.")
-        if click.source.user != asker and not self._is_admin(click):
+        if click.source.user != asker and not self.is_admin(click.source, by_platform=click.is_admin):
             raise Refusal("Only whoever asked, or an admin, can stop this run.")
         again = stop.pressed
         stop.press()
@@ -325,8 +326,19 @@ class Desk:
             return view
         return replace(view, started=self._clock() - self._runs.since(run.brief.started_at))
 
-    def _is_admin(self, click: Click) -> bool:
-        return click.is_admin or f"{click.source.platform}:{click.source.user}" in self._admins
+    async def halt(self, run_ids: Sequence[str]) -> None:
+        """End these runs, and wait until they are over or have had their time."""
+        for run_id in run_ids:
+            if stop := self._going.get(run_id):
+                stop.everything.trip("stopped")
+        with suppress(TimeoutError):
+            async with asyncio.timeout(HALT_SECONDS):
+                while any(run_id in self._going for run_id in run_ids):  # noqa: ASYNC110 - it is soon over
+                    await asyncio.sleep(0.05)
+
+    def is_admin(self, who: Source, *, by_platform: bool) -> bool:
+        """Whether somebody may do what admins may: by their platform's word, or by our own list."""
+        return by_platform or f"{who.platform}:{who.user}" in self._admins
 
     def spawn(self, work: Coroutine[Any, Any, None]) -> None:
         """Do something in the background, held until it is done and waited for by `drain`."""

@@ -21,7 +21,7 @@ from discord.gateway import DiscordWebSocket
 from discord.http import Route
 
 from bot import discord_past
-from bot.commands import ACTION, ASK, COMMANDS, HELP, PAST, Command, Given, Kind, UsageError
+from bot.commands import ACTION, ASK, COMMANDS, FORGET, HELP, PAST, Command, Given, Kind, UsageError
 from bot.configuration import ConfigurationError, Problem
 from bot.desk import Click, Desk, Refusal, Request
 from bot.discord_card import CardButton
@@ -35,6 +35,7 @@ from bot.options import AS_THE_PROFILE_HAS_IT, RunOptions
 from bot.venue import Button, File
 from bot.words import listing
 from council.brief import Attachment
+from council.conversation import Source
 from storage.journal import RunRow
 
 log = structlog.get_logger()
@@ -147,6 +148,7 @@ class DiscordBot:
             ASK: self._ask_by_command,
             HELP: self._help,
             **{command: self._past(command) for command in PAST},
+            FORGET: self._ask_to_forget,
         }
         propose: Mapping[Kind, Propose] = {
             "profile": self._propose_profiles,
@@ -199,6 +201,26 @@ class DiscordBot:
 
         return answer
 
+    async def _ask_to_forget(self, interaction: discord.Interaction, given: Given) -> None:
+        async def work() -> None:
+            who, is_admin = self._standing(interaction)
+            sheet = await self._librarian.ask_to_forget(given, who, is_admin=is_admin)
+            await discord_past.show(interaction, sheet)
+
+        await self._answer(interaction, work())
+
+    async def _forget(self, interaction: discord.Interaction, about: str) -> None:
+        who, is_admin = self._standing(interaction)
+        await interaction.response.defer(ephemeral=True, thinking=True)
+        said = await self._librarian.forget(about, who, self._desk.halt, is_admin=is_admin)
+        self._desk.spawn(self._librarian.scrub())
+        await _whisper(interaction, said)
+
+    def _standing(self, interaction: discord.Interaction) -> tuple[Source, bool]:
+        who = _place(interaction).source(interaction.user.id)
+        by_platform = interaction.permissions.manage_guild
+        return who, self._desk.is_admin(who, by_platform=by_platform)
+
     async def _propose_profiles(
         self, interaction: discord.Interaction, typed: str
     ) -> list[app_commands.Choice[str]]:
@@ -220,6 +242,9 @@ class DiscordBot:
 
         async def work() -> None:
             here = _place(interaction).source(interaction.user.id)
+            if choice.verb == "forget":
+                await self._forget(interaction, choice.about)
+                return
             if choice.verb == "transcript":
                 await _hand_over(interaction, self._librarian.transcript(choice.about, here))
                 return

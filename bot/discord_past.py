@@ -27,13 +27,14 @@ SILENT = "You can't write in this channel, so you can't share here."
 
 class PastButton(
     ui.DynamicItem[ui.Button[ui.View]],
-    template=r"past:(?P<verb>turn|see|share|transcript):(?P<about>[\s\S]+)",
+    template=r"past:(?P<verb>turn|see|share|transcript|forget):(?P<about>[\s\S]+)",
 ):
     """A button that tells by itself what it leads to, whichever process drew it."""
 
     def __init__(self, choice: Choice) -> None:
         custom_id = f"past:{choice.verb}:{choice.about}"
-        super().__init__(ui.Button(label=choice.label, custom_id=custom_id))
+        style = discord.ButtonStyle.danger if choice.verb == "forget" else discord.ButtonStyle.secondary
+        super().__init__(ui.Button(label=choice.label, custom_id=custom_id, style=style))
         self.choice = choice
 
     @classmethod

@@ -5,8 +5,10 @@ scope doesn't hold is refused in the same words, whether it exists elsewhere or 
 """
 
 import asyncio
-from collections.abc import Generator, Iterable
+from collections.abc import Awaitable, Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
+
+import structlog
 
 from bot import past, words
 from bot.commands import AT_ONCE, DAYS, HISTORY, LONGEST_WORDS, SEARCH, SHOW, Command, Given
@@ -20,11 +22,18 @@ from council.conversation import Source
 from storage.archive import Archive
 from storage.conversations import ConversationStore
 from storage.errors import ConversationNotFound, StorageError
+from storage.forgetting import Forgetting, Selection
 from storage.journal import Journal
 from storage.rows import IndexRow
 from storage.scope import Scope
 
+log = structlog.get_logger()
+
+Halt = Callable[[Sequence[str]], Awaitable[None]]
+"""Ends these runs, and returns when they are over."""
+
 NO_SUCH = "There is no such answer here."
+SEVERAL = "Several answers begin so. Say more of the title, or the id."
 PROPOSED = 25
 LISTED = 10
 
@@ -32,10 +41,13 @@ LISTED = 10
 class Librarian:
     """Looks past answers up; knows no platform. Every method raises `Refusal`."""
 
-    def __init__(self, archive: Archive, store: ConversationStore, journal: Journal) -> None:
+    def __init__(
+        self, archive: Archive, store: ConversationStore, journal: Journal, forgetting: Forgetting
+    ) -> None:
         self._archive = archive
         self._store = store
         self._journal = journal
+        self._forgetting = forgetting
 
     async def answer(self, command: Command, given: Given, here: Source, link: Link) -> Sheet:
         """Do what a command of `bot.commands.PAST` says; options left out are missing or `None`."""
@@ -93,6 +105,66 @@ class Librarian:
         with _told():
             row = await self._row(Scope.of(here), conversation_id)
             return await asyncio.to_thread(files_of, await self._store.load(row.id))
+
+    async def ask_to_forget(self, given: Given, who: Source, *, is_admin: bool) -> Sheet:
+        """Say what would be deleted, with the button that does it."""
+        wanted = _line(str(given["what"]))
+        with _told():
+            match wanted.lower():
+                case "me":
+                    about = "me"
+                case "channel":
+                    about = "channel"
+                case _:
+                    about = await self._one(Scope.of(who), wanted)
+            what, selection = await self._selected(about, who, is_admin=is_admin)
+        return past.farewell(what, about, selection)
+
+    async def forget(self, about: str, who: Source, halt: Halt, *, is_admin: bool) -> str:
+        """Delete what a button says, as far as who pressed it may; says what was deleted."""
+        with _told():
+            what, selection = await self._selected(about, who, is_admin=is_admin)
+            await halt([run.id for run in selection.runs if run.is_running])
+            await self._forgetting.forget(selection, by=f"{who.platform}:{who.user}")
+        return f"Deleted {what}. {past.REMAINS}"
+
+    async def scrub(self) -> None:
+        """Overwrite what deleted answers have left in the database's file."""
+        try:
+            await self._forgetting.scrub()
+        except StorageError:  # the next upkeep tries again
+            log.exception("not_scrubbed")
+
+    async def _one(self, scope: Scope, wanted: str) -> str:
+        rows = await self._archive.find(scope, wanted, 2)
+        if not rows or not wanted:
+            raise Refusal(NO_SUCH)
+        if len(rows) > 1:
+            raise Refusal(SEVERAL)
+        return rows[0].id
+
+    async def _selected(self, about: str, who: Source, *, is_admin: bool) -> tuple[str, Selection]:
+        """Select what somebody wants deleted, if they may have it deleted."""
+        scope = Scope.of(who)
+        match about:
+            case "me":
+                # On Discord a person is the same everywhere, on Slack within a workspace.
+                workspace = None if who.platform == "discord" else who.workspace
+                what = "all that you have asked"
+                selection = await self._forgetting.user(who.platform, str(who.user), workspace=workspace)
+            case "channel":
+                if not is_admin:
+                    raise Refusal("Only an admin can delete all of a channel.")
+                what, selection = "all of this channel", await self._forgetting.channel(scope)
+            case _:
+                row = await self._row(scope, printable(about))
+                if not is_admin and (row.user is None or row.user != who.user):
+                    raise Refusal("Only whoever asked, or an admin, can delete this answer.")
+                what = f"\u201c{words.clip(' '.join(row.title.split()), 80)}\u201d"
+                selection = await self._forgetting.conversation(scope, row.id)
+        if selection.is_empty:
+            raise Refusal("There is nothing to delete.")
+        return what, selection
 
     async def _find(self, wanted: str, here: Source, link: Link) -> Sheet:
         """Give the conversation of this id, or the one that begins so, or those that do."""

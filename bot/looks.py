@@ -11,8 +11,8 @@ from bot.message import printable
 from storage.archive import Cursor
 
 Part = Literal["critiques", "corrections"]
-Verb = Literal["turn", "see", "share", "transcript"]
-"""What a button does: turn this page, show another, show all the channel, give the file."""
+Verb = Literal["turn", "see", "share", "transcript", "forget"]
+"""What a button does: turn this page, show another, show all the channel, give the file, delete."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from bot.view import RunView, of_document
 from council.conversation import AssistantMessage, Conversation, UserMessage
 from council.usage import Usage
 from storage.archive import Hits, Page
+from storage.forgetting import Selection
 from storage.rows import IndexRow
 from storage.statistics import Figure, MemberStatistics, Statistics
 
@@ -28,6 +29,8 @@ RANKED = 1_000
 MOST_MEMBERS = 20
 LABEL = 40
 SHARE = "Share here"
+REMAINS = "Cards and threads remain in the channel, where you can delete them as any message."
+_SHARED = "Where others have asked in the same conversation, their questions and answers stay."
 _NONE = "\u2013"
 _DETAILS: Mapping[Part, tuple[str, str]] = {
     "critiques": ("critiques:", "No reviews are on record for this answer."),
@@ -191,6 +194,29 @@ def exchanges(conversation: Conversation) -> list[tuple[AssistantMessage, RunVie
             found.append((message, of_document(message, question, conversation)))
             question = ""
     return found
+
+
+def farewell(what: str, about: str, selection: Selection) -> Sheet:
+    """Ask somebody whether all of this is to be deleted."""
+    counted = words.listing(
+        (
+            words.count(len(selection.conversations) + len(selection.shared), "conversation"),
+            words.count(len(selection.runs), "run"),
+        )
+    )
+    blocks = (
+        Heading(f"Delete {what}?"),
+        Line(f"That is {counted}: questions, answers, and all that the models said on the way."),
+        *([Line(_SHARED)] if selection.shared else []),
+        *([Line("Runs that are still going are stopped first.")] if _is_running(selection) else []),
+        Line(REMAINS),
+        Line("There is no way back."),
+    )
+    return Sheet(Message("past", blocks), (Choice("Delete", "forget", about),))
+
+
+def _is_running(selection: Selection) -> bool:
+    return any(run.is_running for run in selection.runs)
 
 
 def figures(statistics: Statistics, look: Figures) -> Sheet:

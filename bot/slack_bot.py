@@ -26,7 +26,7 @@ from slack_bolt.authorization import AuthorizeResult
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot import slack_past, slack_text
-from bot.commands import ASK, HELP, PAST, Command, UsageError, argument, parse
+from bot.commands import ASK, FORGET, HELP, PAST, Command, UsageError, argument, parse
 from bot.desk import NOT_HERE, Click, Desk, Refusal, Request
 from bot.librarian import Librarian
 from bot.message import Message
@@ -156,6 +156,7 @@ class SlackBot:
         app.command(f"/{HELP.name}")(self._on_help)
         for past in PAST:
             app.command(f"/{past.name}")(self._on_past(past))
+        app.command(f"/{FORGET.name}")(self._on_forget)
         app.action(slack_past.PRESSED)(self._on_past_click)
         app.shortcut(SHORTCUT)(self._on_shortcut)
         app.event("app_mention")(self._on_event)
@@ -215,6 +216,27 @@ class SlackBot:
         sheet = await self._librarian.answer(past, given, here, self._link)
         self._desk.spawn(slack_past.show(respond, sheet))
 
+    async def _on_forget(self, ack: AsyncAck, respond: AsyncRespond, command: Json) -> None:
+        await self._attempt(alone(respond), self._ask_to_forget(command, respond))
+        await ack()
+
+    async def _ask_to_forget(self, command: Json, respond: AsyncRespond) -> None:
+        who = _source(command["team_id"], command["channel_id"], command["user_id"])
+        given = argument(FORGET, plain(command["text"]))
+        is_admin = await self._may(who)
+        sheet = await self._librarian.ask_to_forget(given, who, is_admin=is_admin)
+        self._desk.spawn(slack_past.show(respond, sheet))
+
+    async def _forget(self, about: str, who: Source, tell: Tell) -> None:
+        is_admin = await self._may(who)
+        said = await self._librarian.forget(about, who, self._desk.halt, is_admin=is_admin)
+        self._desk.spawn(self._librarian.scrub())
+        await tell(line(said))
+
+    async def _may(self, who: Source) -> bool:
+        person = await self._reader.person(str(who.user))
+        return self._desk.is_admin(who, by_platform=person.is_admin)
+
     async def _on_past_click(
         self, ack: AsyncAck, respond: AsyncRespond, body: Json, action: Json
     ) -> None:
@@ -226,8 +248,11 @@ class SlackBot:
         who, shown, about = body["user"], body["container"], str(action["value"])
         here = _source(body["team"]["id"], shown["channel_id"], who["id"])
         verb = slack_past.verb(action["action_id"])
+        tell = alone(respond)
+        if verb == "forget":
+            self._desk.spawn(self._attempt(tell, self._forget(about, here, tell)))
+            return
         if verb == "transcript":
-            tell = alone(respond)
             self._desk.spawn(self._attempt(tell, self._send_directly(about, here, tell)))
             return
         sheet = await self._librarian.press(about, here, self._link)

@@ -25,7 +25,7 @@ from storage.rows import IndexRow
 
 log = structlog.get_logger()
 
-PRESSED = re.compile(r"past_(?:turn|see|share|transcript)_\d+")
+PRESSED = re.compile(r"past_(?:turn|see|share|transcript|forget)_\d+")
 """The ids under which clicks arrive; within a message each is another."""
 
 

@@ -268,6 +268,7 @@ async def test_chat_takes_the_commands_of_a_teams_chat(tmp_path: Path) -> None:
     """Help, a question with a way to its transcript, a follow-up, and a hint for anything else."""
     typed = f"/council-help\nhello\n/council --fast x\n/council {QUESTION}\n@council And in a year?\n"
     typed += "/council-history\n1\nEarlier question\n/council-search\n/council-show zzz\n"
+    typed += "/council-forget channel\n"
     async with asked(tmp_path) as (council, _):
         process = await council.start("chat", stdin=subprocess.PIPE)
         out, err = await process.communicate(typed.encode())
@@ -284,6 +285,7 @@ async def test_chat_takes_the_commands_of_a_teams_chat(tmp_path: Path) -> None:
     assert "**Question 1 of 2.**" in text
     assert "/council-search takes words:" in text
     assert "There is no such answer here." in text
+    assert "## Delete all of this channel?" in text
 
 
 async def test_run_without_a_platform_says_what_to_set(tmp_path: Path) -> None:

@@ -433,3 +433,19 @@ async def test_help_says_which_models_see_the_question_and_what_was_spent(tmp_pa
     assert "openai/gpt-5, anthropic/claude, google/gemini, x-ai/grok; chairman chair/man." in here
     assert "Here so far: 1 answer, $0.013." in here
     assert "Here so far: 0 answers, no cost." in elsewhere
+
+
+async def test_halted_runs_are_over_before_anything_is_deleted(tmp_path: Path) -> None:
+    """Members and chairman alike; what is over already takes no time."""
+    held = f"stage1.1:{FOUR[0]}"
+    council = ScriptedCouncil(held={held})
+    async with office(tmp_path, council) as place:
+        run = await place.ask()
+        assert run is not None
+        place.desk.begin(run, RecordingVenue())
+        await council.until_called(held)
+        await place.desk.halt([run.id, "unknown"])
+        ended = await place.library.journal.get(run.id)
+        assert ended is not None
+        assert ended.status == "stopped"
+        await place.desk.halt([run.id])

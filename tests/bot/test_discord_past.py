@@ -156,3 +156,18 @@ async def test_whoever_may_not_write_may_not_share(team: Office) -> None:
     assert (await pressed(team, listed, "Share here")).content == SILENT
     card = await forged(team, team.general, "past:turn:history:5:")
     assert card.visible_to is team.ada
+
+
+async def test_an_answer_is_deleted_after_a_second_press(team: Office) -> None:
+    """By whoever asked; nobody else, in whose hand the button would come, can press it."""
+    asked = await told(team, "forget", what="shard")
+    bob = team.server.member(team.general.guild, "bob")  # pyright: ignore[reportArgumentType] - it is in a guild
+    refused = (
+        await team.server.slash(team.general, bob, "council-forget", what="shard").acknowledged()
+    ).message
+    assert refused is not None
+    assert refused.content == "Only whoever asked, or an admin, can delete this answer."
+    gone = await pressed(team, asked, "Delete")
+    await team.server.until(lambda: gone.content.startswith("Deleted \u201cShard or scale up?\u201d."))
+    await team.desk.settled()
+    assert "There is no answer here yet." in (await told(team, "history")).text

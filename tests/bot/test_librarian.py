@@ -1,6 +1,6 @@
 """Past answers from real storage: what a scope holds is found there, and from nowhere else."""
 
-from collections.abc import AsyncIterator, Awaitable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -214,3 +214,62 @@ async def test_a_damaged_document_is_said_without_its_place(room: Room, tmp_path
     assert str(tmp_path) not in str(caught.value)
     with pytest.raises(Refusal, match=NO_SUCH):
         await room.look(Answer(gone))
+
+
+async def nothing_runs(run_ids: Sequence[str]) -> None:
+    """Halt no run."""
+    del run_ids
+
+
+async def test_who_asked_can_have_an_answer_deleted_after_saying_so_twice(room: Room) -> None:
+    """First it is said what goes, then it goes; a second press finds nothing."""
+    mine, other = await room.leave("Mine"), await room.leave("Other")
+    asked = await room.librarian.ask_to_forget({"what": mine[:9]}, HERE, is_admin=False)
+    assert text(asked) == (
+        "## Delete “Mine”?\n\n"
+        "That is 1 conversation and 1 run: questions, answers, and all that the models said on the way.\n\n"
+        "Runs that are still going are stopped first.\n\n"
+        "Cards and threads remain in the channel, where you can delete them as any message.\n\n"
+        "There is no way back.\n"
+    )
+    [delete] = asked.choices
+    assert (delete.verb, delete.about) == ("forget", mine)
+    said = await room.librarian.forget(mine, HERE, nothing_runs, is_admin=False)
+    assert said.startswith("Deleted “Mine”. Cards and threads remain")
+    with pytest.raises(Refusal, match=NO_SUCH):
+        await room.librarian.forget(mine, HERE, nothing_runs, is_admin=False)
+    assert [row.id for row in await room.librarian.proposals("", HERE)] == [other]
+
+
+async def test_nobody_deletes_what_isnt_theirs(room: Room) -> None:
+    """Neither asking nor pressing; an admin may; elsewhere it doesn't exist."""
+    mine = await room.leave("Mine")
+    bob = HERE.model_copy(update={"user": "200"})
+    for what in (mine, "channel"):
+        with pytest.raises(Refusal, match="Only"):
+            await room.librarian.ask_to_forget({"what": what}, bob, is_admin=False)
+        with pytest.raises(Refusal, match="Only"):
+            await room.librarian.forget(what, bob, nothing_runs, is_admin=False)
+    with pytest.raises(Refusal, match="nothing to delete"):
+        await room.librarian.ask_to_forget({"what": "me"}, bob, is_admin=True)
+    for there in ELSEWHERE.values():
+        with pytest.raises(Refusal, match=NO_SUCH):
+            await room.librarian.forget(mine, there, nothing_runs, is_admin=True)
+        with pytest.raises(Refusal, match=NO_SUCH):
+            await room.librarian.ask_to_forget({"what": "Mine"}, there, is_admin=True)
+        with pytest.raises(Refusal, match="nothing to delete"):
+            await room.librarian.forget("channel", there, nothing_runs, is_admin=True)
+    assert "Deleted all of this channel" in await room.librarian.forget(
+        "channel", bob, nothing_runs, is_admin=True
+    )
+    assert await room.librarian.proposals("", HERE) == []
+
+
+async def test_a_person_can_have_all_deleted_that_they_asked(room: Room) -> None:
+    """On Discord in every server."""
+    await room.leave(source=HERE)
+    await room.leave(source=ELSEWHERE["another workspace"])
+    asked = await room.librarian.ask_to_forget({"what": "me"}, HERE, is_admin=False)
+    assert "2 conversations and 2 runs" in text(asked)
+    await room.librarian.forget("me", HERE, nothing_runs, is_admin=False)
+    assert await room.librarian.proposals("", HERE) == []

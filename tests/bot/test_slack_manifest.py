@@ -23,6 +23,7 @@ def test_every_command_of_the_registry_is_a_slash_command() -> None:
         "words",
         "answer",
         "[days]",
+        "what",
         None,
     ]
 

@@ -105,3 +105,13 @@ async def test_nothing_reaches_another_channel_or_workspace(tmp_path: Path) -> N
             heard += [message.text for message in place.slack.messages(elsewhere)]
             assert heard
             assert not any("Shard" in each or ANSWER in each for each in heard)
+
+
+async def test_an_answer_is_deleted_after_a_second_press(tmp_path: Path) -> None:
+    """By whoever asked."""
+    async with at_work(tmp_path) as place:
+        await place.ask()
+        asked = await told(place, "forget shard")
+        await pressed(place, asked, "Delete")
+        assert place.told(place.ada)[-1].startswith("Deleted \u201cShard or scale up?\u201d.")
+        assert "There is no answer here yet." in (await told(place, "history")).text
