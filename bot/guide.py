@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from itertools import chain
 
 from bot import words
-from bot.commands import ASK, described
+from bot.commands import ASK, FORGET, PAST, described, usage
 from bot.message import Block, Heading, Line, Message, Pairs
 from bot.queue import Limits
 from council.profile import Member, Profile
@@ -39,6 +39,13 @@ def guide(profiles: Iterable[Profile], limits: Limits, spent: Spent) -> Message:
                 )
             ),
             Line(FLAGS),
+            Heading("Past answers of this channel", 3),
+            Pairs(
+                tuple(
+                    (f"/{command.name} {usage(command)}", f"{command.description}.")
+                    for command in (*PAST, FORGET)
+                )
+            ),
             Heading("Limits and cost", 3),
             Line(
                 f"At once: {words.count(limits.runs_per_user, 'question')} a person, "
