@@ -14,6 +14,7 @@ from typing import TypeVar
 
 import orjson
 
+from bot.serve import collect_rarely
 from council.calls import JsonObject
 from council.conversation import Source
 from storage.archive import Archive
@@ -46,6 +47,7 @@ class Measured:
 
 async def past_answers(conversations: int = CONVERSATIONS) -> Measured:
     """Write the documents, half of them first, index each half, then read what people would."""
+    collect_rarely()
     measured = Measured()
     rng = random.Random(7)  # noqa: S311 - a benchmark
     words = Words(rng)
