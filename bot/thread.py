@@ -49,7 +49,7 @@ def _of_round(view: RunView, posted: Collection[str]) -> Iterator[Message]:
 
     def order(seat: Seat) -> tuple[bool, int]:
         # Critiques stand right below their member's answers, whoever else has corrected meanwhile.
-        return f"member:{seat.name}" not in posted, view.place(seat.name) or len(view.seats)
+        return f"{again}member:{seat.name}" not in posted, view.place(seat.name) or len(view.seats)
 
     for seat in sorted(view.seats, key=order):
         if seat.answer and _is_final(view, seat):

@@ -28,6 +28,7 @@ from aiohttp.typedefs import Middleware
 
 Json = dict[str, object]
 Responder = Callable[[Json], str]
+Habit = Callable[["Exchange"], "Turn"]
 
 CHARACTERS_PER_TOKEN = 4
 DRIP_SECONDS = 0.002
@@ -111,7 +112,7 @@ class ModelServer:
         self._responder = responder or council_member
         self._latency = latency
         self._scripts: defaultdict[str, deque[Turn]] = defaultdict(deque)
-        self._habits: dict[str, Turn] = {}
+        self._habits: dict[str, Turn | Habit] = {}
         self._port = port
         self._middlewares = middlewares
         self._transports: set[asyncio.Transport] = set()
@@ -121,8 +122,8 @@ class ModelServer:
         """Queue what the next calls of a model get, `*` for any model; then comes its habit."""
         self._scripts[model].extend(turns)
 
-    def always(self, model: str, turn: Turn) -> None:
-        """Let every unscripted call of a model (`*`: of any) go the same way."""
+    def always(self, model: str, turn: Turn | Habit) -> None:
+        """Let every unscripted call of a model (`*`: of any) go the same way, or as it deserves."""
         self._habits[model] = turn
 
     @property
@@ -177,7 +178,7 @@ class ModelServer:
             self._transports.add(http.transport)
         self.in_flight += 1
         self.most_in_flight = max(self.most_in_flight, self.in_flight)
-        turn = self._turn(exchange.model)
+        turn = self._turn(exchange)
         try:
             if delay := turn.latency or (self._latency() if self._latency else 0.0):
                 await asyncio.sleep(delay)
@@ -191,12 +192,12 @@ class ModelServer:
             self.in_flight -= 1
             exchange.completed = asyncio.get_running_loop().time()
 
-    def _turn(self, model: str) -> Turn:
-        for name in (model, "*"):
+    def _turn(self, exchange: Exchange) -> Turn:
+        for name in (exchange.model, "*"):
             if self._scripts[name]:
                 return self._scripts[name].popleft()
-            if name in self._habits:
-                return self._habits[name]
+            if habit := self._habits.get(name):
+                return habit if isinstance(habit, Turn) else habit(exchange)
         return Turn()
 
     async def _reply(self, http: web.Request, request: Json, turn: Turn) -> web.StreamResponse:

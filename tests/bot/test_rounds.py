@@ -5,7 +5,7 @@ import pytest
 from bot import words
 from bot.card import card
 from bot.markdown import render
-from bot.thread import thread
+from bot.thread import thread, unposted
 from bot.transcript.markdown import to_markdown
 from bot.view import RunView, fold, of_document, opening
 from council.conversation import AssistantMessage, Conversation, UserMessage
@@ -72,6 +72,16 @@ async def test_each_round_is_told_and_stays_as_it_was_told() -> None:
     ]
     stored = of_document(message, QUESTION, conversation(message))
     assert {each.key: each for each in thread(stored)} == last
+
+
+async def test_critiques_of_a_further_round_follow_their_members_answers() -> None:
+    """Also where a better-ranked member finishes between the two."""
+    seats = profile(*SEATS, max_rounds=2)
+    council, message = await held(seats)
+    view = views(council, seats, message)[-1]
+    last = places(view)[-1]
+    posted = {each.key for each in thread(view.earlier[0])} | {"2:ranking", f"2:member:{last}"}
+    assert next(unposted(view, posted)).key == f"2:critiques:{last}"
 
 
 def places(view: RunView) -> list[str]:

@@ -1,5 +1,6 @@
 """What is counted around a crash: calls, messages, runs, documents."""
 
+import itertools
 import json
 import re
 import sqlite3
@@ -10,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from council.conversation import AssistantMessage, Conversation, UserMessage
+from council.history import Round, rounds_of
 from tests.crashes.scene import AGAIN, MEMBERS, OVER, Asked, Posted, Scene
 
 NUMBER = re.compile(r"Reply (\d+):")
@@ -202,22 +204,34 @@ def _count_messages(
 def _thread_problem(thread: list[Posted], answer: AssistantMessage) -> str | None:
     """Compare a thread with its document.
 
-    First the ranking; each member's part as soon as it is there, and after it, its critiques; at the
-    end, the mention.
+    In each round, first the ranking; each member's part as soon as it is there, and after it, its
+    critiques. At the end how the rounds went, where there were several, and the mention.
     """
-    assert answer.stage2_5
     heads = [each.text.partition("\n")[0].lstrip("# ") for each in thread]
-    members = [each.model for each in answer.stage2_5]
-    critiques = [f"Critiques of {member}" for member in members]
-    if sorted(heads[1:-1]) != sorted([*members, *critiques]):
+    rounds = rounds_of(answer)
+    if OVER not in heads.pop() or (len(rounds) > 1 and heads.pop() != "Rounds"):
+        return f"the end is not where it belongs: {heads}"
+    parts = zip(heads, thread, strict=False)
+    for number, held in enumerate(rounds, 1):
+        told = {head: each.text for head, each in itertools.islice(parts, 1 + 2 * len(held.corrections))}
+        if problem := _round_problem(told, held, "" if number == 1 else f", round {number}"):
+            return problem
+    return "there is more than the rounds had" if [*parts] else None
+
+
+def _round_problem(told: dict[str, str], held: Round, again: str) -> str | None:
+    """Compare what a thread tells of one round, by heading, with what it had."""
+    heads = [*told]
+    members = {f"{each.model}{again}": each for each in held.corrections}
+    if sorted(heads[1:]) != sorted([*members, *(f"Critiques of {member}" for member in members)]):
         return f"not every part, or not once: {heads}"
-    if heads[0] != "Ranking" or OVER not in heads[-1]:
-        return f"the beginning or the end is not where it belongs: {heads}"
-    for member, critique, part in zip(members, critiques, answer.stage2_5, strict=True):
-        if heads.index(member) > heads.index(critique):
+    if heads[0] != f"Ranking{again}":
+        return f"the beginning is not where it belongs: {heads}"
+    for member, part in members.items():
+        if heads.index(member) > heads.index(f"Critiques of {member}"):
             return f"critiques before what they are of: {heads}"
-        own = thread[heads.index(member)].text
-        if part.original_response not in own or part.corrected_response not in own:
+        own = told[member]
+        if part.corrected_response not in own or (not again and part.original_response not in own):
             return f"{member}'s part is not what it wrote: {own}"
     return None
 

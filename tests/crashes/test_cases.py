@@ -3,15 +3,22 @@
 import signal
 from pathlib import Path
 
+from council.iteration import TerminationReason
 from tests.crashes.figures import CALLS, Crash, answers, count, count_calls, crashed, journal, leftovers
 from tests.crashes.scene import MEMBERS, Asked, Scene, scene
 from tests.crashes.test_moments import ask_and_die, check, crash, finish, over, shown
 from tests.crashes.trap import Moment
-from tests.model_server import Turn
+from tests.model_server import Exchange, Turn
 
 IN_REVIEW = Moment("call asked", 2 * len(MEMBERS) + 2)
 FOREVER = 60.0
 *_, LAST = MEMBERS
+TWO_ROUNDS = "[profiles.default]\nmax_rounds = 2\n"
+CALLS_OF_ONE = 5  # for its answer, and a review and a correction in each round
+CALLS_OF_TWO_ROUNDS = CALLS_OF_ONE * len(MEMBERS) + 1
+OF_ROUND_1 = 3 * len(MEMBERS)
+CORRECTED = "having read its peers"
+PARTS_OF_ROUND_1 = 1 + 2 * len(MEMBERS)
 
 
 def calls_of(played: Scene, model: str, question: str = "") -> int:
@@ -29,6 +36,18 @@ async def two_of_three_have_answered(played: Scene) -> list[Asked]:
         return all(each.text in runs and len(runs[each.text].replies) == 2 for each in asked)
 
     await played.until(there)
+    return asked
+
+
+async def all_but_one_have_reviewed_again(played: Scene) -> list[Asked]:
+    """Ask, and wait until in round 2 one member is at its review and its correction, for ever."""
+
+    def never_in_round_2(exchange: Exchange) -> Turn:
+        return Turn(latency=FOREVER if CORRECTED in exchange.prompt else 0)
+
+    played.models.always(LAST, never_in_round_2)
+    asked = played.ask()
+    await played.until(lambda: all(calls_of(played, LAST, each.text) == CALLS_OF_ONE for each in asked))
     return asked
 
 
@@ -92,6 +111,50 @@ async def test_a_stopped_run_stays_stopped(tmp_path: Path) -> None:
                     assert calls_of(played, LAST, question.text) == 1
                     assert len(written[question.text].stage1) == 2
                     assert written[question.text].stage3.stopped_early
+
+
+async def test_a_crash_in_a_further_round(tmp_path: Path) -> None:
+    """The same figures in round 2's reviews, its corrections, and while it is told, on each platform."""
+    async with scene(tmp_path) as played:
+        (tmp_path / "council.toml").write_text(TWO_ROUNDS)
+        await played.start()
+        for moment in (
+            # Two runs go on side by side: so many calls, and one of them at least is in round 2.
+            Moment("call asked", 2 * OF_ROUND_1 + 1),
+            Moment("call answered", 2 * (OF_ROUND_1 + len(MEMBERS)) + 4),
+            Moment("discord part accepted", PARTS_OF_ROUND_1 + 1),
+            Moment("slack part answered", PARTS_OF_ROUND_1 + 2),
+        ):
+            figures = await crash(played, moment, calls=CALLS_OF_TWO_ROUNDS)
+            assert not figures.too_late
+            check(figures)
+        for answer in answers(played.data).values():
+            assert answer.iteration
+            assert len(answer.iteration.rounds) == 2
+
+
+async def test_a_run_stopped_in_a_further_round_stays_stopped(tmp_path: Path) -> None:
+    """It ends with that round, for that reason, and the chairman has what was there."""
+    async with scene(tmp_path) as played:
+        (tmp_path / "council.toml").write_text(TWO_ROUNDS)
+        await played.start()
+        for moment in (Moment("discord whisper accepted"), Moment("call asked", 2)):
+            asked = await all_but_one_have_reviewed_again(played)
+            played.trap.arm(moment)
+            for question in asked:
+                question.press("Stop")
+            await played.died()
+            played.models.always(LAST, Turn())
+            await finish(played, asked)
+            written = answers(played.data)
+            for question in asked:
+                if question.platform in moment.what or moment.what == "call asked":
+                    assert calls_of(played, LAST, question.text) == CALLS_OF_ONE
+                    answer = written[question.text]
+                    assert answer.stage3.stopped_early
+                    assert answer.iteration
+                    assert answer.iteration.termination_reason is TerminationReason.USER_STOPPED
+                    assert len(answer.iteration.rounds) == 2
 
 
 async def test_a_second_crash_while_it_goes_on(tmp_path: Path) -> None:

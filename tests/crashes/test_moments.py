@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.crashes.figures import Figures, count, crashed, journal
+from tests.crashes.figures import CALLS, Figures, count, crashed, journal
 from tests.crashes.moments import CHOSEN, drawn
 from tests.crashes.scene import Asked, Scene, scene
 from tests.crashes.trap import Moment
@@ -51,12 +51,12 @@ async def finish(played: Scene, asked: Sequence[Asked]) -> None:
     await played.until(lambda: over(played, taken))
 
 
-async def crash(played: Scene, moment: Moment, each: int = 1) -> Figures:
+async def crash(played: Scene, moment: Moment, each: int = 1, calls: int = CALLS) -> Figures:
     """Ask, kill at the moment, start again, wait until all is over, and count."""
     asked, came = await ask_and_die(played, moment, each)
     left = crashed(played, asked)
     await finish(played, asked)
-    figures = count(played, asked, left)
+    figures = count(played, asked, left, calls=calls)
     figures.too_late += not came
     return figures
 
