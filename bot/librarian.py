@@ -124,7 +124,10 @@ class Librarian:
         """Delete what a button says, as far as who pressed it may; says what was deleted."""
         with _told():
             what, selection = await self._selected(about, who, is_admin=is_admin)
-            await halt([run.id for run in selection.runs if run.is_running])
+            if running := [run.id for run in selection.runs if run.is_running]:
+                await halt(running)
+                # One of them may have given its answer at the last moment.
+                what, selection = await self._selected(about, who, is_admin=is_admin)
             await self._forgetting.forget(selection, by=f"{who.platform}:{who.user}")
         return f"Deleted {what}. {past.REMAINS}"
 

@@ -20,7 +20,7 @@ from council.errors import CouncilError, RunError, RunStopped
 from council.events import Emit, RunCompleted, RunFailed
 from council.profile import Profile
 from council.run import deliberate
-from storage.conversations import Conversations
+from storage.conversations import Conversations, Stored
 from storage.errors import ConversationNotFound, StorageError
 from storage.index import Index
 from storage.journal import Begun, Ended, Journal, NewRun, RunRow, Why
@@ -138,21 +138,22 @@ class Runs:
             now=self.now,
             stop=stop,
         )
-        placed = await self.journal.get(run.id)
-        if placed is None:  # forgotten while it ran
-            raise RunStopped
         message = deliberation.message.model_copy(update={"run_id": run.id, "asked_by": run.origin.user})
-        stored = await insist(
-            lambda: self.store.add_exchange(
+
+        async def save() -> Stored:
+            placed = await self.journal.get(run.id)
+            if placed is None:  # forgotten while it ran, or while it waited for the disk
+                raise RunStopped
+            return await self.store.add_exchange(
                 run.conversation_id,
                 run.brief.question,
                 message,
                 title=deliberation.title or run.brief.question,
                 source=placed.origin,
                 now=self.now(),
-            ),
-            emit,
-        )
+            )
+
+        stored = await insist(save, emit)
         if stored.set_aside:
             log.warning("broken_document_set_aside", copy=str(stored.set_aside))
         try:

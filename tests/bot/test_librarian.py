@@ -273,3 +273,23 @@ async def test_a_person_can_have_all_deleted_that_they_asked(room: Room) -> None
     assert "2 conversations and 2 runs" in text(asked)
     await room.librarian.forget("me", HERE, nothing_runs, is_admin=False)
     assert await room.librarian.proposals("", HERE) == []
+
+
+async def test_an_answer_given_while_its_run_is_stopped_goes_too(room: Room) -> None:
+    """What is deleted is looked up again when everything is over."""
+    run = NewRun(
+        id=new_id(),
+        entry_key=new_id(),
+        conversation_id=new_id(),
+        origin=HERE,
+        brief=Brief(question="Should we shard?", profile=PROFILE, seed=1, boundary="b", asker="Ada"),
+    )
+    await room.library.journal.begin(run)
+
+    async def too_late(run_ids: Sequence[str]) -> None:
+        assert run_ids == [run.id]
+        await room.leave("Just in time", conversation_id=run.conversation_id)
+
+    await room.librarian.forget("me", HERE, too_late, is_admin=False)
+    assert await room.librarian.proposals("", HERE) == []
+    assert (await room.library.store.listing()).documents == {}

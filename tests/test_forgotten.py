@@ -1,0 +1,152 @@
+"""A word that is asked, answered, reviewed, corrected and then forgotten: it is nowhere any more."""
+
+import io
+import logging
+import subprocess
+from collections.abc import Generator
+from pathlib import Path
+
+import orjson
+import pytest
+import structlog
+
+from bot import logs
+from bot.app import open_librarian
+from bot.desk import Refusal
+from bot.librarian import NO_SUCH
+from council.calls import Call
+from storage.errors import ConversationNotFound
+from storage.scope import Scope
+from tests.bot.recording_venue import RecordingVenue
+from tests.bot.test_desk import TEAM, office
+from tests.council.scripted import ScriptedCouncil, ballot
+from tests.test_bad_disks import harm
+from tests.test_program import asked
+
+WORD = "zanzibarquux"
+BOB = TEAM.model_copy(update={"user": "U2"})
+
+
+def holding(folder: Path) -> set[str]:
+    """Name the files under a folder that hold the word, in their name or in their bytes."""
+    return {
+        path.name
+        for path in folder.rglob("*")
+        if path.is_file() and WORD.encode() in path.name.encode() + path.read_bytes()
+    }
+
+
+def talkative() -> ScriptedCouncil:
+    """Have every model say the word in every stage, where its question holds it."""
+
+    def say(call: Call) -> str:
+        prompt = "".join(message["content"] for message in call.messages)
+        word = f" {WORD}" if WORD in prompt else ""
+        stage = call.step.partition(".")[0]
+        said = ballot(call) if stage == "stage2" else f"{stage} of {call.member.name}, at length"
+        return f"As to{word}: {said}"
+
+    return ScriptedCouncil(
+        script=dict.fromkeys(("stage1", "stage2", "stage2_5", "stage3", "title"), say)
+    )
+
+
+@pytest.fixture
+def log() -> Generator[io.StringIO]:
+    """Log as `council run` does, into a string."""
+    stream = io.StringIO()
+    logs.configure(level=logging.INFO, secrets=[], stream=stream)
+    yield stream
+    structlog.reset_defaults()
+
+
+async def test_a_forgotten_answer_is_in_no_file_search_export_log_or_figure(
+    tmp_path: Path, log: io.StringIO
+) -> None:
+    """From a question at the desk to its deletion in chat; what others asked stays as it was."""
+    async with office(tmp_path, talkative()) as place:
+        librarian = open_librarian(place.library)
+        kept = await place.see(RecordingVenue(), "1", text="Buy a bigger machine?", source=BOB)
+        run = await place.see(RecordingVenue(), "2", text=f"Sell the {WORD} now?")
+        document = await place.library.store.content(run.conversation_id)
+        assert document.count(WORD.encode()) > 20
+        aside = place.library.store.folder / f"{run.conversation_id}.json.broken-20260101"
+        aside.write_bytes(document)
+        assert {f"{run.conversation_id}.json", aside.name} < holding(tmp_path)
+        scope = Scope.of(TEAM)
+        assert (await place.library.archive.search(scope, WORD)).found == 1
+
+        sheet = await librarian.ask_to_forget({"what": f"sell the {WORD}"}, TEAM, is_admin=False)
+        [button] = sheet.choices
+        await librarian.forget(button.about, TEAM, place.desk.halt, is_admin=False)
+        await librarian.scrub()
+
+        assert holding(tmp_path) == set()
+        assert (await place.library.archive.search(scope, WORD)).found == 0
+        with pytest.raises(ConversationNotFound):
+            await place.library.store.load(run.conversation_id)
+        with pytest.raises(Refusal, match=NO_SUCH):
+            await librarian.transcript(run.conversation_id, TEAM)
+        assert await place.library.journal.get(run.id) is None
+        left = await place.library.archive.statistics(scope)
+        assert (left.answered, {member.runs for member in left.members}) == (1, {1})
+        assert (await place.library.forgetting.user("slack", "U1")).is_empty
+        [row] = (await place.library.archive.history(scope)).rows
+        assert (row.id, row.user) == (kept.conversation_id, "U2")
+        assert (await place.library.index.check(place.library.store)).consistent
+    assert WORD not in log.getvalue()
+    [line] = (tmp_path / "audit.jsonl").read_bytes().splitlines()
+    audit = orjson.loads(line)
+    assert audit.pop("at") > "2026"
+    assert audit == {
+        "forgot": "conversation",
+        "by": "slack:U1",
+        "conversations": 1,
+        "shared_conversations": 0,
+        "runs": 1,
+    }
+
+
+@pytest.mark.parametrize("stage", ["stage1.1:openai/gpt-5", "stage3.1:chair/man:chairman"])
+async def test_a_run_that_is_forgotten_while_it_goes_on_leaves_nothing(
+    tmp_path: Path, log: io.StringIO, stage: str
+) -> None:
+    """Its calls are given up, and no answer is written after it is gone."""
+    council = talkative()
+    council.held.add(stage)
+    async with office(tmp_path, council) as place:
+        librarian = open_librarian(place.library)
+        run = await place.ask(text=f"Sell the {WORD} now?")
+        assert run is not None
+        place.desk.begin(run, RecordingVenue())
+        await council.until_called(stage)
+        await librarian.forget("me", TEAM, place.desk.halt, is_admin=False)
+        await place.desk.settled()
+        await librarian.scrub()
+        assert holding(tmp_path) == set()
+        assert await place.library.journal.get(run.id) is None
+        assert (await place.library.store.listing()).documents == {}
+    assert WORD not in log.getvalue()
+
+
+async def test_what_is_forgotten_in_the_terminals_channel_is_gone_from_the_folder(
+    tmp_path: Path,
+) -> None:
+    """The process as people start it; even a damaged database that was set aside goes."""
+    async with asked(tmp_path) as (council, _):
+        assert (await council("ask", f"Sell the {WORD} now?")).code == 0
+        conversation = council.document().id
+        harm(tmp_path / "data" / "council.db")
+        process = await council.start("chat", stdin=subprocess.PIPE)
+        typed = f"/council-search {WORD}\n/council-forget {conversation[:8]}\nDelete\n"
+        out, err = await process.communicate(f"{typed}/council-search {WORD}\n".encode())
+    assert process.returncode == 0
+    assert b"database_was_damaged" in err
+    assert WORD.encode() not in err
+    text = out.decode()
+    places = [text.index(said) for said in ("1 to 1 of 1", "There is no way back.", "Deleted \u201c")]
+    assert places == sorted(places)
+    assert text.rstrip().endswith("No answer in this channel has all these words.")
+    assert holding(tmp_path / "data") == set()
+    [line] = (tmp_path / "data" / "audit.jsonl").read_bytes().splitlines()
+    assert orjson.loads(line)["forgot"] == "conversation"
