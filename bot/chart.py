@@ -34,6 +34,9 @@ _DPI = 150
 _TEXT, _QUIET, _GROUND, _TRACK = "#1c1d20", "#5c6067", "#ffffff", "#ecece8"
 
 
+PICTURE = "council-statistics.png"
+
+
 class ChartError(CouncilError):
     """The picture could not be drawn; the message says why, for the log."""
 

@@ -4,20 +4,24 @@ Source: https://discord.com/developers/docs/components/reference#button
 """
 
 import asyncio
+import io
 import re
 from collections.abc import Sequence
 from typing import Any, Self, cast
 
 import discord
+import structlog
 from discord import app_commands, ui
 
-from bot import discord_text, words
+from bot import chart, discord_text, words
 from bot.desk import Refusal
 from bot.discord_card import embed_of
 from bot.discord_venue import NOBODY
 from bot.looks import Choice, Verb
 from bot.past import Sheet, shared
 from storage.rows import IndexRow
+
+log = structlog.get_logger()
 
 PRESSED = "past_button"
 """The client's event for a pressed button, with the interaction and the `Choice`."""
@@ -62,6 +66,7 @@ async def show(interaction: discord.Interaction[Any], sheet: Sheet, *, turned: b
         )
     else:
         await _post(interaction, sheet, text, ephemeral=True)
+        await _draw(interaction, sheet, ephemeral=True)
 
 
 async def share(interaction: discord.Interaction[Any], sheet: Sheet) -> None:
@@ -73,6 +78,7 @@ async def share(interaction: discord.Interaction[Any], sheet: Sheet) -> None:
     public = shared(sheet, interaction.user.display_name)
     text = await asyncio.to_thread(discord_text.card, public.message)
     await _post(interaction, public, text, ephemeral=False)
+    await _draw(interaction, public, ephemeral=False)
 
 
 async def _post(
@@ -98,6 +104,19 @@ async def _post(
             await interaction.followup.send(
                 part, view=view, ephemeral=ephemeral, allowed_mentions=NOBODY
             )
+
+
+async def _draw(interaction: discord.Interaction[Any], sheet: Sheet, *, ephemeral: bool) -> None:
+    """Add the picture of what was said, where there is one."""
+    if sheet.chart is None:
+        return
+    try:
+        picture = await chart.draw(sheet.chart)
+    except chart.ChartError as error:  # the text says it all
+        log.warning("chart_not_drawn", reason=str(error))
+        return
+    file = discord.File(io.BytesIO(picture), chart.PICTURE)
+    await interaction.followup.send(file=file, ephemeral=ephemeral, allowed_mentions=NOBODY)
 
 
 def _view(sheet: Sheet) -> ui.View:

@@ -417,4 +417,4 @@ def _refusal(error: discord.HTTPException, permission: str) -> VenueError:
 
 def upload(files: Iterable[File]) -> list[discord.File]:
     """Give files as discord.py sends them."""
-    return [discord.File(io.BytesIO(file.content.encode()), file.name) for file in files]
+    return [discord.File(io.BytesIO(file.data), file.name) for file in files]

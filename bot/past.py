@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from bot import card, words
+from bot.chart import Chart
 from bot.looks import Answer, Choice, Detail, Figures, History, Part, Search
 from bot.message import Block, Entry, Footer, Heading, Line, Message, Quote, Table, Title
 from bot.thread import thread
@@ -48,17 +49,18 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Sheet:
-    """A message that answers one person, and the buttons below it."""
+    """A message that answers one person, the buttons below it, and what is also drawn of it."""
 
     message: Message
     choices: tuple[Choice, ...] = ()
+    chart: Chart | None = None
 
 
 def shared(sheet: Sheet, by: str) -> Sheet:
     """Give a sheet as the whole channel sees it: who shared it, and no page to turn."""
     blocks = (Line(f"{by} shares this from the council's past answers."), *sheet.message.blocks)
     choices = tuple(choice for choice in sheet.choices if choice.verb in ("see", "transcript"))
-    return Sheet(Message("shared", blocks), choices)
+    return Sheet(Message("shared", blocks), choices, sheet.chart)
 
 
 def history(page: Page, look: History, found: Found) -> Sheet:
@@ -221,13 +223,15 @@ def _is_running(selection: Selection) -> bool:
 
 def figures(statistics: Statistics, look: Figures) -> Sheet:
     """Give what a channel's councils came to, and how each member did."""
-    heading = Heading(f"Statistics of this channel, {_days(look.days)}")
+    title = f"Statistics of this channel, {_days(look.days)}"
+    heading = Heading(title)
     if not (statistics.answered or statistics.failed or statistics.stopped):
         return Sheet(Message("past", (heading, Line("Nothing was asked here in this time."))))
     table = _members(statistics.members) if statistics.members else ()
     return Sheet(
         Message("past", (heading, Line(" ".join(_totals(statistics))), *table)),
         (Choice(SHARE, "share", str(look)),),
+        Chart(title, statistics.members) if statistics.members else None,
     )
 
 

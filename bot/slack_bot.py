@@ -25,18 +25,19 @@ from slack_bolt.async_app import AsyncAck, AsyncApp, AsyncRespond
 from slack_bolt.authorization import AuthorizeResult
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot import slack_past, slack_text
+from bot import chart, slack_past, slack_text
 from bot.commands import ASK, FORGET, HELP, PAST, Command, UsageError, argument, parse
 from bot.desk import NOT_HERE, Click, Desk, Refusal, Request
 from bot.librarian import Librarian
 from bot.message import Message
 from bot.options import RunOptions
+from bot.past import Sheet
 from bot.slack_client import Json, granted, introduced, web_client
 from bot.slack_manifest import PATH, REQUIRED, SHORTCUT
 from bot.slack_past import alone
 from bot.slack_reading import LOOKUP_SECONDS, Reader, plain
 from bot.slack_venue import Pace, SlackVenue, Tell, action_id, line
-from bot.venue import LABELS, VenueError
+from bot.venue import LABELS, File, VenueError
 from council.conversation import Source
 from storage.journal import RunRow
 
@@ -47,6 +48,7 @@ BROKEN = "Something went wrong here; it is in the log. Try again."
 TOO_SLOW = "Slack took too long to open your direct messages. Nothing was done; try again."
 IN_DIRECT = "The transcript is in your direct messages with the council."
 IN_PRIVATE = "The council answers you in your direct messages."
+CHART = "How each member did."
 TRANSCRIPT = "The whole conversation: the page opens in any browser, the other file is Markdown."
 # A burst of commands over HTTP overflows the usual 128 places; what is lost comes a second later.
 BACKLOG = 4096
@@ -257,10 +259,24 @@ class SlackBot:
             return
         sheet = await self._librarian.press(about, here, self._link)
         if verb == "share":
-            self._desk.spawn(slack_past.share(respond, sheet, who["name"]))
+            self._desk.spawn(self._attempt(tell, self._share(sheet, here, who["name"], respond, tell)))
         else:
             turned = verb == "turn" and bool(shown.get("is_ephemeral"))
             self._desk.spawn(slack_past.show(respond, sheet, turned=turned))
+
+    async def _share(
+        self, sheet: Sheet, here: Source, by: str, respond: AsyncRespond, tell: Tell
+    ) -> None:
+        """Show the whole channel what one person was shown, with its picture if it has one."""
+        await slack_past.share(respond, sheet, by)
+        if sheet.chart is None:
+            return
+        try:
+            picture = File(chart.PICTURE, await chart.draw(sheet.chart))
+        except chart.ChartError as error:  # the text says it all
+            log.warning("chart_not_drawn", reason=str(error))
+            return
+        await SlackVenue(self._client, self._pace, tell, here).attach(CHART, picture)
 
     async def _send_directly(self, conversation_id: str, here: Source, tell: Tell) -> None:
         """Send a transcript where one person alone sees it: what only they are shown holds no file."""

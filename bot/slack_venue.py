@@ -136,8 +136,7 @@ class SlackVenue:
         uploaded = await granted(
             self._client.files_upload_v2(
                 file_uploads=[
-                    {"filename": file.name, "title": file.name, "content": file.content}
-                    for file in files
+                    {"filename": file.name, "title": file.name, "content": file.data} for file in files
                 ],
                 channel=self._channel,
                 thread_ts=self._thread,

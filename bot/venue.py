@@ -55,10 +55,15 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """A text file to give to people."""
+    """A file to give to people: text, or a picture's bytes."""
 
     name: str
-    content: str
+    content: str | bytes
+
+    @property
+    def data(self) -> bytes:
+        """The content as it is sent."""
+        return self.content if isinstance(self.content, bytes) else self.content.encode()
 
 
 class VenueError(CouncilError):

@@ -403,9 +403,9 @@ async def test_the_transcript_is_the_conversation_as_page_and_as_markdown(tmp_pa
         run = await place.see(RecordingVenue())
         page, markdown = await place.desk.transcript(run)
     assert page.name == f"council-{run.conversation_id[:8]}.html"
-    assert page.content.startswith("<!doctype html>")
+    assert page.data.startswith(b"<!doctype html>")
     assert markdown.name == f"council-{run.conversation_id[:8]}.md"
-    assert "### Corrected response" in markdown.content
+    assert b"### Corrected response" in markdown.data
 
 
 async def test_a_draining_desk_takes_nothing_new_and_lets_runs_end(tmp_path: Path) -> None:

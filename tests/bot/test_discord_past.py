@@ -8,10 +8,12 @@ import pytest_asyncio
 from discord.gateway import DiscordWebSocket
 from discord.http import Route
 
+from bot import chart
+from bot.chart import Chart, ChartError
 from bot.discord_past import SILENT
 from bot.librarian import NO_SUCH
 from tests.bot.discord_office import Office, office
-from tests.council.scripted import ScriptedCouncil
+from tests.council.scripted import FOUR, ScriptedCouncil
 from tests.discord_server import Channel, DiscordServer, Message, Permission, User
 
 QUESTION = "Shard or scale up?"
@@ -98,7 +100,35 @@ async def test_answers_are_searched_listed_while_typing_and_counted(team: Office
     ).choices
     assert choice["name"] == QUESTION
     assert ANSWER in (await told(team, "show", answer=choice["value"])).text
-    assert "1 answer, 0 runs failed" in (await told(team, "stats", days=3650)).text
+
+
+async def test_statistics_come_with_a_picture(team: Office, monkeypatch: pytest.MonkeyPatch) -> None:
+    """For the asker alone, and once shared for the channel; without it the text says it all."""
+
+    async def draw(chart: Chart) -> bytes:
+        assert {each.member for each in chart.members} == set(FOUR)
+        return b"a picture"
+
+    def pictures() -> list[tuple[User | None, bytes]]:
+        return [
+            (message.visible_to, file.data)
+            for message in team.server.messages(team.general, by_bot=True)
+            for file in message.attachments
+        ]
+
+    monkeypatch.setattr(chart, "draw", draw)
+    figures = await told(team, "stats", days=3650)
+    assert "1 answer, 0 runs failed" in figures.text
+    await team.server.until(lambda: pictures() == [(team.ada, b"a picture")])
+    await pressed(team, figures, "Share here")
+    await team.server.until(lambda: pictures()[1:] == [(None, b"a picture")])
+
+    async def fail(chart: Chart) -> bytes:
+        raise ChartError(f"no font for {chart.title}")
+
+    monkeypatch.setattr(chart, "draw", fail)
+    assert "1 answer" in (await told(team, "stats", days=3650)).text
+    assert len(pictures()) == 2
 
 
 async def test_a_long_answer_comes_whole_in_several_messages(team: Office) -> None:

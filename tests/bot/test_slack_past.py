@@ -2,6 +2,10 @@
 
 from pathlib import Path
 
+import pytest
+
+from bot import chart
+from bot.chart import PICTURE, Chart
 from bot.librarian import NO_SUCH
 from bot.slack_bot import IN_DIRECT
 from tests.bot.shown import blocks_text
@@ -78,6 +82,23 @@ async def test_answers_are_searched_listed_and_counted(tmp_path: Path) -> None:
         assert "2 answers, 0 runs failed" in (await told(place, "stats 3650")).text
         assert "takes answer" in (await told(place, "show")).text
         assert "a whole number from 1 to 10" in (await told(place, "history many")).text
+
+
+async def test_shared_statistics_come_with_a_picture(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What one person alone is shown holds no file on Slack."""
+
+    async def draw(chart: Chart) -> bytes:
+        return chart.title.encode()
+
+    monkeypatch.setattr(chart, "draw", draw)
+    async with at_work(tmp_path) as place:
+        await place.ask()
+        figures = await told(place, "stats 3650")
+        await pressed(place, figures, "Share here")
+        [file] = [file for message in place.slack.messages(place.general) for file in message.files]
+    assert (file.name, file.content) == (PICTURE, b"Statistics of this channel, last 3,650 days")
 
 
 async def test_nothing_reaches_another_channel_or_workspace(tmp_path: Path) -> None:
