@@ -87,7 +87,7 @@ class RecordingVenue:
         """Take files, each as a message."""
         self._check("attach")
         for file in files:
-            self.posted.append(Message(f"file:{file.name}", (Line(note), Prose(file.content))))
+            self.posted.append(Message(f"file:{file.name}", (Line(note), Prose(file.data.decode()))))
         return "file-1"
 
     async def mention(self, text: str) -> str:
