@@ -3,6 +3,20 @@
 import os
 
 import pytest
+import structlog
+
+
+def pytest_configure() -> None:
+    """Log plainly: drawing an exception with all its variables takes half a second."""
+    structlog.configure(
+        processors=[
+            structlog.contextvars.merge_contextvars,
+            structlog.processors.add_log_level,
+            structlog.dev.ConsoleRenderer(
+                colors=False, exception_formatter=structlog.dev.plain_traceback
+            ),
+        ]
+    )
 
 
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:

@@ -54,10 +54,11 @@ def talkative() -> ScriptedCouncil:
 @pytest.fixture
 def log() -> Generator[io.StringIO]:
     """Log as `council run` does, into a string."""
+    before = structlog.get_config()
     stream = io.StringIO()
     logs.configure(level=logging.INFO, secrets=[], stream=stream)
     yield stream
-    structlog.reset_defaults()
+    structlog.configure(**before)
 
 
 async def test_a_forgotten_answer_is_in_no_file_search_export_log_or_figure(

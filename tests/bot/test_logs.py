@@ -14,9 +14,10 @@ from bot import logs
 @pytest.fixture
 def out() -> Generator[io.StringIO]:
     """Log into a string, as into a file, and leave structlog as it was."""
+    before = structlog.get_config()
     stream = io.StringIO()
     yield stream
-    structlog.reset_defaults()
+    structlog.configure(**before)
 
 
 def lines(out: io.StringIO) -> list[dict[str, object]]:
