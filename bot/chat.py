@@ -14,6 +14,7 @@ from bot.looks import Choice
 from bot.markdown import render
 from bot.options import RunOptions
 from bot.past import Sheet
+from bot.upkeep import mend
 from bot.words import listing
 from council.conversation import Source
 from storage.rows import IndexRow
@@ -29,6 +30,7 @@ TRANSCRIPT = "Its transcript as a page: council export {0} --format html > counc
 
 async def chat(configuration: Configuration, library: Library) -> None:
     """Read commands until the input ends."""
+    await mend(library)
     async with open_council(configuration, library) as council:
         desk = open_desk(configuration, library, council)
         resume_within = configuration.durability.resume_within

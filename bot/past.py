@@ -122,7 +122,9 @@ def answer(conversation: Conversation, row: IndexRow, look: Answer, found: Found
     """Give one answer of a conversation, the last one where the look names none."""
     runs = exchanges(conversation)
     if not runs:
-        return Sheet(Message("past", (Title(conversation.title), Line("It has no answer."))))
+        asked = (Quote(one.content) for one in conversation.messages if isinstance(one, UserMessage))
+        unanswered = (Title(conversation.title), *asked, Line("It has no answer."))
+        return Sheet(Message("past", unanswered))
     turn = len(runs) - 1 if look.turn is None else min(look.turn, len(runs) - 1)
     message, view = runs[turn]
     asker = found.askers.get(row.id)
@@ -290,11 +292,13 @@ def _numbered(rows: Iterable[IndexRow], first: int = 1) -> Iterator[Choice]:
 
 def _entry(number: int, row: IndexRow, found: Found) -> Entry:
     """Say of a conversation who asked, who answered, how far they agreed, and its id's beginning."""
-    facts = [found.askers.get(row.id), words.count(len(row.members), "member")]
+    facts = [found.askers.get(row.id)]
+    if row.exchanges:
+        facts.append(words.count(len(row.members), "member"))
     if row.agreement:
         facts.append(words.agreement(row.agreement))
     if row.exchanges != 1:
-        facts.append(words.count(row.exchanges, "answer"))
+        facts.append(words.count(row.exchanges, "answer") if row.exchanges else "no answer")
     facts.append(f"id {row.id[:8]}")
     return Entry(
         f"{number}. {words.clip(row.title, card.TITLE_LENGTH)}",

@@ -30,16 +30,7 @@ async def look_after(
     now: Callable[[], datetime] = lambda: datetime.now(UTC),
 ) -> None:
     """Mend the index, forget what is older than `retention_days`, scrub what was forgotten."""
-    report = await library.index.mend(library.store)
-    if not report.consistent:
-        log.warning(
-            "index_mended",
-            missing=len(report.missing),
-            stale=len(report.stale),
-            orphaned=len(report.orphaned),
-        )
-    if report.unreadable:
-        log.warning("documents_unreadable", names=[problem.name for problem in report.unreadable])
+    await mend(library)
     if retention_days is not None:
         before = now() - timedelta(days=retention_days)
         for scope in await library.forgetting.scopes():
@@ -52,3 +43,17 @@ async def look_after(
                     runs=len(selection.runs),
                 )
     await library.forgetting.scrub()
+
+
+async def mend(library: Library) -> None:
+    """Bring the index into step with the documents, and say what wasn't."""
+    report = await library.index.mend(library.store)
+    if not report.consistent:
+        log.warning(
+            "index_mended",
+            missing=len(report.missing),
+            stale=len(report.stale),
+            orphaned=len(report.orphaned),
+        )
+    if report.unreadable:
+        log.warning("documents_unreadable", names=[problem.name for problem in report.unreadable])

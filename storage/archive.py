@@ -49,11 +49,14 @@ WITH newest AS MATERIALIZED (
 SELECT number, score, (SELECT count(*) FROM newest) AS found
 FROM newest ORDER BY score, number DESC LIMIT :limit OFFSET :offset
 """  # noqa: S608 - our own number
-# Only for the hits shown, and without the scope's word: it is in every row and would be the hit.
+# Only for the hits shown, and of what doesn't stand above it anyhow, as the title does. The scope's
+# word would be a hit in every row.
 _SHOWN = """
-SELECT conversations.*, snippet(search, -1, char(2), char(3), '…', 24) AS snippet
-FROM search JOIN conversations ON conversations.number = search.rowid
-WHERE search MATCH :match AND search.rowid = :number AND conversations.scope = :scope
+SELECT conversations.*, (
+    SELECT snippet(search, -1, char(2), char(3), '…', 24) FROM search
+    WHERE search MATCH :match AND search.rowid = conversations.number
+) AS snippet
+FROM conversations WHERE number = :number AND scope = :scope
 """
 _HIT = re.compile("\x02([^\x02\x03]*)\x03")
 
@@ -89,7 +92,8 @@ class Page:
 class Hit:
     """A conversation that a search found, with the words in their context.
 
-    `context` is the text in parts; those that were searched for are marked.
+    `context` is the text in parts; those that were searched for are marked. It is empty where they
+    stand in the title alone.
     """
 
     row: IndexRow
@@ -159,10 +163,11 @@ class Archive:
         wanted = phrases(words)
         if not wanted:
             return Hits((), 0)
-        text = f"{{title question answer}} : ({match(wanted)})"
+        everywhere = f"{{title question answer}} : ({match(wanted, 'AND')})"
+        text = f"{{question answer}} : ({match(wanted, 'OR')})"
         ranked = await self._database.read(
             _SEARCH,
-            {"match": f"scope : {scope.word} AND {text}", "limit": limit, "offset": offset},
+            {"match": f"scope : {scope.word} AND {everywhere}", "limit": limit, "offset": offset},
         )
         hits: list[Hit] = []
         for row in ranked:
@@ -170,7 +175,7 @@ class Archive:
                 _SHOWN, {"match": text, "number": row["number"], "scope": scope.word}
             )
             # A conversation may have been forgotten between the two.
-            hits += [Hit(index_row(one), _context(one["snippet"])) for one in shown]
+            hits += [Hit(index_row(one), _context(one["snippet"] or "")) for one in shown]
         return Hits(tuple(hits), ranked[0]["found"] if ranked else 0)
 
     async def _page(self, sql: str, scope: Scope, cursor: Cursor, limit: int) -> tuple[IndexRow, ...]:

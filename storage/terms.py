@@ -7,6 +7,7 @@ are found inside a sentence, and taking the spaces out gives the text back.
 
 import re
 import unicodedata
+from typing import Literal
 
 _GAP = "\u200b"
 # Kana, Han (with its extensions), Hangul and their half-width forms.
@@ -41,9 +42,9 @@ def phrases(words: str) -> list[str]:
     return [piece for piece in pieces if any(map(_is_searchable, piece))][:_MOST_PHRASES]
 
 
-def match(found: list[str]) -> str:
-    """Write phrases, one at least, as a full-text expression that wants all of them."""
-    return " AND ".join(f'"{spaced(phrase)}"' for phrase in found)
+def match(found: list[str], wants: Literal["AND", "OR"]) -> str:
+    """Write phrases, one at least, as a full-text expression that wants all or any of them."""
+    return f" {wants} ".join(f'"{spaced(phrase)}"' for phrase in found)
 
 
 _STRAIGHT = str.maketrans("\u201c\u201d\u201e\u201f\u00ab\u00bb\uff02\0", '""""""" ')

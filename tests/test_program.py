@@ -223,32 +223,57 @@ async def test_the_index_is_checked_and_rebuilt(tmp_path: Path) -> None:
     assert checked.out == "2 conversations\n"
 
 
-async def test_import_takes_documents_in_and_names_what_it_skips(tmp_path: Path) -> None:
-    """Contract documents without `stage2_5` are welcome."""
+def foreign(number: int, title: str, question: str, answer: str) -> dict[str, Any]:
+    """Write a conversation as a program without `stage2_5` does, with fields of its own."""
+    said = {
+        "role": "assistant",
+        "stage1": [{"model": "m/one", "response": "Perhaps.", "mood": "calm"}],
+        "stage2": [],
+        "stage3": {"model": "m/chair", "response": answer},
+        "metadata": {"label_to_model": {"Response A": "m/one"}},
+    }
+    return {
+        "id": f"{number:08}-2222-4222-8222-222222222222",
+        "created_at": "2025-11-22T10:00:00",
+        "title": title,
+        "pinned": True,
+        "messages": [{"role": "user", "content": question}, said],
+    }
+
+
+async def test_what_is_imported_is_shown_and_searched_in_the_terminals_channel(tmp_path: Path) -> None:
+    """What isn't is named with its reason; even after the index was lost, the next start finds all."""
     other = tmp_path / "other"
     other.mkdir()
-    old: dict[str, object] = {
-        "id": "22222222-2222-4222-8222-222222222222",
-        "created_at": "2025-11-22T10:00:00",
-        "title": "Old",
-        "messages": [
-            {"role": "user", "content": "Why?"},
-            {
-                "role": "assistant",
-                "stage1": [],
-                "stage2": [],
-                "stage3": {"model": "m", "response": "So."},
-            },
-        ],
-    }
-    (other / "old.json").write_text(json.dumps(old), encoding="utf-8")
+    half = foreign(3, "Half", "Why?", "So.")
+    del half["messages"][1]["stage3"]
+    for name, document in {
+        "old.json": foreign(1, "Colours", "Why is the sky blue?", "Rayleigh scattering."),
+        "cjk.json": foreign(2, "数据库", "要分片吗", "先不要。"),
+        "twin.json": foreign(2, "Twin", "Again?", "No."),
+        "half.json": half,
+    }.items():
+        (other / name).write_text(json.dumps(document), encoding="utf-8")
     (other / "broken.json").write_text("{", encoding="utf-8")
     async with asked(tmp_path) as (council, _):
         imported = await council("import", str(other))
-        shown = await council("export", "2222")
-    assert "1 imported, 1 skipped" in imported.out
-    assert "broken.json: it is not JSON" in imported.out
-    assert "So." in shown.out
+        (tmp_path / "data" / "council.db").unlink()
+        process = await council.start("chat", stdin=subprocess.PIPE)
+        typed = "/council-search sky\n1\n/council-search 分片\n/council-show colo\n"
+        out, err = await process.communicate(f"{typed}/council-stats 3650\n/council-history\n".encode())
+    assert imported.out == (
+        "2 imported, 3 skipped\n"
+        "  broken.json: it is not JSON: unexpected end of data: line 1 column 2 (char 1)\n"
+        "  half.json: it is not a conversation document: messages.1.assistant.stage3: Field required\n"
+        "  twin.json: a conversation with its id is already here\n"
+    )
+    assert (process.returncode, err.count(b"index_mended")) == (0, 1)
+    text = out.decode()
+    assert "Why is the sky blue?\n\n_1 to 1 of 1_" in text
+    assert text.count("Rayleigh scattering.\n\n_1 member") == 2
+    assert "要分片吗\n\n_1 to 1 of 1_" in text
+    assert "2 answers, 0 runs failed" in text
+    assert text.index("**1. 数据库**") < text.index("**2. Colours**")
 
 
 async def test_config_shows_what_is_in_force_and_masks_secrets(tmp_path: Path) -> None:

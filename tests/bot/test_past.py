@@ -150,11 +150,13 @@ def test_details_show_one_member_and_name_the_others() -> None:
 
 
 def test_a_conversation_without_an_answer_says_so() -> None:
-    """As other programs may leave it."""
+    """As other programs may leave it; its question is shown all the same."""
     asked = CONVERSATION.model_copy(update={"messages": CONVERSATION.messages[:1]})
     sheet = past.answer(asked, ROW, Answer(ROW.id), FOUND)
-    assert render(sheet.message) == f"# {TITLE}\n\nIt has no answer.\n"
+    assert render(sheet.message) == f"# {TITLE}\n\n> {QUESTION}\n\nIt has no answer.\n"
     assert sheet.choices == ()
+    listed = past.history(Page((replace(ROW, exchanges=0, agreement=None),), None), History(1), FOUND)
+    assert "2026-01-20 10:30 UTC \u00b7 Ada \u00b7 no answer \u00b7 id" in render(listed.message)
 
 
 def test_what_is_shared_says_by_whom_and_turns_no_pages() -> None:

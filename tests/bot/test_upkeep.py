@@ -1,14 +1,20 @@
 """Upkeep: the index comes back into step by itself, and what is too old goes."""
 
+import os
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
 
+import pytest
 import structlog.testing
 
 from bot.app import open_library
 from bot.settings import Settings
 from bot.upkeep import look_after
 from council.conversation import Source, timestamp
+from storage.schema import known_migrations
 from storage.scope import Scope
 from tests.storage.examples import NOW, answer, new_id
 
@@ -38,18 +44,68 @@ async def test_the_index_is_mended_and_old_answers_are_forgotten(tmp_path: Path)
         assert logs == []
 
 
-async def test_a_deleted_or_damaged_database_is_made_anew(tmp_path: Path) -> None:
-    """The conversations are found as before, and the log says that something was wrong."""
+def delete(path: Path) -> None:
+    """Lose the database."""
+    path.unlink()
+
+
+def empty(path: Path) -> None:
+    """Leave a file without bytes, which SQLite takes for a new database."""
+    path.write_bytes(b"")
+
+
+def fill_with_garbage(path: Path) -> None:
+    """Leave what is no database."""
+    path.write_bytes(b"garbage" * 999)
+
+
+def truncate(path: Path) -> None:
+    """Cut the file in the middle."""
+    os.truncate(path, path.stat().st_size // 2)
+
+
+def go_back(path: Path) -> None:
+    """Leave what an older program has written, without search and figures."""
+    path.unlink()
+    with closing(sqlite3.connect(path)) as database:
+        database.execute(
+            "CREATE TABLE migrations (number INTEGER PRIMARY KEY, name TEXT, applied_at TEXT)"
+        )
+        for old in known_migrations()[:3]:
+            database.executescript(old.script)
+            database.execute("INSERT INTO migrations VALUES (?, ?, ?)", (old.number, old.name, "2026"))
+        database.commit()
+
+
+def write_by_half(path: Path) -> None:
+    """Leave a row without its text, and a text without its row."""
+    with closing(sqlite3.connect(path)) as database:
+        database.execute("DELETE FROM search")
+        database.execute("INSERT INTO search (rowid, answer) VALUES (99, 'Paris')")
+        database.commit()
+
+
+@pytest.mark.parametrize(
+    "harm",
+    [delete, empty, fill_with_garbage, truncate, go_back, write_by_half],
+    ids=lambda f: f.__name__,
+)
+async def test_the_index_survives(tmp_path: Path, harm: Callable[[Path], None]) -> None:
+    """Whatever becomes of it: the next start finds everything again, and the log says what was wrong."""
     settings = Settings(council_data_dir=tmp_path)
     async with open_library(settings) as library:
-        stored = await library.store.add_exchange(
-            new_id(), "Why?", answer(), title="Why", source=HERE, now=NOW
-        )
-        await library.index.upsert(stored)
-    for content in (b"", b"garbage" * 999):  # SQLite takes an empty file for a new database
-        (tmp_path / "council.db").write_bytes(content)
-        with structlog.testing.capture_logs() as logs:
-            async with open_library(settings) as library:
-                await look_after(library, retention_days=None)
-                assert (await library.archive.search(Scope.of(HERE), "paris")).found == 1
-        assert logs[0]["event"] in ("index_mended", "database_was_damaged")
+        for number in range(20):
+            said = answer("Paris. " * 200)
+            stored = await library.store.add_exchange(
+                new_id(), f"Why {number}?", said, title="Why", source=HERE, now=NOW
+            )
+            await library.index.upsert(stored)
+    harm(tmp_path / "council.db")
+    with structlog.testing.capture_logs() as logs:
+        async with open_library(settings) as library:
+            await look_after(library, retention_days=None)
+            assert (await library.archive.search(Scope.of(HERE), "paris")).found == 20
+            assert (await library.archive.statistics(Scope.of(HERE))).answered == 20
+            assert (await library.index.check(library.store)).consistent
+    damaged = harm in (fill_with_garbage, truncate)
+    assert [line["event"] for line in logs] == ["database_was_damaged" if damaged else "index_mended"]

@@ -144,6 +144,18 @@ async def test_a_hit_stands_in_its_context(room: Room) -> None:
     assert "\u200b" not in text_of(hit)
 
 
+async def test_a_hit_in_the_title_shows_the_text_below_it(room: Room) -> None:
+    """The title is read anyhow; where the words stand nowhere else, there is no context."""
+    await room.ask("Should we shard?", "No.", title="To shard or not")
+    [hit] = (await room.archive.search(SCOPE, "shard")).hits
+    assert hit.context == (("Should we ", False), ("shard", True), ("?", False))
+    [hit] = (await room.archive.search(SCOPE, "to shard or not")).hits
+    assert ("shard", True) in hit.context
+    await room.ask(title="Replicas")
+    [hit] = (await room.archive.search(SCOPE, "replicas")).hits
+    assert hit.context == ()
+
+
 @pytest.mark.parametrize("word", ["京", "北京", "在北京", "在北京的", "カタ", "한국", "GPT模型"])
 async def test_words_without_spaces_are_found_inside_sentences(room: Room, word: str) -> None:
     """Chinese, Japanese and Korean words of one to four characters are found; others are not."""
