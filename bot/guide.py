@@ -8,7 +8,6 @@ from bot.commands import ASK, FORGET, PAST, described, usage
 from bot.message import Block, Heading, Line, Message, Pairs
 from bot.queue import Limits
 from council.profile import Member, Profile
-from council.usage import Usage
 from storage.index import Spent
 
 FLAGS = (
@@ -51,10 +50,7 @@ def guide(profiles: Iterable[Profile], limits: Limits, spent: Spent) -> Message:
                 f"At once: {words.count(limits.runs_per_user, 'question')} a person, "
                 f"{words.count(limits.runs_per_channel, 'question')} a channel; the rest waits."
             ),
-            Line(
-                f"Here so far: {words.count(spent.answers, 'answer')}, "
-                f"{words.money(Usage(cost=spent.cost))}."
-            ),
+            Line(f"Here so far: {words.count(spent.answers, 'answer')}, {words.spent(spent.cost)}."),
         ),
     )
 

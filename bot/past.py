@@ -247,7 +247,7 @@ def _totals(statistics: Statistics) -> Iterator[str]:
         f"{words.count(statistics.stopped, 'run')} stopped."
     )
     if statistics.answered:
-        yield f"{words.count(statistics.tokens, 'token')}, {words.money(Usage(cost=statistics.cost))}."
+        yield f"{words.count(statistics.tokens, 'token')}, {words.spent(statistics.cost)}."
     if statistics.seconds.value is not None:
         yield f"Half of the answers took less than {_behind(statistics.seconds, words.duration)}."
 

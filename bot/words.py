@@ -193,6 +193,11 @@ def money(usage: Usage) -> str:
     return f"at least {_dollars(usage.cost)} ({count(usage.unpriced, 'call')} of unknown price)"
 
 
+def spent(cost: float) -> str:
+    """Say what many calls came to, some of which may have had no known price."""
+    return f"{_dollars(cost)} where prices are known" if cost else "no known cost"
+
+
 def _dollars(amount: float) -> str:
     if amount >= 1:
         return f"${amount:,.2f}"

@@ -431,7 +431,7 @@ async def test_help_says_which_models_see_the_question_and_what_was_spent(tmp_pa
         here = render(await place.desk.help(TEAM))
         elsewhere = render(await place.desk.help(TEAM.model_copy(update={"channel": "C2"})))
     assert "openai/gpt-5, anthropic/claude, google/gemini, x-ai/grok; chairman chair/man." in here
-    assert "Here so far: 1 answer, $0.013." in here
+    assert "Here so far: 1 answer, $0.013 where prices are known." in here
     assert "Here so far: 0 answers, no cost." in elsewhere
 
 

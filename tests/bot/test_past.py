@@ -192,7 +192,7 @@ def test_statistics_say_how_many_runs_are_behind_each_figure() -> None:
     sheet = past.figures(counted, Figures(30))
     assert render(sheet.message) == (
         "## Statistics of this channel, last 30 days\n\n"
-        "12 answers, 1 run failed, 0 runs stopped. 4,500 tokens, $0.30. "
+        "12 answers, 1 run failed, 0 runs stopped. 4,500 tokens, $0.30 where prices are known. "
         "Half of the answers took less than 44 s (12).\n\n"
         "| Member | Mean rank | Came first | Changed | Failed | Cost a run | Time a call |\n"
         "| --- | --- | --- | --- | --- | --- | --- |\n"
