@@ -5,20 +5,26 @@ RUN := $(UV) run --frozen
 Q ?= What is the capital of France, and since when?
 
 export Q
+# The tests start a hundred processes: what Python compiled for the first is kept for the rest.
+unexport PYTHONDONTWRITEBYTECODE
+PYTEST := pytest -n 2 --dist loadfile --no-loadscope-reorder
 
-.PHONY: help setup ask run test lint check soak pictures bench
+.PHONY: help setup ask run test coverage lint check soak pictures bench
 
 help: ## List the commands
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: .venv/.made ## Make .venv with everything, the built-in model included
 
 ask: setup ## Ask a council: make ask Q="your question"
 	@.venv/bin/council ask "$$Q"
 
-test: setup ## Run the tests, with coverage
+test: setup ## Run the tests
+	$(RUN) $(PYTEST)
+
+coverage: setup ## Run the tests and say which lines they leave out
 	$(RUN) coverage erase
-	$(RUN) coverage run -m pytest -n 2 --dist loadfile
+	$(RUN) coverage run -m $(PYTEST)
 	$(RUN) coverage combine --quiet
 	$(RUN) coverage report
 
