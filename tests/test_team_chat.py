@@ -80,13 +80,19 @@ async def running(
     assert b"Traceback" not in err, err.decode()
 
 
+@asynccontextmanager
+async def servers() -> AsyncGenerator[tuple[DiscordServer, SlackServer, ModelServer]]:
+    """Put up both platforms and the provider; a busy machine fails no test."""
+    async with DiscordServer() as discord, SlackServer() as slack, ModelServer() as models:
+        discord.world.patience = slack.patience.ack_seconds = SECONDS
+        yield discord, slack, models
+
+
 @pytest.fixture
 async def team(tmp_path: Path) -> AsyncGenerator[Team]:
     """Give the whole of it."""
     async with (
-        DiscordServer() as discord,
-        SlackServer() as slack,
-        ModelServer() as models,
+        servers() as (discord, slack, models),
         running(tmp_path, discord, slack, models) as everything,
     ):
         yield everything
@@ -174,7 +180,7 @@ async def test_a_run_outlives_the_interactions_token(team: Team) -> None:
 
 async def test_sigterm_lets_runs_end(tmp_path: Path) -> None:
     """Nothing new is taken meanwhile; the process ends with 0."""
-    async with DiscordServer() as discord, SlackServer() as slack, ModelServer() as models:
+    async with servers() as (discord, slack, models):
         async with running(tmp_path, discord, slack, models) as team:
             bob = slack.add_user("bob")
             room = slack.add_channel("room", bob)

@@ -95,7 +95,7 @@ async def failure(client: ModelClient, asked: Call) -> Failure:
 
 async def until(condition: Callable[[], bool]) -> None:
     """Wait for what another task is about to bring about."""
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(30):
         while not condition():
             await asyncio.sleep(0.001)
 

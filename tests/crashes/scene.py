@@ -268,7 +268,7 @@ async def scene(folder: Path) -> AsyncGenerator[Scene]:
         )
         # A long scene is one workspace's in a short time, on a machine that may be busy.
         slack.rates.enforced = False
-        slack.patience.ack_seconds = SECONDS
+        slack.patience.ack_seconds = discord.world.patience = SECONDS
         played = Scene(folder, trap, discord, slack, models, talk)
         (folder / ".env").write_text(f"COUNCIL_MEMBERS={','.join(MEMBERS)}\n")
         try:

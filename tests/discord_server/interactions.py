@@ -7,8 +7,6 @@ from . import errors, limits, posting, wire
 from .rest import Call, body_of, route
 from .state import Interaction, Json, Message, MessageFlag, World
 
-FIRST_RESPONSE = 3.0
-"""Seconds from dispatch to the first response."""
 TOKEN_LIFE = 15 * 60.0
 COMPLETIONS = 8
 COMPONENT, AUTOCOMPLETE = 3, 4
@@ -35,7 +33,7 @@ def _first(call: Call, interaction: Interaction) -> None:
     world = call.world
     if interaction.callback is not None:
         raise errors.already_acknowledged()
-    if world.clock.now() - interaction.sent_at > FIRST_RESPONSE:
+    if world.clock.now() - interaction.sent_at > world.patience:
         raise errors.unknown_interaction()
     body = body_of(call)
     kind = body.get("type")

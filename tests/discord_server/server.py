@@ -371,7 +371,7 @@ class DiscordServer:
         since = self.clock.now() - TEN_MINUTES
         return sum(1 for entry in self.api.requests if entry.status in INVALID and entry.at > since)
 
-    async def until(self, read: Callable[[], Value], within: float = 5.0) -> Value:
+    async def until(self, read: Callable[[], Value], within: float = 30.0) -> Value:
         """Wait until what `read` finds in this Discord is truthy, and give it.
 
         It looks again after each request and each gateway frame; what changes only inside the bot
@@ -382,7 +382,7 @@ class DiscordServer:
                 await self._turn.wait()
         return value
 
-    async def connected(self, sessions: int = 1, within: float = 5.0) -> None:
+    async def connected(self, sessions: int = 1, within: float = 30.0) -> None:
         """Wait until so many shards are connected."""
         await self.until(lambda: self.gateway.connected >= sessions, within)
 

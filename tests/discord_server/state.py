@@ -56,6 +56,10 @@ class MessageFlag(IntFlag):
     COMPONENTS_V2 = 1 << 15
 
 
+FIRST_RESPONSE = 3.0
+"""Seconds from an interaction's dispatch to its first response, for `World.patience`."""
+
+
 class Clock:
     """Wall time that a test can push forward."""
 
@@ -302,7 +306,7 @@ class Interaction:
     refused: list[int] = field(default_factory=list[int])
     answered: asyncio.Event = field(default_factory=asyncio.Event, repr=False)
 
-    async def acknowledged(self, within: float = 3.0) -> "Interaction":
+    async def acknowledged(self, within: float = 30.0) -> "Interaction":
         """Wait for the first response; raises `TimeoutError`."""
         async with asyncio.timeout(within):
             await self.answered.wait()
@@ -328,6 +332,7 @@ class World:
 
     def __init__(self, token: str, privileged: Intent, shards: int) -> None:
         self.clock = Clock()
+        self.patience = FIRST_RESPONSE
         self.token = token
         self.privileged = privileged
         self.shards = shards

@@ -322,7 +322,7 @@ class SlackServer:
         shown = (e for e in self.world.ephemerals if e.deleted_at is None)
         return [e for e in shown if (e.channel, e.user) == (place, reader)]
 
-    async def until(self, condition: Callable[[], T], timeout: float = 5.0) -> T:  # noqa: ASYNC109 - a test's bound, told in the error
+    async def until(self, condition: Callable[[], T], timeout: float = 30.0) -> T:  # noqa: ASYNC109 - a test's bound, told in the error
         """Wait until `condition` holds, looking at every change and every few milliseconds.
 
         Returns what it returned.
