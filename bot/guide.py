@@ -18,6 +18,7 @@ FLAGS = (
 
 def guide(profiles: Iterable[Profile], limits: Limits, spent: Spent) -> Message:
     """Give the help for one place; `spent` is what was spent there."""
+    cost = words.spent(spent.cost) if spent.answers else words.NO_COST
     return Message(
         "help",
         (
@@ -50,7 +51,7 @@ def guide(profiles: Iterable[Profile], limits: Limits, spent: Spent) -> Message:
                 f"At once: {words.count(limits.runs_per_user, 'question')} a person, "
                 f"{words.count(limits.runs_per_channel, 'question')} a channel; the rest waits."
             ),
-            Line(f"Here so far: {words.count(spent.answers, 'answer')}, {words.spent(spent.cost)}."),
+            Line(f"Here so far: {words.count(spent.answers, 'answer')}, {cost}."),
         ),
     )
 
