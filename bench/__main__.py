@@ -20,6 +20,7 @@ from bench.archive import CONVERSATIONS, past_answers
 from bench.burst import acknowledgements
 from bench.load import PROFILE, QUESTION, Engine, Load, measure, no_models, p99, silent
 from bench.resume import resumption
+from bench.texts import comparisons, lag_over_long_reviews
 from bot.app import open_library
 from bot.runs import Question, Runs
 from bot.settings import Settings
@@ -52,6 +53,7 @@ def main() -> None:
         "load": load,
         "resume": resume,
         "archive": archive,
+        "texts": texts,
     }
     chosen = sys.argv[1:] or [*groups]
     if unknown := {*chosen} - {*groups}:
@@ -198,6 +200,16 @@ def resume() -> None:
     row("1,000 interrupted runs, 8 steps of each in the journal", "")
     row("  from opening the journal to the last one's first new call", f"{measured.wall:.2f} s", "2 s")
     row("    CPU", f"{measured.cpu:.2f} s")
+
+
+def texts() -> None:
+    """Time what is done with long texts."""
+    for kind, seconds in comparisons().items():
+        row(f"a correction of 100 kB, {kind}: CPU", f"{seconds * 1000:.0f} ms", "50 ms")
+    row(
+        "a run over reviews of 30 kB, by their points: the loop's longest lag",
+        f"{asyncio.run(lag_over_long_reviews()) * 1000:.0f} ms",
+    )
 
 
 @asynccontextmanager

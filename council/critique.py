@@ -101,14 +101,15 @@ def _as_review(result: Stage2Result | Mapping[str, object]) -> Stage2Result:
 
 
 def _merged(items: Iterable[CritiqueItem]) -> list[CritiqueItem]:
-    groups: list[list[CritiqueItem]] = []
+    groups: list[tuple[frozenset[str], list[CritiqueItem]]] = []
     for item in items:
-        same = next((group for group in groups if _says_the_same(group[0], item)), None)
+        words = frozenset(_words(item.critique_text))
+        same = next((group for said, group in groups if _say_the_same(said, words)), None)
         if same is None:
-            groups.append([item])
+            groups.append((words, [item]))
         else:
             same.append(item)
-    merged = [_one_of(group) for group in groups]
+    merged = [_one_of(group) for _, group in groups]
     # Sorting is stable: of equal points the one that was read first stays first.
     return sorted(merged, key=lambda item: (_GRADES.index(item.severity), -len(item.also_from)))
 
@@ -122,10 +123,9 @@ def _one_of(group: Sequence[CritiqueItem]) -> CritiqueItem:
     return fullest.model_copy(update={"severity": gravest, "also_from": [*others]})
 
 
-def _says_the_same(one: CritiqueItem, other: CritiqueItem) -> bool:
-    mine, theirs = set(_words(one.critique_text)), set(_words(other.critique_text))
-    fewer = min(len(mine), len(theirs))
-    return bool(fewer) and len(mine & theirs) / fewer > SAME_ABOVE
+def _say_the_same(one: frozenset[str], other: frozenset[str]) -> bool:
+    fewer = min(len(one), len(other))
+    return bool(fewer) and len(one & other) / fewer > SAME_ABOVE
 
 
 def _words(text: str) -> Iterator[str]:

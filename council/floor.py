@@ -108,7 +108,7 @@ class Floor:
         sitting: Sitting,
         member: Member,
         messages: tuple[ChatMessage, ...],
-        becomes: Callable[[Reply], R],
+        becomes: Callable[[Reply], Awaitable[R]],
         *,
         schema: JsonObject | None = None,
         form: Form | None = None,
@@ -162,7 +162,7 @@ class Floor:
             )
             self.emit(MemberFailed(stage, member.name, outcome, number))
             return outcome
-        result = becomes(outcome)
+        result = await becomes(outcome)
         self.emit(MemberAnswered(stage, member.name, result, outcome.latency_ms, outcome.usage, number))
         sitting.succeed()
         return result

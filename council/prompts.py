@@ -14,7 +14,7 @@ from council.conversation import AggregateRanking
 from council.fence import fenced, rule, unmarked
 from council.iteration import CritiqueItem
 from council.profile import Member, Strategy
-from council.refinement import build_refinement_prompt
+from council.refinement import build_refinement_prompt, weighing
 from council.results import ScoredAnswer, ScoringMatrix
 
 ROLE = (
@@ -35,10 +35,6 @@ JSON_BALLOT = (
     "Then rank them. Reply as JSON: under `reviews` one entry for each label with its strengths "
     "and its critiques, each one point against it with its severity (high: wrong or harmful; "
     "medium: missing or unclear; low: form); under `ranking` the labels, best first."
-)
-WEIGHED = (
-    "The team weighs answers by these criteria: the greater the weight, the more it counts, and an "
-    "answer that fails a must-have is of no use to it."
 )
 TEXT_SCORES = (
     "Then score each answer on every criterion with a whole number from 1 (fails it) to 10 (could "
@@ -286,18 +282,7 @@ def _question(brief: Brief) -> list[str]:
 
 
 def _criteria(brief: Brief) -> list[str]:
-    """Say what the team weighs answers by; typed by somebody, so fenced like a question."""
-    if brief.profile.criteria is None:
-        return []
-    lines = (
-        f"- {each.name} (weight {each.weight:g}{', must-have' if each.must_have else ''})"
-        f"{each.description and f': {each.description}'}"
-        for each in brief.profile.criteria.criteria
-    )
-    return [
-        _fence(brief, "Criteria", "\n".join(lines)),
-        WEIGHED,
-    ]
+    return weighing(brief.boundary, brief.profile.criteria)
 
 
 def _ballot(brief: Brief, member: Member) -> list[str]:

@@ -1,7 +1,9 @@
 """Correcting answers by their peers' critiques: stage 2.5 as seed 002 has it, under its names.
 
-The run (`council.rounds`) makes its rounds of the same pieces; `stage2_5_refine_responses` is one
-round for callers who have all reviews already and bring their own `ask`.
+`stage2_5_refine_responses` is one round for callers who have all reviews already and bring their
+own `ask`. The run (`council.rounds`) picks critiques, writes prompts, judges corrections and keeps
+rounds by the same functions. What it does otherwise is when and how it asks: each member as soon as
+its peers' reviews are in, through the journal, under deadlines and Stop.
 """
 
 import asyncio
@@ -37,6 +39,10 @@ REFINE = (
     "stand by your answer and give the reason where a reader needs it. Keep what was right before, and "
     "repeat the answer as it was if no point holds. Give the whole answer, in the question's language, "
     "for a reader who has seen neither the first one nor the points: no preface, no list of changes."
+)
+WEIGHED = (
+    "The team weighs answers by these criteria: the greater the weight, the more it counts, and an "
+    "answer that fails a must-have is of no use to it."
 )
 
 Said = str | Mapping[str, object] | None
@@ -83,7 +89,9 @@ async def stage2_5_refine_responses(
     Source: seed 002.
     """
     round_data = start_new_round(iteration_state)
-    round_data.critiques = extract_critiques_from_rankings(stage2_results, label_to_model)
+    round_data.critiques = await asyncio.to_thread(
+        extract_critiques_from_rankings, stage2_results, label_to_model
+    )
     round_data.label_to_model = dict(label_to_model)
     label_of = {model: label for label, model in label_to_model.items()}
     tasks: dict[str, _Task] = {}
@@ -95,14 +103,14 @@ async def stage2_5_refine_responses(
         tasks[answer.model] = _Task(answer.model, answer.response, points, prompt)
 
     async def correct(task: _Task) -> Stage2_5Result:
-        critiques = format_critiques_for_refinement(task.critiques)
         if task.prompt is None:
             return maintained(task.model, task.original)
+        critiques = format_critiques_for_refinement(task.critiques)
         heard = await _hear(ask, task.model, task.prompt)
-        return corrected(task.model, task.original, critiques, heard)
+        return await asyncio.to_thread(corrected, task.model, task.original, critiques, heard)
 
     corrections = await asyncio.gather(*map(correct, tasks.values()))
-    settle(round_data, corrections)
+    await asyncio.to_thread(settle, round_data, corrections)
     prompts = {task.model: {"prompt": task.prompt} for task in tasks.values()}
     replies = {result.model: result.refined_response for result in round_data.refinements}
     complete_round(iteration_state, round_data, estimate_tokens_used(prompts, replies))
@@ -123,21 +131,32 @@ def build_refinement_prompt(
     one the mark is a digest of the texts, which none of them can hold.
     """
     points = format_critiques_for_refinement(critiques)
-    digest = sha256(f"{user_query}\0{original_response}\0{points}".encode(errors="replace"))
-    mark = boundary or digest.hexdigest()[:16]
-    names = EvaluationCriteria.model_validate(criteria).names if criteria else ()
-    weighed = [f"Answers are weighed by: {', '.join(names)}."] if names else []
+    weighed_by = EvaluationCriteria.model_validate(criteria) if criteria else None
+    texts = f"{user_query}\0{original_response}\0{points}\0{weighed_by}"
+    mark = boundary or sha256(texts.encode(errors="replace")).hexdigest()[:16]
     parts = [
         CRITIQUED,
         rule(mark),
         fenced(mark, "Question", user_query),
         fenced(mark, "Your answer", original_response),
         fenced(mark, "Points of your peers", points or "(none)"),
-        *weighed,
+        *weighing(mark, weighed_by),
         REFINE,
         "REFINED RESPONSE:",
     ]
     return "\n\n".join(parts)
+
+
+def weighing(boundary: str, criteria: EvaluationCriteria | None) -> list[str]:
+    """Say what the team weighs answers by; typed by somebody, so fenced like a question."""
+    if criteria is None:
+        return []
+    lines = (
+        f"- {each.name} (weight {each.weight:g}{', must-have' if each.must_have else ''})"
+        f"{each.description and f': {each.description}'}"
+        for each in criteria.criteria
+    )
+    return [fenced(boundary, "Criteria", "\n".join(lines)), WEIGHED]
 
 
 def estimate_tokens_used(

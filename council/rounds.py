@@ -31,6 +31,7 @@ from council.iteration import (
     complete_round,
     start_new_round,
 )
+from council.offload import offload
 from council.profile import Member
 from council.ranking import aggregate
 from council.refinement import corrected, maintained, settle
@@ -94,7 +95,7 @@ async def review_and_correct(floor: Floor, answers: list[Stage1Result]) -> Revie
     return Reviewed(
         first=rounds[0],
         last=ranked[-1] if ranked else rounds[-1],
-        corrections=_overall(rounds),
+        corrections=await offload(_size(rounds[-1].corrections), _overall, rounds),
         iteration=told,
     )
 
@@ -111,14 +112,18 @@ def _joined(steps: tuple[Stage2_5Result, ...]) -> Stage2_5Result:
     given = [step for step in steps if step.fallback is None and not step.maintained]
     if not given:
         return first
-    written = next((step for step in reversed(given) if step.changed), given[-1])
-    last = steps[-1]
+    rewritten = [step for step in given if step.corrected_response != step.original_response]
+    written, last = (rewritten or given)[-1], steps[-1]
     whole = corrected(
         first.model, first.original_response, first.peer_critiques, last.corrected_response
     )
     kept = {"answered_by", "truncated", "citations", "unstructured"}
     update = {name: getattr(written, name) for name in kept} | {"consultation": last.consultation}
     return whole.model_copy(update=update)
+
+
+def _size(corrections: list[Stage2_5Result]) -> int:
+    return sum(len(each.original_response) + len(each.corrected_response) for each in corrections)
 
 
 class _Table:
@@ -180,7 +185,7 @@ class _Table:
         held.corrections.extend(task.result() for task in correcting)
         floor.emit(StageCompleted("stage2_5", tuple(held.corrections), number))
         floor.raise_for_account()
-        self._note(held)
+        await offload(_size(held.corrections), self._note, held)
         return held
 
     def _counted(self, reviews: list[Stage2Result]) -> Round:
@@ -206,27 +211,30 @@ class _Table:
 
     async def _review(self, name: str, sitting: Sitting) -> Stage2Result | Failure:
         brief, member = self._floor.brief, self._members[name]
-        read = [self._label_of[author] for author in self._orders[name]]
+        order = [self._label_of[author] for author in self._orders[name]]
         criteria = brief.profile.criteria.names if brief.profile.criteria else ()
 
-        def becomes(reply: Reply) -> Stage2Result:
-            ballot = read_ballot(reply.text, read, criteria)
+        def read(reply: Reply) -> Stage2Result:
+            ballot = read_ballot(reply.text, order, criteria)
             points = ballot.critiques
             if points is None and self._by_points:
-                points = tuple(read_points(ballot.text, read))
+                points = tuple(read_points(ballot.text, order))
             return Stage2Result(
                 model=name,
                 ranking=ballot.text,
                 parsed_ranking=[*ballot.ranking],
                 answered_by=reply.answered_by,
-                order=read,
+                order=order,
                 scores={label: dict(given) for label, given in ballot.scores.items()},
                 critiques=None if points is None else [*points],
                 truncated=reply.truncated,
             )
 
-        schema = ballot_schema(read, criteria, terse=brief.profile.demonstration)
-        labelled = [(label, self._readable(self._labels[label])) for label in read]
+        async def becomes(reply: Reply) -> Stage2Result:
+            return await offload(len(reply.text), read, reply)
+
+        schema = ballot_schema(order, criteria, terse=brief.profile.demonstration)
+        labelled = [(label, self._readable(self._labels[label])) for label in order]
         return await self._floor.hear(
             sitting,
             member,
@@ -243,15 +251,16 @@ class _Table:
         reviews = [peer for peer in peers if isinstance(peer, Stage2Result)]
         before, member = self._texts[name], self._members[name]
         if self._by_points:
-            points = self._points(name, reviews)
+            points = await self._points(name, reviews)
             if not points:
                 return maintained(name, before, self._consultations[name])
             critiques, prompt = self._by_point(member, points)
         else:
             critiques, prompt = self._by_review(member, reviews)
 
-        def becomes(reply: Reply) -> Stage2_5Result:
-            return corrected(name, before, critiques, reply)
+        async def becomes(reply: Reply) -> Stage2_5Result:
+            size = len(before) + len(reply.text)
+            return await offload(size, corrected, name, before, critiques, reply)
 
         number, critics = self._data.round_number, [review.model for review in reviews]
         form = consulting.form(self._floor, member, prompt, after=number, critics=critics)
@@ -260,12 +269,12 @@ class _Table:
             return corrected(name, before, critiques, result, self._consultations[name])
         return result
 
-    def _points(self, name: str, reviews: list[Stage2Result]) -> list[CritiqueItem]:
-        most = self._floor.brief.profile.max_critiques
-        label = self._label_of[name]
-        points = extract_critiques_from_rankings(reviews, self._labels, most)[label]
-        self._data.critiques[label] = points
-        return points
+    async def _points(self, name: str, reviews: list[Stage2Result]) -> list[CritiqueItem]:
+        label, most = self._label_of[name], self._floor.brief.profile.max_critiques
+        size = sum(len(review.ranking) for review in reviews)
+        found = await offload(size, extract_critiques_from_rankings, reviews, {label: name}, most)
+        self._data.critiques |= found
+        return found[label]
 
     def _spoken(self, name: str) -> str:
         return as_spoken(self._texts[name], self._consultations[name])

@@ -102,7 +102,7 @@ async def _answers(floor: Floor) -> list[Stage1Result]:
     profile = floor.brief.profile
 
     async def answer(member: Member) -> Stage1Result | Failure:
-        def becomes(reply: Reply) -> Stage1Result:
+        async def becomes(reply: Reply) -> Stage1Result:
             return Stage1Result(
                 model=member.name,
                 response=reply.text,
@@ -152,7 +152,7 @@ async def _synthesis(floor: Floor, answers: list[Stage1Result], reviewed: Review
     read = shorten([review.ranking for review in last.reviews], profile.max_critique_tokens)
 
     async def write(member: Member, source: AnswerSource) -> Stage3Result | Failure:
-        def becomes(reply: Reply) -> Stage3Result:
+        async def becomes(reply: Reply) -> Stage3Result:
             return Stage3Result(
                 model=member.name,
                 response=reply.text,

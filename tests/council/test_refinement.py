@@ -135,18 +135,20 @@ async def test_an_answer_without_a_label_stands() -> None:
 
 
 def test_the_prompt_hands_over_question_answer_and_points() -> None:
-    """It ends where the refined response begins; criteria are named."""
+    """It ends where the refined response begins; criteria with their weights."""
     point = CritiqueItem(source_model="m1", target_response="A", critique_text="lacks examples")
     prompt = build_refinement_prompt(
         user_query="What is Redis?",
         original_response="Redis is a store.",
         critiques=[point],
-        criteria=EvaluationCriteria(criteria=(Criterion(name="Cost"), Criterion(name="Speed"))),
+        criteria=EvaluationCriteria(
+            criteria=(Criterion(name="Cost", weight=3), Criterion(name="Speed", must_have=True))
+        ),
     )
     assert "What is Redis?" in prompt
     assert "Redis is a store." in prompt
     assert "1. [medium] lacks examples (m1)" in prompt
-    assert "Answers are weighed by: Cost, Speed." in prompt
+    assert "- Cost (weight 3)\n- Speed (weight 1, must-have)\n[end of Criteria" in prompt
     assert prompt.endswith("REFINED RESPONSE:")
 
 

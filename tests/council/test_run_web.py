@@ -1,7 +1,9 @@
 """Web search: who may, and what becomes of the pages that are cited."""
 
+import pytest
+
 from council.calls import Call, Citation, Reply
-from tests.council.scripted import ScriptedCouncil, profile
+from tests.council.scripted import FOUR, ScriptedCouncil, profile
 
 PAGE = Citation(url="https://a.example/x", title="A page")
 
@@ -34,3 +36,27 @@ async def test_it_is_off_unless_a_profile_says_so() -> None:
     message = (await council.run()).message
     assert not any(call.web for call in council.calls)
     assert not any(answer.citations for answer in message.stage1)
+
+
+class Footnoting(ScriptedCouncil):
+    """A council whose every reply cites a page of its own, named by its step."""
+
+    async def ask(self, call: Call) -> Reply:
+        """Answer as the script says."""
+        page = Citation(url=f"https://a.example/{call.step.partition(':')[0]}")
+        return (await super().ask(call)).model_copy(update={"citations": (page,)})
+
+
+@pytest.mark.parametrize(("ending", "cited"), [("", "stage2_5.1"), (" Indeed.", "stage2_5.2")])
+async def test_over_several_rounds_the_pages_are_those_of_the_text(ending: str, cited: str) -> None:
+    """Of the last round that wrote it anew, were it only a word; repeated, it keeps its pages."""
+    text = "Buy the bigger machine now, and shard by tenant once the writes outgrow it, as they will."
+    texts = {1: text, 2: text + ending}
+    council = Footnoting(
+        script={f"stage2_5.{number}:{name}": texts[number] for number in texts for name in FOUR}
+    )
+    message = (await council.run(profile(web=True, max_rounds=2))).message
+    assert message.stage2_5 is not None
+    for correction in message.stage2_5:
+        assert correction.corrected_response == text + ending
+        assert [each.url for each in correction.citations] == [f"https://a.example/{cited}"]

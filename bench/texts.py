@@ -1,0 +1,76 @@
+"""Long texts: how fast a correction is compared, and how long a run over long reviews holds the loop."""
+
+import random
+import time
+from collections.abc import Mapping
+
+from bench.archive import lag_of_the_loop
+from bench.load import PROFILE, QUESTION, silent
+from bot.runs import utc_now
+from council.brief import Brief
+from council.calls import Call, MemorySteps, Reply
+from council.changes import detect_significant_changes
+from council.run import deliberate
+from council.usage import Usage
+
+WORDS = 12_500  # of eight characters each: 100 kB
+VOCABULARY = [f"term{number:03}" for number in range(4_000)]
+FREQUENCIES = [1 / rank for rank in range(1, len(VOCABULARY) + 1)]
+TRIES = 9
+REVIEW_CHARACTERS = 30_000
+
+
+def comparisons() -> Mapping[str, float]:
+    """Give the CPU seconds of comparing a pair of 100 kB, the best of some tries, by kind of pair."""
+    before, rare = drawn(WORDS, 1), random.Random(1).choices(VOCABULARY, k=WORDS)  # noqa: S311 - a benchmark
+    pairs = {
+        "edited in one place": (before, [*before[:6_000], *drawn(500, 2), *before[6_500:]]),
+        "in another order": (before, shuffled(before)),
+        "written anew": (before, drawn(WORDS, 4)),
+        "in another order, no word frequent": (rare, shuffled(rare)),
+    }
+    return {
+        kind: min(seconds(*map(" ".join, pair)) for _ in range(TRIES)) for kind, pair in pairs.items()
+    }
+
+
+def seconds(before: str, after: str) -> float:
+    """Time one comparison, in seconds of CPU."""
+    began = time.process_time()
+    detect_significant_changes(before, after)
+    return time.process_time() - began
+
+
+async def lag_over_long_reviews() -> float:
+    """Give the longest that the loop was late while points were read out of four reviews of 30 kB."""
+    profile = PROFILE.model_copy(update={"critique_mode": "extracted"})
+    lags: list[float] = []
+    async with lag_of_the_loop(lags):
+        await deliberate(
+            Brief(question=QUESTION, profile=profile, seed=7, boundary="b0undary"),
+            ask=critical,
+            steps=MemorySteps(),
+            emit=silent,
+            now=utc_now,
+        )
+    return max(lags)
+
+
+async def critical(call: Call) -> Reply:
+    """Review at length, point after point; answer and correct at length, too."""
+    lines: list[str] = []
+    draw = random.Random(call.step)  # noqa: S311 - a benchmark
+    while sum(map(len, lines)) < REVIEW_CHARACTERS:
+        label = f"Response {draw.choice('ABCD')}"
+        lines.append(f"{label} lacks {' '.join(draw.choices(VOCABULARY, k=12))}, but is clear.")
+    return Reply(text="\n".join(lines), usage=Usage(), latency_ms=0)
+
+
+def drawn(words: int, seed: int) -> list[str]:
+    """Draw so many words, as unevenly as languages do: the second is half as frequent as the first."""
+    return random.Random(seed).choices(VOCABULARY, FREQUENCIES, k=words)  # noqa: S311 - a benchmark
+
+
+def shuffled(words: list[str]) -> list[str]:
+    """Put words into another order."""
+    return random.Random(3).sample(words, len(words))  # noqa: S311 - a benchmark
