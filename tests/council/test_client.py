@@ -423,14 +423,14 @@ async def test_a_deadline_after_a_retry_says_what_was_wrong_before() -> None:
     """The first failure is the one worth knowing."""
     async with ModelServer() as provider, opened(provider) as client:
         provider.script(MODEL, Turn(status=503), Turn(stall=True))
-        why = await failure(client, call(deadline=0.1))
+        why = await failure(client, call(deadline=0.5))
     assert (why.cause, why.attempts) == ("deadline", 2)
     assert "before that unavailable: scripted 503" in why.detail
 
 
 async def test_a_silent_stream_is_given_up_and_asked_again() -> None:
     """Long before the deadline."""
-    async with ModelServer() as provider, opened(provider, idle_timeout=0.05) as client:
+    async with ModelServer() as provider, opened(provider, idle_timeout=0.2) as client:
         provider.script(MODEL, Turn("It depends on", stall=True), Turn("Yes."))
         reply = await client.ask(call())
         assert reply.text == "Yes."
