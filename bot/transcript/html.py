@@ -51,6 +51,7 @@ class Passage:
     """What one member gave in one round, how its correction differs, and what its peers said."""
 
     keys: frozenset[str]
+    round: int
     answers: Markup
     changes: tuple[Piece, ...]
     removed: int
@@ -96,6 +97,7 @@ def to_html(conversation: Conversation) -> str:
             title=printable(conversation.title),
             facts=[*_facts(conversation, [turn.view for turn in all_turns if turn.view])],
             exchanges=exchanges,
+            count=words.count,
             style=style,
             script=script,
             policy=(
@@ -190,6 +192,7 @@ def _passage(view: RunView, seat: Seat | None, posted: Mapping[str, Message]) ->
         )
     return Passage(
         frozenset(keys),
+        view.number,
         blocks.html(said.blocks, under=UNDER),
         pieces,
         *words_moved(pieces),

@@ -258,6 +258,7 @@ def test_rounds_stand_one_below_the_other_in_each_members_tab(reader: Reader) ->
     page.get_by_role("tab", name="one").click()
     panel = page.locator(".panel:visible")
     assert panel.locator("h3").all_inner_texts() == ["a/one", "a/one, round 2"]
+    assert panel.locator(".round").all_text_contents() == ["Round 1", "Round 2"]
     assert panel.locator(".diff").count() == 2
     assert panel.locator(".critiques").count() == 2
     assert [figure.inner_text().split("\n")[0] for figure in page.locator("figcaption").all()] == [
