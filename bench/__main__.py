@@ -72,6 +72,7 @@ def archive() -> None:
         f"{sum(told.rebuild):.0f} s",
         "60 s",
     )
+    row("  its CPU, on all cores together", f"{told.rebuild_cpu:.0f} s")
     row("  its second half against its first", f"{told.rebuild[1] / told.rebuild[0]:.2f} x")
     row("  the loop's lag meanwhile, p99", f"{p99(told.lags) * 1000:.0f} ms")
     row("  size of the database", f"{told.database_bytes / 1e6:.0f} MB")

@@ -34,9 +34,13 @@ MODELS = ["openai/gpt-5", "anthropic/claude", "google/gemini", "x-ai/grok"]
 
 @dataclass
 class Measured:
-    """Seconds: of the rebuild by part of the documents, of each read, and the loop's lag meanwhile."""
+    """Seconds: of the rebuild by part of the documents, of each read, and the loop's lag meanwhile.
+
+    `rebuild_cpu` is that of all threads together, which compares between busy machines.
+    """
 
     rebuild: list[float] = field(default_factory=list[float])
+    rebuild_cpu: float = 0.0
     lags: list[float] = field(default_factory=list[float])
     history: list[float] = field(default_factory=list[float])
     search: list[float] = field(default_factory=list[float])
@@ -60,9 +64,10 @@ async def past_answers(conversations: int = CONVERSATIONS) -> Measured:
                 size = await asyncio.to_thread(write, store.folder, words, conversations // 2)
                 measured.document_bytes += size
                 async with lag_of_the_loop(measured.lags):
-                    began = time.perf_counter()
+                    began, cpu = time.perf_counter(), time.process_time()
                     await index.mend(store)
                     measured.rebuild.append(time.perf_counter() - began)
+                    measured.rebuild_cpu += time.process_time() - cpu
             measured.database_bytes = (path / "council.db").stat().st_size
             for number in range(ASKED):
                 scope = Scope.of(channel(number % 2))  # the busiest channel every other time

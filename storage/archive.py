@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Self
 
+import orjson
+
 from storage.database import Database
 from storage.rows import IndexRow, index_row
 from storage.scope import Scope
@@ -56,7 +58,7 @@ SELECT conversations.*, (
     SELECT snippet(search, -1, char(2), char(3), '…', 24) FROM search
     WHERE search MATCH :match AND search.rowid = conversations.number
 ) AS snippet
-FROM conversations WHERE number = :number AND scope = :scope
+FROM conversations WHERE number IN (SELECT value FROM json_each(:numbers)) AND scope = :scope
 """
 _HIT = re.compile("\x02([^\x02\x03]*)\x03")
 
@@ -169,14 +171,15 @@ class Archive:
             _SEARCH,
             {"match": f"scope : {scope.word} AND {everywhere}", "limit": limit, "offset": offset},
         )
-        hits: list[Hit] = []
-        for row in ranked:
-            shown = await self._database.read(
-                _SHOWN, {"match": text, "number": row["number"], "scope": scope.word}
-            )
-            # A conversation may have been forgotten between the two.
-            hits += [Hit(index_row(one), _context(one["snippet"] or "")) for one in shown]
-        return Hits(tuple(hits), ranked[0]["found"] if ranked else 0)
+        numbers = [row["number"] for row in ranked]
+        shown = await self._database.read(
+            _SHOWN, {"match": text, "numbers": orjson.dumps(numbers).decode(), "scope": scope.word}
+        )
+        by_number = {row["number"]: row for row in shown}
+        # A conversation may have been forgotten between the two.
+        found = [by_number[number] for number in numbers if number in by_number]
+        hits = tuple(Hit(index_row(row), _context(row["snippet"] or "")) for row in found)
+        return Hits(hits, ranked[0]["found"] if ranked else 0)
 
     async def _page(self, sql: str, scope: Scope, cursor: Cursor, limit: int) -> tuple[IndexRow, ...]:
         found = await self._database.read(
