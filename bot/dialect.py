@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from itertools import takewhile
 from typing import Any, Protocol
 
-from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from bot.addresses import find, is_honest, is_web, read_bare, same
+from bot.addresses import find, is_honest, is_web, same
+from bot.commonmark import block_parser, inline_parser
 from bot.splitting import Block, Lines, Nest, Text, Word, join
 
 DEEPEST_HEADING = 3
@@ -29,17 +29,8 @@ _TICKS = re.compile("`+")
 # Blocks nested deeper would be dropped by the parser, so such a text is shown as it is written.
 _DEEPEST = 100
 
-
-def _parser(nesting: int) -> MarkdownIt:
-    parser = MarkdownIt("commonmark", {"html": False, "maxNesting": nesting})
-    parser.inline.ruler.before("escape", "bare_url", read_bare)
-    return parser.enable(["table", "strikethrough"])
-
-
-_BLOCKS = _parser(_DEEPEST)
-_BLOCKS.core.ruler.disable(["inline", "text_join"])
-# Of brackets within brackets, each level costs time.
-_INLINE = _parser(20)
+_BLOCKS = block_parser(_DEEPEST)
+_INLINE = inline_parser()
 
 
 @dataclass(frozen=True, slots=True)

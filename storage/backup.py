@@ -10,7 +10,6 @@ import os
 import secrets
 import sqlite3
 import tarfile
-import tempfile
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass
@@ -21,6 +20,7 @@ import orjson
 from storage import documents
 from storage.atomic import replace_file, sync_folder
 from storage.errors import BackupError, explain_system
+from storage.staging import staging
 
 _FORMAT = 1
 _MANIFEST = "manifest.json"
@@ -86,8 +86,8 @@ def _write(folder: Path, target: Path) -> BackupReport:
 
 def _fill(archive: tarfile.TarFile, folder: Path) -> int:
     # The database first: a document that is written meanwhile is newer than its row, and mended.
-    with tempfile.TemporaryDirectory(dir=folder, prefix=".backup-") as staging:
-        copy = Path(staging) / _DATABASE
+    with staging(folder) as place:
+        copy = place / _DATABASE
         with (
             closing(sqlite3.connect(folder / _DATABASE)) as live,
             closing(sqlite3.connect(copy)) as saved,
@@ -122,8 +122,8 @@ def _add(archive: tarfile.TarFile, name: str, content: bytes, mtime_ns: int) -> 
 
 def _restore(source: Path, folder: Path, replace: bool) -> BackupReport:
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=folder, prefix=".restore-") as staging:
-        found = _unpack(source, Path(staging))
+    with staging(folder) as place:
+        found = _unpack(source, place)
         present = _present(folder)
         if present and not replace:
             raise BackupError(
@@ -132,18 +132,18 @@ def _restore(source: Path, folder: Path, replace: bool) -> BackupReport:
                 folder,
             )
         with (
-            closing(sqlite3.connect(Path(staging) / _DATABASE)) as saved,
+            closing(sqlite3.connect(place / _DATABASE)) as saved,
             closing(sqlite3.connect(folder / _DATABASE)) as live,
         ):
             saved.backup(live)
         (folder / _DOCUMENTS).mkdir(mode=0o700, exist_ok=True)
         for name, mtime_ns in found.items():
             path = folder / _DOCUMENTS / name
-            replace_file(path, (Path(staging) / name).read_bytes())
+            replace_file(path, (place / name).read_bytes())
             os.utime(path, ns=(mtime_ns, mtime_ns))
         for name in present - found.keys():
             (folder / _DOCUMENTS / name).unlink(missing_ok=True)
-        audit = Path(staging) / _AUDIT
+        audit = place / _AUDIT
         if audit.exists() and not (folder / _AUDIT).exists():
             replace_file(folder / _AUDIT, audit.read_bytes())
     return BackupReport(len(found), source.stat().st_size)
@@ -153,7 +153,7 @@ def _present(folder: Path) -> set[str]:
     return {path.name for path in (folder / _DOCUMENTS).glob("*.json") if documents.is_id(path.stem)}
 
 
-def _unpack(source: Path, staging: Path) -> dict[str, int]:
+def _unpack(source: Path, place: Path) -> dict[str, int]:
     """Read a backup to its end, into flat files; gives the documents with their times of change."""
     found: dict[str, int] = {}
     with tarfile.open(source, "r:gz") as archive:
@@ -169,12 +169,12 @@ def _unpack(source: Path, staging: Path) -> dict[str, int]:
                 raise BackupError(
                     f"{source} holds something that no backup holds: {member.name!r}", source
                 )
-            with (staging / name).open("wb") as file:
+            with (place / name).open("wb") as file:
                 while piece := content.read(1 << 20):
                     file.write(piece)
             if is_document:
                 found[name] = int(member.pax_headers.get("COUNCIL.mtime_ns", 0))
-    with closing(sqlite3.connect(staging / _DATABASE)) as database:
+    with closing(sqlite3.connect(place / _DATABASE)) as database:
         [(verdict,)] = database.execute("PRAGMA quick_check (1)").fetchmany(1)
         database.execute("SELECT count(*) FROM runs")
     if verdict != "ok":

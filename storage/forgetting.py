@@ -19,6 +19,7 @@ from storage.errors import DatabaseError
 from storage.index import Index
 from storage.recovery import copies_set_aside
 from storage.scope import Scope
+from storage.staging import clear_abandoned
 
 What = Literal["conversation", "user", "channel", "retention"]
 
@@ -201,7 +202,8 @@ class Forgetting:
     async def scrub(self) -> None:
         """Overwrite what forgetting has left in the database's file, if there is any.
 
-        A damaged database that was set aside can't be cut, and goes as a whole. Old search segments
+        A damaged database that was set aside can't be cut, and goes as a whole, as does what a killed
+        backup has left. Old search segments
         are merged a piece at a time, so that writes get in between; then the file is written anew,
         which writes wait for, and the write-ahead log emptied.
         """
@@ -210,6 +212,7 @@ class Forgetting:
                 return
             for copy in copies_set_aside(self._database.path):
                 await asyncio.to_thread(copy.unlink, missing_ok=True)
+            await asyncio.to_thread(clear_abandoned, self._database.path.parent)
             # A negative number begins a merge of everything, positive ones go on with it.
             await self._merge(-_MERGE_PAGES)
             while await self._merge(_MERGE_PAGES):

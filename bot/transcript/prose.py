@@ -8,11 +8,11 @@ from collections.abc import Iterable, Iterator
 from itertools import takewhile
 from typing import Any
 
-from markdown_it import MarkdownIt
 from markdown_it.token import Token
 from markupsafe import Markup, escape
 
-from bot.addresses import read_bare, same
+from bot.addresses import same
+from bot.commonmark import block_parser, inline_parser
 
 DEEPEST_HEADING = 6
 _DEEPEST = 60
@@ -128,13 +128,5 @@ def _written(html: Markup) -> Token:
     return Token("html_inline", "", 0, content=html)
 
 
-def _parser(nesting: int) -> MarkdownIt:
-    parser = MarkdownIt("commonmark", {"html": False, "maxNesting": nesting})
-    parser.inline.ruler.before("escape", "bare_url", read_bare)
-    return parser.enable(["table", "strikethrough"])
-
-
-_BLOCKS = _parser(_DEEPEST)
-_BLOCKS.core.ruler.disable(["inline", "text_join"])
-# Of brackets within brackets, each level costs time.
-_INLINE = _parser(20)
+_BLOCKS = block_parser(_DEEPEST)
+_INLINE = inline_parser()

@@ -22,6 +22,7 @@ from storage.index import Index
 from storage.journal import Journal, NewRun
 from storage.scope import Scope
 from storage.sqlite_journal import SqliteJournal
+from storage.staging import staging
 from tests.storage.examples import NOW, answer, new_id
 from tests.storage.test_journal import BRIEF, call
 
@@ -262,6 +263,20 @@ async def test_scrubbing_is_remembered_across_a_crash(place: Place) -> None:
     assert await place.count("unscrubbed") == 0
     assert place.bytes_hold(WORD) == []
     await place.forgetting.scrub()
+
+
+async def test_what_a_killed_backup_has_left_goes(place: Place) -> None:
+    """A backup that is under way keeps its copy; the file it makes is the operator's."""
+    forgotten = await place.ask(WORD)
+    left = place.folder / ".staging-0"
+    left.mkdir()
+    (left / "council.db").write_text(WORD)
+    with staging(place.folder) as busy:
+        (busy / "council.db").touch()
+        await place.forget(await place.forgetting.conversation(SCOPE, forgotten))
+        assert place.bytes_hold(WORD) == []
+        assert [*place.folder.glob(".staging-*")] == [busy]
+    assert not busy.exists()
 
 
 async def test_the_audit_is_private_and_only_added_to(tmp_path: Path) -> None:
