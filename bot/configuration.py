@@ -22,8 +22,8 @@ from bot.settings import (
     SecretFileError,
     Settings,
     dotenv_variables,
-    origin,
     secret_names,
+    sources,
     variables,
 )
 from council.errors import CouncilError
@@ -89,7 +89,7 @@ class Configuration:
 def load() -> Configuration:
     """Read the whole configuration; raises `ConfigurationError` with every problem there is."""
     problems = [*_unknown_variables()]
-    origins = {name.upper(): origin(name) for name in Settings.model_fields}
+    origins = {name.upper(): source for name, source in sources().items()}
     settings = _settings(problems)
     path = Path(variables().get("council_config", "council.toml"))
     document = _read_toml(path, origins, problems)

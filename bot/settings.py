@@ -117,22 +117,21 @@ class SecretFiles(PydanticBaseSettingsSource):
     def get_field_value(self, field: FieldInfo, field_name: str) -> tuple[Any, str, bool]:
         """Give a secret's value from its file, or `None`."""
         del field  # part of the interface
-        path = variables().get(f"{field_name}_file")
-        if not path or field_name not in secret_names():
-            return None, field_name, False
-        try:
-            return Path(path).read_text(encoding="utf-8").strip(), field_name, False
-        except (OSError, UnicodeDecodeError) as error:
-            reason = error.strerror if isinstance(error, OSError) else "it isn't text"
-            raise SecretFileError(f"{field_name}_file".upper(), path, str(reason)) from error
+        return self().get(field_name), field_name, False
 
     def __call__(self) -> dict[str, Any]:
         """Give all secrets that come from files."""
-        found = {
-            name: self.get_field_value(field, name)[0]
-            for name, field in self.settings_cls.model_fields.items()
-        }
-        return {name: value for name, value in found.items() if value is not None}
+        given = variables()
+        paths = {name: given.get(f"{name}_file") for name in sorted(secret_names())}
+        return {name: _secret(name, path) for name, path in paths.items() if path}
+
+
+def _secret(name: str, path: str) -> str:
+    try:
+        return Path(path).read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it isn't text"
+        raise SecretFileError(f"{name}_file".upper(), path, str(reason)) from error
 
 
 class SecretFileError(Exception):
@@ -162,13 +161,17 @@ def dotenv_variables() -> Mapping[str, str | None]:
     return DotEnvSettingsSource(Settings, env_file=Settings.model_config.get("env_file")).env_vars
 
 
-def origin(name: str) -> str:
-    """Say where the value of a setting comes from."""
+def sources() -> dict[str, str]:
+    """Say where the value of each setting comes from."""
     environment = {key.lower() for key, value in os.environ.items() if value}
     dotenv = {key for key, value in dotenv_variables().items() if value}
-    for source, names in (("environment", environment), (".env", dotenv)):
-        if name in names:
-            return source
-        if f"{name}_file" in names:
-            return f"{source}, by {name.upper()}_FILE"
-    return "default"
+
+    def origin(name: str) -> str:
+        for source, names in (("environment", environment), (".env", dotenv)):
+            if name in names:
+                return source
+            if f"{name}_file" in names:
+                return f"{source}, by {name.upper()}_FILE"
+        return "default"
+
+    return {name: origin(name) for name in Settings.model_fields}
