@@ -11,7 +11,7 @@ from tests.crashes.moments import CHOSEN, drawn
 from tests.crashes.scene import Asked, Scene, scene
 from tests.crashes.trap import Moment
 
-AT_ONCE = 2
+AT_ONCE = 4
 SEED = 4
 
 
