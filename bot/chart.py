@@ -9,10 +9,12 @@ everything else for a quarter of a second, and each drawing for twenty milliseco
 
 import asyncio
 import io
+import re
 import sys
 from asyncio.subprocess import PIPE
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING
 
 from pydantic import TypeAdapter
@@ -32,7 +34,8 @@ _NAMES, _COLUMN, _BAR, _ROW, _HEAD, _FOOT, _EDGE = 3.35, 1.8, 1.45, 0.52, 1.6, 0
 _LONGEST_NAME = 36
 _DPI = 150
 _TEXT, _QUIET, _GROUND, _TRACK = "#1c1d20", "#5c6067", "#ffffff", "#ecece8"
-
+_FONT, _MISSING = "DejaVu Sans", "\ufffd"
+_CJK_FONT = re.compile(r"CJK|Noto Sans (SC|TC|JP|KR)|WenQuanYi|Droid Sans Fallback|Nanum|IPA.?Gothic")
 
 PICTURE = "council-statistics.png"
 
@@ -143,11 +146,13 @@ def _fill(sheet: "Axes", members: Sequence[MemberStatistics], title: str, left_o
         _write(sheet, x, 1.05, column.head, size=10.5, bold=True)
         _write(sheet, x, 1.3, column.note, size=8.5, color=_QUIET)
         _fill_column(sheet, x, column, [column.of(member) for member in members])
-    names = words.short_names(member.member for member in members)
-    for y, member in zip(_lines(), members, strict=False):
-        _write(sheet, _EDGE, y, words.clip(names[member.member], _LONGEST_NAME), size=11)
+    short = words.short_names(member.member for member in members)
+    names = [_drawable(words.clip(short[member.member], _LONGEST_NAME)) for member in members]
+    for y, name in zip(_lines(), names, strict=False):
+        _write(sheet, _EDGE, y, name, size=11)
     bottom = _HEAD + _ROW * max(len(members), 1) + 0.2
-    _write(sheet, _EDGE, bottom, _foot(members, left_out), size=8.5, color=_QUIET)
+    is_whole = all(_MISSING not in name for name in names)
+    _write(sheet, _EDGE, bottom, _foot(members, left_out, is_whole=is_whole), size=8.5, color=_QUIET)
 
 
 def _fill_column(sheet: "Axes", x: float, column: _Column, figures: Sequence[Figure]) -> None:
@@ -166,11 +171,17 @@ def _fill_column(sheet: "Axes", x: float, column: _Column, figures: Sequence[Fig
         sheet.add_patch(Rectangle((x, y + 0.1), length, 0.07, color=column.color, linewidth=0))
 
 
-def _foot(members: Sequence[MemberStatistics], left_out: int) -> str:
+def _foot(members: Sequence[MemberStatistics], left_out: int, *, is_whole: bool) -> str:
     if not members:
         return "No council has answered here in this time."
-    said = "Grey numbers: the runs behind a figure."
-    return f"{said} Not drawn: {words.count(left_out, 'further member')}." if left_out else said
+    said = ["Grey numbers: the runs behind a figure."]
+    if left_out:
+        said.append(f"Not drawn: {words.count(left_out, 'further member')}.")
+    if not is_whole:
+        said.append(
+            f"{_MISSING}: no font here has the character; the members stand in the text's order."
+        )
+    return " ".join(said)
 
 
 def _lines() -> Iterator[float]:
@@ -193,6 +204,7 @@ def _write(
         x,
         y,
         _drawable(text),
+        fontfamily=fonts(),
         fontsize=size,
         color=color,
         fontweight="bold" if bold else "normal",
@@ -202,12 +214,22 @@ def _write(
     )
 
 
+@cache
+def fonts() -> list[str]:
+    """Name the fonts to draw with: the one there is for certain, then what is installed for CJK."""
+    from matplotlib.font_manager import fontManager
+
+    return [_FONT, *(name for name in fontManager.get_font_names() if _CJK_FONT.search(name))]
+
+
 def _drawable(text: str) -> str:
-    """Give a text without characters that the only font there is for certain doesn't have."""
+    """Give a text without characters that no font has."""
     from matplotlib.font_manager import findfont, get_font
 
-    font = get_font(findfont("DejaVu Sans"))
-    return "".join(char if font.get_char_index(ord(char)) else "\ufffd" for char in text)
+    faces = [get_font(findfont(family)) for family in fonts()]
+    return "".join(
+        char if any(face.get_char_index(ord(char)) for face in faces) else _MISSING for char in text
+    )
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ import struct
 from dataclasses import replace
 
 import pytest
+from matplotlib.font_manager import fontManager
 
 from bot import chart as module
 from bot.chart import MOST_MEMBERS, Chart, ChartError, draw, lay_out
@@ -29,6 +30,7 @@ NEW = MemberStatistics(
     cost=Figure(None, 0),
     seconds=Figure(80, 1),
 )
+GREY = "Grey numbers: the runs behind a figure."
 
 
 def texts(*members: MemberStatistics) -> list[str]:
@@ -37,11 +39,21 @@ def texts(*members: MemberStatistics) -> list[str]:
     return [text.get_text() for text in sheet.texts]
 
 
+@pytest.fixture(autouse=True)
+def only_font(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Draw as on a machine without a font for CJK."""
+    monkeypatch.setattr(module, "fonts", lambda: ["DejaVu Sans"])
+
+
 def test_every_figure_stands_with_the_runs_behind_it() -> None:
     """A figure over no run is a dash, a character that can't be drawn is marked."""
     said = texts(CLAUDE, NEW)
     assert said[0] == "The last 30 days"
-    assert said[-3:] == ["claude-sonnet-4.5", "\ufffd\ufffd", "Grey numbers: the runs behind a figure."]
+    assert said[-3:] == [
+        "claude-sonnet-4.5",
+        "\ufffd\ufffd",
+        f"{GREY} \ufffd: no font here has the character; the members stand in the text's order.",
+    ]
     assert said[1:-3] == [
         *("Mean rank", "1 is best", "1.62", "24", "\u2013"),
         *("Ranked first", "of its runs", "55%", "24", "\u2013"),
@@ -50,6 +62,16 @@ def test_every_figure_stands_with_the_runs_behind_it() -> None:
         *("Cost", "a run", "$0.0312", "24", "\u2013"),
         *("Time", "a call", "14 s", "1,024", "1 min 20 s", "1"),
     ]  # fmt: skip
+
+
+def test_a_font_for_cjk_is_used_where_there_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """After the one that there is for certain."""
+    monkeypatch.undo()
+    names = ["Last Resort", "Noto Sans CJK JP", "DejaVu Sans", "WenQuanYi Zen Hei"]
+    monkeypatch.setattr(fontManager, "get_font_names", lambda: names)
+    module.fonts.cache_clear()
+    assert module.fonts() == ["DejaVu Sans", "Noto Sans CJK JP", "WenQuanYi Zen Hei"]
+    module.fonts.cache_clear()
 
 
 def test_a_picture_says_what_it_leaves_out() -> None:
