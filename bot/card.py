@@ -93,9 +93,15 @@ def _kept(unsaved: Stage3Result | None) -> tuple[Block, ...]:
 def asked(view: RunView) -> str:
     """Say who asked which council."""
     who = f"Asked by {view.asker}. " if view.asker else ""
+    members = words.count(len(view.seats), _role(view))
+    rounds = "" if view.rounds == 1 else f", up to {view.rounds} rounds"
     strategy = "" if view.strategy == "consensus" else f", strategy {view.strategy}"
-    members = words.count(len(view.seats), "member")
-    return f"{who}Council \u201c{view.profile}\u201d, {members}{strategy}.{_criteria(view)}{_web(view)}"
+    council = f"Council \u201c{view.profile}\u201d, {members}{rounds}{strategy}."
+    return f"{who}{council}{_criteria(view)}{_web(view)}"
+
+
+def _role(view: RunView) -> str:
+    return "consultant" if view.consultants else "member"
 
 
 def _criteria(view: RunView) -> str:
@@ -278,7 +284,8 @@ def _voices(view: RunView, final: Stage3Result) -> list[str]:
     short = names(view)
     given = sum(seat.answer is not None for seat in view.seats)
     of = len(view.seats)
-    facts = [words.count(of, "member") if given == of else f"{given} of {of} members answered"]
+    all_of = words.count(of, _role(view))
+    facts = [all_of if given == of else f"{given} of {all_of} answered"]
     if final.source == "chairman":
         facts.append(f"chairman {short[final.model]}")
     if view.strategy != "consensus" and final.source not in ("verbatim", "single"):

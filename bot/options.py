@@ -8,15 +8,12 @@ from pydantic import ValidationError
 
 from bot.commands import ASK, Given, Option, UsageError
 from council.criteria import EvaluationCriteria
+from council.personas import consultants
 from council.profile import Profile, Strategy
 
 DEFAULT = "default"
 
 Mode = Literal["council", "consultants"]
-_FORMATS: Mapping[Mode, Literal["plain", "structured"]] = {
-    "council": "plain",
-    "consultants": "structured",
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,19 +45,21 @@ class RunOptions:
             rounds=profile.max_rounds,
             strategy=profile.strategy,
             criteria=profile.criteria,
-            mode="council" if profile.answer_format == "plain" else "consultants",
+            mode=_mode(profile),
         )
 
     def applied(self, profiles: Mapping[str, Profile]) -> Profile:
         """Give the profile they name, changed as they say. Raises `UsageError` where there is none."""
-        chosen = {
-            "max_rounds": self.rounds,
-            "strategy": self.strategy,
-            "criteria": self.criteria,
-            "answer_format": self.mode and _FORMATS[self.mode],
-        }
+        chosen = {"max_rounds": self.rounds, "strategy": self.strategy, "criteria": self.criteria}
         changes = {key: value for key, value in chosen.items() if value is not None}
-        return self._named(profiles).model_copy(update=changes)
+        return self._in_mode(self._named(profiles)).model_copy(update=changes)
+
+    def _in_mode(self, profile: Profile) -> Profile:
+        if self.mode is None or self.mode == _mode(profile):
+            return profile
+        if self.mode == "council":
+            return profile.model_copy(update={"answer_format": "plain"})
+        return consultants(profile)
 
     def _named(self, profiles: Mapping[str, Profile]) -> Profile:
         name = DEFAULT if self.profile is None else self.profile
@@ -75,6 +74,10 @@ class RunOptions:
 
 
 AS_THE_PROFILE_HAS_IT = RunOptions()
+
+
+def _mode(profile: Profile) -> Mode:
+    return "council" if profile.answer_format == "plain" else "consultants"
 
 
 def _value(name: str, given: Given) -> object:

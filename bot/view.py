@@ -150,9 +150,10 @@ class RunFailure:
 class RunView:
     """Everything that is shown of a run; `position` is its place in the queue, 1 is next.
 
-    `text` is the final answer as far as it has streamed; `final` is the whole of it. Reviews,
-    corrections, labels and ranking are those of the round `number`; `earlier` holds the view at the
-    end of every round before. `iteration` is known once the run is over.
+    `rounds` is how many there may be; `consultants` says in which form the members answer. `text` is
+    the final answer as far as it has streamed; `final` is the whole of it. Reviews, corrections, labels
+    and ranking are those of the round `number`; `earlier` holds the view at the end of every round
+    before. `iteration` is known once the run is over.
     """
 
     question: str
@@ -162,6 +163,8 @@ class RunView:
     position: int | None = None
     demonstration: bool = False
     strategy: Strategy = "consensus"
+    consultants: bool = False
+    rounds: int = 1
     web: bool = False
     criteria: EvaluationCriteria | None = None
     stages: tuple[StageView, ...] = tuple(StageView(stage) for stage in STAGES)
@@ -224,6 +227,8 @@ def opening(question: str, profile: Profile, *, asker: str | None = None, now: f
         profile=profile.name,
         demonstration=profile.demonstration,
         strategy=profile.strategy,
+        consultants=profile.answer_format == "structured",
+        rounds=profile.max_rounds,
         web=profile.web,
         criteria=profile.criteria,
         seats=_seats(profile),
@@ -276,6 +281,8 @@ def of_document(message: AssistantMessage, question: str, conversation: Conversa
         question=question,
         profile=profile.name if profile else None,
         demonstration=profile.demonstration if profile else False,
+        consultants=profile.answer_format == "structured" if profile else False,
+        rounds=profile.max_rounds if profile else 1,
         web=profile.web if profile else False,
         seats=_seats(profile) if profile else (),
         title=conversation.title,

@@ -99,31 +99,34 @@ def form_schema(kind: type[Opinion], critics: Sequence[str] = (), *, terse: bool
     """Give the JSON schema that a model is held to, within OpenAI's strict subset.
 
     The subset knows no lengths. A `terse` schema is for small models whose server makes a grammar
-    of it: every text and list has an end, so the whole reply has one.
+    of it: every text and list has an end, so the whole reply has one; code and references are not
+    asked for.
     """
 
-    def text(most: int) -> JsonObject:
-        return {"type": "string", "minLength": 2, "maxLength": most} if terse else {"type": "string"}
+    def text(most: int, least: int = 2) -> JsonObject:
+        return {"type": "string", **({"minLength": least, "maxLength": most} if terse else {})}
 
-    def some(items: JsonObject, most: int) -> JsonObject:
-        end: JsonObject = {"maxItems": most} if terse else {}
-        return {"type": "array", "items": items, **end}
+    def some(items: JsonObject) -> JsonObject:
+        return {"type": "array", "items": items, **({"maxItems": 1} if terse else {})}
 
+    rarely: dict[str, JsonObject] = {
+        "code_snippets": some(_object(language=text(10), code=text(50), description=text(30))),
+        "references": some(text(30)),
+    }
     response = _object(
-        summary=text(100),
-        detailed=text(240),
+        summary=text(80, 20),
+        detailed=text(200, 40),
         approach=text(30),
-        pros=some(text(50), 1),
-        cons=some(text(50), 1),
-        alternatives=some(_object(name=text(20), reason_not_chosen=text(50)), 1),
-        caveats=some(text(50), 1),
-        code_snippets=some(_object(language=text(10), code=text(50), description=text(30)), 0),
-        references=some(text(30), 0),
+        pros=some(text(50)),
+        cons=some(text(50)),
+        alternatives=some(_object(name=text(20), reason_not_chosen=text(50))),
+        caveats=some(text(50)),
+        **({} if terse else rarely),
     )
     confidence = _object(
         score={"type": "integer", "enum": [*range(LOWEST, HIGHEST + 1)]},
         reasoning=text(60),
-        uncertainty_factors=some(text(50), 1),
+        uncertainty_factors=some(text(50)),
     )
     if kind is Opinion:
         return _object(response=response, confidence=confidence)
@@ -131,8 +134,8 @@ def form_schema(kind: type[Opinion], critics: Sequence[str] = (), *, terse: bool
     severity: JsonObject = {"type": "string", "enum": [*get_args(Severity)]}
     debate = _object(
         position_changed={"type": "boolean"},
-        critiques=some(_object(target=peer, critique=text(60), severity=severity), 1),
-        incorporated_from=some(_object(source=peer, idea=text(50)), 1),
+        critiques=some(_object(target=peer, critique=text(60), severity=severity)),
+        incorporated_from=some(_object(source=peer, idea=text(50))),
     )
     return _object(response=response, confidence=confidence, debate=debate)
 

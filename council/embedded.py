@@ -69,7 +69,7 @@ def demonstration_profile(endpoints: Sequence[str]) -> Profile:
         chairman=chair,
         call_deadline=300.0,
         stage_deadline=600.0,
-        max_critique_tokens=400,
+        max_critique_tokens=240,
         max_tokens=160,
         temperature=0.4,
         demonstration=True,
@@ -92,7 +92,9 @@ def _start(servers: int) -> _Server:
     params.model_alias = {MODEL}
     params.hostnames = ["127.0.0.1"]
     params.port = 0
-    params.n_parallel = ceil(len(PERSONAS) / servers)
+    # A member's review has a slot of its own, so that its correction finds its answer's still there.
+    params.n_parallel = 2 * ceil(len(PERSONAS) / servers)
+    params.slot_prompt_similarity = 0.5
     params.n_ctx = CONTEXT
     params.kv_unified = True  # the slots share the context, and any one may fill it
     params.cpuparams.n_threads = 1

@@ -76,6 +76,10 @@ DEBATE = (
     "above, `critique` and `severity`, which is minor, moderate or major) and `incorporated_from` "
     "(objects of `source`, a reviewer's name, and the `idea` you took over); both lists may be empty."
 )
+# A demonstration's models are held to each form by a grammar, and repeat whatever is said of it.
+TERSE_BALLOT = "Then rank them, best first. Reply as JSON."
+TERSE_CONSULTATION = "Reply as JSON: your answer, and how sure you are of it from 1 (a guess) to 10."
+TERSE_DEBATE = "Say also whether you changed your position, and what you object to or took over."
 NOT_IN_FORM = (
     "That reply can't be used: {problem}. Send it again, the whole JSON object in the form that was "
     "asked for, and nothing else."
@@ -175,7 +179,7 @@ def correction(
     """
     parts = [PEERS_REVIEWED.format(label=label)] if critiques else []
     parts += (_fence(brief, f"Peer evaluation from {critic}", text) for critic, text in critiques)
-    parts += [ANSWER_AGAIN if critiques else REVIEW_YOURSELF, CORRECTED_FORM, *_form(brief, DEBATE)]
+    parts += [ANSWER_AGAIN if critiques else REVIEW_YOURSELF, CORRECTED_FORM, *_form(brief, debate=True)]
     return (
         *answer(brief, member),
         {"role": "assistant", "content": unmarked(brief.boundary, original)},
@@ -192,7 +196,7 @@ def refinement(
         brief,
         _system(ROLE, member),
         *context,
-        *_form(brief, DEBATE),
+        *_form(brief, debate=True),
         build_refinement_prompt(
             brief.question, original, critiques, brief.profile.criteria, boundary=brief.boundary
         ),
@@ -260,8 +264,12 @@ def _chat(brief: Brief, system: str, *parts: str) -> tuple[ChatMessage, ...]:
     )
 
 
-def _form(brief: Brief, *more: str) -> tuple[str, ...]:
-    return (CONSULTATION, *more) if brief.profile.answer_format == "structured" else ()
+def _form(brief: Brief, *, debate: bool = False) -> list[str]:
+    if brief.profile.answer_format == "plain":
+        return []
+    terse = brief.profile.demonstration
+    form = [TERSE_CONSULTATION, TERSE_DEBATE] if terse else [CONSULTATION, DEBATE]
+    return form if debate else form[:1]
 
 
 def _system(role: str, member: Member) -> str:
@@ -288,6 +296,8 @@ def _criteria(brief: Brief) -> list[str]:
 def _ballot(brief: Brief, member: Member) -> list[str]:
     criteria = brief.profile.criteria
     if member.structured:
+        if brief.profile.demonstration:
+            return [TERSE_BALLOT]
         return [JSON_BALLOT, JSON_SCORES] if criteria else [JSON_BALLOT]
     if criteria is None:
         return [TEXT_BALLOT]

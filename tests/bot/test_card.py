@@ -334,6 +334,13 @@ def test_a_long_question_is_a_short_title() -> None:
     assert text(view).splitlines()[0] == "# " + " ".join(["word"] * 15) + "\u2026"
 
 
+def test_consultants_and_rounds_are_named_where_they_are_not_the_usual() -> None:
+    """Who asked can see at once whether it is held as it was asked for."""
+    profile = PROFILE.model_copy(update={"answer_format": "structured", "max_rounds": 3})
+    view = opening("Why?", profile, asker="Ada", now=0.0)
+    assert "Asked by Ada. Council \u201cdefault\u201d, 4 consultants, up to 3 rounds." in text(view)
+
+
 def test_a_strategy_other_than_the_usual_one_is_named() -> None:
     """While the run goes and in the answer's footer, but not on words no chairman wrote."""
     profile = PROFILE.model_copy(update={"strategy": "compare_only"})

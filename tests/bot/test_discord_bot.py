@@ -27,6 +27,7 @@ EDIT = "PATCH /channels/{channel_id}/messages/{message_id}"
 THREAD = "POST /channels/{channel_id}/messages/{message_id}/threads"
 RESPOND = "POST /interactions/{interaction_id}/{token}/callback"
 REGISTER = "PUT /applications/{application_id}/commands"
+LONG = "\n".join(f"Reason {number}: writes grow by a tenth each month." for number in range(60))
 ANSWER = "The council's answer, written by chair/man."
 
 
@@ -150,6 +151,28 @@ async def test_a_command_becomes_card_thread_answer_and_one_mention(
     )
     done = server.messages(thread)[-1]
     assert server.pings() == [Ping("user", team.ada.id, "post", done.id)]
+    assert server.unhandled() == []
+
+
+async def test_two_rounds_are_told_in_order(
+    server: DiscordServer, team: Office, council: ScriptedCouncil
+) -> None:
+    """Each round's ranking, its members and their critiques; then how it went, and the mention."""
+    council.script = {f"stage2_5.2:{name}": f"{name} corrects itself again. {LONG}" for name in FOUR}
+    card = await team.asked(rounds=2)
+    [thread] = server.threads(team.general)
+    posted = texts(server, thread)
+    heads = [text.partition("\n")[0].lstrip("# ") for text in posted]
+    firsts, seconds = heads.index("Ranking"), heads.index("Ranking, round 2")
+    assert (firsts, heads[-2]) == (0, "Rounds")
+    for again, part in (("", heads[firsts:seconds]), (", round 2", heads[seconds:])):
+        for name in FOUR:
+            assert part.index(f"{name}{again}") < part.index(f"Critiques of {name}{again}")
+    whole = "\n".join(posted[seconds:])
+    assert whole.count(LONG.splitlines()[-1]) == len(FOUR)
+    assert len(heads) > 2 * (1 + 2 * len(FOUR)) + 2  # the long ones are cut
+    assert all(len(text) <= 2_000 for text in posted)
+    assert "because no more were allowed" in card.text
     assert server.unhandled() == []
 
 
@@ -288,13 +311,20 @@ async def test_the_options_change_the_run_and_are_kept_when_it_is_asked_again(
     server: DiscordServer, team: Office, council: ScriptedCouncil
 ) -> None:
     """Discord offers them as real options, so only criteria can be written wrongly."""
-    card = await team.asked(rounds=1, strategy="coverage", criteria="Cost:3, Security!")
-    assert "strategy coverage" in card.text
+    council.held |= {HELD["Answers"]}
+    typed = "Cost:3, Security!"
+    card = await team.ask(rounds=2, mode="consultants", strategy="coverage", criteria=typed)
+    asked_for = "4 consultants, up to 2 rounds, strategy coverage. Criteria: Cost:3, Security!."
+    assert asked_for in card.text
+    council.release(HELD["Answers"])
+    await team.desk.settled()
     assert "Criteria" in council.prompt(f"stage1.1:{FOUR[0]}")
     council.calls.clear()
+    council.held = {HELD["Reviews"]}
     again = await team.card(server.click(card, button(card, "Ask again"), team.ada))
+    assert asked_for in again.text
+    council.release(HELD["Reviews"])
     await team.desk.settled()
-    assert "strategy coverage" in again.text
     assert "- Cost (weight 3)" in council.prompt(f"stage1.1:{FOUR[0]}")
     wrong = server.slash(team.general, team.ada, "council", question="Why?", criteria="Cost:much")
     assert (await team.refused(wrong)).startswith("The option criteria can't be \u201cCost:much\u201d.")

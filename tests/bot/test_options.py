@@ -53,9 +53,31 @@ def test_a_runs_options_are_read_back_from_its_profile() -> None:
     run = before.applied(PROFILES)
     now: dict[str, Profile] = PROFILES | {"fast": profile("c/three", name="fast")}
     again = RunOptions.of(run).applied(now)
-    assert [member.model for member in again.members] == ["c/three"]
+    assert {member.model for member in again.members} == {"c/three"}
     assert (again.strategy, str(again.criteria), again.max_rounds) == ("coverage", "Cost", 2)
     assert again.answer_format == "structured"
+
+
+def test_consultants_are_seated_with_personas() -> None:
+    """Four of them over the profile's models; a council of consultants keeps the seats it has."""
+    mode = RunOptions.read({"mode": "consultants"})
+    seated = mode.applied({"default": profile("a/one", "b/two")})
+    assert [member.persona and member.persona.name for member in seated.members] == [
+        "The Architect",
+        "The Pragmatist",
+        "The Devil's Advocate",
+        "The Innovator",
+    ]
+    own = profile("a/one", "b/two", answer_format="structured")
+    assert mode.applied({"default": own}) == own
+    assert RunOptions.of(seated).applied({"default": profile("a/one", "b/two")}) == seated
+
+
+def test_a_council_of_consultants_can_answer_as_a_council() -> None:
+    """In plain text, from the same seats."""
+    own = profile("a/one", "b/two", answer_format="structured")
+    plain = RunOptions.read({"mode": "council"}).applied({"default": own})
+    assert plain == own.model_copy(update={"answer_format": "plain"})
 
 
 @pytest.mark.parametrize(

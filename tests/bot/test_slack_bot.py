@@ -33,6 +33,7 @@ from tests.council.scripted import FOUR, Clock, ScriptedCouncil, failure, profil
 from tests.slack_server import Channel, HandClock, Message, SlackServer, User, payloads
 from tests.slack_server.rules import busiest_minute
 
+LONG = "\n".join(f"Reason {number}: writes grow by a tenth each month." for number in range(60))
 HOSTILE = "Hello <!channel> <@{ada}> @everyone <!here> `<@{ada}>` [x](https://x.example) <!subteam^S1>"
 
 
@@ -231,6 +232,23 @@ class TestRun:
             assert run.status == "answered"
             assert (run.origin.message, run.origin.thread) == (card.ts, card.ts)
             assert not any(call.error for call in place.slack.requests)
+
+    async def test_two_rounds_are_told_in_order(self, tmp_path: Path) -> None:
+        """Each round's ranking, its members and their critiques; then how it went, and the mention."""
+        again = {f"stage2_5.2:{name}": f"{name} corrects itself again. {LONG}" for name in FOUR}
+        async with at_work(tmp_path, ScriptedCouncil(script={**again})) as place:
+            card = await place.ask("--rounds 2 Shard or scale up?")
+            replies = place.slack.thread(place.general, card.ts)
+            heads = [reply.text.partition("\n")[0] for reply in replies]
+            firsts, seconds = heads.index("Ranking"), heads.index("Ranking, round 2")
+            assert (firsts, heads[-2]) == (0, "Rounds")
+            for number, part in (("", heads[firsts:seconds]), (", round 2", heads[seconds:])):
+                for name in FOUR:
+                    own = part.index(f"{name}{number}")
+                    assert own < part.index(f"Critiques of {name}{number}")
+            whole = "\n".join(str(reply.blocks) for reply in replies[seconds:])
+            assert whole.count(LONG.splitlines()[-1]) == len(FOUR)
+            assert "because no more were allowed" in str(card.blocks)
 
     async def test_every_message_has_text_and_unfurls_nothing(self, tmp_path: Path) -> None:
         """Notifications and screen readers get words; a link in an answer draws no preview."""
