@@ -30,6 +30,7 @@ from bot.desk import Desk, Refusal, Request
 from bot.message import Message
 from bot.queue import Limits, Queue
 from bot.runs import Question, Runs, utc_now
+from bot.serve import collect_rarely
 from bot.settings import Settings
 from bot.venue import Card, File, Part
 from council.brief import Brief
@@ -332,6 +333,7 @@ def main() -> None:
     parser.add_argument("--spread", type=float, default=0.0)
     parser.add_argument("--waiting", type=int, default=0)
     arguments = cast("dict[str, object]", vars(parser.parse_args()))
+    collect_rarely()  # as the bot does
     print(asyncio.run(under(Load.model_validate(arguments))).model_dump_json())
 
 

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 import structlog
-from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, wait_exponential
+from tenacity import AsyncRetrying, retry_if_exception, wait_exponential
 
 from bot.words import HELD
 from council.calls import Call, Outcome, Steps
 from council.events import Emit, RunHeld
-from storage.errors import ConstraintError, DamageError, DatabaseError, FolderError
+from storage.errors import ConstraintError, DamageError, DatabaseError, FolderError, StorageError
 
 log = structlog.get_logger()
 
@@ -23,26 +23,26 @@ async def insist(write: Callable[[], Awaitable[T]], emit: Emit) -> T:
 
     Full, read-only and locked disks are waited out. What the storage refuses for itself is raised.
     """
-    held = False
-
-    def tell(state: RetryCallState) -> None:
-        nonlocal held
-        held = True
-        log.warning("run_held", reason=str(state.outcome and state.outcome.exception()))
-        emit(RunHeld(HELD))
-
-    async def attempt() -> T:
+    try:
         return await write()
-
+    except StorageError as error:
+        if not _passes(error):
+            raise
+        _hold(error, emit)
+    # Made for a failing write alone: it costs more than most writes do.
     retrying = AsyncRetrying(
         retry=retry_if_exception(_passes),
         wait=wait_exponential(multiplier=0.5, max=LONGEST_WAIT),
-        before_sleep=tell,
+        before_sleep=lambda state: state.outcome and _hold(state.outcome.exception(), emit),
     )
-    written: T = await retrying(attempt)
-    if held:
-        emit(RunHeld(None))
+    written: T = await retrying(write)
+    emit(RunHeld(None))
     return written
+
+
+def _hold(error: BaseException | None, emit: Emit) -> None:
+    log.warning("run_held", reason=str(error))
+    emit(RunHeld(HELD))
 
 
 async def keep(write: Callable[[], Awaitable[None]], emit: Emit) -> None:

@@ -1,17 +1,20 @@
 """One SQLite file: many writers share one transaction, readers have a connection of their own.
 
 A commit waits for the disk, so it is the dear part of a write. While one is under way, further
-writes queue up; the next transaction takes all of them (group commit).
+writes queue up; the next transaction takes all of them (group commit), in one visit to its thread.
 """
 
 import asyncio
 import os
 import sqlite3
-from collections.abc import AsyncGenerator, Generator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Generator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from itertools import groupby
 from pathlib import Path
+from typing import TypeVar
 
 import aiosqlite
 
@@ -21,6 +24,7 @@ from storage.schema import known_migrations, migrate
 SqlValue = str | bytes | int | float | None
 Parameters = Sequence[SqlValue] | Mapping[str, SqlValue]
 Statement = tuple[str, Parameters]
+Done = TypeVar("Done")
 
 _PRAGMAS = """
 PRAGMA journal_mode = WAL;
@@ -46,10 +50,25 @@ class _Chore:
     done: asyncio.Future[list[list[sqlite3.Row]]]
 
 
+@dataclass(frozen=True, slots=True)
+class _Writer:
+    """The connection that writes, and its thread.
+
+    Not aiosqlite's: that would go there and back for each statement, most of a small commit's price.
+    """
+
+    thread: ThreadPoolExecutor
+    connection: sqlite3.Connection
+
+    async def visit(self, work: Callable[[sqlite3.Connection], Done]) -> Done:
+        """Do something with the connection."""
+        return await asyncio.get_running_loop().run_in_executor(self.thread, work, self.connection)
+
+
 class Database:
     """An open database; made by `open_database`."""
 
-    def __init__(self, path: Path, writer: aiosqlite.Connection, reader: aiosqlite.Connection) -> None:
+    def __init__(self, path: Path, writer: _Writer, reader: aiosqlite.Connection) -> None:
         self.path = path
         self._writer = writer
         self._reader = reader
@@ -108,29 +127,18 @@ class Database:
         self._wake.set()
 
     async def _commit(self, jobs: list[_Job]) -> None:
-        try:
-            await self._writer.execute("BEGIN IMMEDIATE")
-        except sqlite3.Error as error:
-            # No job is guilty of a lock: trying them one by one would wait for it once a job.
-            for job in jobs:
+        outcomes = await self._writer.visit(partial(_transact, [job.statements for job in jobs]))
+        for job, error in zip(jobs, outcomes, strict=True):
+            if error is not None:
                 self._fail(job, error)
-            return
-        try:
-            await self._run(jobs)
-        except Exception as error:  # noqa: BLE001 - whatever a job raises is its waiter's to handle
-            if len(jobs) == 1:
-                self._fail(jobs[0], error)
-            else:
-                for job in jobs:
-                    await self._commit([job])
-        else:
-            for job in jobs:
-                if not job.done.done():
-                    job.done.set_result(None)
+            elif not job.done.done():
+                job.done.set_result(None)
 
     async def _do(self, chore: _Chore) -> None:
         try:
-            rows = [[*await self._writer.execute_fetchall(sql)] for sql in chore.statements]
+            rows = await self._writer.visit(
+                lambda connection: [connection.execute(sql).fetchall() for sql in chore.statements]
+            )
         except sqlite3.Error as error:
             told = explain_sqlite(self.path, error)
             told.__cause__ = error
@@ -139,19 +147,6 @@ class Database:
         else:
             if not chore.done.done():
                 chore.done.set_result(rows)
-
-    async def _run(self, jobs: list[_Job]) -> None:
-        statements = (statement for job in jobs for statement in job.statements)
-        try:
-            # Each call into SQLite's thread costs a hop; runs of one statement share it.
-            for sql, alike in groupby(statements, key=lambda statement: statement[0]):
-                await self._writer.executemany(sql, [parameters for _, parameters in alike])
-            await self._writer.execute("COMMIT")
-        except BaseException:
-            # A full disk ends the transaction by itself.
-            if self._writer.in_transaction:
-                await self._writer.execute("ROLLBACK")
-            raise
 
     def _fail(self, job: _Job, error: Exception) -> None:
         told: Exception = error
@@ -180,10 +175,11 @@ async def open_database(path: Path, *, busy_timeout: float = 5.0) -> AsyncGenera
     async with AsyncExitStack() as stack:
         with _explained(path):
             await asyncio.to_thread(_make_private, path)
-            writer = await stack.enter_async_context(_connect(path, busy_timeout))
-            await writer.executescript(_PRAGMAS)
-            await migrate(writer, path, known_migrations())
-            reader = await stack.enter_async_context(_connect(path, busy_timeout))
+            writer = await stack.enter_async_context(_writing(path, busy_timeout))
+            await writer.visit(partial(_prepare, path))
+            reader = await stack.enter_async_context(
+                aiosqlite.connect(path, timeout=busy_timeout, isolation_level=None)
+            )
             await reader.execute("PRAGMA query_only = ON")
             reader.row_factory = sqlite3.Row
         database = Database(path, writer, reader)
@@ -195,9 +191,45 @@ async def open_database(path: Path, *, busy_timeout: float = 5.0) -> AsyncGenera
             await committing
 
 
-def _connect(path: Path, busy_timeout: float) -> aiosqlite.Connection:
-    # No isolation level: transactions begin where the code says BEGIN, nowhere else.
-    return aiosqlite.connect(path, timeout=busy_timeout, isolation_level=None)
+@asynccontextmanager
+async def _writing(path: Path, busy_timeout: float) -> AsyncGenerator[_Writer]:
+    loop = asyncio.get_running_loop()
+    with ThreadPoolExecutor(max_workers=1, thread_name_prefix="writer") as thread:
+        # No isolation level: transactions begin where the code says BEGIN, nowhere else.
+        connect = partial(sqlite3.connect, path, timeout=busy_timeout, isolation_level=None)
+        writer = _Writer(thread, await loop.run_in_executor(thread, connect))
+        try:
+            yield writer
+        finally:
+            await writer.visit(sqlite3.Connection.close)
+
+
+def _prepare(path: Path, connection: sqlite3.Connection) -> None:
+    connection.executescript(_PRAGMAS)
+    migrate(connection, path, known_migrations())
+
+
+def _transact(
+    jobs: Sequence[tuple[Statement, ...]], connection: sqlite3.Connection
+) -> list[Exception | None]:
+    """Run jobs in one transaction, or where that can't be, each in its own; gives each one's error."""
+    try:
+        connection.execute("BEGIN IMMEDIATE")
+    except sqlite3.Error as error:
+        # No job is guilty of a lock: trying them one by one would wait for it once a job.
+        return [error] * len(jobs)
+    try:
+        statements = (statement for job in jobs for statement in job)
+        for sql, alike in groupby(statements, key=lambda statement: statement[0]):
+            connection.executemany(sql, [parameters for _, parameters in alike])
+        connection.execute("COMMIT")
+    except Exception as error:  # noqa: BLE001 - whatever a job raises is its waiter's to handle
+        if connection.in_transaction:  # a full disk ends the transaction by itself
+            connection.execute("ROLLBACK")
+        if len(jobs) == 1:
+            return [error]
+        return [failed for job in jobs for failed in _transact([job], connection)]
+    return [None] * len(jobs)
 
 
 def _make_private(path: Path) -> None:

@@ -7,8 +7,6 @@ from datetime import UTC, datetime
 from importlib.resources import files
 from pathlib import Path
 
-import aiosqlite
-
 from council.conversation import timestamp
 from storage.errors import DatabaseError
 
@@ -43,13 +41,13 @@ def known_migrations() -> list[Migration]:
     )
 
 
-async def migrate(connection: aiosqlite.Connection, path: Path, migrations: Sequence[Migration]) -> None:
+def migrate(connection: sqlite3.Connection, path: Path, migrations: Sequence[Migration]) -> None:
     """Bring the database to the newest schema, each migration in its own transaction.
 
     Raises `DatabaseError` where a newer program has been at it: its tables may mean other things.
     """
-    await connection.execute(_RECORD)
-    applied = await _applied(connection)
+    connection.execute(_RECORD)
+    applied = _applied(connection)
     newest = max(migration.number for migration in migrations)
     if applied and max(applied) > newest:
         raise DatabaseError(
@@ -59,28 +57,27 @@ async def migrate(connection: aiosqlite.Connection, path: Path, migrations: Sequ
         )
     for migration in migrations:
         if migration.number not in applied:
-            await _apply(connection, migration)
+            _apply(connection, migration)
 
 
-async def _applied(connection: aiosqlite.Connection) -> set[int]:
-    rows = await connection.execute_fetchall("SELECT number FROM migrations")
-    return {row[0] for row in rows}
+def _applied(connection: sqlite3.Connection) -> set[int]:
+    return {row[0] for row in connection.execute("SELECT number FROM migrations")}
 
 
-async def _apply(connection: aiosqlite.Connection, migration: Migration) -> None:
-    await connection.execute("BEGIN IMMEDIATE")
+def _apply(connection: sqlite3.Connection, migration: Migration) -> None:
+    connection.execute("BEGIN IMMEDIATE")
     try:
         # Another process may have been here while this one waited for the lock.
-        if migration.number not in await _applied(connection):
+        if migration.number not in _applied(connection):
             for statement in _statements(migration.script):
-                await connection.execute(statement)
-            await connection.execute(
+                connection.execute(statement)
+            connection.execute(
                 "INSERT INTO migrations (number, name, applied_at) VALUES (?, ?, ?)",
                 (migration.number, migration.name, timestamp(datetime.now(UTC))),
             )
-        await connection.execute("COMMIT")
+        connection.execute("COMMIT")
     except BaseException:
-        await connection.rollback()
+        connection.rollback()
         raise
 
 

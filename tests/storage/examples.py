@@ -6,7 +6,6 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 
-import aiosqlite
 import orjson
 import pytest
 
@@ -130,5 +129,5 @@ def trace_sql(patch: pytest.MonkeyPatch) -> list[str]:
             super().__init__(*args, **settings)  # pyright: ignore[reportArgumentType] - handed on as they come
             self.set_trace_callback(seen.append)
 
-    patch.setattr(aiosqlite, "connect", partial(aiosqlite.connect, factory=Traced))
+    patch.setattr(sqlite3, "connect", partial(sqlite3.connect, factory=Traced))
     return seen

@@ -2,10 +2,10 @@
 
 import asyncio
 import sqlite3
-from collections.abc import AsyncIterator
+from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
-import aiosqlite
 import pytest
 
 from storage.database import open_database
@@ -18,16 +18,15 @@ BROKEN = Migration(3, "three", "CREATE TABLE three (x);\nCREATE TABLE one (x);")
 
 
 @pytest.fixture
-async def connection(tmp_path: Path) -> AsyncIterator[aiosqlite.Connection]:
+def connection(tmp_path: Path) -> Iterator[sqlite3.Connection]:
     """A database without a schema."""
-    async with aiosqlite.connect(tmp_path / "council.db", isolation_level=None) as opened:
+    with closing(sqlite3.connect(tmp_path / "council.db", isolation_level=None)) as opened:
         yield opened
 
 
-async def tables(connection: aiosqlite.Connection) -> set[str]:
+def tables(connection: sqlite3.Connection) -> set[str]:
     """Name the tables that are there."""
-    rows = await connection.execute_fetchall("SELECT name FROM sqlite_schema WHERE type = 'table'")
-    return {row[0] for row in rows}
+    return {row[0] for row in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")}
 
 
 async def test_every_migration_is_recorded_with_its_name_and_time(tmp_path: Path) -> None:
@@ -46,22 +45,22 @@ def test_migrations_are_numbered_without_gaps() -> None:
     assert numbers == [*range(1, len(numbers) + 1)]
 
 
-async def test_only_what_is_missing_is_applied(connection: aiosqlite.Connection, tmp_path: Path) -> None:
+def test_only_what_is_missing_is_applied(connection: sqlite3.Connection, tmp_path: Path) -> None:
     """An older database gets the newer migrations."""
-    await migrate(connection, tmp_path, [ONE])
-    await migrate(connection, tmp_path, [ONE, TWO])
-    assert await tables(connection) == {"migrations", "one", "uno", "two"}
+    migrate(connection, tmp_path, [ONE])
+    migrate(connection, tmp_path, [ONE, TWO])
+    assert tables(connection) == {"migrations", "one", "uno", "two"}
 
 
-async def test_a_failed_migration_leaves_nothing_of_itself(
-    connection: aiosqlite.Connection, tmp_path: Path
+def test_a_failed_migration_leaves_nothing_of_itself(
+    connection: sqlite3.Connection, tmp_path: Path
 ) -> None:
     """The migrations before it stay; the next start tries it again."""
     with pytest.raises(sqlite3.OperationalError, match="table one already exists"):
-        await migrate(connection, tmp_path, [ONE, TWO, BROKEN])
-    assert await tables(connection) == {"migrations", "one", "uno", "two"}
-    await migrate(connection, tmp_path, [ONE, TWO, Migration(3, "three", "CREATE TABLE three (x)")])
-    assert "three" in await tables(connection)
+        migrate(connection, tmp_path, [ONE, TWO, BROKEN])
+    assert tables(connection) == {"migrations", "one", "uno", "two"}
+    migrate(connection, tmp_path, [ONE, TWO, Migration(3, "three", "CREATE TABLE three (x)")])
+    assert "three" in tables(connection)
 
 
 async def test_programs_that_start_together_migrate_once(tmp_path: Path) -> None:
