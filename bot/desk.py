@@ -33,6 +33,8 @@ log = structlog.get_logger()
 
 ACCEPT_SECONDS = 1.0
 HALT_SECONDS = 10.0
+REPLAY_SECONDS = 3.0
+"""How long runs that go on may take to come up to date before their cards are touched."""
 REACH_SECONDS = 60.0
 """How long to wait before a platform that couldn't be reached is tried again."""
 LONGEST_QUESTION = 20_000
@@ -66,6 +68,8 @@ class Click:
     is_admin: bool
 
 
+Together = asyncio.Barrier
+"""Where runs that go on wait for each other: calls first, then cards."""
 VenueOf = Callable[[RunRow], Venue | None]
 """Gives the place where a run is shown; `None` where that isn't this bot's."""
 
@@ -133,7 +137,7 @@ class Desk:
 
     def begin(self, run: RunRow, venue: Venue) -> None:
         """Carry a run out and show it, in a task of its own."""
-        self._start(run, venue, resumed=False)
+        self._start(run, venue)
 
     async def undelivered(self, platform: str) -> list[RunRow]:
         """Give the runs that an earlier process didn't bring to their end; ask before listening."""
@@ -141,6 +145,7 @@ class Desk:
 
     async def resume(self, runs: Sequence[RunRow], venue_of: VenueOf) -> None:
         """Go on with interrupted runs, the oldest first; those too old are closed, to be retried."""
+        resumed: list[tuple[RunRow, Venue]] = []
         for run in runs:
             venue = venue_of(run)
             if venue is None:
@@ -148,9 +153,12 @@ class Desk:
                 continue
             if not run.is_over and self._runs.age(run) > self._durability.resume_within:
                 run = await self._runs.give_up(run)  # noqa: PLW2901 - the same run, now over
-            self._start(run, venue, resumed=True)
-        if runs:
-            log.info("runs_resumed", runs=len(runs))
+            resumed.append((run, venue))
+        if resumed:
+            together = Together(len(resumed))
+            for run, venue in resumed:
+                self._start(run, venue, together)
+            log.info("runs_resumed", runs=len(resumed))
 
     async def retry(self, click: Click, venue_of: VenueOf) -> str:
         """Let a run without an answer run again on its card; says what happens. Raises `Refusal`."""
@@ -165,7 +173,7 @@ class Desk:
             raise Refusal("This run has its answer; there is nothing to retry.")
         if run.id in self._going:
             raise Refusal("This run is on its way already.")
-        self._start(reopened, venue, resumed=True)
+        self._start(reopened, venue, Together(1))
         return "Going on with this run; what was answered isn't asked again."
 
     async def stop(self, click: Click, asker: str | None) -> str:
@@ -234,21 +242,23 @@ class Desk:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    def _start(self, run: RunRow, venue: Venue, *, resumed: bool) -> None:
+    def _start(self, run: RunRow, venue: Venue, resumed: Together | None = None) -> None:
         stop = Stop()
         for _ in range(run.stops):
             stop.press()
         self._going[run.id] = stop
-        self.spawn(self._see_through(run, venue, stop, resumed=resumed))
+        self.spawn(self._see_through(run, venue, stop, resumed))
 
-    async def _see_through(self, run: RunRow, venue: Venue, stop: Stop, *, resumed: bool) -> None:
+    async def _see_through(
+        self, run: RunRow, venue: Venue, stop: Stop, resumed: Together | None
+    ) -> None:
         with structlog.contextvars.bound_contextvars(run=run.id):
             try:
                 posts = await self._journal.posts(run)
                 presenter = Presenter(run.id, self._opening(run), venue, posts, clock=self._clock)
                 carrying = asyncio.create_task(self._carry_out(run, presenter, stop))
                 try:
-                    delivery = await self._deliver(run, presenter, venue, stop, resumed=resumed)
+                    delivery = await self._deliver(run, presenter, venue, stop, resumed)
                     await carrying
                 except asyncio.CancelledError:
                     carrying.cancel()
@@ -280,22 +290,32 @@ class Desk:
             await self._runs.carry_out(run, presenter.hear, stop)
 
     async def _deliver(
-        self, run: RunRow, presenter: Presenter, venue: Venue, stop: Stop, *, resumed: bool
+        self,
+        run: RunRow,
+        presenter: Presenter,
+        venue: Venue,
+        stop: Stop,
+        resumed: Together | None,
     ) -> Delivery:
         """Show a run to its end; whatever its card does, the run goes on."""
         try:
-            return await self._show(run, presenter, venue, stop, resumed=resumed)
+            return await self._show(run, presenter, venue, stop, resumed)
         except Exception:
             log.exception("card_crashed")
             return "undeliverable"
 
     async def _show(
-        self, run: RunRow, presenter: Presenter, venue: Venue, stop: Stop, *, resumed: bool
+        self,
+        run: RunRow,
+        presenter: Presenter,
+        venue: Venue,
+        stop: Stop,
+        resumed: Together | None,
     ) -> Delivery:
         try:
             card_id = None
             if resumed:
-                await presenter.caught_up()
+                await self._replayed(presenter, resumed)
                 card_id = await venue.pick_up(presenter.posted)
             if card_id is None:
                 card_id = await venue.post_card(presenter.card())
@@ -313,6 +333,13 @@ class Desk:
         while (delivery := await presenter.show(opened)) is None:  # noqa: ASYNC110 - nobody tells when it is back
             await asyncio.sleep(REACH_SECONDS)
         return delivery
+
+    async def _replayed(self, presenter: Presenter, together: Together) -> None:
+        """Wait until every run that goes on has asked what is left to ask: calls first, then cards."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(REPLAY_SECONDS):
+                await presenter.caught_up()
+                await together.wait()
 
     async def _place(self, run: RunRow, where: Source) -> None:
         try:

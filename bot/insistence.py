@@ -29,13 +29,17 @@ async def insist(write: Callable[[], Awaitable[T]], emit: Emit) -> T:
         if not _passes(error):
             raise
         _hold(error, emit)
+
+    async def again() -> T:
+        return await write()
+
     # Made for a failing write alone: it costs more than most writes do.
     retrying = AsyncRetrying(
         retry=retry_if_exception(_passes),
         wait=wait_exponential(multiplier=0.5, max=LONGEST_WAIT),
         before_sleep=lambda state: state.outcome and _hold(state.outcome.exception(), emit),
     )
-    written: T = await retrying(write)
+    written: T = await retrying(again)
     emit(RunHeld(None))
     return written
 

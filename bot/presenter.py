@@ -8,7 +8,6 @@ run goes on.
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
 from itertools import islice
 
 import structlog
@@ -29,8 +28,6 @@ from storage.journal import Delivery, Posts
 log = structlog.get_logger()
 
 THREAD_TITLE = 90
-REPLAY_SECONDS = 3.0
-"""How long a run that goes on may take to come up to date before its card is touched."""
 DONE = "The council has answered."
 UNDONE = "The council could not answer; the card says why."
 
@@ -80,12 +77,12 @@ class Presenter:
         """Show this state from now on."""
         self._view = view
         self._changed.set()
+        if view.position is not None:
+            self._caught_up.set()
 
     async def caught_up(self) -> None:
-        """Wait until the run asks something new or is over, for a replay's moment."""
-        with suppress(TimeoutError):
-            async with asyncio.timeout(REPLAY_SECONDS):
-                await self._caught_up.wait()
+        """Wait until the run asks something new, stands in the queue or is over."""
+        await self._caught_up.wait()
 
     def card(self) -> Card:
         """Give the card as it stands."""

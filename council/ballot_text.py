@@ -186,7 +186,10 @@ def _line(raw: str, block: int, before: str, announced: str) -> _Line:
 
 def plain(raw: str) -> str:
     """Give a line without markup, its typographic signs made plain; nothing where it says nothing."""
-    text = unicodedata.normalize("NFKC", raw[:MAX_LINE].translate(_MEDALS)).translate(_SIGNS)
+    text = raw[:MAX_LINE]
+    if not text.isascii():
+        text = unicodedata.normalize("NFKC", text.translate(_MEDALS))
+    text = text.translate(_SIGNS)
     return text.strip() if any(map(str.isalnum, text)) else ""
 
 

@@ -233,14 +233,14 @@ class _Table:
         async def becomes(reply: Reply) -> Stage2Result:
             return await offload(len(reply.text), read, reply)
 
-        schema = ballot_schema(order, criteria, terse=brief.profile.demonstration)
+        terse = brief.profile.demonstration
         labelled = [(label, self._readable(self._labels[label])) for label in order]
         return await self._floor.hear(
             sitting,
             member,
             prompts.review(brief, member, labelled),
             becomes,
-            schema=schema if member.structured else None,
+            schema=ballot_schema(order, criteria, terse=terse) if member.structured else None,
         )
 
     def _readable(self, name: str) -> str:

@@ -48,6 +48,31 @@ def calls(*councils: ScriptedCouncil) -> Sequence[str]:
     return sorted(call.step for council in councils for call in council.calls)
 
 
+async def test_calls_go_first_and_then_cards(tmp_path: Path) -> None:
+    """No card of the runs that go on together is touched before each has asked what is left to ask."""
+    first, second = ScriptedCouncil(), ScriptedCouncil()
+    first.held.add(CHAIR)
+    seen: list[int] = []
+
+    class Watched(RecordingVenue):
+        async def pick_up(self, posted: frozenset[str]) -> str | None:
+            seen.append(len(calls(second)))
+            return await super().pick_up(posted)
+
+    async with office(tmp_path, first) as place:
+        for key in ("1", "2"):
+            run = await place.ask(key)
+            assert run is not None
+            place.desk.begin(run, RecordingVenue())
+        while calls(first).count(CHAIR) < 2:
+            await asyncio.sleep(0.001)
+    async with office(tmp_path, second) as place:
+        await place.desk.resume(await place.desk.undelivered("slack"), lambda _: Watched())
+        await place.desk.settled()
+    assert calls(second) == [CHAIR, CHAIR]
+    assert seen == [2, 2]
+
+
 @pytest.mark.parametrize(
     "held",
     [f"stage1.1:{FOUR[0]}", f"stage2.1:{FOUR[1]}", f"stage2_5.1:{FOUR[2]}", CHAIR],
