@@ -42,8 +42,10 @@ def _standing(said: Consultation, before: int | None) -> Iterator[tuple[str, str
     if sure.uncertainty_factors:
         yield "Uncertain because", "; ".join(sure.uncertainty_factors)
     if said.debate:
-        held = "changed" if said.debate.position_changed else "kept"
-        yield f"Debate, round {said.debate.round}", f"position {held}"
+        held = (
+            "says that it changed its position" if said.debate.position_changed else "keeps its position"
+        )
+        yield f"Debate, round {said.debate.round}", held
 
 
 def _columns(*columns: tuple[str, list[str]]) -> Iterator[Block]:

@@ -36,6 +36,7 @@ SEPARATOR = "<!-- -->"
 _INLINE = re.compile(r"[\\`*\[\]<~]|(?<![^\W_])_|_(?![^\W_])|&(?=#?\w+;)")
 _START = re.compile(r"[#>]|[-+](?=\s|$)|-(?=--)")
 _NUMBER = re.compile(r"(\d{1,9})([.)])(?=\s|$)")
+_JOINS = re.compile(r"\s*?(?:[ \t]|(?:[-*+]|\d{1,9}[.)])(?:\s|$))")
 _CLOSING = re.compile(r"#+$")
 _TAG = re.compile(r"<(?=[A-Za-z/!?])")
 _TAG_AHEAD = re.compile(r"^[ \t]*(<)(?=[A-Za-z/!?])", re.MULTILINE)
@@ -52,7 +53,11 @@ def render(message: Message, *, under: int = 0) -> str:
         text = _block(block, level)
         if not text:
             continue
-        if isinstance(before, Pairs | Columns | Prose) and isinstance(block, Pairs | Prose):
+        if (
+            isinstance(before, Pairs | Columns | Prose)
+            and isinstance(block, Pairs | Prose)
+            and _JOINS.match(text)
+        ):
             parts.append(SEPARATOR)
         parts.append(text)
         before = block

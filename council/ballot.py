@@ -58,8 +58,9 @@ def ballot_schema(
     """Give the JSON schema of a ballot over these answers, within OpenAI's strict subset.
 
     The subset knows no `uniqueItems`: that each label comes once is checked when it is read. A
-    `terse` schema is for small models whose server makes a grammar of it: remarks have an end, and
-    the ranking is one of all orders. Under each label stand its critiques, each with its severity.
+    `terse` schema is for small models whose server makes a grammar of it: remarks have an end, the
+    answers are reviewed in their order, and the ranking is one of all. Under each label stand its
+    critiques, each with its severity.
     """
     label: JsonObject = {"type": "string", "enum": [*labels]}
     remark: JsonObject = {"type": "string"}
@@ -72,12 +73,15 @@ def ballot_schema(
     critiques: JsonObject = {"type": "array", "items": critique}
     if terse:
         critiques |= {"minItems": 1, "maxItems": 1}
-    review = _object(label=label, strengths=remark, critiques=critiques)
+    under = {"strengths": remark, "critiques": critiques}
     if criteria:
         score: JsonObject = {"type": "integer", "enum": [*range(WORST, BEST + 1)]}
-        scores = _object(**dict.fromkeys(criteria, score))
-        review = _object(label=label, strengths=remark, critiques=critiques, scores=scores)
-    return _object(reviews={"type": "array", "items": review, **exactly}, ranking=ranking)
+        under["scores"] = _object(**dict.fromkeys(criteria, score))
+    reviews: JsonObject = {"type": "array", "items": _object(label=label, **under), **exactly}
+    if terse:
+        each = [_object(label={"const": name}, **under) for name in labels]
+        reviews = {"type": "array", "prefixItems": each, **exactly}
+    return _object(reviews=reviews, ranking=ranking)
 
 
 def read_ballot(text: str, labels: Sequence[str], criteria: Sequence[str] = ()) -> Ballot:

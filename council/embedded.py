@@ -30,6 +30,8 @@ PERSONAS = tuple(
 class _Server(Protocol):
     listening_address: str
 
+    def handle_metrics(self) -> str: ...
+
 
 def available() -> bool:
     """Whether the `local` extra is installed."""
@@ -101,8 +103,12 @@ def _start(servers: int) -> _Server:
     params.cpuparams_batch.n_threads = 1
     params.sampling.penalty_repeat = 1.1  # a model this small goes round in circles otherwise
     params.cache_ram_mib = 0  # keeps up to 8 GiB of old prompts otherwise
+    params.endpoint_metrics = True
     params.endpoint_slots = False  # shows prompts to anybody on the machine
     params.ui = False
     params.warmup = False
     params.verbosity = -1
-    return cast("_Server", xllamacpp.Server(params))
+    server = cast("_Server", xllamacpp.Server(params))
+    # Its loop may not have begun, and would never hear that it is to stop: it answers this.
+    server.handle_metrics()
+    return server

@@ -36,10 +36,14 @@ AskAgain = Callable[[tuple[ChatMessage, ...]], Awaitable[Outcome]]
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """What a reply has to be: its JSON schema, and what makes that of a reply, or asks once more."""
+    """What a reply has to be: its JSON schema, and what makes that of a reply, or asks once more.
+
+    `max_tokens` is the room it has in place of what other replies have.
+    """
 
     schema: JsonObject
     settle: Callable[[Reply, AskAgain], Awaitable[Reply]]
+    max_tokens: int | None
 
 
 class Sitting(Cutoff):
@@ -136,7 +140,7 @@ class Floor:
             schema=form.schema if form else schema,
             web=profile.web and stage in ("stage1", "stage2_5"),
             temperature=profile.temperature,
-            max_tokens=profile.max_tokens,
+            max_tokens=form.max_tokens if form else profile.max_tokens,
             retries=self._retries,
             on_retry=retry,
             on_text=stream if stage == "stage3" else None,

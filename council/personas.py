@@ -35,8 +35,6 @@ PRESETS = (
     ),
 )
 
-ROOM_TO_DEMONSTRATE = 480  # tokens: what a consultation needs within the demonstration's limits
-
 
 def consultants(profile: Profile) -> Profile:
     """Give a council as one of consultants: answers in their form, and a persona in each seat.
@@ -52,7 +50,4 @@ def consultants(profile: Profile) -> Profile:
             Member.model_validate({**dict(member), "persona": persona})
             for member, persona, _ in zip(cycle(members), cycle(PRESETS), range(seats), strict=False)
         )
-    room = {"max_tokens": ROOM_TO_DEMONSTRATE} if profile.demonstration else {}
-    return Profile.model_validate(
-        {**dict(profile), "members": members, "answer_format": "structured", **room}
-    )
+    return Profile.model_validate({**dict(profile), "members": members, "answer_format": "structured"})

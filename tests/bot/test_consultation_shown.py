@@ -75,13 +75,11 @@ WHOLE = (
     "- Approach: Scale up\n"
     "- Confidence: \u25b0\u25b0\u25b0\u25b0\u25b0\u25b0\u25b0\u25b0\u25b1\u25b1 8 of 10. The load is known.\n"
     "- Uncertain because: Next year's growth\n\n"
-    "<!-- -->\n\n"
     "Buy the **bigger machine**, then measure for a month.\n\n"
     "**Pros**\n\n- No new moving parts\n- Done this week\n\n"
     "**Cons**\n\n- It ends at the largest machine\n\n"
     "**Alternatives**\n\n- Shard now: Every query changes\n\n"
     "**Caveats**\n\n- Assumes the load grows as it did\n\n"
-    "<!-- -->\n\n"
     "What to measure\n\n```sql\nSELECT count(*) FROM orders;\n```\n\n"
     "**References**\n\n- RFC 7231\n\n"
 )
@@ -97,7 +95,7 @@ def test_a_consultation_by_exact_text() -> None:
         "The same, word for word.\n\n"
         "- Confidence: \u25b0\u25b0\u25b0\u25b0\u25b0\u25b0\u25b1\u25b1\u25b1\u25b1 6 of 10 (before: 8). The load is known.\n"
         "- Uncertain because: Next year's growth\n"
-        "- Debate, round 2: position changed\n\n"
+        "- Debate, round 2: says that it changed its position\n\n"
         "**Objects to**\n\n- claude-sonnet-4.5 (major): Backups were left out\n\n"
         "**Took over**\n\n- gpt-5: A test of the restore\n"
     )
@@ -138,8 +136,8 @@ def test_a_short_consultation_has_no_empty_parts() -> None:
     bar_of_one = f"\u25b0{9 * chr(0x25B1)} 1 of 10"
     assert shown.endswith(
         f"### Original response\n\n- In short: s\n- Approach: a\n- Confidence: {bar_of_one}\n\n"
-        "<!-- -->\n\nd\n\n### Corrected response\n\nThe same, word for word.\n\n"
-        f"- Confidence: {bar_of_one}\n- Debate, round 2: position kept\n"
+        "d\n\n### Corrected response\n\nThe same, word for word.\n\n"
+        f"- Confidence: {bar_of_one}\n- Debate, round 2: keeps its position\n"
     )
 
 
@@ -214,7 +212,7 @@ def test_a_members_text_cannot_leave_its_list() -> None:
     message = Message("m", (hostile, Prose("after")))
     assert render(message) == (
         "**Pros**\n\n- \\# Big @everyone \\<!channel> \\<@123> \\[x\\](http://y)\n\n**Cons**\n\n- \\-\n\n"
-        "<!-- -->\n\nafter\n"
+        "after\n"
     )
     [discord] = discord_text.parts(message)
     assert "@everyone" not in discord

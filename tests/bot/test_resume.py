@@ -10,6 +10,7 @@ import pytest
 from bot.desk import Refusal
 from bot.runs import utc_now
 from bot.venue import Gone, Unreachable
+from council.calls import Steps
 from council.conversation import AssistantMessage, Source
 from storage.errors import DamageError, DatabaseError
 from storage.journal import RunRow
@@ -48,15 +49,16 @@ def calls(*councils: ScriptedCouncil) -> Sequence[str]:
     return sorted(call.step for council in councils for call in council.calls)
 
 
-async def test_calls_go_first_and_then_cards(tmp_path: Path) -> None:
-    """No card of the runs that go on together is touched before each has asked what is left to ask."""
+async def test_calls_go_first_and_then_cards(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of the runs that go on together no card is touched while one hasn't asked what is left to ask."""
     first, second = ScriptedCouncil(), ScriptedCouncil()
     first.held.add(CHAIR)
-    seen: list[int] = []
+    picked_up: list[frozenset[str]] = []
+    slow = asyncio.Event()
 
     class Watched(RecordingVenue):
         async def pick_up(self, posted: frozenset[str]) -> str | None:
-            seen.append(len(calls(second)))
+            picked_up.append(posted)
             return await super().pick_up(posted)
 
     async with office(tmp_path, first) as place:
@@ -67,10 +69,24 @@ async def test_calls_go_first_and_then_cards(tmp_path: Path) -> None:
         while calls(first).count(CHAIR) < 2:
             await asyncio.sleep(0.001)
     async with office(tmp_path, second) as place:
-        await place.desk.resume(await place.desk.undelivered("slack"), lambda _: Watched())
+        steps = place.library.journal.steps
+
+        async def slowly(run: RunRow) -> Steps:
+            if run.id == runs[1].id:
+                await slow.wait()
+            return await steps(run)
+
+        monkeypatch.setattr(place.library.journal, "steps", slowly)
+        runs = await place.desk.undelivered("slack")
+        await place.desk.resume(runs, lambda _: Watched())
+        await second.until_called(CHAIR)
+        for _ in range(50):
+            await asyncio.sleep(0)
+        assert picked_up == []
+        slow.set()
         await place.desk.settled()
+    assert len(picked_up) == 2
     assert calls(second) == [CHAIR, CHAIR]
-    assert seen == [2, 2]
 
 
 @pytest.mark.parametrize(

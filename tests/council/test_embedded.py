@@ -13,9 +13,8 @@ from council import embedded
 from council.calls import Call, ChatMessage, JsonObject
 from council.client import ModelClient
 from council.consultation import Opinion, Rebuttal
-from council.consulting import form_schema
+from council.consulting import ROOM_TO_DEMONSTRATE, form_schema
 from council.errors import ModelError
-from council.personas import ROOM_TO_DEMONSTRATE
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 installed = pytest.mark.skipif(not embedded.available(), reason="the `local` extra isn't installed")
@@ -115,7 +114,6 @@ async def test_a_prompt_over_the_context_is_a_clear_failure(served: Mapping[str,
     assert f"({embedded.CONTEXT} tokens)" in caught.value.failure.detail
 
 
-@pytest.mark.soak  # beside another module's server it can wait for ever: not understood yet
 @installed
 async def test_the_server_is_gone_after_its_use(capfd: pytest.CaptureFixture[str]) -> None:
     """With its port and its threads, and without a word on the terminal."""

@@ -42,10 +42,3 @@ def test_a_council_with_personas_keeps_its_seats() -> None:
         chairman=Member(model="a"),
     )
     assert consultants(own) == own.model_copy(update={"answer_format": "structured"})
-
-
-def test_a_demonstration_has_room_for_the_form() -> None:
-    """Its models are held to fewer tokens otherwise."""
-    small = profile("a", demonstration=True, max_tokens=160)
-    assert consultants(small).max_tokens == 480
-    assert consultants(profile("a", max_tokens=160)).max_tokens == 160
