@@ -42,10 +42,8 @@ def _standing(said: Consultation, before: int | None) -> Iterator[tuple[str, str
     if sure.uncertainty_factors:
         yield "Uncertain because", "; ".join(sure.uncertainty_factors)
     if said.debate:
-        held = (
-            "says that it changed its position" if said.debate.position_changed else "keeps its position"
-        )
-        yield f"Debate, round {said.debate.round}", held
+        changed = said.debate.position_changed
+        yield "Debate", "says that it changed its position" if changed else "keeps its position"
 
 
 def _columns(*columns: tuple[str, list[str]]) -> Iterator[Block]:

@@ -27,8 +27,6 @@ from council.floor import AskAgain, Floor, Form
 from council.profile import Member
 from council.usage import total
 
-ROOM_TO_DEMONSTRATE = 480  # tokens: a consultation within the terse schema, and what stands around it
-
 
 def form(
     floor: Floor,
@@ -86,8 +84,7 @@ def form(
         made = consultation(reading.opinion, reply)
         return reply.model_copy(update={"text": made.response.detailed, "consultation": made})
 
-    room = ROOM_TO_DEMONSTRATE if profile.demonstration else profile.max_tokens
-    return Form(form_schema(kind, critics, terse=profile.demonstration), settle, room)
+    return Form(form_schema(kind, critics, terse=profile.demonstration), settle)
 
 
 def _with_both(reply: Reply, retried: Outcome) -> Reply:

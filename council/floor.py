@@ -29,6 +29,8 @@ R = TypeVar("R", bound=StageResult)
 
 WRITE_SECONDS = 5.0
 """How long a call that is being ended waits for its reply to be recorded."""
+FORM_TOKENS = 480
+"""Room for what the demonstration's grammar ends by itself: a ballot, a consultation."""
 
 AskAgain = Callable[[tuple[ChatMessage, ...]], Awaitable[Outcome]]
 """Makes a member's call once more, with other messages and under the same cutoff."""
@@ -36,14 +38,10 @@ AskAgain = Callable[[tuple[ChatMessage, ...]], Awaitable[Outcome]]
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """What a reply has to be: its JSON schema, and what makes that of a reply, or asks once more.
-
-    `max_tokens` is the room it has in place of what other replies have.
-    """
+    """What a reply has to be: its JSON schema, and what makes that of a reply, or asks once more."""
 
     schema: JsonObject
     settle: Callable[[Reply, AskAgain], Awaitable[Reply]]
-    max_tokens: int | None
 
 
 class Sitting(Cutoff):
@@ -132,15 +130,16 @@ class Floor:
         def stream(text: str) -> None:
             self.emit(AnswerStreamed(member.name, text))
 
+        shape = form.schema if form else schema
         call = Call(
             step=f"{stage}.{number}:{member.name}{role and f':{role}'}",
             member=member,
             messages=messages,
             deadline=profile.call_deadline,
-            schema=form.schema if form else schema,
+            schema=shape,
             web=profile.web and stage in ("stage1", "stage2_5"),
             temperature=profile.temperature,
-            max_tokens=form.max_tokens if form else profile.max_tokens,
+            max_tokens=FORM_TOKENS if shape and profile.demonstration else profile.max_tokens,
             retries=self._retries,
             on_retry=retry,
             on_text=stream if stage == "stage3" else None,

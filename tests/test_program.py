@@ -18,6 +18,7 @@ import pytest
 from council import embedded
 from council.consultation import json_schema
 from council.conversation import Conversation
+from tests.council.consultations import faults
 from tests.model_server import ModelServer, Turn
 
 COUNCIL = str(Path(sysconfig.get_path("scripts")) / "council")
@@ -378,6 +379,26 @@ async def test_the_built_in_council_answers_for_real(tmp_path: Path) -> None:
     assert ended.out.count("Demonstration: the built-in model is tiny and often wrong.") >= 1
     assistant = Program(tmp_path).document().messages[1].dump()
     assert len(assistant["stage1"]) == 3  # pyright: ignore[reportArgumentType] - it is a list
+
+
+@pytest.mark.soak
+@pytest.mark.skipif(not embedded.available(), reason="the `local` extra isn't installed")
+async def test_the_built_in_consultants_debate_in_form(tmp_path: Path) -> None:
+    """Two rounds: every answer and every correction is a consultation, valid by the printed schema."""
+    council = Program(tmp_path)
+    ended = await council("ask", "--mode", "consultants", "--rounds", "2", QUESTION)
+    assert (ended.code, ended.err) == (0, "")
+    [file] = (tmp_path / "data" / "conversations").glob("*.json")
+    _, answer = json.loads(file.read_bytes())["messages"]
+    stored = [
+        *answer["stage1"],
+        *answer["stage2_5"],
+        *(each for held in answer["iteration"]["rounds"] for each in held["refinements"]),
+    ]
+    assert len(answer["stage1"]) == 3
+    assert len(stored) >= 9
+    schema = json.loads((await council("schema")).out)
+    assert [faults(each["consultation"], schema) for each in stored] == [[]] * len(stored)
 
 
 async def test_heavy_libraries_are_loaded_only_when_used() -> None:

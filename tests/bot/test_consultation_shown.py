@@ -95,7 +95,7 @@ def test_a_consultation_by_exact_text() -> None:
         "The same, word for word.\n\n"
         "- Confidence: \u25b0\u25b0\u25b0\u25b0\u25b0\u25b0\u25b1\u25b1\u25b1\u25b1 6 of 10 (before: 8). The load is known.\n"
         "- Uncertain because: Next year's growth\n"
-        "- Debate, round 2: says that it changed its position\n\n"
+        "- Debate: says that it changed its position\n\n"
         "**Objects to**\n\n- claude-sonnet-4.5 (major): Backups were left out\n\n"
         "**Took over**\n\n- gpt-5: A test of the restore\n"
     )
@@ -137,7 +137,7 @@ def test_a_short_consultation_has_no_empty_parts() -> None:
     assert shown.endswith(
         f"### Original response\n\n- In short: s\n- Approach: a\n- Confidence: {bar_of_one}\n\n"
         "d\n\n### Corrected response\n\nThe same, word for word.\n\n"
-        f"- Confidence: {bar_of_one}\n- Debate, round 2: keeps its position\n"
+        f"- Confidence: {bar_of_one}\n- Debate: keeps its position\n"
     )
 
 

@@ -13,8 +13,9 @@ from council import embedded
 from council.calls import Call, ChatMessage, JsonObject
 from council.client import ModelClient
 from council.consultation import Opinion, Rebuttal
-from council.consulting import ROOM_TO_DEMONSTRATE, form_schema
+from council.consulting import form_schema
 from council.errors import ModelError
+from council.floor import FORM_TOKENS
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 installed = pytest.mark.skipif(not embedded.available(), reason="the `local` extra isn't installed")
@@ -99,7 +100,7 @@ async def test_the_model_gives_a_consultation(served: Mapping[str, str], kind: t
     said = await ask(
         served,
         "Should nightly jobs move from cron to Temporal? Reply as JSON.",
-        tokens=ROOM_TO_DEMONSTRATE,
+        tokens=FORM_TOKENS,
         schema=form_schema(kind, ["a/one", "b/two"], terse=True),
     )
     kind.model_validate_json(said)
