@@ -52,13 +52,13 @@ SELECT number, score, (SELECT count(*) FROM newest) AS found
 FROM newest ORDER BY score, number DESC LIMIT :limit OFFSET :offset
 """  # noqa: S608 - our own number
 # Only for the hits shown, and of what doesn't stand above it anyhow, as the title does. The scope's
-# word would be a hit in every row.
+# word would be a hit in every row. (`+scope`: by its index, all of the channel would be looked through.)
 _SHOWN = """
 SELECT conversations.*, (
     SELECT snippet(search, -1, char(2), char(3), '…', 24) FROM search
     WHERE search MATCH :match AND search.rowid = conversations.number
 ) AS snippet
-FROM conversations WHERE number IN (SELECT value FROM json_each(:numbers)) AND scope = :scope
+FROM conversations WHERE number IN (SELECT value FROM json_each(:numbers)) AND +scope = :scope
 """
 _HIT = re.compile("\x02([^\x02\x03]*)\x03")
 

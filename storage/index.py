@@ -7,61 +7,65 @@ so a check opens only documents that have changed since.
 import asyncio
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import orjson
 
+from council.calls import JsonObject
 from council.conversation import Source
 from storage.atomic import Stamp
 from storage.conversations import ConversationStore, Listing, Problem, Stored
-from storage.database import Database, SqlValue, Statement
-from storage.rows import Derived, IndexRow, SeatRow, derive, index_row
+from storage.database import Database, Statement
+from storage.rows import IndexRow, SeatRow, Texts, derive, index_row
 from storage.scope import Scope
 from storage.terms import spaced
 
-_BATCH = 100  # documents read by one thread call and written by one transaction
+_BATCH = 400  # documents read by one thread call and written by one transaction
+
+# Rows come as one JSON array a statement: a statement a row would need the interpreter's lock for each,
+# and would wait for whoever reads the next batch.
+_COLUMNS = (*(field.name for field in fields(IndexRow)), "scope", "folded")
+_GIVEN = ", ".join(f"new.value ->> '{name}'" for name in _COLUMNS)
+_TAKEN = ", ".join(f"{name} = excluded.{name}" for name in _COLUMNS if name != "id")
 
 # Two answers to one conversation may reach the index in the wrong order: an older version never
 # replaces a newer one, unless it takes the place of the very version a rebuild has found outdated
 # (a restored backup is older than its row).
-_UPSERT = """
-INSERT INTO conversations (
-    id, scope, title, folded, created_at, updated_at, platform, workspace, channel, thread, message,
-    user, members, exchanges, question, cost, tokens, agreement, mtime_ns, size
-) VALUES (
-    :id, :scope, :title, :folded, :created_at, :updated_at, :platform, :workspace, :channel, :thread,
-    :message, :user, :members, :exchanges, :question, :cost, :tokens, :agreement, :mtime_ns, :size
-)
-ON CONFLICT (id) DO UPDATE SET
-    scope = excluded.scope, title = excluded.title, folded = excluded.folded,
-    created_at = excluded.created_at, updated_at = excluded.updated_at,
-    platform = excluded.platform, workspace = excluded.workspace, channel = excluded.channel,
-    thread = excluded.thread, message = excluded.message, user = excluded.user,
-    members = excluded.members, exchanges = excluded.exchanges, question = excluded.question,
-    cost = excluded.cost, tokens = excluded.tokens, agreement = excluded.agreement,
-    mtime_ns = excluded.mtime_ns, size = excluded.size
-WHERE (excluded.mtime_ns, excluded.size) >= (mtime_ns, size) OR mtime_ns = :outdated
-"""
+_UPSERT = f"""
+INSERT INTO conversations ({", ".join(_COLUMNS)})
+SELECT {_GIVEN}
+FROM json_each(:rows) AS new LEFT JOIN conversations AS old ON old.id = new.value ->> 'id'
+WHERE old.id IS NULL OR old.mtime_ns = new.value ->> 'outdated'
+    OR (new.value ->> 'mtime_ns', new.value ->> 'size') >= (old.mtime_ns, old.size)
+ON CONFLICT (id) DO UPDATE SET {_TAKEN}
+"""  # noqa: S608 - our own words
 
 # What follows is derived from the same version as the row, so it goes where the row has gone.
-_THIS = "SELECT number FROM conversations WHERE id = :id AND mtime_ns = :mtime_ns AND size = :size"
+_THESE = """
+FROM json_each(:rows) AS new CROSS JOIN conversations AS this
+ON this.id = new.value ->> 'id' AND this.mtime_ns = new.value ->> 'mtime_ns'
+    AND this.size = new.value ->> 'size'
+"""
 _CLEAR = (
-    f"DELETE FROM search WHERE rowid = ({_THIS})",  # noqa: S608 - our own words
-    f"DELETE FROM answers WHERE conversation = ({_THIS})",  # noqa: S608 - our own words
+    f"DELETE FROM search WHERE rowid IN (SELECT number {_THESE})",  # noqa: S608 - our own words
+    f"DELETE FROM answers WHERE conversation IN (SELECT number {_THESE})",  # noqa: S608 - our own words
 )
-_ADD_TEXTS = f"""
-INSERT INTO search (rowid, scope, title, question, answer)
-SELECT number, :scope, :title, :question, :answer FROM ({_THIS})
-"""  # noqa: S608 - our own words
-_ADD_ANSWER = f"""
-INSERT INTO answers (conversation, position, scope, at, user, seconds, cost, tokens)
-SELECT number, :position, :scope, :at, :user, :seconds, :cost, :tokens FROM ({_THIS})
-"""  # noqa: S608 - our own words
-_ADD_SEAT = f"""
-INSERT INTO seats (conversation, position, member, mean_rank, won, changed, failed, cost, seconds)
-SELECT number, :position, :member, :mean_rank, :won, :changed, :failed, :cost, :seconds FROM ({_THIS})
-"""  # noqa: S608 - our own words
+
+
+def _insertion(table: str, key: str, columns: Sequence[str]) -> str:
+    given = ", ".join(f"new.value ->> '{name}'" for name in columns)
+    return f"INSERT INTO {table} ({key}, {', '.join(columns)}) SELECT number, {given} {_THESE}"
+
+
+_TEXTS = ("scope", "title", "question", "answer")
+_ANSWER = ("position", "scope", "at", "user", "seconds", "cost", "tokens")
+_SEAT = ("position", *(field.name for field in fields(SeatRow)))
+_ADD = (
+    ("texts", _insertion("search", "rowid", _TEXTS)),
+    ("answers", _insertion("answers", "conversation", _ANSWER)),
+    ("seats", _insertion("seats", "conversation", _SEAT)),
+)
 _REMOVE = (
     "DELETE FROM search WHERE rowid = (SELECT number FROM conversations WHERE id = ?)",
     "DELETE FROM conversations WHERE id = ?",
@@ -244,69 +248,36 @@ def _batches(ids: Sequence[str]) -> Iterator[Sequence[str]]:
 
 
 def _upserts(stored: Sequence[Stored], replaced: Mapping[str, Stamp] | None = None) -> list[Statement]:
-    """Write the statements that bring these conversations' rows up to date, alike ones together.
+    """Write the statements that bring these conversations' rows up to date.
 
     `replaced` holds the versions that may be replaced by an older one.
     """
-    derived = [derive(one) for one in stored]
-    versions: list[dict[str, SqlValue]] = [
-        {
-            "id": one.row.id,
-            "scope": one.scope.word,
-            "mtime_ns": one.row.mtime_ns,
-            "size": one.row.size,
-        }
-        for one in derived
-    ]
-    both = [*zip(derived, versions, strict=True)]
+    rows: list[JsonObject] = []
+    added: dict[str, list[JsonObject]] = {table: [] for table, _ in _ADD}
+    for derived in map(derive, stored):
+        row, scope = derived.row, derived.scope.word
+        outdated = (replaced or {}).get(row.id)
+        this: JsonObject = {"id": row.id, "mtime_ns": row.mtime_ns, "size": row.size, "scope": scope}
+        rows.append(
+            this
+            | _cells(row)
+            | {"folded": row.title.casefold(), "outdated": outdated and outdated.mtime_ns}
+        )
+        added["texts"].append(
+            this | {name: spaced(text) for name, text in _cells(derived.texts).items()}
+        )
+        for position, answer in enumerate(derived.answers):
+            at = this | {"position": position}
+            added["answers"].append(at | {name: getattr(answer, name) for name in _ANSWER[2:]})
+            added["seats"] += (at | _cells(seat) for seat in answer.seats)
+    given = {"rows": orjson.dumps(rows).decode()}
     return [
-        *((_UPSERT, {**version, **_conversation(one, replaced or {})}) for one, version in both),
-        *((sql, version) for sql in _CLEAR for version in versions),
-        *((_ADD_TEXTS, {**version, **_texts(one)}) for one, version in both),
-        *(
-            (
-                _ADD_ANSWER,
-                {
-                    **version,
-                    "position": position,
-                    "at": answer.at,
-                    "user": answer.user,
-                    "seconds": answer.seconds,
-                    "cost": answer.cost,
-                    "tokens": answer.tokens,
-                },
-            )
-            for one, version in both
-            for position, answer in enumerate(one.answers)
-        ),
-        *(
-            (_ADD_SEAT, {**version, "position": position, **_cells(seat)})
-            for one, version in both
-            for position, answer in enumerate(one.answers)
-            for seat in answer.seats
-        ),
+        (_UPSERT, given),
+        *((sql, given) for sql in _CLEAR),
+        *((sql, {"rows": orjson.dumps(added[table]).decode()}) for table, sql in _ADD),
     ]
 
 
-def _conversation(derived: Derived, replaced: Mapping[str, Stamp]) -> Mapping[str, SqlValue]:
-    version = replaced.get(derived.row.id)
-    return {
-        **_cells(derived.row),
-        "members": orjson.dumps(derived.row.members).decode(),
-        "folded": derived.row.title.casefold(),
-        "outdated": version.mtime_ns if version else None,
-    }
-
-
-def _texts(derived: Derived) -> Mapping[str, SqlValue]:
-    texts = derived.texts
-    return {
-        "title": spaced(texts.title),
-        "question": spaced(texts.question),
-        "answer": spaced(texts.answer),
-    }
-
-
-def _cells(row: IndexRow | SeatRow) -> Mapping[str, Any]:
+def _cells(row: IndexRow | SeatRow | Texts) -> dict[str, Any]:
     # `asdict` copies each value, which took most of a rebuild's time.
     return {name: getattr(row, name) for name in row.__slots__}
