@@ -23,7 +23,6 @@ from storage.staging import clear_abandoned
 
 What = Literal["conversation", "user", "channel", "retention"]
 
-_MERGE_PAGES = 256  # of the search index in one transaction, some ten milliseconds
 
 _RUNS = "SELECT id, origin, status FROM runs WHERE"
 _IN_PLACE = (
@@ -213,10 +212,7 @@ class Forgetting:
             for copy in copies_set_aside(self._database.path):
                 await asyncio.to_thread(copy.unlink, missing_ok=True)
             await asyncio.to_thread(clear_abandoned, self._database.path.parent)
-            # A negative number begins a merge of everything, positive ones go on with it.
-            await self._merge(-_MERGE_PAGES)
-            while await self._merge(_MERGE_PAGES):
-                pass
+            await self._index.merge()
             await self._database.write(("DELETE FROM unscrubbed", ()))
             await self._database.exclusively("VACUUM")
             [[(busy, *_)]] = await self._database.exclusively("PRAGMA wal_checkpoint (TRUNCATE)")
@@ -229,14 +225,6 @@ class Forgetting:
                     f"may still lie in its -wal file; it is emptied at the next start",
                     self._database.path,
                 )
-
-    async def _merge(self, pages: int) -> bool:
-        """Merge some of the search index's pages; false when there was nothing left to do."""
-        merge = f"INSERT INTO search (search, rank) VALUES ('merge', {pages})"  # noqa: S608 - our own number
-        count = "SELECT total_changes()"
-        [(before,)], _, [(after,)] = await self._database.exclusively(count, merge, count)
-        # The command itself counts as a change (SQLite's documentation of FTS5, "merge").
-        return after - before >= 2
 
     def _journal(self, selection: Selection, gone: Sequence[str]) -> list[Statement]:
         """Clear the journal; what others asked after a forgotten question loses that context."""

@@ -22,6 +22,7 @@ from storage.scope import Scope
 from storage.terms import spaced
 
 _BATCH = 400  # documents read by one thread call and written by one transaction
+_MERGE_PAGES = 256  # of the search index in one transaction, some ten milliseconds
 
 # Rows come as one JSON array a statement: a statement a row would need the interpreter's lock for each,
 # and would wait for whoever reads the next batch.
@@ -164,6 +165,20 @@ class Index:
         async with self.mending:
             return await self._compare(store, mends=True, everything=True)
 
+    async def merge(self) -> None:
+        """Merge the search index's segments into one, a piece at a time: writes get in between."""
+        # A negative number begins a merge of everything, positive ones go on with it.
+        await self._merge(-_MERGE_PAGES)
+        while await self._merge(_MERGE_PAGES):
+            pass
+
+    async def _merge(self, pages: int) -> bool:
+        merge = f"INSERT INTO search (search, rank) VALUES ('merge', {pages})"  # noqa: S608 - our own number
+        count = "SELECT total_changes()"
+        [(before,)], _, [(after,)] = await self._database.exclusively(count, merge, count)
+        # The command itself counts as a change (SQLite's documentation of FTS5, "merge").
+        return after - before >= 2
+
     async def _compare(
         self, store: ConversationStore, *, mends: bool = False, everything: bool = False
     ) -> IndexReport:
@@ -184,6 +199,8 @@ class Index:
             for batch in _batches(report.orphaned):
                 await self.remove(*batch)
             await self._database.write((_REMOVE_STRAYS, ()))
+            if len(changed) > _BATCH:  # many segments make searches slower
+                await self.merge()
         return report
 
     async def _derive(
