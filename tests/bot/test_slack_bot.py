@@ -31,7 +31,7 @@ from council.errors import ModelError
 from storage.journal import RunRow
 from tests.council.scripted import FOUR, Clock, ScriptedCouncil, failure, profile
 from tests.slack_server import Channel, HandClock, Message, SlackServer, User, payloads
-from tests.slack_server.rules import busiest_minute
+from tests.slack_server.rules import TIERS, busiest_minute
 
 LONG = "\n".join(f"Reason {number}: writes grow by a tenth each month." for number in range(60))
 HOSTILE = "Hello <!channel> <@{ada}> @everyone <!here> `<@{ada}>` [x](https://x.example) <!subteam^S1>"
@@ -367,7 +367,8 @@ class TestPace:
             assert len(cards) == 12
             assert all("chairman man" in card.text for card in cards)
             assert all(gap >= 3 for card in cards for gap in card.gaps())
-            assert place.slack.busiest_minute("chat.update") <= EDITS_PER_MINUTE
+            # An edit may reach Slack a little after its turn, which is why the pace leaves some room.
+            assert place.slack.busiest_minute("chat.update") < TIERS[3]
             assert not any(call.error for call in place.slack.requests)
 
 
