@@ -65,7 +65,7 @@ def test_reads_no_ballot_that_is_not_there(text: str) -> None:
     "junk",
     [
         "FINAL RANKING:\n" * 70_000,
-        "FINAL RANKING:\n1. Response A\n" + "so\n" * 300_000,
+        "FINAL RANKING:\n1. Response A\n" + "so it is\n" * 110_000,
         "FINAL RANKING: " + "A > " * 250_000,
         ("FINAL RANKING: " + "(" * 980 + "\n") * 1_000,
         ("FINAL RANKING:\n1." + " " * 980 + "\n") * 1_000,
