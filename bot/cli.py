@@ -18,7 +18,7 @@ from bot.attachments import text_file
 from bot.commands import UsageError, described
 from bot.configuration import Configuration, ConfigurationError, load
 from bot.options import RunOptions
-from bot.words import explain
+from bot.words import count, explain
 from council.brief import Attachment
 from council.errors import CouncilError
 from council.profile import Member
@@ -246,7 +246,7 @@ def backup(file: Annotated[Path, typer.Argument(help="Where to write it; .tar.gz
 
     folder = _configuration().settings.council_data_dir
     report = _carry_out(write_backup(folder, file))
-    typer.echo(f"{report.conversations} conversations in {file}, {report.size / 1e6:.1f} MB")
+    typer.echo(f"{count(report.conversations, 'conversation')} in {file}, {report.size / 1e6:.1f} MB")
 
 
 @app.command()
@@ -268,7 +268,7 @@ def restore(
         await library.index.mend(library.store)
 
     _with_library(configuration, mend)
-    typer.echo(f"{report.conversations} conversations restored to {folder}")
+    typer.echo(f"{count(report.conversations, 'conversation')} restored to {folder}")
 
 
 @index.command()
@@ -341,7 +341,7 @@ def _refuse(error: ConfigurationError) -> NoReturn:
 
 
 def _tell(report: IndexReport) -> None:
-    typer.echo(f"{report.documents} conversations")
+    typer.echo(count(report.documents, "conversation"))
     for ids, meaning in (
         (report.missing, "not in the index"),
         (report.stale, "changed since they were indexed"),
