@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, replace
 from typing import Any
@@ -258,7 +258,7 @@ class Desk:
                 presenter = Presenter(run.id, self._opening(run), venue, posts, clock=self._clock)
                 carrying = asyncio.create_task(self._carry_out(run, presenter, stop))
                 try:
-                    delivery = await self._deliver(run, presenter, venue, stop, resumed)
+                    delivery = await self._deliver(self._show(run, presenter, venue, stop, resumed))
                     await carrying
                 except asyncio.CancelledError:
                     carrying.cancel()
@@ -289,17 +289,10 @@ class Desk:
             presenter.show_view(replace(presenter.view, position=None, started=begun))
             await self._runs.carry_out(run, presenter.hear, stop)
 
-    async def _deliver(
-        self,
-        run: RunRow,
-        presenter: Presenter,
-        venue: Venue,
-        stop: Stop,
-        resumed: Together | None,
-    ) -> Delivery:
+    async def _deliver(self, showing: Awaitable[Delivery]) -> Delivery:
         """Show a run to its end; whatever its card does, the run goes on."""
         try:
-            return await self._show(run, presenter, venue, stop, resumed)
+            return await showing
         except Exception:
             log.exception("card_crashed")
             return "undeliverable"
