@@ -95,16 +95,17 @@ async def review_and_correct(floor: Floor, answers: list[Stage1Result]) -> Revie
     return Reviewed(
         first=rounds[0],
         last=ranked[-1] if ranked else rounds[-1],
-        corrections=await offload(_size(rounds[-1].corrections), _overall, rounds),
+        corrections=await _overall(rounds),
         iteration=told,
     )
 
 
-def _overall(rounds: list[Round]) -> list[Stage2_5Result]:
+async def _overall(rounds: list[Round]) -> list[Stage2_5Result]:
     """Lead from each first answer to the last, with the critiques of round 1."""
     if len(rounds) == 1:
         return rounds[0].corrections
-    return [_joined(steps) for steps in zip(*(each.corrections for each in rounds), strict=True)]
+    steps = [*zip(*(each.corrections for each in rounds), strict=True)]
+    return await offload(_size(rounds[-1].corrections), lambda: [*map(_joined, steps)])
 
 
 def _joined(steps: tuple[Stage2_5Result, ...]) -> Stage2_5Result:
