@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
 
+import structlog
 from pydantic import TypeAdapter
 
 from bot import words
@@ -38,6 +39,8 @@ _FONT, _MISSING = "DejaVu Sans", "\ufffd"
 _CJK_FONT = re.compile(r"CJK|Noto Sans (SC|TC|JP|KR)|WenQuanYi|Droid Sans Fallback|Nanum|IPA.?Gothic")
 
 PICTURE = "council-statistics.png"
+
+log = structlog.get_logger()
 
 
 class ChartError(CouncilError):
@@ -83,6 +86,17 @@ _COLUMNS = (
     _Column("Cost", "a run", lambda member: member.cost, _money, "#97772a"),
     _Column("Time", "a call", lambda member: member.seconds, words.duration, "#7a7e86"),
 )
+
+
+async def drawn(chart: Chart | None) -> bytes | None:
+    """Give a chart as a PNG; `None` where there is none or it can't be drawn: the text says it all."""
+    if chart is None:
+        return None
+    try:
+        return await draw(chart)
+    except ChartError as error:
+        log.warning("chart_not_drawn", reason=str(error))
+        return None
 
 
 async def draw(chart: Chart) -> bytes:

@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from typing import Any, Self, cast
 
 import discord
-import structlog
 from discord import app_commands, ui
 
 from bot import chart, discord_text, words
@@ -20,8 +19,6 @@ from bot.discord_venue import NOBODY
 from bot.looks import Choice, Verb
 from bot.past import Sheet, shared
 from storage.rows import IndexRow
-
-log = structlog.get_logger()
 
 PRESSED = "past_button"
 """The client's event for a pressed button, with the interaction and the `Choice`."""
@@ -108,15 +105,9 @@ async def _post(
 
 async def _draw(interaction: discord.Interaction[Any], sheet: Sheet, *, ephemeral: bool) -> None:
     """Add the picture of what was said, where there is one."""
-    if sheet.chart is None:
-        return
-    try:
-        picture = await chart.draw(sheet.chart)
-    except chart.ChartError as error:  # the text says it all
-        log.warning("chart_not_drawn", reason=str(error))
-        return
-    file = discord.File(io.BytesIO(picture), chart.PICTURE)
-    await interaction.followup.send(file=file, ephemeral=ephemeral, allowed_mentions=NOBODY)
+    if picture := await chart.drawn(sheet.chart):
+        file = discord.File(io.BytesIO(picture), chart.PICTURE)
+        await interaction.followup.send(file=file, ephemeral=ephemeral, allowed_mentions=NOBODY)
 
 
 def _view(sheet: Sheet) -> ui.View:

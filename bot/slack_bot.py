@@ -269,14 +269,9 @@ class SlackBot:
     ) -> None:
         """Show the whole channel what one person was shown, with its picture if it has one."""
         await slack_past.share(respond, sheet, by)
-        if sheet.chart is None:
-            return
-        try:
-            picture = File(chart.PICTURE, await chart.draw(sheet.chart))
-        except chart.ChartError as error:  # the text says it all
-            log.warning("chart_not_drawn", reason=str(error))
-            return
-        await SlackVenue(self._client, self._pace, tell, here).attach(CHART, picture)
+        if picture := await chart.drawn(sheet.chart):
+            venue = SlackVenue(self._client, self._pace, tell, here)
+            await venue.attach(CHART, File(chart.PICTURE, picture))
 
     async def _send_directly(self, conversation_id: str, here: Source, tell: Tell) -> None:
         """Send a transcript where one person alone sees it: what only they are shown holds no file."""
