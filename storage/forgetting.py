@@ -23,7 +23,6 @@ from storage.staging import clear_abandoned
 
 What = Literal["conversation", "user", "channel", "retention"]
 
-
 _RUNS = "SELECT id, origin, status FROM runs WHERE"
 _IN_PLACE = (
     "origin ->> 'platform' = :platform AND origin ->> 'workspace' IS :workspace"
@@ -202,9 +201,8 @@ class Forgetting:
         """Overwrite what forgetting has left in the database's file, if there is any.
 
         A damaged database that was set aside can't be cut, and goes as a whole, as does what a killed
-        backup has left. Old search segments
-        are merged a piece at a time, so that writes get in between; then the file is written anew,
-        which writes wait for, and the write-ahead log emptied.
+        backup has left. Old search segments are merged a piece at a time, so that writes get in
+        between; then the file is written anew, which writes wait for, and the write-ahead log emptied.
         """
         async with self._scrubbing:
             if not await self._database.read("SELECT 1 FROM unscrubbed LIMIT 1"):

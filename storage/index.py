@@ -5,6 +5,7 @@ so a check opens only documents that have changed since.
 """
 
 import asyncio
+import re
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -26,6 +27,7 @@ _MERGE_PAGES = 256  # of the search index in one transaction, some ten milliseco
 
 # Rows come as one JSON array a statement: a statement a row would need the interpreter's lock for each,
 # and would wait for whoever reads the next batch.
+_NUL = re.compile(r"(?<!\\)((?:\\\\)*)\\u0000")
 _COLUMNS = (*(field.name for field in fields(IndexRow)), "scope", "folded")
 _GIVEN = ", ".join(f"new.value ->> '{name}'" for name in _COLUMNS)
 _TAKEN = ", ".join(f"{name} = excluded.{name}" for name in _COLUMNS if name != "id")
@@ -287,12 +289,17 @@ def _upserts(stored: Sequence[Stored], replaced: Mapping[str, Stamp] | None = No
             at = this | {"position": position}
             added["answers"].append(at | {name: getattr(answer, name) for name in _ANSWER[2:]})
             added["seats"] += (at | _cells(seat) for seat in answer.seats)
-    given = {"rows": orjson.dumps(rows).decode()}
+    given = {"rows": _json(rows)}
     return [
         (_UPSERT, given),
         *((sql, given) for sql in _CLEAR),
-        *((sql, {"rows": orjson.dumps(added[table]).decode()}) for table, sql in _ADD),
+        *((sql, {"rows": _json(added[table])}) for table, sql in _ADD),
     ]
+
+
+def _json(rows: Sequence[JsonObject]) -> str:
+    # SQLite takes a NUL for the end of the text.
+    return _NUL.sub(r"\1 ", orjson.dumps(rows).decode())
 
 
 def _cells(row: IndexRow | SeatRow | Texts) -> dict[str, Any]:

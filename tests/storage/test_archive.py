@@ -130,6 +130,17 @@ async def test_a_search_finds_title_question_and_answer(room: Room) -> None:
     assert await room.found('"well shards"') == []
 
 
+async def test_a_nul_ends_no_text(room: Room) -> None:
+    """What follows one is kept and found; the six characters that write one in JSON are only text."""
+    found = await room.ask(
+        "Why one\0shard?", "Because\0load, \\u0000 or \\\0bytes.", title="Nul\0and void"
+    )
+    for word in ("void", "shard", "load", "u0000", "bytes"):
+        hits = (await room.archive.search(SCOPE, word)).hits
+        assert [hit.row.id for hit in hits] == [found], word
+    assert hits[0].row.title == "Nul and void"
+
+
 async def test_a_hit_stands_in_its_context(room: Room) -> None:
     """The context is the text around the words, which are marked."""
     await room.ask(text="First buy memory. Then shard by tenant. 我们应该分片数据库吗。" + " etc." * 90)
