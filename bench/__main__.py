@@ -206,7 +206,7 @@ def resume() -> None:
 def texts() -> None:
     """Time what is done with long texts."""
     for kind, seconds in comparisons().items():
-        row(f"a correction of 100 kB, {kind}: CPU", f"{seconds * 1000:.0f} ms", "50 ms")
+        row(f"a correction compared, {kind}: CPU", f"{seconds * 1000:.0f} ms", "50 ms")
     row(
         "a run over reviews of 30 kB, by their points: the loop's longest lag",
         f"{asyncio.run(lag_over_long_reviews()) * 1000:.0f} ms",

@@ -7,30 +7,35 @@ from collections.abc import Mapping
 from bench.archive import lag_of_the_loop
 from bench.load import PROFILE, QUESTION, silent
 from bot.runs import utc_now
+from bot.serve import collect_rarely
 from council.brief import Brief
 from council.calls import Call, MemorySteps, Reply
-from council.changes import detect_significant_changes
+from council.changes import CHARACTERS_LIMIT, detect_significant_changes
 from council.run import deliberate
 from council.usage import Usage
 
 WORDS = 12_500  # of eight characters each: 100 kB
 VOCABULARY = [f"term{number:03}" for number in range(4_000)]
 FREQUENCIES = [1 / rank for rank in range(1, len(VOCABULARY) + 1)]
+CHARACTERS = [chr(0x4E00 + number) for number in range(len(VOCABULARY))]
 TRIES = 9
 REVIEW_CHARACTERS = 30_000
 
 
 def comparisons() -> Mapping[str, float]:
-    """Give the CPU seconds of comparing a pair of 100 kB, the best of some tries, by kind of pair."""
+    """Give the CPU seconds of comparing a pair of texts, the best of some tries, by kind of pair."""
     before, rare = drawn(WORDS, 1), random.Random(1).choices(VOCABULARY, k=WORDS)  # noqa: S311 - a benchmark
+    chinese = drawn(CHARACTERS_LIMIT, 1, CHARACTERS)
     pairs = {
-        "edited in one place": (before, [*before[:6_000], *drawn(500, 2), *before[6_500:]]),
-        "in another order": (before, shuffled(before)),
-        "written anew": (before, drawn(WORDS, 4)),
-        "in another order, no word frequent": (rare, shuffled(rare)),
+        "100 kB edited in one place": (" ", before, [*before[:6_000], *drawn(500, 2), *before[6_500:]]),
+        "100 kB in another order": (" ", before, shuffled(before)),
+        "100 kB written anew": (" ", before, drawn(WORDS, 4)),
+        "100 kB in another order, no word frequent": (" ", rare, shuffled(rare)),
+        "30 kB of Chinese in another order": ("", chinese, shuffled(chinese)),
     }
     return {
-        kind: min(seconds(*map(" ".join, pair)) for _ in range(TRIES)) for kind, pair in pairs.items()
+        kind: min(seconds(gap.join(one), gap.join(other)) for _ in range(TRIES))
+        for kind, (gap, one, other) in pairs.items()
     }
 
 
@@ -45,6 +50,7 @@ async def lag_over_long_reviews() -> float:
     """Give the longest that the loop was late while points were read out of four reviews of 30 kB."""
     profile = PROFILE.model_copy(update={"critique_mode": "extracted"})
     lags: list[float] = []
+    collect_rarely()  # as the bot does
     async with lag_of_the_loop(lags):
         await deliberate(
             Brief(question=QUESTION, profile=profile, seed=7, boundary="b0undary"),
@@ -66,9 +72,9 @@ async def critical(call: Call) -> Reply:
     return Reply(text="\n".join(lines), usage=Usage(), latency_ms=0)
 
 
-def drawn(words: int, seed: int) -> list[str]:
+def drawn(words: int, seed: int, vocabulary: list[str] = VOCABULARY) -> list[str]:
     """Draw so many words, as unevenly as languages do: the second is half as frequent as the first."""
-    return random.Random(seed).choices(VOCABULARY, FREQUENCIES, k=words)  # noqa: S311 - a benchmark
+    return random.Random(seed).choices(vocabulary, FREQUENCIES, k=words)  # noqa: S311 - a benchmark
 
 
 def shuffled(words: list[str]) -> list[str]:

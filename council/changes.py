@@ -1,10 +1,12 @@
 """How far a correction moved from the answer before it (seed 002's rule)."""
 
-from collections import defaultdict
+from bisect import bisect_left
+from collections import Counter, defaultdict
 from difflib import SequenceMatcher
-from itertools import count
 
-from rapidfuzz.distance import Indel, LCSseq
+from rapidfuzz.distance import LCSseq
+
+from council.scripts import set_apart
 
 UNCHANGED_ABOVE = 0.95
 CHANGED_BELOW = 0.5
@@ -12,6 +14,12 @@ NEW_WORDS_ABOVE = 0.1
 
 LITERAL_LIMIT = 2_000
 """Characters up to which texts are compared by difflib, as in the seed."""
+
+CHARACTERS_LIMIT = 10_000
+"""Characters up to which every CJK character is a word; above it is what stands between spaces."""
+
+RARE = 2_000
+"""Among how many pairs of two texts' words at most one is equal where words are rare."""
 
 JUNK_LIMIT = 200
 """Lines from which difflib stops counting faithfully: it leaves frequent ones out as junk."""
@@ -23,7 +31,7 @@ def detect_significant_changes(original: str, refined: str) -> bool:
     Texts over 95 % alike are unchanged, texts under 50 % alike are changed, and in between it
     takes over 10 % new words. Up to 2,000 characters likeness is difflib's ratio over characters,
     as in seed 002. Above, where that ratio takes quadratic time and ignores frequent characters,
-    it is rapidfuzz's indel similarity over words, with the same thresholds.
+    it is the indel similarity over words, with the same thresholds.
     """
     before, after = original.lower().strip(), refined.lower().strip()
     if not original or not refined or before == after:
@@ -36,19 +44,59 @@ def detect_significant_changes(original: str, refined: str) -> bool:
     if max(len(original), len(refined)) <= LITERAL_LIMIT:
         likeness = SequenceMatcher(None, before, after).ratio()
     else:
-        likeness = Indel.normalized_similarity(*_numbered(before, after), score_cutoff=threshold)
+        likeness = 1 - _distance(before, after, threshold)
     return likeness <= threshold if has_news else likeness < threshold
 
 
 def share_changed(original: str, refined: str) -> float:
     """Say how much of the words two texts have together isn't common to both, from 0 to 1."""
-    return Indel.normalized_distance(*_numbered(original.lower(), refined.lower()))
+    return _distance(original.lower(), refined.lower())
 
 
-def _numbered(before: str, after: str) -> tuple[list[int], list[int]]:
-    """Give the texts' words as numbers: small numbers hash four times as fast as words."""
-    number: defaultdict[str, int] = defaultdict(count().__next__)
-    return [number[word] for word in before.split()], [number[word] for word in after.split()]
+def _distance(before: str, after: str, likeness: float = 0.0) -> float:
+    """Give the share of words outside the longest common subsequence, or 1 below a likeness."""
+    old, new = _words(before), _words(after)
+    total = len(old) + len(new)
+    in_common = _in_common(old, new, at_least=int(likeness * total / 2))
+    return (total - 2 * in_common) / max(total, 1)
+
+
+def _words(text: str) -> list[str]:
+    return (set_apart(text, " ") if len(text) <= CHARACTERS_LIMIT else text).split()
+
+
+def _in_common(before: list[str], after: list[str], *, at_least: int) -> int:
+    """Give the length of the longest common subsequence, or 0 if that is below the least asked for."""
+    times = Counter(after)
+    pairs = {word: n * times[word] for word, n in Counter(before).items() if word in times}
+    if sum(pairs.values()) * RARE <= len(before) * len(after):
+        return _longest_rise(before, after, at_least=at_least)
+    # rapidfuzz compares numbers faster than words, and fastest the first 256: the frequent words'.
+    by_frequency = sorted(pairs, key=pairs.__getitem__, reverse=True)
+    number = {word: place for place, word in enumerate(by_frequency)}
+    old, new = ([number[word] for word in words if word in number] for words in (before, after))
+    return LCSseq.similarity(old, new, score_cutoff=at_least)
+
+
+def _longest_rise(before: list[str], after: list[str], *, at_least: int) -> int:
+    """Do the same in the time of the pairs of equal words.
+
+    The longest common subsequence is the longest rising series of places in the one text that the
+    other's words name in turn. Source: Hunt and Szymanski, "A fast algorithm for computing longest
+    common subsequences", 1977.
+    """
+    places: defaultdict[str, list[int]] = defaultdict(list)
+    for place in reversed(range(len(before))):
+        places[before[place]].append(place)
+    lowest_ends: list[int] = []
+    for left, word in zip(range(len(after), 0, -1), after, strict=True):
+        if len(lowest_ends) + left < at_least:
+            return 0
+        # The last place first, so that no word continues a series that it has just joined.
+        for place in places.get(word, ()):
+            at = bisect_left(lowest_ends, place)
+            lowest_ends[at : at + 1] = [place]
+    return len(lowest_ends)
 
 
 def summarize_changes(original: str, refined: str) -> str:

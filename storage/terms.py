@@ -9,12 +9,9 @@ import re
 import unicodedata
 from typing import Literal
 
+from council.scripts import set_apart
+
 _GAP = "\u200b"
-# Kana, Han (with its extensions), Hangul and their half-width forms.
-_CJK = re.compile(
-    "[\u3041-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3\uf900-\ufaff"
-    "\uff66-\uff9f\U00020000-\U0003ffff]"
-)
 _PIECE = re.compile(r'"([^"]*)"?|([^\s"]+)')
 _LONGEST_QUERY = 500  # characters: every phrase costs a look-up
 _MOST_PHRASES = 20
@@ -22,9 +19,7 @@ _MOST_PHRASES = 20
 
 def spaced(text: str) -> str:
     """Set CJK characters apart."""
-    if text.isascii():
-        return text
-    return _CJK.sub(rf"{_GAP}\g<0>{_GAP}", text)
+    return set_apart(text, _GAP)
 
 
 def joined(text: str) -> str:

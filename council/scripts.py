@@ -1,0 +1,14 @@
+"""Scripts written without spaces between their words."""
+
+import re
+
+# Kana, Han (with its extensions), Hangul and their half-width forms.
+_CJK_RUN = re.compile(
+    "[\u3041-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3\uf900-\ufaff"
+    "\uff66-\uff9f\U00020000-\U0003ffff]+"
+)
+
+
+def set_apart(text: str, gap: str) -> str:
+    """Give a text with a gap before, between and after CJK characters."""
+    return text if text.isascii() else _CJK_RUN.sub(lambda run: f"{gap}{gap.join(run[0])}{gap}", text)
