@@ -30,7 +30,9 @@ def comparisons() -> Mapping[str, float]:
         "100 kB edited in one place": (" ", before, [*before[:6_000], *drawn(500, 2), *before[6_500:]]),
         "100 kB in another order": (" ", before, shuffled(before)),
         "100 kB written anew": (" ", before, drawn(WORDS, 4)),
+        "100 kB with its halves swapped": (" ", before, swapped(before)),
         "100 kB in another order, no word frequent": (" ", rare, shuffled(rare)),
+        "100 kB with its halves swapped, no word frequent": (" ", rare, swapped(rare)),
         "30 kB of Chinese in another order": ("", chinese, shuffled(chinese)),
     }
     return {
@@ -80,3 +82,8 @@ def drawn(words: int, seed: int, vocabulary: list[str] = VOCABULARY) -> list[str
 def shuffled(words: list[str]) -> list[str]:
     """Put words into another order."""
     return random.Random(3).sample(words, len(words))  # noqa: S311 - a benchmark
+
+
+def swapped(words: list[str]) -> list[str]:
+    """Put the second half first, as alike as a text can be and still be half another."""
+    return words[len(words) // 2 :] + words[: len(words) // 2]

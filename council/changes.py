@@ -1,8 +1,8 @@
 """How far a correction moved from the answer before it (seed 002's rule)."""
 
-from bisect import bisect_left
-from collections import Counter, defaultdict
+from collections import Counter
 from difflib import SequenceMatcher
+from math import inf
 
 from rapidfuzz.distance import LCSseq
 
@@ -17,9 +17,6 @@ LITERAL_LIMIT = 2_000
 
 CHARACTERS_LIMIT = 10_000
 """Characters up to which every CJK character is a word; above it is what stands between spaces."""
-
-RARE = 2_000
-"""Among how many pairs of two texts' words at most one is equal where words are rare."""
 
 JUNK_LIMIT = 200
 """Lines from which difflib stops counting faithfully: it leaves frequent ones out as junk."""
@@ -69,34 +66,17 @@ def _in_common(before: list[str], after: list[str], *, at_least: int) -> int:
     """Give the length of the longest common subsequence, or 0 if that is below the least asked for."""
     times = Counter(after)
     pairs = {word: n * times[word] for word, n in Counter(before).items() if word in times}
-    if sum(pairs.values()) * RARE <= len(before) * len(after):
-        return _longest_rise(before, after, at_least=at_least)
-    # rapidfuzz compares numbers faster than words, and fastest the first 256: the frequent words'.
+    # rapidfuzz looks the numbers below 256 up in a table: the most frequent words get them.
     by_frequency = sorted(pairs, key=pairs.__getitem__, reverse=True)
     number = {word: place for place, word in enumerate(by_frequency)}
     old, new = ([number[word] for word in words if word in number] for words in (before, after))
-    return LCSseq.similarity(old, new, score_cutoff=at_least)
+    # With all numbers in the table some words pass for equal, so there is never less in common.
+    at_most = LCSseq.similarity(_folded(old), _folded(new)) if at_least else inf
+    return LCSseq.similarity(old, new, score_cutoff=at_least) if at_most >= at_least else 0
 
 
-def _longest_rise(before: list[str], after: list[str], *, at_least: int) -> int:
-    """Do the same in the time of the pairs of equal words.
-
-    The longest common subsequence is the longest rising series of places in the one text that the
-    other's words name in turn. Source: Hunt and Szymanski, "A fast algorithm for computing longest
-    common subsequences", 1977.
-    """
-    places: defaultdict[str, list[int]] = defaultdict(list)
-    for place in reversed(range(len(before))):
-        places[before[place]].append(place)
-    lowest_ends: list[int] = []
-    for left, word in zip(range(len(after), 0, -1), after, strict=True):
-        if len(lowest_ends) + left < at_least:
-            return 0
-        # The last place first, so that no word continues a series that it has just joined.
-        for place in places.get(word, ()):
-            at = bisect_left(lowest_ends, place)
-            lowest_ends[at : at + 1] = [place]
-    return len(lowest_ends)
+def _folded(numbers: list[int]) -> bytes:
+    return bytes(number % 256 for number in numbers)
 
 
 def summarize_changes(original: str, refined: str) -> str:
