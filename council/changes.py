@@ -2,7 +2,6 @@
 
 from collections import Counter
 from difflib import SequenceMatcher
-from math import inf
 
 from rapidfuzz.distance import LCSseq
 
@@ -52,27 +51,24 @@ def share_changed(original: str, refined: str) -> float:
 
 def _distance(before: str, after: str, likeness: float = 0.0) -> float:
     """Give the share of words outside the longest common subsequence, or 1 below a likeness."""
-    old, new = _words(before), _words(after)
+    if max(len(before), len(after)) <= CHARACTERS_LIMIT:
+        before, after = set_apart(before, " "), set_apart(after, " ")
+    old, new = before.split(), after.split()
     total = len(old) + len(new)
     in_common = _in_common(old, new, at_least=int(likeness * total / 2))
     return (total - 2 * in_common) / max(total, 1)
 
 
-def _words(text: str) -> list[str]:
-    return (set_apart(text, " ") if len(text) <= CHARACTERS_LIMIT else text).split()
-
-
 def _in_common(before: list[str], after: list[str], *, at_least: int) -> int:
     """Give the length of the longest common subsequence, or 0 if that is below the least asked for."""
-    times = Counter(after)
-    pairs = {word: n * times[word] for word, n in Counter(before).items() if word in times}
     # rapidfuzz looks the numbers below 256 up in a table: the most frequent words get them.
-    by_frequency = sorted(pairs, key=pairs.__getitem__, reverse=True)
-    number = {word: place for place, word in enumerate(by_frequency)}
+    shared = (Counter(before) & Counter(after)).most_common()
+    number = {word: place for place, (word, _) in enumerate(shared)}
     old, new = ([number[word] for word in words if word in number] for words in (before, after))
     # With all numbers in the table some words pass for equal, so there is never less in common.
-    at_most = LCSseq.similarity(_folded(old), _folded(new)) if at_least else inf
-    return LCSseq.similarity(old, new, score_cutoff=at_least) if at_most >= at_least else 0
+    if at_least and LCSseq.similarity(_folded(old), _folded(new)) < at_least:
+        return 0
+    return LCSseq.similarity(old, new, score_cutoff=at_least)
 
 
 def _folded(numbers: list[int]) -> bytes:

@@ -227,6 +227,14 @@ def test_a_long_chinese_text_may_change_a_character_here_and_there() -> None:
     assert not detect_significant_changes(before, after)
 
 
+def test_texts_around_the_limit_are_compared_by_one_measure() -> None:
+    """A Chinese text that grows over the limit of comparing characters is still much the same."""
+    before = "\n".join([CHINESE] * (CHARACTERS_LIMIT // len(CHINESE) - 100))
+    after = "\n".join([before, *[CHINESE] * 50])
+    assert len(before) <= CHARACTERS_LIMIT < len(after)
+    assert share_changed(before, after) < 0.05
+
+
 # The summary -----------------------------------------------------------------------------------
 
 
