@@ -8,7 +8,7 @@ import asyncio
 import random
 from collections import defaultdict
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
@@ -39,6 +39,7 @@ LINGER_SECONDS = 2.0  # for the usage that follows a reply's end
 IDLE_KEPT = 64  # connections without a call, for each address
 IDLE_SECONDS = 60.0
 PROVIDERS_KEPT = 32
+MAX_PORT = 2**16 - 1
 
 Sleep = Callable[[float], Awaitable[None]]
 
@@ -292,14 +293,12 @@ def _no_connection(error: httpx.RequestError, provider: _Provider) -> ModelError
 
 
 def _address(url: str) -> httpx.URL:
-    try:
+    with suppress(httpx.InvalidURL, UnicodeError):
         address = httpx.URL(url)
-    except httpx.InvalidURL:
-        address = httpx.URL()
-    if address.scheme not in ("http", "https") or not address.host:
-        detail = shorten(f"not an http address: {url}")
-        raise ModelError(Failure(cause="not_found", detail=detail, attempts=0))
-    return address
+        if address.scheme in ("http", "https") and address.host and (address.port or 0) <= MAX_PORT:
+            return address
+    detail = shorten(f"not an http address: {url}")
+    raise ModelError(Failure(cause="not_found", detail=detail, attempts=0))
 
 
 def _error(state: RetryCallState) -> ModelError:

@@ -175,7 +175,15 @@ async def test_a_key_that_is_not_set_fails_before_anything_is_sent() -> None:
 
 
 @pytest.mark.parametrize(
-    "endpoint", ["ftp://127.0.0.1/v1", "127.0.0.1:80/v1", "http://127.0.0.1:port/v1", "http://"]
+    "endpoint",
+    [
+        "ftp://127.0.0.1/v1",
+        "127.0.0.1:80/v1",
+        "http://127.0.0.1:port/v1",
+        "http://127.0.0.1:99999/v1",
+        "http://",
+        "http://xn--a.com/v1",
+    ],
 )
 async def test_an_address_that_is_none_fails_before_anything_is_sent(endpoint: str) -> None:
     """Trying again wouldn't help."""
@@ -326,6 +334,45 @@ async def test_a_refused_connection_is_retried_and_then_named() -> None:
     assert (why.cause, why.attempts) == ("connection", 3)
     assert why.detail.startswith("ConnectError")
     assert len(rest.waits) == 2
+
+
+HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n"
+CHUNK = b"8\r\ndata: {}\r\n"
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        b"SSH-2.0-OpenSSH\r\n",
+        b"HTTP/1.1 two hundred\r\n\r\n",
+        HEAD,
+        HEAD + b"Content-Length: 5\r\nContent-Length: 6\r\n\r\nhello",
+        HEAD + b"Content-Length: 500\r\n\r\ndata: {}",
+        HEAD + b"Transfer-Encoding: chunked\r\n\r\n" + CHUNK,
+        HEAD + b"Transfer-Encoding: chunked\r\n\r\n" + CHUNK + b"ZZ\r\n",
+    ],
+)
+async def test_what_is_no_http_fails_at_once(said: bytes) -> None:
+    """Something else listens there, or a proxy broke the reply: the reason isn't waited for."""
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(said)
+        await writer.drain()
+        writer.close()
+
+    async with (
+        await asyncio.start_server(answer, "127.0.0.1", 0) as server,
+        ModelClient(base_url=f"http://127.0.0.1:{port(server)}/v1", max_attempts=1) as client,
+    ):
+        why = await failure(client, call(deadline=60))
+    assert why.cause == "connection"
+    assert why.detail.startswith("RemoteProtocolError: ")
+
+
+def port(server: asyncio.Server) -> int:
+    """Give the port a server listens at."""
+    return server.sockets[0].getsockname()[1]
 
 
 async def test_a_failure_quotes_the_provider_but_never_the_key() -> None:
