@@ -51,10 +51,10 @@ class Drawn:
     is_whole: bool
 
 
-async def draw(card: Card) -> Drawn:
-    """Draw a card: one embed, and its buttons."""
+async def draw(card: Card, continues: str) -> Drawn:
+    """Draw a card: one embed, and its buttons; one that is too long `continues` elsewhere."""
     # A long answer takes longer to parse than the event loop may wait.
-    text = await asyncio.to_thread(text_of, card.message)
+    text = await asyncio.to_thread(text_of, card.message, continues)
     view = ui.View(timeout=None)
     for button in card.buttons:
         view.add_item(CardButton(button))

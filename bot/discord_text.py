@@ -26,6 +26,7 @@ from bot.dialect import (
 )
 from bot.dialect import words as plain
 from bot.message import (
+    IN_THREAD,
     OPEN,
     Block,
     Columns,
@@ -47,7 +48,6 @@ CONTENT = 2000
 TITLE, DESCRIPTION, FOOTER, EMBED = 256, 4096, 2048, 6000
 TABLE_WIDTH = 60
 QUESTION = 1000
-CONTINUES = "*continues in the thread*"
 
 _MARKUP = re.compile(r"[\\*`~|\[\]<]|(?<![^\W_])_|_(?![^\W_])|&(?=#?\w+;)")
 _PING = re.compile(r"@(?=everyone|here)|(?<=<)@(?=[!&]?\d)")
@@ -55,7 +55,7 @@ _PING = re.compile(r"@(?=everyone|here)|(?<=<)@(?=[!&]?\d)")
 
 @dataclass(frozen=True, slots=True)
 class CardText:
-    """The text of one embed; `cut` when its prose goes on in the thread. The title may be empty."""
+    """The text of one embed; `cut` when its prose goes on elsewhere. The title may be empty."""
 
     title: str
     description: str
@@ -73,8 +73,8 @@ def parts(message: Message) -> list[str]:
     return split(_written(message.blocks), CONTENT, units)
 
 
-def card(message: Message) -> CardText:
-    """Give the card; where its prose is cut, what follows it is left to the thread, too."""
+def card(message: Message, continues: str = IN_THREAD) -> CardText:
+    """Give the card; where its prose is cut, it says that it `continues`, with all that follows it."""
     body = [block for block in message.blocks if not isinstance(block, Footer)]
     title = ""
     if body and isinstance(body[0], Title | Heading):
@@ -90,8 +90,9 @@ def card(message: Message) -> CardText:
     whole = split(written, room, units)
     if len(whole) <= 1:
         return CardText(title, "".join(whole), footer, cut=False)
-    begun = split(written, room - units(f"\n\n{CONTINUES}"), units)[0]
-    return CardText(title, f"{begun}\n\n{CONTINUES}", footer, cut=True)
+    end = f"\n\n*{continues}*"
+    begun = split(written, room - units(end), units)[0]
+    return CardText(title, f"{begun}{end}", footer, cut=True)
 
 
 def _written(content: Iterable[Block], *, level: int = 0, question: int | None = None) -> Iterator[Part]:

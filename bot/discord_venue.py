@@ -25,7 +25,7 @@ from tenacity import AsyncRetrying, retry_if_exception, stop_after_delay, wait_e
 
 from bot.discord_card import Drawn, draw
 from bot.discord_text import parts, units
-from bot.message import Message
+from bot.message import BELOW, IN_THREAD, Message
 from bot.venue import Card, File, Gone, NotAllowed, Part, Unreachable, VenueError
 from council.conversation import Source
 from storage.journal import RunRow
@@ -44,10 +44,10 @@ OLD_MESSAGE, ARCHIVED = 30046, 50083
 WRONG_CHANNEL_TYPE, THREAD_EXISTS, THREADS_FULL = 50024, 160004, 160006
 MISSING_PERMISSION = 50013
 _GONE = {
-    10003: "the channel is gone",
+    10003: "the {place} is gone",
     10004: "the bot is no longer on this server",
     10008: "the message is gone",
-    50001: "the bot has no access to this channel any more",
+    50001: "the bot has no access to this {place} any more",
 }
 _NOT_ALLOWED = {
     50007: "direct messages from the bot are closed",
@@ -169,7 +169,7 @@ class DiscordVenue:
 
     async def post_card(self, card: Card) -> str:
         """Post the card, as the response to the command where it is still awaited."""
-        shown = await draw(card)
+        shown = await self._draw(card)
         if self._card_id:
             await self.edit_card(card)
         elif self._interaction is None or not await self._respond(self._interaction, shown):
@@ -186,7 +186,7 @@ class DiscordVenue:
 
     async def edit_card(self, card: Card) -> bool:
         """Show the card's new state; one that can't be edited any more is posted anew."""
-        shown = await draw(card)
+        shown = await self._draw(card)
         self._edited = asyncio.get_running_loop().time()
         message = self._channel(self._place.channel).get_partial_message(self._card_id)
         with _refusals(self._sending(self._place.channel)):
@@ -204,7 +204,7 @@ class DiscordVenue:
         """Open a thread on the card; in a thread, that one serves."""
         if self._place.guild is None:
             return None, "direct messages have no threads"
-        if self._place.parent or self._below != self._place.channel:
+        if self._place.parent or self._in_own_thread:
             return str(self._below), None
         if why := self._why_no_thread():
             return None, why
@@ -234,14 +234,8 @@ class DiscordVenue:
         return await self._say(part.text, key, NOBODY, silent=True)
 
     async def attach(self, note: str, *files: File) -> str:
-        """Post files."""
-        return await self._say(
-            note,
-            "file",
-            NOBODY,
-            silent=True,
-            files=files,
-        )
+        """Post files into the thread; without one, beside the card."""
+        return await self._conclude(lambda: self._say(note, "file", NOBODY, silent=True, files=files))
 
     async def mention(self, text: str) -> str:
         """Mention the asker, and nobody else, in the thread; without one, beside the card."""
@@ -250,13 +244,17 @@ class DiscordVenue:
             everyone=False, roles=False, replied_user=False, users=[discord.Object(asker)]
         )
         said = f"<@{asker}> {text} {self._place.link(self._card_id)}"
+        return await self._conclude(lambda: self._say(said, "mention", only))
+
+    async def _conclude(self, say: Callable[[], Awaitable[str]]) -> str:
+        """Say something below the card; beside it where the thread is lost."""
         try:
-            return await self._say(said, "mention", only)
-        except Gone:
-            if self._below == self._place.channel:
+            return await say()
+        except (Gone, NotAllowed):
+            if not self._in_own_thread:
                 raise
-            self._below = self._place.channel
-            return await self._say(said, "mention", only)
+        self._below, self._strays = self._place.channel, None
+        return await say()
 
     async def _say(
         self,
@@ -279,7 +277,8 @@ class DiscordVenue:
                 text, nonce=nonce, allowed_mentions=allowed, silent=silent, files=upload(files)
             )
 
-        with _refusals("Attach Files" if files else self._sending(self._below)):
+        place = "thread" if self._place.parent or self._in_own_thread else "channel"
+        with _refusals("Attach Files" if files else self._sending(self._below), place):
             return str((await self._persist(send)).id)
 
     async def _stray(self, text: str) -> discord.Message | None:
@@ -353,6 +352,14 @@ class DiscordVenue:
 
         return await retrying(attempt)
 
+    @property
+    def _in_own_thread(self) -> bool:
+        return self._below != self._place.channel
+
+    async def _draw(self, card: Card) -> Drawn:
+        in_thread = self._place.parent or self._in_own_thread
+        return await draw(card, IN_THREAD if in_thread else BELOW)
+
     def _why_no_thread(self) -> str | None:
         """Say what is known to prevent a thread that the parts could be posted into."""
         channel = self._client.get_channel(self._place.channel)
@@ -392,21 +399,21 @@ def _passes(error: BaseException) -> bool:
 
 
 @contextmanager
-def _refusals(permission: str) -> Generator[None]:
+def _refusals(permission: str, place: str = "channel") -> Generator[None]:
     """Put Discord's refusals into words; `permission` is the one that the request takes."""
     try:
         yield
     except discord.HTTPException as error:
-        raise _refusal(error, permission) from error
+        raise _refusal(error, permission, place) from error
     except (aiohttp.ClientError, OSError) as error:
         raise Unreachable("Discord could not be reached") from error
 
 
-def _refusal(error: discord.HTTPException, permission: str) -> VenueError:
+def _refusal(error: discord.HTTPException, permission: str, place: str) -> VenueError:
     if error.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
         return Unreachable("Discord is out of order")
     if error.code in _GONE:
-        return Gone(_GONE[error.code])
+        return Gone(_GONE[error.code].format(place=place))
     if error.code == MISSING_PERMISSION:
         return NotAllowed(f"the bot lacks {permission}")
     if error.code in _NOT_ALLOWED:

@@ -16,6 +16,8 @@ _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 _SPACES = re.compile(r"\s+")
 OPEN = "Open"
 """What stands on a link to where something is."""
+IN_THREAD, BELOW = "continues in the thread", "continues below"
+"""What a card says where it ends before its answer does."""
 
 
 def printable(text: str) -> str:

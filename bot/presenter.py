@@ -7,7 +7,8 @@ run goes on.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Generator
+from contextlib import contextmanager
 from itertools import islice
 
 import structlog
@@ -138,15 +139,29 @@ class Presenter:
 
     async def _conclude(self, fits: bool) -> None:
         """Post what belongs below the thread's messages: the rest of the answer, and the mention."""
-        if self._refused:
-            file = File("council-thread.md", "\n\n".join(map(render, thread(self.view))))
-            note = f"The thread's messages are in this file: {self._refused}."
-            await self._once("file", note, lambda: self._venue.attach(note, file))
-        elif not fits and self.view.final is not None:
+        whole: Message | None = None
+        if not fits and self.view.final is not None:
             blocks = answer(self.view, self.view.final, self._clock())
-            await self._post(Message("answer", (Title(title(self.view)), *blocks)))
+            whole = Message("answer", (Title(title(self.view)), *blocks))
+            if not self._refused:
+                with self._taking_refusals():
+                    await self._post(whole)
+        if why := self._refused:
+            with self._taking_refusals():
+                await self._hand_over(whole, why)
         said = UNDONE if self.view.error else DONE
         await self._once("mention", said, lambda: self._venue.mention(said))
+
+    async def _hand_over(self, whole: Message | None, why: VenueError) -> None:
+        """Give the thread as a file, with the `whole` answer where the card has no room for it."""
+        messages = [*thread(self.view), *([whole] if whole else [])]
+        file = File("council-thread.md", "\n\n".join(map(render, messages)))
+        also = " and the whole answer" if whole else ""
+        note = f"The thread's messages{also} are in this file, because {why}."
+        await self._once("file", note, lambda: self._venue.attach(note, file))
+        if whole:  # the card says where the answer goes on
+            await self._venue.turn()
+            await self._venue.edit_card(self.card())
 
     def _unposted(self) -> list[Message]:
         if self._refused:
@@ -154,8 +169,8 @@ class Presenter:
         return [*islice(unposted(self.view, self._posted), 1)]
 
     async def _post_thread(self, opened: Callable[[str], object]) -> None:
-        """Post what is ready; a thread that can't be written to becomes a file in the end."""
-        try:
+        """Post what is ready."""
+        with self._taking_refusals():
             if not self._posted and self._unposted():
                 thread_id, why = await self._venue.open_thread(title(self.view)[:THREAD_TITLE])
                 if thread_id:
@@ -164,6 +179,12 @@ class Presenter:
                     await self._post(Message("why", (Line(f"No thread here: {why}."),)))
             while ready := self._unposted():
                 await self._post(ready[0])
+
+    @contextmanager
+    def _taking_refusals(self) -> Generator[None]:
+        """Note that the thread can't be written to: in the end it becomes a file."""
+        try:
+            yield
         except Unreachable:
             raise
         except VenueError as error:

@@ -47,6 +47,7 @@ NOT_ALLOWED = {
     "no_permission": "the bot's token lacks the permission",
     "not_allowed_token_type": "the bot's token and the app's token are mixed up",
     "not_in_channel": "the bot is no member of this channel; invite it with /invite",
+    "restricted_action_thread_locked": "the thread is locked",
 }
 NO_THREADS = frozenset({"cannot_reply_to_message", "restricted_action_non_threadable_channel"})
 

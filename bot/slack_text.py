@@ -13,6 +13,7 @@ from typing import Any
 from bot import tables, words
 from bot.dialect import blocks, listed, plain_text
 from bot.message import (
+    IN_THREAD,
     OPEN,
     Block,
     Columns,
@@ -45,12 +46,11 @@ FIELD = 2_000  # of a section, which shows its fields in two columns
 SMALL = 3  # a heading of this level is a bold line
 BULLET = "\u2022"
 NOTHING = "\u2013"
-CONTINUES = "continues in the thread"
 
 
 @dataclass(frozen=True, slots=True)
 class CardBlocks:
-    """The card's blocks with the text for notifications; `cut` when its prose goes on in the thread."""
+    """The card's blocks with the text for notifications; `cut` when its prose goes on elsewhere."""
 
     blocks: list[Json]
     text: str
@@ -107,19 +107,19 @@ def parts(message: Message) -> list[list[Json]]:
     return [[element.block for element in page] for page in pages if page]
 
 
-def card(message: Message) -> CardBlocks:
-    """Give the card; where its prose is cut, what follows it is left to the thread, too."""
+def card(message: Message, continues: str = IN_THREAD) -> CardBlocks:
+    """Give the card; where its prose is cut, it says that it `continues`, with all that follows it."""
     body = [block for block in message.blocks if not isinstance(block, Footer)]
     end = [*_elements(block for block in message.blocks if isinstance(block, Footer))]
-    continues = _rich([_run(CONTINUES, "italic")])
+    more = _rich([_run(continues, "italic")])
     ours = _elements((block for block in body if not isinstance(block, Prose)), question=QUESTION)
-    room = MESSAGE - _total([*ours, *end, continues]).characters
+    room = MESSAGE - _total([*ours, *end, more]).characters
     shown: list[_Element] = []
     cut = False
     for element in _elements(body, min(CARD_PROSE, max(room, PLAIN)), QUESTION):
-        cut = not _total([*shown, element, continues, *end]).fits
+        cut = not _total([*shown, element, more, *end]).fits
         if cut:
-            shown.append(continues)
+            shown.append(more)
             break
         shown.append(element)
     return CardBlocks([element.block for element in (*shown, *end)], fallback(message), cut)

@@ -16,9 +16,9 @@ from typing import Any
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot import slack_text
-from bot.message import Line, Message
+from bot.message import BELOW, IN_THREAD, Line, Message
 from bot.slack_client import Json, NoThread, granted
-from bot.venue import Button, Card, File, Part, VenueError
+from bot.venue import Button, Card, File, Gone, NotAllowed, Part, VenueError
 from council.conversation import Source
 
 Tell = Callable[[Message], Coroutine[Any, Any, None]]
@@ -102,7 +102,8 @@ class SlackVenue:
 
     async def edit_card(self, card: Card) -> bool:
         """Show the card's new state; tells whether all of its text found room."""
-        shown = await asyncio.to_thread(slack_text.card, card.message)
+        continues = IN_THREAD if self._thread else BELOW
+        shown = await asyncio.to_thread(slack_text.card, card.message, continues)
         await granted(
             self._client.chat_update(
                 channel=self._channel,
@@ -132,27 +133,41 @@ class SlackVenue:
         return await self._reply(part.text, [*part.blocks])
 
     async def attach(self, note: str, *files: File) -> str:
-        """Post text files into the thread."""
-        uploaded = await granted(
-            self._client.files_upload_v2(
-                file_uploads=[
-                    {"filename": file.name, "title": file.name, "content": file.data} for file in files
-                ],
-                channel=self._channel,
-                thread_ts=self._thread,
-                initial_comment=_plain(note),
+        """Post text files into the thread; where it is lost, into the channel."""
+
+        async def upload() -> str:
+            uploaded = await granted(
+                self._client.files_upload_v2(
+                    file_uploads=[
+                        {"filename": file.name, "title": file.name, "content": file.data}
+                        for file in files
+                    ],
+                    channel=self._channel,
+                    thread_ts=self._thread,
+                    initial_comment=_plain(note),
+                )
             )
-        )
-        return str(uploaded["files"][0]["id"])
+            return str(uploaded["files"][0]["id"])
+
+        return await self._conclude(upload)
 
     async def mention(self, text: str) -> str:
         """Tell the asker, by the one message that notifies anybody, with a link to the card."""
         link = await granted(
             self._client.chat_getPermalink(channel=self._channel, message_ts=self._card)
         )
-        return await self._reply(
-            f"<@{self._user}> {_plain(text)} <{link['permalink']}|See the card>", None
-        )
+        said = f"<@{self._user}> {_plain(text)} <{link['permalink']}|See the card>"
+        return await self._conclude(lambda: self._reply(said, None))
+
+    async def _conclude(self, post: Callable[[], Awaitable[str]]) -> str:
+        """Post something into the thread; where it is lost, into the channel."""
+        try:
+            return await post()
+        except (Gone, NotAllowed):
+            if self._thread is None:
+                raise
+        self._thread = None
+        return await post()
 
     async def _reply(self, text: str, blocks: list[Json] | None) -> str:
         try:

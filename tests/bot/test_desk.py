@@ -284,9 +284,49 @@ async def test_a_thread_that_cannot_be_written_to_becomes_a_file(tmp_path: Path)
     [file] = venue.posted
     assert file.key == "file:council-thread.md"
     text = render(file)
-    assert "The thread's messages are in this file: the thread is locked." in text
+    assert "The thread's messages are in this file, because the thread is locked." in text
     assert "Corrected response" in text
     assert venue.mentions == ["The council has answered."]
+
+
+@pytest.mark.parametrize("locked", ["from the start", "before the answer"])
+async def test_a_long_answer_without_its_thread_stands_whole_in_the_file(
+    tmp_path: Path, locked: str
+) -> None:
+    """Whenever the thread was lost; the card is shown anew, for where the answer goes on has changed."""
+
+    class Locked(RecordingVenue):
+        async def post(self, part: Part, key: str) -> str:
+            if locked == "from the start" or key.startswith("answer"):
+                raise NotAllowed("the thread is locked")
+            return await super().post(part, key)
+
+    venue = Locked(room=300)
+    whole = "\n\n".join(f"Reason {number}." for number in range(200))
+    async with office(tmp_path, ScriptedCouncil(script={"stage3": whole})) as place:
+        await place.see(venue)
+    file = venue.posted[-1]
+    assert file.key == "file:council-thread.md"
+    text = render(file)
+    assert (
+        "The thread's messages and the whole answer are in this file, because the thread is locked."
+    ) in text
+    assert "Corrected response" in text
+    assert whole in text
+    assert venue.texts[-1] == venue.texts[-2]
+    assert venue.mentions == ["The council has answered."]
+
+
+async def test_a_file_that_is_refused_too_costs_no_mention(tmp_path: Path) -> None:
+    """The transcript is a button away."""
+    refused = NotAllowed("the thread is locked")
+    venue = RecordingVenue(refuse={"post": refused, "attach": NotAllowed("the bot lacks Attach Files")})
+    async with office(tmp_path, ScriptedCouncil()) as place:
+        run = await place.see(venue)
+        row = await place.library.journal.get(run.id)
+    assert row is not None
+    assert row.delivery == "shown"
+    assert (venue.posted, venue.mentions) == ([], ["The council has answered."])
 
 
 async def test_without_a_thread_the_parts_go_elsewhere_with_the_reason(tmp_path: Path) -> None:

@@ -518,13 +518,17 @@ async def test_inside_a_thread_the_parts_go_into_it(
     assert len(server.pings()) == 1
 
 
-async def test_direct_messages_get_the_parts_in_place(server: DiscordServer, team: Office) -> None:
-    """There are no threads."""
+async def test_direct_messages_get_the_parts_in_place(
+    server: DiscordServer, team: Office, council: ScriptedCouncil
+) -> None:
+    """There are no threads, so a long answer goes on below."""
+    council.script["stage3"] = f"{ANSWER}\n\n{LONG}{LONG}"
     direct = server.dm(team.ada)
     card = await team.card(server.slash(direct, team.ada, "council", question="Why?"))
     await team.desk.settled()
     shown = texts(server, direct)
     assert ANSWER in card.text
+    assert "continues below" in card.text
     assert shown[1] == "No thread here: direct messages have no threads."
     assert shown[-1].endswith(f"https://discord.com/channels/@me/{direct.id}/{card.id}")
 
@@ -786,6 +790,39 @@ async def test_what_is_deleted_during_a_run_costs_no_answer(
     if what == "thread":
         assert ANSWER in card.text
         assert [ping.id for ping in server.pings()] == [team.ada.id]
+
+
+@pytest.mark.parametrize(
+    ("lost", "why"), [("deleted", "the thread is gone"), ("locked", "the thread is locked")]
+)
+async def test_a_thread_lost_during_a_run_becomes_a_file_beside_the_card(
+    server: DiscordServer, team: Office, council: ScriptedCouncil, lost: str, why: str
+) -> None:
+    """With what it should have held, the long answer, too, and the one mention."""
+    lines = [f"Reason {number} is that it matters." for number in range(400)]
+    council.script["stage3"] = "\n\n".join(lines)
+    council.held |= {HELD["Corrections"]}
+    card = await team.ask()
+    await council.until_called(HELD["Corrections"])
+    [thread] = await server.until(lambda: server.threads(team.general))
+    await server.until(lambda: server.messages(thread))
+    if lost == "deleted":
+        server.delete_channel(thread)
+    else:
+        server.archive(thread, locked=True)
+    council.release(HELD["Corrections"])
+    await team.desk.settled()
+    assert "continues below" in card.text
+    _, file, mention = server.messages(team.general)
+    assert file.content == (
+        f"The thread's messages and the whole answer are in this file, because {why}."
+    )
+    [attached] = file.attachments
+    assert attached.filename == "council-thread.md"
+    text = attached.data.decode()
+    assert "A better and much longer answer" in text
+    assert [line for line in text.split("\n") if line.startswith("Reason")] == lines
+    assert server.pings() == [Ping("user", team.ada.id, "post", mention.id)]
 
 
 @pytest.mark.parametrize("reason", ["old", "archived"])

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from bot.card import card as card_of
 from bot.discord_text import CardText, card, parts, units
 from bot.message import (
+    BELOW,
     Block,
     Footer,
     Heading,
@@ -316,6 +317,12 @@ def test_a_card_holds_what_fits(length: int) -> None:
         whole = unlabelled("".join(map(letters, said(Prose(answer(length))))))
         assert whole.startswith(unlabelled(letters(begun)))
         assert begun.count("```") % 2 == 0
+
+
+def test_a_card_without_a_thread_goes_on_below() -> None:
+    """It says so in the same place."""
+    text = card(Message("card", (Prose(answer(5_000)),)), BELOW)
+    assert text.description.endswith("\n\n*continues below*")
 
 
 def test_a_card_never_outgrows_an_embed() -> None:

@@ -780,6 +780,40 @@ class TestRefusals:
             assert len(parts) == 9
             assert mention.pinged == {place.ada.id}
 
+    @pytest.mark.parametrize(
+        ("code", "why"),
+        [
+            ("restricted_action_thread_locked", "the thread is locked"),
+            ("thread_not_found", "the thread was deleted"),
+        ],
+    )
+    async def test_a_thread_lost_during_a_run_becomes_a_file_beside_the_card(
+        self, tmp_path: Path, code: str, why: str
+    ) -> None:
+        """With what it should have held, the long answer, too, and the one mention."""
+        paragraphs = [f"Paragraph {number}: {'word ' * 60}" for number in range(200)]
+        held = "stage3.1:chair/man:chairman"
+        council = ScriptedCouncil(script={"stage3": "\n\n".join(paragraphs)}, held={held})
+        async with at_work(tmp_path, council) as place:
+            await place.slack.slash(place.general, place.ada, "/council", "Shard?")
+            card = await place.card()
+            await place.slack.until(lambda: len(place.slack.thread(place.general, card.ts)) == 9)
+            place.slack.fail("chat.postMessage", code)
+            place.slack.fail("files.completeUploadExternal", code)
+            council.release(held)
+            await place.desk.settled()
+            assert "continues below" in str(card.blocks)
+            _, file, mention = place.cards(place.general)
+            assert file.text == (
+                f"The thread's messages and the whole answer are in this file, because {why}."
+            )
+            [attached] = file.files
+            text = (attached.content or b"").decode()
+            assert "Corrected response" in text
+            assert all(f"Paragraph {number}:" in text for number in range(200))
+            assert place.pings() == [{place.ada.id}]
+            assert mention.pinged == {place.ada.id}
+
     async def test_a_run_without_an_answer_says_so_in_its_thread(self, tmp_path: Path) -> None:
         """The card says why; *Retry* and *Ask again* are what remains."""
         council = ScriptedCouncil(script={"stage1": failure("rate_limited")})
