@@ -21,6 +21,7 @@ from bot.queue import Limits
 from bot.settings import (
     SecretFileError,
     Settings,
+    address,
     dotenv_variables,
     secret_names,
     sources,
@@ -280,6 +281,12 @@ def _provider_problems(
                 f"profile {profile.name} asks OpenRouter's models, but there is no key",
                 "Set it in .env, or give each member an endpoint of its own",
             )
+        for seat in {seat.endpoint: seat for seat in seats if seat.endpoint}.values():
+            try:
+                address(cast("str", seat.endpoint))
+            except ValueError as error:
+                where = f"profiles.{profile.name}: endpoint of {seat.model}"
+                yield Problem(where, str(error), "Set it like http://127.0.0.1:11434/v1")
         for variable in sorted({seat.api_key_env for seat in seats if seat.api_key_env}):
             if variable.lower() not in known:
                 yield Problem(

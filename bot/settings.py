@@ -8,6 +8,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
+from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BeforeValidator, Field, SecretStr
 from pydantic.fields import FieldInfo
@@ -22,9 +23,17 @@ from pydantic_settings import (
 OPENROUTER = "https://openrouter.ai/api/v1"
 
 
-def _address(value: str) -> str:
+def address(value: str) -> str:
+    """Read the address of a server; raises `ValueError` where it is none."""
     if not value.startswith(("http://", "https://")):
         raise ValueError("an address starts with http:// or https://")
+    parts = urlsplit(value)
+    try:
+        names_a_server = bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        names_a_server = False
+    if not names_a_server:
+        raise ValueError("an address names a server, and a port from 1 to 65535 if any")
     return value.rstrip("/")
 
 
@@ -37,7 +46,7 @@ def _split(value: object) -> object:
     return items
 
 
-Address = Annotated[str, AfterValidator(_address)]
+Address = Annotated[str, AfterValidator(address)]
 Names = Annotated[list[str], NoDecode, BeforeValidator(_split)]
 
 

@@ -18,6 +18,7 @@ from council.conversation import (
 )
 from council.criteria import EvaluationCriteria
 from council.iteration import IterationState
+from council.ranking import counted
 from council.results import ScoringMatrix
 
 OWN, NONE, DISQUALIFIED = "own", "\u2013", "out"
@@ -75,10 +76,14 @@ def _ranking(view: RunView) -> Iterator[Block]:
     elif not view.ranking.ballots:
         yield Line("No vote could be counted, so the answers are not ranked.")
     else:
-        yield _table(view, view.ranking, ballots, short)
+        yield _table(view, view.ranking, short)
+        own = (
+            "of two answers, one\u2019s own counts too."
+            if len(view.labels) == 2
+            else "nobody votes on their own answer."
+        )
         yield Line(
-            "Position 1 is the best. \u201cby A\u201d is the vote of whoever wrote Response A; "
-            "nobody votes on their own answer."
+            "Position 1 is the best. \u201cby A\u201d is the vote of whoever wrote Response A; " + own
         )
         yield Line(_agreement(view.ranking))
     yield from map(Line, _notes(view, short))
@@ -98,40 +103,39 @@ def _ballots(ballots: list[Stage2Result], short: dict[str, str]) -> Iterator[Blo
     )
 
 
-def _table(
-    view: RunView, ranking: AggregateRanking, ballots: list[Stage2Result], short: dict[str, str]
-) -> Table:
-    label_of = {name: label for label, name in view.labels.items()}
-    counted = sorted(
-        (ballot for ballot in ballots if ballot.parsed_ranking),
-        key=lambda ballot: label_of.get(ballot.model, ballot.model),
-    )
-    reviewers = (f"by {_letter(label_of.get(each.model, short[each.model]))}" for each in counted)
+def _table(view: RunView, ranking: AggregateRanking, short: dict[str, str]) -> Table:
+    votes = counted_votes(view)
     rows = (
         (
             NONE if place.mean_position is None else words.ordinal(number),
             _letter(place.label),
             short.get(place.model, place.model),
             words.position(place.mean_position),
-            *(_vote(ballot, place.label, label_of.get(ballot.model)) for ballot in counted),
+            *(_vote(ballot, place.label, own) for own, ballot in votes),
         )
         for number, place in enumerate(ranking.places, 1)
     )
+    reviewers = (f"by {_letter(own)}" for own, _ in votes)
     return Table(("Rank", "Answer", "Member", "Mean", *reviewers), tuple(rows))
+
+
+def counted_votes(view: RunView) -> list[tuple[str, list[str]]]:
+    """Give the ballots as they count, by the label of the reviewer's own answer: label, labels."""
+    short = names(view)
+    label_of = {name: label for label, name in view.labels.items()}
+    ballots = {seat.review.model: seat.review.parsed_ranking for seat in view.seats if seat.review}
+    votes = counted(ballots, view.labels)
+    return sorted((label_of.get(name, short[name]), ballot) for name, ballot in votes.items())
 
 
 def _letter(label: str) -> str:
     return label.removeprefix("Response ")
 
 
-def _vote(ballot: Stage2Result, label: str, own: str | None) -> str:
-    return OWN if label == own else str(position(ballot, label, own) or NONE)
-
-
-def position(ballot: Stage2Result, label: str, own: str | None) -> int | None:
-    """Give where a ballot puts an answer, counted without the reviewer's `own`."""
-    votes = [voted for voted in ballot.parsed_ranking if voted != own]
-    return votes.index(label) + 1 if label in votes else None
+def _vote(ballot: list[str], label: str, own: str) -> str:
+    if label in ballot:
+        return str(ballot.index(label) + 1)
+    return OWN if label == own else NONE
 
 
 def _agreement(ranking: AggregateRanking) -> str:

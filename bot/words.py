@@ -150,11 +150,14 @@ def causes(failures: Mapping[str, Failure]) -> dict[str, str]:
 
 
 def failure(why: Failure) -> str:
-    """Say why a call gave nothing, with its attempts and a little of the provider's own sentence."""
+    """Say why a call gave nothing, with its attempts and a little of the provider's own sentence.
+
+    What is known of a lost connection are the HTTP client's words: they are in the log.
+    """
     said = cause(why)
     if why.attempts > 1:
         said += f", after {why.attempts} attempts"
-    if detail := _phrase(why.detail):
+    if (detail := _phrase(why.detail)) and why.cause != "connection":
         said += f" (\u201c{clip(detail, _DETAIL_LENGTH)}\u201d)"
     return said
 

@@ -297,8 +297,7 @@ def _address(url: str) -> httpx.URL:
         address = httpx.URL(url)
         if address.scheme in ("http", "https") and address.host and (address.port or 0) <= MAX_PORT:
             return address
-    detail = shorten(f"not an http address: {url}")
-    raise ModelError(Failure(cause="not_found", detail=detail, attempts=0))
+    raise ModelError(Failure(cause="not_found", detail="its endpoint is no http address", attempts=0))
 
 
 def _error(state: RetryCallState) -> ModelError:
@@ -308,8 +307,8 @@ def _error(state: RetryCallState) -> ModelError:
 
 def _last_word(failure: Failure, earlier: list[Failure]) -> Failure:
     detail = failure.detail
-    if failure.cause == "deadline" and earlier:
-        detail = shorten(f"{detail}; before that {earlier[-1].cause}: {earlier[-1].detail}")
+    if failure.cause == "deadline" and earlier and earlier[-1].status:
+        detail = shorten(f"{detail}; before that: {earlier[-1].detail}")
     return failure.model_copy(update={"attempts": len(earlier) + 1, "detail": detail})
 
 

@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TypeVar
 
+import structlog
+
 from council.brief import Brief
 from council.calls import Ask, Call, ChatMessage, JsonObject, Outcome, Reply, RetryBudget, Steps
 from council.conversation import FailedCall, RunUsage
@@ -24,6 +26,8 @@ from council.events import (
 )
 from council.profile import Member, Profile
 from council.usage import Usage, total
+
+log = structlog.stdlib.get_logger()
 
 R = TypeVar("R", bound=StageResult)
 
@@ -234,6 +238,7 @@ class Floor:
             outcome: Outcome = await self._ask(call)
         except ModelError as error:
             outcome = error.failure
+            _log(call, outcome)
         # A call that has come back is recorded and counts, even if it is ended at this very moment.
         writing = asyncio.ensure_future(self._steps.record(call, outcome))
         try:
@@ -245,3 +250,17 @@ class Floor:
                 raise
             writing.result()
         return outcome
+
+
+def _log(call: Call, why: Failure) -> None:
+    """Log a call that failed, with the reason where that is no provider's or model's sentence."""
+    ours = why.status is None and why.cause != "filtered"
+    log.info(
+        "call_failed",
+        step=call.step,
+        model=call.member.model,
+        cause=why.cause,
+        status=why.status,
+        attempts=why.attempts,
+        reason=why.detail if ours else "",
+    )

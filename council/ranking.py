@@ -10,27 +10,42 @@ STRONG_FROM = 0.6
 SPLIT_BELOW = 0.2
 
 
+def counted(
+    ballots: Mapping[str, Sequence[str]], label_to_model: Mapping[str, str]
+) -> dict[str, list[str]]:
+    """Give the ballots that count, reviewer name -> labels, best first, as they count.
+
+    A vote for oneself is left out and the rest of the ballot closes up; only where there are two
+    answers in all do ballots count whole, for nothing would be left. A ballot with fewer than two
+    labels left doesn't count.
+    """
+    whole = len(label_to_model) == 2
+    votes = {
+        reviewer: [label for label in ballot if whole or label_to_model.get(label) != reviewer]
+        for reviewer, ballot in ballots.items()
+    }
+    return {reviewer: ballot for reviewer, ballot in votes.items() if len(ballot) >= 2}
+
+
 def aggregate(
     ballots: Mapping[str, Sequence[str]], label_to_model: Mapping[str, str]
 ) -> AggregateRanking:
     """Rank the answers by their mean position over all counted ballots, 1 being best.
 
-    `ballots`: reviewer name -> labels, best first, `[]` where the ballot couldn't be read.
-    A vote for oneself is left out and the rest of the ballot closes up; only where there are two
-    answers in all do ballots count whole, for nothing would be left. A ballot with fewer than two
-    labels left is uncounted. Equal means are told apart by pairwise wins, then by label; answers
-    that no counted ballot names come last.
+    `ballots`: reviewer name -> labels, best first, `[]` where the ballot couldn't be read. Equal
+    means are told apart by pairwise wins, then by label; answers that no counted ballot names come
+    last.
     """
-    counted = _counted(ballots, label_to_model)
-    positions = [_positions(ballot) for ballot in counted.values()]
+    votes = counted(ballots, label_to_model)
+    positions = [_positions(ballot) for ballot in votes.values()]
     places = [_place(label, model, positions) for label, model in label_to_model.items()]
     agreement = _agreement(positions)
     return AggregateRanking(
         places=sorted(places, key=_standing),
         agreement=agreement,
         agreement_word=_word(agreement),
-        ballots=len(counted),
-        uncounted=[reviewer for reviewer in ballots if reviewer not in counted],
+        ballots=len(votes),
+        uncounted=[reviewer for reviewer in ballots if reviewer not in votes],
     )
 
 
@@ -40,33 +55,22 @@ def disagreements(ballots: Mapping[str, Sequence[str]], label_to_model: Mapping[
     An answer is one of them when its places lie two or more apart, or when one reviewer puts it
     first and another last. Ballots count as in `aggregate`; lines go by label.
     """
-    counted = _counted(ballots, label_to_model)
+    votes = counted(ballots, label_to_model)
     lines: list[str] = []
     for label in sorted(label_to_model):
-        votes = sorted(
+        places = sorted(
             (ballot.index(label) + 1, len(ballot), reviewer)
-            for reviewer, ballot in counted.items()
+            for reviewer, ballot in votes.items()
             if label in ballot
         )
-        if not votes:
+        if not places:
             continue
-        first = any(place == 1 for place, _, _ in votes)
-        last = any(place == of for place, of, _ in votes)
-        if votes[-1][0] - votes[0][0] >= 2 or (first and last):
-            said = ", ".join(f"{place} of {of} by {reviewer}" for place, of, reviewer in votes)
+        first = any(place == 1 for place, _, _ in places)
+        last = any(place == of for place, of, _ in places)
+        if places[-1][0] - places[0][0] >= 2 or (first and last):
+            said = ", ".join(f"{place} of {of} by {reviewer}" for place, of, reviewer in places)
             lines.append(f"{label} ({label_to_model[label]}) is placed {said}")
     return lines
-
-
-def _counted(
-    ballots: Mapping[str, Sequence[str]], label_to_model: Mapping[str, str]
-) -> dict[str, list[str]]:
-    whole = len(label_to_model) == 2
-    votes = {
-        reviewer: [label for label in ballot if whole or label_to_model[label] != reviewer]
-        for reviewer, ballot in ballots.items()
-    }
-    return {reviewer: ballot for reviewer, ballot in votes.items() if len(ballot) >= 2}
 
 
 def _positions(ballot: Sequence[str]) -> dict[str, int]:

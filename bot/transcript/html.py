@@ -18,7 +18,7 @@ from markupsafe import Markup
 from bot import words
 from bot.card import answer, names
 from bot.message import Line, Message, Quote, printable
-from bot.thread import position, thread
+from bot.thread import counted_votes, thread
 from bot.transcript import blocks, charts
 from bot.transcript.charts import Moved, Standing, Sure
 from bot.transcript.diff import Piece, diff, words_moved
@@ -246,14 +246,14 @@ def _sure(view: RunView) -> Iterator[Sure]:
 
 def _standings(view: RunView) -> Iterator[Standing]:
     short = names(view)
-    label_of = {name: label for label, name in view.labels.items()}
+    cast = counted_votes(view)
     for place in view.ranking.places if view.ranking else ():
-        votes = [
-            (label_of.get(ballot.model, short[ballot.model]).removeprefix("Response "), at)
-            for ballot in (seat.review for seat in view.seats)
-            if ballot and (at := position(ballot, place.label, label_of.get(ballot.model)))
-        ]
-        yield Standing(short.get(place.model, place.model), tuple(sorted(votes)), place.mean_position)
+        votes = tuple(
+            (own.removeprefix("Response "), ballot.index(place.label) + 1)
+            for own, ballot in cast
+            if place.label in ballot
+        )
+        yield Standing(short.get(place.model, place.model), votes, place.mean_position)
 
 
 @cache

@@ -257,6 +257,18 @@ def test_an_endpoints_key_must_be_set(env: Write) -> None:
     assert load().profiles["default"].members[0].api_key_env == "VLLM_KEY"
 
 
+@pytest.mark.parametrize(
+    "endpoint", ["htp://user:secret@127.0.0.1/v1", "http://", "http://127.0.0.1:99999/v1", "llama:1"]
+)
+def test_an_endpoint_is_an_address(endpoint: str) -> None:
+    """A wrong one is found at the start, and isn't repeated: it may hold a password."""
+    toml(f'[profiles.default]\nmembers = [{{ model = "llama", endpoint = "{endpoint}" }}]')
+    (problem,) = problems()
+    assert problem.startswith("profiles.default: endpoint of llama: an address ")
+    assert problem.endswith(". Set it like http://127.0.0.1:11434/v1")
+    assert "secret" not in problem
+
+
 def test_postgresql_is_refused_for_now(env: Write) -> None:
     """Better than to ignore the setting."""
     env(DATABASE_URL="postgresql://localhost/council")

@@ -6,6 +6,7 @@ from bot.view import RunView, fold, of_document, opening
 from council.calls import Citation
 from council.conversation import AssistantMessage, Conversation, peer_critiques
 from council.events import MemberFailed, RunCompleted, StageCompleted
+from council.ranking import aggregate
 from tests.bot.sample_run import (
     ANSWERS,
     ASSISTANT,
@@ -114,6 +115,42 @@ def test_votes_that_do_not_count_are_said_so() -> None:
     assert "## Ranking\n\nNo vote could be counted, so the answers are not ranked.\n" in text(
         stored(stage2=[], aggregate_ranking=none), "ranking"
     )
+
+
+def test_of_two_answers_the_votes_on_ones_own_count_and_are_shown() -> None:
+    """The means are those of the positions in the table."""
+    labels = {"Response A": CLAUDE, "Response B": GPT}
+    votes = {CLAUDE: ["Response A", "Response B"], GPT: ["Response A", "Response B"]}
+    reviews = [REVIEWS[name].model_copy(update={"parsed_ranking": vote}) for name, vote in votes.items()]
+    both = [answer for answer in ASSISTANT.stage1 if answer.model in votes]
+    shown = text(
+        stored(
+            stage1=both,
+            stage2=reviews,
+            label_to_model=labels,
+            aggregate_ranking=aggregate(votes, labels),
+        ),
+        "ranking",
+    )
+    assert (
+        "| Rank | Answer | Member | Mean | by A | by B |\n"
+        "| --- | --- | --- | --- | --- | --- |\n"
+        "| 1st | A | claude-sonnet-4.5 | 1 | 1 | 1 |\n"
+        "| 2nd | B | gpt-5 | 2 | 2 | 2 |\n\n"
+        "Position 1 is the best. \u201cby A\u201d is the vote of whoever wrote Response A; "
+        "of two answers, one\u2019s own counts too.\n\n"
+    ) in shown
+
+
+def test_a_vote_that_ranks_too_few_others_has_no_column() -> None:
+    """Where members review their own answers too, the vote on one's own is left out."""
+    reviews = [
+        REVIEWS[CLAUDE].model_copy(update={"parsed_ranking": ["Response A", "Response B"]}),
+        REVIEWS[GPT].model_copy(update={"parsed_ranking": ["Response C", "Response A", "Response B"]}),
+    ]
+    shown = text(stored(stage2=reviews), "ranking")
+    assert "| Rank | Answer | Member | Mean | by C |\n" in shown
+    assert "| 1st | A | claude-sonnet-4.5 | 1 | 1 |\n" in shown
 
 
 def test_a_run_without_any_review_says_so() -> None:

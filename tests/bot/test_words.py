@@ -115,6 +115,8 @@ def test_a_failure_quotes_its_provider_shortly() -> None:
     busy = Failure(cause="rate_limited", attempts=3, detail="Rate limit\nreached. ")
     assert failure(busy) == "the provider was too busy, after 3 attempts (“Rate limit reached”)"
     assert failure(Failure(cause="empty")) == "the reply was empty"
+    lost = Failure(cause="connection", attempts=4, detail="ConnectError: All connection attempts failed")
+    assert failure(lost) == "no connection to the provider, after 4 attempts"
     assert failure(Failure(cause="bad_request", detail="long " * 50)).endswith("long long…”)")
 
 

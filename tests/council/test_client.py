@@ -473,7 +473,7 @@ async def test_a_deadline_after_a_retry_says_what_was_wrong_before() -> None:
         provider.script(MODEL, Turn(status=503), Turn(stall=True))
         why = await failure(client, call(deadline=0.5))
     assert (why.cause, why.attempts) == ("deadline", 2)
-    assert "before that unavailable: scripted 503" in why.detail
+    assert why.detail == "no whole reply within 0.5 s; before that: scripted 503"
 
 
 async def test_a_silent_stream_is_given_up_and_asked_again() -> None:

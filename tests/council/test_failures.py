@@ -3,6 +3,7 @@
 import asyncio
 
 import pytest
+from structlog.testing import capture_logs
 
 from council.calls import Call
 from council.errors import AccountError, Cause, Failure, NoAnswers, RunStopped
@@ -26,6 +27,20 @@ async def test_a_member_that_fails_stage_1_drops_out_with_its_reason(cause: Caus
     ]
     assert message.stage3.source == "chairman"
     message.check()
+
+
+async def test_the_log_names_a_failed_call_but_quotes_nobody() -> None:
+    """A provider's or a model's sentence may hold what was asked; our own words don't."""
+    lost = Failure(cause="connection", detail="ConnectError: refused", attempts=4)
+    refused = Failure(cause="forbidden", detail="You wrote: the secret question", status=403)
+    council = ScriptedCouncil(script={f"stage1.1:{FOUR[0]}": lost, f"stage1.1:{FOUR[1]}": refused})
+    with capture_logs() as logs:
+        await council.run()
+    failed = [entry for entry in logs if entry["event"] == "call_failed"]
+    assert [(entry["step"], entry["cause"], entry["attempts"], entry["reason"]) for entry in failed] == [
+        (f"stage1.1:{FOUR[0]}", "connection", 4, "ConnectError: refused"),
+        (f"stage1.1:{FOUR[1]}", "forbidden", 1, ""),
+    ]
 
 
 async def test_one_answer_is_delivered_as_one_model_not_reviewed() -> None:
