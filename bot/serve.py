@@ -44,6 +44,8 @@ async def serve(configuration: Configuration, library: Library) -> None:
     """
     settings = configuration.settings
     check(settings)
+    if settings.council_status_port:
+        log.warning("status_port_not_supported", port=settings.council_status_port)
     ended = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):

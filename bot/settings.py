@@ -5,6 +5,7 @@ read it from. Councils (who sits on them and how they run) are in `bot.configura
 """
 
 import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
@@ -46,8 +47,21 @@ def _split(value: object) -> object:
     return items
 
 
+def _admins(names: list[str]) -> list[str]:
+    return [*map(_admin, names)]
+
+
+def _admin(name: str) -> str:
+    found = re.fullmatch(r"(discord)\s*:\s*([0-9]+)|(slack)\s*:\s*([UW][A-Z0-9]+)", name, re.IGNORECASE)
+    if found is None:
+        raise ValueError(f"{name} is nobody's id; write discord:ID or slack:ID")
+    platform, user = filter(None, found.groups())
+    return f"{platform.lower()}:{user.upper()}"
+
+
 Address = Annotated[str, AfterValidator(address)]
 Names = Annotated[list[str], NoDecode, BeforeValidator(_split)]
+Admins = Annotated[Names, AfterValidator(_admins)]
 
 
 class Settings(BaseSettings):
@@ -74,8 +88,9 @@ class Settings(BaseSettings):
     council_data_dir: Path = Field(
         default=Path("data"), description="folder of conversations, index and journal"
     )
-    council_admins: Names | None = Field(
-        default=None, description="who may stop any run: discord:ID,slack:ID, separated by commas"
+    council_admins: Admins | None = Field(
+        default=None,
+        description="list of those who may stop any run and delete any answer: discord:ID,slack:ID",
     )
     council_retention_days: int | None = Field(
         default=None, ge=1, description="days after its last answer that a conversation is deleted"
@@ -103,7 +118,10 @@ class Settings(BaseSettings):
         default=None, description="address of Slack's API, ends in /api/"
     )
     council_status_port: int | None = Field(
-        default=None, ge=1, le=65535, description="port of health checks and metrics"
+        default=None,
+        ge=1,
+        le=65535,
+        description="port of health checks and metrics; not supported yet, nothing listens there",
     )
 
     @classmethod

@@ -65,6 +65,7 @@ async def running(
         "SLACK_BOT_TOKEN": slack.token,
         "SLACK_APP_TOKEN": slack.app_token,
         "SLACK_API_URL": slack.api_url,
+        "COUNCIL_STATUS_PORT": "9999",
     } | {name: value for name, value in os.environ.items() if name.startswith("COVERAGE")}
     process = await asyncio.create_subprocess_exec(
         COUNCIL, "run", cwd=folder, env=environment, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL
@@ -78,6 +79,7 @@ async def running(
         _, err = await process.communicate()
     assert process.returncode == 0, err.decode()
     assert b"Traceback" not in err, err.decode()
+    assert b"status_port_not_supported" in err
 
 
 @asynccontextmanager

@@ -269,6 +269,23 @@ def test_an_endpoint_is_an_address(endpoint: str) -> None:
     assert "secret" not in problem
 
 
+def test_admins_are_named_with_their_platform(env: Write) -> None:
+    """In any letter case; whoever would match nobody is a mistake."""
+    env(COUNCIL_ADMINS="Discord:5, slack: u1")
+    assert load().settings.council_admins == ["discord:5", "slack:U1"]
+
+
+@pytest.mark.parametrize("nobody", ["1234", "irc:5", "discord:", ":5", "discord:ada", "slack:ada"])
+def test_an_admin_who_matches_nobody_is_refused(env: Write, nobody: str) -> None:
+    """With the form that does."""
+    env(COUNCIL_ADMINS=f"discord:5,{nobody}")
+    [problem] = problems()
+    assert problem == (
+        f"COUNCIL_ADMINS: {nobody} is nobody's id; write discord:ID or slack:ID. It is the list of those "
+        "who may stop any run and delete any answer: discord:ID,slack:ID"
+    )
+
+
 def test_postgresql_is_refused_for_now(env: Write) -> None:
     """Better than to ignore the setting."""
     env(DATABASE_URL="postgresql://localhost/council")
