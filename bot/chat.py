@@ -68,16 +68,15 @@ class _Shelf:
 
     async def take(self, word: str, line: str) -> bool:
         """Do what a line says, where it is about past answers."""
-        command = next((each for each in PAST if word == f"/{each.name}"), None)
+        command = next((each for each in (*PAST, FORGET) if word == f"/{each.name}"), None)
         choice = self._choices.get(line.casefold())
         try:
-            if command:
-                given = argument(command, line.removeprefix(word))
-                self._show(await self._librarian.answer(command, given, asking.HERE, _nowhere))
-            elif word == f"/{FORGET.name}":
+            if command is FORGET:
                 given = argument(FORGET, line.removeprefix(word))
                 self._show(await self._librarian.ask_to_forget(given, _person(), is_admin=True))
-                return True
+            elif command:
+                given = argument(command, line.removeprefix(word))
+                self._show(await self._librarian.answer(command, given, asking.HERE, _nowhere))
             elif choice and choice.verb == "forget":
                 said = await self._librarian.forget(choice.about, _person(), self._halt, is_admin=True)
                 await self._librarian.scrub()

@@ -21,7 +21,7 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from bot import words
-from bot.card import asked, card, correction, names, progress, stage_line
+from bot.card import asked, before, card, correction, names, progress, stage_line
 from bot.markdown import contain, render
 from bot.message import (
     Block,
@@ -45,7 +45,6 @@ from council.events import (
     MemberFailed,
     MemberRetried,
     MemberStarted,
-    Stage,
     StageCompleted,
 )
 
@@ -56,12 +55,6 @@ MESSAGE_LEVEL = 2  # a heading down to here begins a message
 UNBOUNDED = 1_000
 QUESTION_LINES = 3
 TEXT_LINES = 3  # of the streaming answer, in however low a window
-FAILED: dict[Stage, str] = {
-    "stage1": "gave no answer",
-    "stage2": "gave no review",
-    "stage2_5": "fell back to its first answer",
-    "stage3": "could not write the final answer",
-}
 
 
 class TerminalChannel:
@@ -153,7 +146,7 @@ def told(view: RunView, event: Event, now: float) -> Iterator[str]:
             wait = words.duration(event.wait)
             yield f"{short[event.member]} is asked again in {wait}: {words.cause(event.failure)}."
         case MemberFailed():
-            yield f"{short[event.member]} {FAILED[event.stage]}: {words.failure(event.failure)}."
+            yield f"{short[event.member]} {_lacked(view, event)}: {words.failure(event.failure)}."
         case StageCompleted() if event.stage != "stage3":
             name, said = stage_line(view, view.stage(event.stage), now)
             yield f"{name}: {said}."
@@ -173,6 +166,19 @@ def _gave(view: RunView, event: MemberAnswered) -> str:
             return correction(seat) if seat else "corrected"
         case "stage3":
             return f"wrote the final answer in {took}"
+
+
+def _lacked(view: RunView, event: MemberFailed) -> str:
+    match event.stage:
+        case "stage1":
+            return "gave no answer"
+        case "stage2":
+            return "gave no review"
+        case "stage2_5":
+            seat = view.seat(event.member)
+            return f"fell back to {before(seat)}" if seat else "fell back"
+        case "stage3":
+            return "could not write the final answer"
 
 
 def drawn(blocks: Iterable[Block], console: Console) -> RenderableType:

@@ -294,14 +294,14 @@ async def test_chat_takes_the_commands_of_a_teams_chat(tmp_path: Path) -> None:
     """Help, a question with a way to its transcript, a follow-up, and a hint for anything else."""
     typed = f"/council-help\nhello\n/council --fast x\n/council {QUESTION}\n@council And in a year?\n"
     typed += "/council-history\n1\nEarlier question\n/council-search\n/council-show zzz\n"
-    typed += "/council-forget channel\n"
+    typed += "/council-forget channel\n/council-forget\n"
     async with asked(tmp_path) as (council, _):
         process = await council.start("chat", stdin=subprocess.PIPE)
         out, err = await process.communicate(typed.encode())
     assert (process.returncode, err) == (0, b"")
     text = out.decode()
     assert "openai/gpt-5, anthropic/claude, google/gemini; chairman chair/man." in text
-    assert text.count("Ctrl-D leaves.") == 2
+    assert text.count("Ctrl-D leaves.") == 2  # at the start, and for the word that is no command
     assert "There is no flag --fast." in text
     document = council.document()
     assert [message.role for message in document.messages] == ["user", "assistant"] * 2
@@ -312,6 +312,7 @@ async def test_chat_takes_the_commands_of_a_teams_chat(tmp_path: Path) -> None:
     assert "/council-search takes words:" in text
     assert "There is no such answer here." in text
     assert "## Delete all of this channel?" in text
+    assert text.endswith("`me` (all you asked), or `channel`.\n")
 
 
 async def test_run_without_a_platform_says_what_to_set(tmp_path: Path) -> None:

@@ -2,14 +2,14 @@
 
 import pytest
 
-from bot import words
+from bot import terminal, words
 from bot.card import card
 from bot.markdown import render
 from bot.thread import thread, unposted
 from bot.transcript.markdown import to_markdown
 from bot.view import RunView, fold, of_document, opening
 from council.conversation import AssistantMessage, Conversation, UserMessage
-from council.events import RunCompleted, StageStarted
+from council.events import MemberFailed, RunCompleted, StageStarted
 from council.iteration import IterationRound, IterationState, TerminationReason
 from council.profile import Profile
 from tests.council.scripted import ScriptedCouncil, failure, profile
@@ -100,9 +100,9 @@ async def test_the_thread_says_how_each_answer_moved_and_why_it_ended() -> None:
         "2 rounds of critique and no further one, because no more were allowed.\n\n"
         "| Member | Round 1 | Round 2 |\n"
         "| --- | --- | --- |\n"
-        "| one | corrected: restructured content (1 changes) | corrected: restructured content (1 changes) |\n"
-        "| two | corrected: restructured content (1 changes) | kept its answer |\n"
-        "| three | corrected: restructured content (1 changes) | fell back (it took too long) |\n"
+        "| one | corrected: restructured content (1 change) | corrected: restructured content (1 change) |\n"
+        "| two | corrected: restructured content (1 change) | kept its answer |\n"
+        "| three | corrected: restructured content (1 change) | fell back (it took too long) |\n"
     )
     assert told["2:ranking"].startswith("## Ranking, round 2\n\n")
     assert "## a/one, round 2\n\n" in told["2:member:a/one"]
@@ -113,6 +113,19 @@ async def test_the_thread_says_how_each_answer_moved_and_why_it_ended() -> None:
     shown = render(card(view, 0.0))
     assert "2 rounds of critique and no further one, because no more were allowed" in shown
     assert told["rounds"].removeprefix("## Rounds\n\n") in to_markdown(conversation(message))
+
+
+async def test_the_terminal_says_what_an_answer_falls_back_to() -> None:
+    """In the card's words."""
+    seats = profile(*SEATS, max_rounds=2)
+    council, message = await held(seats)
+    seen = views(council, seats, message)
+    [at] = [at for at, event in enumerate(council.events) if isinstance(event, MemberFailed)]
+    [said] = terminal.told(seen[at + 1], council.events[at], 0.0)
+    assert said.startswith("three fell back to its answer of the round before: it took too long")
+    assert "fell back to its answer of the round before (it took too long)" in render(
+        card(seen[at + 1], 0.0)
+    )
 
 
 async def test_the_card_names_the_round_under_way() -> None:
