@@ -22,11 +22,12 @@ from council.errors import CouncilError
 from council.events import Emit, Event, RunCompleted, RunFailed, to_json
 from council.profile import Profile
 from storage.journal import RunRow
+from storage.scope import TERMINAL
 
 Surface = Callable[[str, Profile], AbstractContextManager[Emit]]
 """Shows one run, from the question and the council it was put to; hears the run's events."""
 
-HERE = Source(platform="terminal")
+HERE = Source(platform=TERMINAL)
 GOING_ON = (
     "Going on with this question's interrupted run, as it was asked then: what was answered isn't paid "
     "for again. --new asks anew."

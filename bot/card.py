@@ -234,7 +234,10 @@ def correction(seat: Seat) -> str:
     if not seat.has_changed:
         return "kept its answer"
     summary = seat.correction.change_summary if seat.correction else None
-    return f"corrected: {summary[0].lower()}{summary[1:]}" if summary else "corrected"
+    if not summary:
+        return "corrected"
+    said = words.change(summary)
+    return f"corrected: {said[0].lower()}{said[1:]}"
 
 
 def _doing(what: str, work: Working, now: float) -> str:

@@ -29,7 +29,8 @@ class Option:
 
     A `number` is whole and between `least` and `most`; a `choice` is one of `choices`; a `profile`
     is the name of one and a `conversation` the beginning of an id or title, known only at run time; a
-    `flag` is on or off. A `text` may have at most `most` characters, where that isn't 0.
+    `flag` is on or off. A `text` may have at most `most` characters, where that isn't 0. `missing` is
+    said where it is required and left out, if the description doesn't say it well enough.
     """
 
     name: str
@@ -39,6 +40,7 @@ class Option:
     choices: tuple[str, ...] = ()
     least: int = 0
     most: int = 0
+    missing: str = ""
 
     @property
     def allowed(self) -> str:
@@ -130,6 +132,8 @@ FORGET = Command(
             "How an answer's title or its id begins; me; or channel",
             "conversation",
             required=True,
+            missing="Say what to delete: the beginning of an answer's title or id, "
+            "`me` (all you asked), or `channel`.",
         ),
     ),
 )
@@ -207,7 +211,8 @@ def argument(command: Command, text: str) -> Given:
         if value:
             return {option.name: _number(option, value) if option.kind == "number" else value}
         if option.required:
-            raise UsageError(f"/{command.name} takes {option.name}: {option.description.lower()}.")
+            said = f"/{command.name} takes {option.name}: {option.description.lower()}."
+            raise UsageError(option.missing or said)
     return {}
 
 

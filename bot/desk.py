@@ -38,9 +38,12 @@ REPLAY_SECONDS = 3.0
 REACH_SECONDS = 60.0
 """How long to wait before a platform that couldn't be reached is tried again."""
 LONGEST_QUESTION = 20_000
-BUSY = "The council's journal is busy, so your question was not taken. Nothing was asked; try again."
+BUSY = (
+    "Your question couldn't be written down, so nothing was asked. Try again in a minute; if it happens "
+    "again, tell whoever runs the council."
+)
 DRAINING = "The council is restarting and takes no new question. Try again in a minute."
-NOT_HERE = "There is no such run here."
+NOT_HERE = "This run isn't on record here; it may have been deleted."
 
 
 class Refusal(CouncilError):

@@ -25,7 +25,7 @@ from storage.errors import ConversationNotFound, StorageError
 from storage.forgetting import Forgetting, Selection
 from storage.journal import Journal
 from storage.rows import IndexRow
-from storage.scope import Scope
+from storage.scope import TERMINAL, Scope
 
 log = structlog.get_logger()
 
@@ -118,7 +118,7 @@ class Librarian:
                 case _:
                     about = await self._one(Scope.of(who), wanted)
             what, selection = await self._selected(about, who, is_admin=is_admin)
-        return past.farewell(what, about, selection)
+        return past.farewell(what, about, selection, at_terminal=who.platform == TERMINAL)
 
     async def forget(self, about: str, who: Source, halt: Halt, *, is_admin: bool) -> str:
         """Delete what a button says, as far as who pressed it may; says what was deleted."""
@@ -129,7 +129,7 @@ class Librarian:
                 # One of them may have given its answer at the last moment.
                 what, selection = await self._selected(about, who, is_admin=is_admin)
             await self._forgetting.forget(selection, by=f"{who.platform}:{who.user}")
-        return f"Deleted {what}. {past.REMAINS}"
+        return f"Deleted {what}." if who.platform == TERMINAL else f"Deleted {what}. {past.REMAINS}"
 
     async def scrub(self) -> None:
         """Overwrite what deleted answers have left in the database's file."""

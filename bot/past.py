@@ -30,7 +30,10 @@ RANKED = 1_000
 MOST_MEMBERS = 20
 LABEL = 40
 SHARE = "Share here"
-REMAINS = "Cards and threads remain in the channel, where you can delete them as any message."
+REMAINS = (
+    "Cards and threads remain in the channel; "
+    "whoever may delete the bot's messages there can remove them."
+)
 _SHARED = "Where others have asked in the same conversation, their questions and answers stay."
 _NONE = "\u2013"
 _DETAILS: Mapping[Part, tuple[str, str]] = {
@@ -200,8 +203,8 @@ def exchanges(conversation: Conversation) -> list[tuple[AssistantMessage, RunVie
     return found
 
 
-def farewell(what: str, about: str, selection: Selection) -> Sheet:
-    """Ask somebody whether all of this is to be deleted."""
+def farewell(what: str, about: str, selection: Selection, *, at_terminal: bool) -> Sheet:
+    """Ask somebody whether all of this is to be deleted; a terminal has no cards that remain."""
     counted = words.listing(
         (
             words.count(len(selection.conversations) + len(selection.shared), "conversation"),
@@ -213,7 +216,7 @@ def farewell(what: str, about: str, selection: Selection) -> Sheet:
         Line(f"That is {counted}: questions, answers, and all that the models said on the way."),
         *([Line(_SHARED)] if selection.shared else []),
         *([Line("Runs that are still going are stopped first.")] if _is_running(selection) else []),
-        Line(REMAINS),
+        *([] if at_terminal else [Line(REMAINS)]),
         Line("There is no way back."),
     )
     return Sheet(Message("past", blocks), (Choice("Delete", "forget", about),))

@@ -24,6 +24,7 @@ from storage.conversations import Conversations, Stored
 from storage.errors import ConversationNotFound, StorageError
 from storage.index import Index
 from storage.journal import Begun, Ended, Journal, NewRun, RunRow, Why
+from storage.scope import TERMINAL
 
 log = structlog.get_logger()
 
@@ -165,7 +166,7 @@ class Runs:
     async def _fail(self, run: RunRow, emit: Emit, error: Exception, status: Ended) -> None:
         if isinstance(error, StorageError):
             log.error("run_failed", reason=str(error))  # where the file lies is said here alone
-        words = explain(error, run.id)
+        words = explain(error, run.id, at_terminal=run.origin.platform == TERMINAL)
         failures = error.failures if isinstance(error, RunError) else {}
         await self._close(run, status, Why(message=words, failures=failures))
         emit(RunFailed(run.id, words, failures))

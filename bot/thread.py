@@ -190,7 +190,10 @@ def _notes(view: RunView, short: dict[str, str]) -> Iterator[str]:
         if isinstance(seat.reviewing, Failed):
             yield f"{short[seat.name]} gave no review: {words.failure(seat.reviewing.failure)}."
         if seat.review and not seat.review.parsed_ranking:
-            yield f"{short[seat.name]}'s vote is not counted: its review ranks fewer than two answers."
+            yield (
+                f"{short[seat.name]}'s vote is not counted: no ranking of two or more answers could be "
+                "read from its review."
+            )
 
 
 def _round(view: RunView) -> str:

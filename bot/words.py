@@ -3,6 +3,7 @@
 What happened, what to do, nothing more: no raw exception, no stack trace, no apology.
 """
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
@@ -57,13 +58,13 @@ _CAUSES: Mapping[Cause, str] = {
     "not_needed": "it was no longer needed",
 }
 
-_ASK_AGAIN = "Ask again."
-# What to do when every member fails for the same cause.
+_GO_ON = "Retry goes on from what is there."
+# What to do first when every member fails for the same cause.
 _ADVICE: Mapping[Cause, str] = {
-    "connection": "Check the network and OPENROUTER_BASE_URL, then ask again.",
-    "not_found": "Check the model ids in COUNCIL_MEMBERS, then ask again.",
-    "rate_limited": "Wait a minute, then ask again.",
-    "unavailable": "Wait a minute, then ask again.",
+    "connection": "Check the network and OPENROUTER_BASE_URL",
+    "not_found": "Check the model ids in COUNCIL_MEMBERS",
+    "rate_limited": "Wait a minute",
+    "unavailable": "Wait a minute",
 }
 
 _AGREEMENT: Mapping[str, str] = {
@@ -82,6 +83,7 @@ _NO_FURTHER_ROUND: Mapping[TerminationReason, str] = {
     TerminationReason.ERROR_OCCURRED: "no correction came back",
 }
 
+_ONE_OF_MANY = re.compile(r"(?<!\d)(1 (?:line|change))s\b")
 _DETAIL_LENGTH = 120
 _NAME_LENGTH = 32
 _ORDINALS = {1: "st", 2: "nd", 3: "rd"}
@@ -91,13 +93,17 @@ def explain(error: Exception, run_id: str, *, at_terminal: bool = False) -> str:
     """Say what happened and what to do; an unknown error shows the run's id and nothing else of it.
 
     Why each member failed isn't said here: `causes` gives that, a line a member. Where a file lies
-    is said `at_terminal` alone.
+    is said `at_terminal` alone, where there is also no button to press.
     """
+    retry = f"type: council retry {run_id}" if at_terminal else "press Retry."
     match error:
         case AccountError():
-            return _account(error)
+            return f"{_account(error)}, then {retry}"
         case NoAnswers():
-            return _no_answers(error.failures)
+            return f"No member of the council answered. {_advice(error.failures, retry)}"
+        case RunStopped(enough=True):
+            go_on = f"To go on from what is there, {retry}" if at_terminal else _GO_ON
+            return f"The run was stopped before there was a final answer. {go_on}"
         case RunStopped():
             return "The run was stopped before there was enough to answer from. Ask again to start over."
         case ConversationNotFound():
@@ -120,10 +126,10 @@ def _storage(error: StorageError, at_terminal: bool) -> str:
     return _phrase(str(error) if at_terminal else error.told_in_chat)
 
 
-def _no_answers(failures: Mapping[str, Failure]) -> str:
+def _advice(failures: Mapping[str, Failure], retry: str) -> str:
     shared: set[Cause] = {why.cause for why in failures.values()}
-    advice = _ADVICE.get(shared.pop(), _ASK_AGAIN) if len(shared) == 1 else _ASK_AGAIN
-    return f"No member of the council answered. {advice}"
+    first = _ADVICE.get(shared.pop()) if len(shared) == 1 else None
+    return f"{first}, then {retry}" if first else "Ask again."
 
 
 def _account(error: AccountError) -> str:
@@ -131,9 +137,9 @@ def _account(error: AccountError) -> str:
     if error.failure.cause == "credit":
         return (
             "The account at the model provider has no credit left. "
-            f"Add credit to the account of {variable}, then ask again."
+            f"Add credit to the account of {variable}"
         )
-    return f"The model provider refused the key. Check {variable} in .env, then ask again."
+    return f"The model provider refused the key. Check {variable} in .env"
 
 
 def causes(failures: Mapping[str, Failure]) -> dict[str, str]:
@@ -225,6 +231,11 @@ def ordinal(place: int) -> str:
     """Give a place its ending: `1st`, `2nd`, `11th`."""
     ending = "th" if place % 100 in (11, 12, 13) else _ORDINALS.get(place % 10, "th")
     return f"{place}{ending}"
+
+
+def change(summary: str) -> str:
+    """Give a stored summary of a change as people write it: one line is no `1 lines`."""
+    return _ONE_OF_MANY.sub(r"\1", summary)
 
 
 def agreement(word: str) -> str:

@@ -5,7 +5,7 @@
     └── RunError              the run ends without an answer
         ├── AccountError      the provider refused the key, or the credit is used up
         ├── NoAnswers         not one member answered
-        └── RunStopped        somebody pressed Stop before there was enough to answer from
+        └── RunStopped        somebody pressed Stop before there was a final answer
 
 A `Failure` is the same fact as data: it is journalled, replayed, counted and shown.
 The sentences people read are made in `bot.words`, nowhere else.
@@ -101,7 +101,8 @@ class NoAnswers(RunError):
 
 
 class RunStopped(RunError):
-    """Stop came before there was enough to write an answer from."""
+    """Stop came before there was a final answer; `enough` says whether there was enough for one."""
 
-    def __init__(self, failures: Mapping[str, Failure] | None = None) -> None:
+    def __init__(self, failures: Mapping[str, Failure] | None = None, *, enough: bool = False) -> None:
         super().__init__("the run was stopped", failures)
+        self.enough = enough

@@ -188,7 +188,7 @@ async def _synthesis(floor: Floor, answers: list[Stage1Result], reviewed: Review
                 break
             floor.raise_for_account()
             if floor.stop.everything.cause is not None:
-                raise RunStopped
+                raise RunStopped(enough=True)
     floor.emit(StageCompleted("stage3", (result,)))
     return result
 

@@ -8,7 +8,7 @@ import orjson
 
 from council.conversation import Source
 
-_LOCAL = "terminal"
+TERMINAL = "terminal"
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class Scope:
         imported.
         """
         if source is None:
-            return cls(_LOCAL, None, None)
+            return cls(TERMINAL, None, None)
         return cls(source.platform, source.workspace, source.channel)
 
     @property

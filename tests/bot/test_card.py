@@ -190,7 +190,8 @@ def test_an_accounts_trouble_is_said_once() -> None:
     """No member is blamed for a refused key."""
     shown = failed(AccountError(Failure(cause="key", detail="No auth credentials found")))
     assert (
-        "The model provider refused the key. Check OPENROUTER_API_KEY in .env, then ask again." in shown
+        "The model provider refused the key. Check OPENROUTER_API_KEY in .env, then press Retry."
+        in shown
     )
     assert shown.count("key") == 1
     assert "- " not in shown

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from bot.commands import (
     ASK,
     COMMANDS,
+    FORGET,
     HELP,
     HISTORY,
     SEARCH,
@@ -133,6 +134,11 @@ def test_a_command_of_one_option_takes_the_rest_of_the_line(
             "/council-search takes words: words of question, answer or title; quotes hold a phrase together.",
         ),
         (SHOW, "", "/council-show takes answer: how its title or its id begins."),
+        (
+            FORGET,
+            "",
+            "Say what to delete: the beginning of an answer's title or id, `me` (all you asked), or `channel`.",
+        ),
     ],
 )
 def test_a_wrong_or_missing_option_is_said(command: Command, text: str, said: str) -> None:

@@ -433,7 +433,7 @@ async def test_a_button_works_only_where_its_run_is(tmp_path: Path, where: dict[
     async with office(tmp_path, ScriptedCouncil()) as place:
         run = await place.see(RecordingVenue())
         assert (await place.desk.run_of(click(run))).id == run.id
-        with pytest.raises(Refusal, match="There is no such run here"):
+        with pytest.raises(Refusal, match="This run isn't on record here"):
             await place.desk.run_of(click(run, where=where))
 
 

@@ -278,7 +278,7 @@ async def test_the_asker_is_told_why_there_is_no_answer(
     """The card has the cause of each member and *Ask again*."""
     council.script["stage1"] = failure("rate_limited")
     card = await team.asked()
-    assert "No member of the council answered. Wait a minute, then ask again." in card.text
+    assert "No member of the council answered. Wait a minute, then press Retry." in card.text
     assert [part["label"] for part in card.buttons] == ["Retry", "Ask again"]
     assert len(server.pings()) == 1
 
@@ -453,7 +453,7 @@ async def test_a_button_reaches_no_run_of_another_channel(server: DiscordServer,
     posted = server.say(other, server.bot, "look")
     posted.now.components.extend(card.now.components)
     said = await team.refused(server.click(posted, button(card, "Transcript"), team.ada))
-    assert said == "There is no such run here."
+    assert said == "This run isn't on record here; it may have been deleted."
 
 
 async def test_a_forged_button_is_ignored(server: DiscordServer, team: Office) -> None:

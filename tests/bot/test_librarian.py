@@ -24,12 +24,13 @@ from tests.bot.sample_run import PROFILE
 from tests.storage.examples import NOW, answer, new_id
 
 HERE = Source(platform="discord", workspace="1", channel="10", user="100")
+TERMINAL = Source(platform="terminal")
 ELSEWHERE = {
     "another channel": HERE.model_copy(update={"channel": "11"}),
     "another workspace": HERE.model_copy(update={"workspace": "2"}),
     "direct messages": HERE.model_copy(update={"workspace": None}),
     "another platform": HERE.model_copy(update={"platform": "slack"}),
-    "the terminal": Source(platform="terminal"),
+    "the terminal": TERMINAL,
 }
 
 
@@ -229,7 +230,8 @@ async def test_who_asked_can_have_an_answer_deleted_after_saying_so_twice(room: 
         "## Delete “Mine”?\n\n"
         "That is 1 conversation and 1 run: questions, answers, and all that the models said on the way.\n\n"
         "Runs that are still going are stopped first.\n\n"
-        "Cards and threads remain in the channel, where you can delete them as any message.\n\n"
+        "Cards and threads remain in the channel; whoever may delete the bot's messages there can remove "
+        "them.\n\n"
         "There is no way back.\n"
     )
     [delete] = asked.choices
@@ -239,6 +241,15 @@ async def test_who_asked_can_have_an_answer_deleted_after_saying_so_twice(room: 
     with pytest.raises(Refusal, match=NO_SUCH):
         await room.librarian.forget(mine, HERE, nothing_runs, is_admin=False)
     assert [row.id for row in await room.librarian.proposals("", HERE)] == [other]
+
+
+async def test_a_terminal_has_no_cards_that_remain(room: Room) -> None:
+    """So none are spoken of, neither before nor after."""
+    mine = await room.leave("Mine", source=TERMINAL)
+    asked = await room.librarian.ask_to_forget({"what": "Mine"}, TERMINAL, is_admin=True)
+    assert text(asked).endswith("are stopped first.\n\nThere is no way back.\n")
+    said = await room.librarian.forget(mine, TERMINAL, nothing_runs, is_admin=True)
+    assert said == "Deleted “Mine”."
 
 
 async def test_nobody_deletes_what_isnt_theirs(room: Room) -> None:

@@ -110,7 +110,10 @@ def test_votes_that_do_not_count_are_said_so() -> None:
         "| \u2013 | B | gemini-2.5-pro (The Pragmatist) | \u2013 | 2 |\n"
         "| 3rd | C | gpt-5 | 2 | 1 |\n"
     ) in shown
-    assert "gpt-5's vote is not counted: its review ranks fewer than two answers.\n" in shown
+    assert (
+        "gpt-5's vote is not counted: no ranking of two or more answers could be read from its review.\n"
+        in shown
+    )
     none = ranking.model_copy(update={"ballots": 0})
     assert "## Ranking\n\nNo vote could be counted, so the answers are not ranked.\n" in text(
         stored(stage2=[], aggregate_ranking=none), "ranking"

@@ -9,6 +9,7 @@ from bot.words import (
     agreement,
     cause,
     causes,
+    change,
     clip,
     duration,
     explain,
@@ -34,18 +35,18 @@ KEY = Failure(cause="key", status=401, detail="No auth credentials found")
     [
         (
             AccountError(KEY),
-            "The model provider refused the key. Check OPENROUTER_API_KEY in .env, then ask again.",
+            "The model provider refused the key. Check OPENROUTER_API_KEY in .env, then press Retry.",
         ),
         (
             AccountError(Failure(cause="credit")),
             (
                 "The account at the model provider has no credit left. "
-                "Add credit to the account of OPENROUTER_API_KEY, then ask again."
+                "Add credit to the account of OPENROUTER_API_KEY, then press Retry."
             ),
         ),
         (
             AccountError(KEY, "VLLM_API_KEY"),
-            "The model provider refused the key. Check VLLM_API_KEY in .env, then ask again.",
+            "The model provider refused the key. Check VLLM_API_KEY in .env, then press Retry.",
         ),
         (
             NoAnswers({"a/x": Failure(cause="empty"), "b/y": Failure(cause="connection")}),
@@ -55,12 +56,16 @@ KEY = Failure(cause="key", status=401, detail="No auth credentials found")
             NoAnswers({"a/x": Failure(cause="connection"), "b/y": Failure(cause="connection")}),
             (
                 "No member of the council answered. "
-                "Check the network and OPENROUTER_BASE_URL, then ask again."
+                "Check the network and OPENROUTER_BASE_URL, then press Retry."
             ),
         ),
         (
             RunStopped(),
             "The run was stopped before there was enough to answer from. Ask again to start over.",
+        ),
+        (
+            RunStopped(enough=True),
+            "The run was stopped before there was a final answer. Retry goes on from what is there.",
         ),
         (ConversationNotFound("550e", Path("data")), "There is no conversation 550e. Check the id."),
         (
@@ -79,6 +84,49 @@ KEY = Failure(cause="key", status=401, detail="No auth credentials found")
 def test_known_errors_say_what_happened_and_what_to_do(error: Exception, sentence: str) -> None:
     """Each error of the two trees has its sentence; an account's trouble is said once, as such."""
     assert explain(error, "7b1f") == sentence
+
+
+@pytest.mark.parametrize(
+    ("error", "sentence"),
+    [
+        (
+            AccountError(KEY),
+            (
+                "The model provider refused the key. "
+                "Check OPENROUTER_API_KEY in .env, then type: council retry 7b1f"
+            ),
+        ),
+        (
+            NoAnswers({"a/x": Failure(cause="unavailable")}),
+            "No member of the council answered. Wait a minute, then type: council retry 7b1f",
+        ),
+        (
+            RunStopped(enough=True),
+            (
+                "The run was stopped before there was a final answer. "
+                "To go on from what is there, type: council retry 7b1f"
+            ),
+        ),
+    ],
+)
+def test_a_terminal_has_no_button_to_press(error: Exception, sentence: str) -> None:
+    """The command that does the same is named, with the run's id."""
+    assert explain(error, "7b1f", at_terminal=True) == sentence
+
+
+@pytest.mark.parametrize(
+    ("stored", "said"),
+    [
+        ("Added content (+1 lines)", "Added content (+1 line)"),
+        ("Condensed content (-1 lines)", "Condensed content (-1 line)"),
+        ("Restructured content (1 changes)", "Restructured content (1 change)"),
+        ("Added content (+11 lines)", "Added content (+11 lines)"),
+        ("Restructured content (21 changes)", "Restructured content (21 changes)"),
+    ],
+)
+def test_one_change_is_shown_as_one(stored: str, said: str) -> None:
+    """What is stored keeps the wording of seed 002."""
+    assert change(stored) == said
 
 
 def test_where_a_file_lies_is_said_at_the_terminal_alone() -> None:

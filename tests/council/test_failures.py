@@ -219,8 +219,9 @@ async def test_stop_before_the_quorum_ends_the_run() -> None:
     running = asyncio.create_task(council.run())
     await council.until_called(*(f"stage1.1:{name}" for name in FOUR))
     council.stop.press()
-    with pytest.raises(RunStopped):
+    with pytest.raises(RunStopped) as stopped:
         await running
+    assert not stopped.value.enough
 
 
 async def test_a_second_stop_ends_the_chairman_too() -> None:
@@ -232,8 +233,9 @@ async def test_a_second_stop_ends_the_chairman_too() -> None:
     await asyncio.sleep(0)
     assert not running.done()
     council.stop.press()
-    with pytest.raises(RunStopped):
+    with pytest.raises(RunStopped) as stopped:
         await running
+    assert stopped.value.enough
     assert council.asked("stage3") == ["chair/man"]
 
 
