@@ -44,6 +44,8 @@ BUSY = (
 )
 DRAINING = "The council is restarting and takes no new question. Try again in a minute."
 NOT_HERE = "This run isn't on record here; it may have been deleted."
+NO_QUESTION = "There is no question. Write one: /council Should we shard now?"
+NO_TEXT = "There is no question: this message has no text."
 
 
 class Refusal(CouncilError):
@@ -109,13 +111,14 @@ class Desk:
     async def accept(self, request: Request) -> RunRow | None:
         """Write a question down as a run; `None` for one that was delivered before.
 
-        Raises `Refusal` or `UsageError` with what to tell the asker.
+        Files without a text hold the question. Raises `Refusal` or `UsageError` with what to tell the
+        asker.
         """
-        text = request.text.strip()
+        text = request.text.strip() or _in_files(request.attachments)
         if self._draining:
             raise Refusal(DRAINING)
         if not text:
-            raise Refusal("There is no question. Write one: /council Should we shard now?")
+            raise Refusal(NO_QUESTION)
         if len(text) > LONGEST_QUESTION:
             raise Refusal(f"The question is longer than {LONGEST_QUESTION:,} characters. Shorten it.")
         source = request.source
@@ -369,3 +372,8 @@ class Desk:
         task = asyncio.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+
+
+def _in_files(attachments: Sequence[Attachment]) -> str:
+    named = [file.name for file in attachments]
+    return f"The question is in {words.listing(named)}." if named else ""

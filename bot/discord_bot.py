@@ -23,9 +23,9 @@ from discord.http import Route
 from bot import discord_past
 from bot.commands import ACTION, ASK, COMMANDS, FORGET, HELP, PAST, Command, Given, Kind, UsageError
 from bot.configuration import ConfigurationError, Problem
-from bot.desk import Click, Desk, Refusal, Request
+from bot.desk import NO_TEXT, Click, Desk, Refusal, Request
 from bot.discord_card import CardButton
-from bot.discord_commands import Answer, Propose, fitting, read_text, register, slash
+from bot.discord_commands import Answer, Propose, fitting, read_text, read_texts, register, slash
 from bot.discord_past import PastButton
 from bot.discord_text import parts
 from bot.discord_venue import NOBODY, DiscordVenue, Pace, Place, upload
@@ -33,7 +33,7 @@ from bot.librarian import Librarian
 from bot.looks import Choice
 from bot.options import AS_THE_PROFILE_HAS_IT, RunOptions
 from bot.venue import Button, File
-from bot.words import listing
+from bot.words import UNEXPECTED, listing
 from council.brief import Attachment
 from council.conversation import Source
 from storage.journal import RunRow
@@ -47,7 +47,6 @@ CLICKS_REMEMBERED = 1000
 HINT = "Ask with /council and your question, or mention me with it. /council-help says more."
 CLOSED = "Your direct messages are closed to the bot, so nothing was asked. Open them and try again."
 TRANSCRIPT = "The whole conversation: the page opens in any browser, the other file is Markdown."
-UNEXPECTED = "Something unexpected went wrong. Try again; if it happens again, report this id: {}"
 
 BAD_TOKEN = Problem(
     "DISCORD_TOKEN", "Discord refuses it", "Copy the bot's token from the application's page, under Bot"
@@ -156,7 +155,7 @@ class DiscordBot:
         }
 
         async def ask_about(interaction: discord.Interaction, message: discord.Message) -> None:
-            await self._answer(interaction, self._ask(interaction, message.content))
+            await self._answer(interaction, self._ask_about(interaction, message))
 
         for command in COMMANDS:
             tree.add_command(slash(command, answers[command], propose))
@@ -257,7 +256,7 @@ class DiscordBot:
         await self._answer(interaction, work())
 
     async def on_message(self, message: discord.Message) -> None:
-        """Take a message that mentions the bot as a question."""
+        """Take a message that mentions the bot, or a direct one, as a question."""
         me = self._client.user
         if me is None or message.author.bot:
             return
@@ -266,11 +265,11 @@ class DiscordBot:
         if not mentions and not isinstance(message.channel, discord.DMChannel):
             return
         try:
-            await self._ask_by_mention(message, question if mentions else "")
+            await self._ask_by_message(message, question)
         except Refusal as refusal:
             await _reply(message, str(refusal))
         except Exception:
-            log.exception("mention_failed", message=message.id)
+            log.exception("message_failed", message=message.id)
             await _reply(message, UNEXPECTED.format(message.id))
 
     async def on_council_button(self, interaction: discord.Interaction, button: Button) -> None:
@@ -305,13 +304,26 @@ class DiscordBot:
         text: str,
         attachments: tuple[Attachment, ...] = (),
         options: RunOptions = AS_THE_PROFILE_HAS_IT,
+        left_out: str | None = None,
     ) -> None:
         place = _place(interaction)
         _check(place, interaction.app_permissions)
         run = await self._accept(interaction.id, interaction.user, place, text, attachments, options)
-        if run:
-            venue = DiscordVenue(self._client, run, pace=self._pace, interaction=interaction)
-            self._desk.begin(run, venue)
+        if run is None:
+            return
+        if left_out:  # that is the response, then, and the card a message of its own
+            await _whisper(interaction, left_out)
+        venue = DiscordVenue(
+            self._client, run, pace=self._pace, interaction=None if left_out else interaction
+        )
+        self._desk.begin(run, venue)
+
+    async def _ask_about(self, interaction: discord.Interaction, message: discord.Message) -> None:
+        """Ask what a message says, its text files as attachments."""
+        attachments, left_out = await read_texts(message.attachments)
+        if not message.content.strip() and not attachments:
+            raise Refusal(" ".join(filter(None, (NO_TEXT, left_out))))
+        await self._ask(interaction, message.content, attachments, left_out=left_out)
 
     async def _ask_privately(
         self,
@@ -345,13 +357,17 @@ class DiscordBot:
             interaction, f"The council answers in your direct messages: {place.link(card.id)}"
         )
 
-    async def _ask_by_mention(self, message: discord.Message, question: str) -> None:
-        if not question.strip():
-            raise Refusal(HINT)
+    async def _ask_by_message(self, message: discord.Message, question: str) -> None:
+        attachments, left_out = await read_texts(message.attachments)
+        if not question.strip() and not attachments:
+            raise Refusal(" ".join(filter(None, (HINT, left_out))))
         place = await self._place_of(message)
-        run = await self._accept(message.id, message.author, place, question)
-        if run:
-            self._desk.begin(run, self._venue_of(run))
+        run = await self._accept(message.id, message.author, place, question, attachments)
+        if run is None:
+            return
+        self._desk.begin(run, self._venue_of(run))
+        if left_out:
+            await _reply(message, left_out)
 
     async def _place_of(self, message: discord.Message) -> Place:
         channel = message.channel

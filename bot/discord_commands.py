@@ -12,9 +12,8 @@ import aiohttp
 import discord
 from discord import app_commands
 
-from bot.attachments import LARGEST_FILE, text_file, too_large
+from bot.attachments import LARGEST_FILE, NotTaken, not_given, sorted_out, text_file, too_large
 from bot.commands import Command, Given, Kind, Option
-from bot.desk import Refusal
 from council.brief import Attachment
 
 LONGEST_TEXT = 6000
@@ -117,7 +116,7 @@ def _name(shape: dict[str, Any]) -> tuple[int, str]:
 
 
 async def read_text(file: discord.Attachment) -> Attachment:
-    """Read a file that was given as an option. Raises `Refusal` or `UsageError`."""
+    """Read a file that was given as an option. Raises `NotTaken`."""
     name = file.filename
     if file.size > LARGEST_FILE:
         raise too_large(name)
@@ -126,5 +125,19 @@ async def read_text(file: discord.Attachment) -> Attachment:
         async with asyncio.timeout(FILE_SECONDS):
             content = await file.read()
     except (discord.HTTPException, aiohttp.ClientError, OSError) as error:
-        raise Refusal(f"Discord did not hand over {name}. Try again.") from error
+        raise not_given(name, "Discord") from error
     return text_file(name, content)
+
+
+async def read_texts(
+    files: Sequence[discord.Attachment],
+) -> tuple[tuple[Attachment, ...], str | None]:
+    """Read a message's files; gives the texts, and which files were left out and why."""
+
+    async def read(file: discord.Attachment) -> Attachment | NotTaken:
+        try:
+            return await read_text(file)
+        except NotTaken as error:
+            return error
+
+    return sorted_out(await asyncio.gather(*map(read, files)))

@@ -27,7 +27,10 @@ def guide(profiles: Iterable[Profile], limits: Limits, spent: Spent) -> Message:
                 "Several language models answer your question, review each other without names, and "
                 "correct themselves; a chairman writes the answer. The thread shows every step."
             ),
-            Line("Ask with /council and your question. In a thread, mention the bot to go on asking."),
+            Line(
+                "Ask with /council and your question, or write it to the bot in a direct message. "
+                "In a thread, mention the bot to go on asking."
+            ),
             Line("Your question, and what you asked before in its thread, go to these models:"),
             *chain.from_iterable(map(_council, profiles)),
             Heading("Options of /council", 3),

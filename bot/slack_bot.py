@@ -11,6 +11,7 @@ import asyncio
 import logging
 import time
 import uuid
+from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import AsyncExitStack
 from dataclasses import replace
@@ -27,7 +28,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from bot import chart, slack_past, slack_text
 from bot.commands import ASK, FORGET, HELP, PAST, Command, UsageError, argument, parse
-from bot.desk import NOT_HERE, Click, Desk, Refusal, Request
+from bot.desk import NO_QUESTION, NO_TEXT, NOT_HERE, Click, Desk, Refusal, Request
 from bot.librarian import Librarian
 from bot.message import Message
 from bot.options import RunOptions
@@ -38,13 +39,15 @@ from bot.slack_past import alone
 from bot.slack_reading import LOOKUP_SECONDS, Reader, plain
 from bot.slack_venue import Pace, SlackVenue, Tell, action_id, line
 from bot.venue import LABELS, File, VenueError
+from bot.words import UNEXPECTED
 from council.conversation import Source
 from storage.journal import RunRow
 
 log = structlog.get_logger()
 
 CALL_SECONDS = 30.0
-BROKEN = "Something went wrong here; it is in the log. Try again."
+NOT_AFTER_MENTION = "There is no question. Write it after the mention: @council Should we shard now?"
+CLICKS_REMEMBERED = 1000
 TOO_SLOW = "Slack took too long to open your direct messages. Nothing was done; try again."
 IN_DIRECT = "The transcript is in your direct messages with the council."
 IN_PRIVATE = "The council answers you in your direct messages."
@@ -89,6 +92,7 @@ class SlackBot:
         self._pace = Pace(clock, sleep)
         self._client = web_client(bot_token, api_url)
         self._open = AsyncExitStack()
+        self._clicks: deque[str] = deque(maxlen=CLICKS_REMEMBERED)
 
     async def __aenter__(self) -> Self:
         async with AsyncExitStack() as stack:
@@ -242,7 +246,8 @@ class SlackBot:
     async def _on_past_click(
         self, ack: AsyncAck, respond: AsyncRespond, body: Json, action: Json
     ) -> None:
-        await self._attempt(alone(respond), self._turn(body, action, respond))
+        if self._is_new(body):
+            await self._attempt(alone(respond), self._turn(body, action, respond))
         await ack()
 
     async def _turn(self, body: Json, action: Json, respond: AsyncRespond) -> None:
@@ -284,7 +289,8 @@ class SlackBot:
         tell = alone(respond)
         who, message = body["user"], body["message"]
         here = _source(body["team"]["id"], body["channel"]["id"], who["id"], message.get("thread_ts"))
-        await self._attempt(tell, self._read(message, here, body["trigger_id"], who["name"], tell))
+        reading = self._read(message, here, body["trigger_id"], who["name"], NO_TEXT, tell)
+        await self._attempt(tell, reading)
         await ack()
 
     async def _on_event(self, body: Json, event: Json) -> None:
@@ -296,12 +302,13 @@ class SlackBot:
             return
         here = _source(body["team_id"], event["channel"], event["user"], event.get("thread_ts"))
         tell = self._beside(here)
-        await self._attempt(tell, self._read(event, here, body["event_id"], None, tell))
+        nothing = NO_QUESTION if event["type"] == "message" else NOT_AFTER_MENTION
+        await self._attempt(tell, self._read(event, here, body["event_id"], None, nothing, tell))
 
     async def _read(
-        self, message: Json, here: Source, entry_key: str, asker: str | None, tell: Tell
+        self, message: Json, here: Source, entry_key: str, asker: str | None, nothing: str, tell: Tell
     ) -> None:
-        """Take a message as the question, its text files as attachments."""
+        """Take a message as the question, with its text files; `nothing` is said of an empty one."""
         reading = self._reader.files(message)
         if asker is None:
             (attachments, left_out), person = await asyncio.gather(
@@ -310,8 +317,11 @@ class SlackBot:
             asker = person.name
         else:
             attachments, left_out = await reading
+        text = plain(message.get("text", ""), self._me)
+        if not text and not attachments:
+            raise Refusal(" ".join(filter(None, (nothing, left_out))))
         request = Request(
-            text=plain(message.get("text", ""), self._me),
+            text=text,
             source=here,
             entry_key=entry_key,
             asker=asker,
@@ -334,9 +344,17 @@ class SlackBot:
         return SlackVenue(self._client, self._pace, self._beside(where), where)
 
     async def _on_click(self, ack: AsyncAck, respond: AsyncRespond, body: Json, action: Json) -> None:
-        tell = alone(respond)
-        await self._attempt(tell, self._click(body, action, tell))
+        if self._is_new(body):  # a second press of Stop means something else
+            tell = alone(respond)
+            await self._attempt(tell, self._click(body, action, tell))
         await ack()
+
+    def _is_new(self, body: Json) -> bool:
+        """Whether a click is delivered for the first time."""
+        is_new = body["trigger_id"] not in self._clicks
+        if is_new:
+            self._clicks.append(body["trigger_id"])
+        return is_new
 
     async def _click(self, body: Json, action: Json, tell: Tell) -> None:
         who, card = body["user"], body["container"]
@@ -380,8 +398,9 @@ class SlackBot:
         except VenueError as error:
             said = f"That isn't possible: {error}."
         except Exception:
-            log.exception("slack_listener_failed")
-            said = BROKEN
+            number = uuid.uuid4().hex[:8]
+            log.exception("slack_listener_failed", id=number)
+            said = UNEXPECTED.format(number)
         else:
             return
         self._desk.spawn(tell(line(said)))

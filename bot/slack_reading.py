@@ -17,6 +17,7 @@ import aiohttp
 import structlog
 from slack_sdk.web.async_client import AsyncWebClient
 
+from bot.attachments import LARGEST_FILE, NotTaken, not_given, not_text, sorted_out, text_file, too_large
 from bot.slack_client import Json, granted
 from bot.venue import VenueError
 from council.brief import Attachment
@@ -24,7 +25,6 @@ from council.brief import Attachment
 log = structlog.get_logger()
 
 FILES = "https://files.slack.com"
-LARGEST_FILE = 200_000
 LOOKUP_SECONDS = 1.5
 """What a look-up may take: Slack waits 3 s for the acknowledgement, and the journal may take 1 s."""
 PERSON_SECONDS = 600.0
@@ -112,27 +112,22 @@ class Reader:
                 read = await asyncio.gather(*map(self._file, files))
         except TimeoutError:
             return (), "The message's files were left out: Slack took too long to give them."
-        left_out = ", ".join(each for each in read if isinstance(each, str))
-        attachments = tuple(each for each in read if isinstance(each, Attachment))
-        return attachments, f"Left out: {left_out}." if left_out else None
+        return sorted_out(read)
 
-    async def _file(self, file: Json) -> Attachment | str:
+    async def _file(self, file: Json) -> Attachment | NotTaken:
         name = str(file.get("name") or "a file")
         kind = str(file.get("mimetype") or "")
         if file.get("size", 0) > LARGEST_FILE:
-            return f"{name} (larger than {LARGEST_FILE // 1000} kB)"
+            return too_large(name)
         if kind.startswith(NOT_TEXT):
-            return f"{name} (not text)"
+            return not_text(name)
         try:
-            content = await self._download(str(file.get("url_private") or ""), kind)
+            return text_file(name, await self._download(str(file.get("url_private") or ""), kind))
+        except NotTaken as error:
+            return error
         except (aiohttp.ClientError, ValueError) as error:
             log.info("file_unreadable", reason=str(error))
-            return f"{name} (Slack didn't give it)"
-        try:
-            text = content.decode("utf-8-sig")
-        except UnicodeDecodeError:
-            return f"{name} (not text)"
-        return f"{name} (not text)" if "\0" in text else Attachment(name=name, text=text)
+            return not_given(name, "Slack")
 
     async def _download(self, address: str, kind: str) -> bytes:
         """Fetch a file from Slack's own hosts alone: the token goes with the request."""

@@ -21,6 +21,8 @@ DEMONSTRATION = (
 
 NO_COST = "no cost"
 
+UNEXPECTED = "Something unexpected went wrong. Try again; if it happens again, report this id: {}"
+
 HELD = (
     "Waiting for the council's storage, which can't be written right now. Nothing is lost: the run goes "
     "on by itself once that is mended. The log says why."

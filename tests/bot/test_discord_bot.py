@@ -14,7 +14,7 @@ from bot.app import open_librarian
 from bot.commands import ACTION, COMMANDS
 from bot.configuration import ConfigurationError
 from bot.desk import Desk
-from bot.discord_bot import DiscordBot
+from bot.discord_bot import HINT, DiscordBot
 from bot.discord_venue import DiscordVenue, Pace, Place
 from bot.venue import File, Gone, NotAllowed, Part, VenueError
 from tests.bot.discord_office import HELD, Office, office
@@ -591,12 +591,22 @@ async def test_an_empty_mention_gets_a_hint(
     assert council.calls == []
 
 
-async def test_a_direct_message_gets_a_hint(server: DiscordServer, team: Office) -> None:
-    """It may be a thank-you; asking costs, so it takes a command or a mention."""
+async def test_a_direct_message_is_a_question(
+    server: DiscordServer, team: Office, council: ScriptedCouncil
+) -> None:
+    """Card, parts and mention stay between the two; an empty one gets a hint."""
     direct = server.dm(team.ada)
-    server.say(direct, team.ada, "hello")
+    server.say(direct, team.ada, "", files={"logo.bin": b"\x89\xff"})
     [hint] = await server.until(lambda: server.messages(direct, by_bot=True))
-    assert "/council" in hint.content
+    assert hint.content == f"{HINT} Left out: logo.bin (not text)."
+    assert council.calls == []
+    server.say(direct, team.ada, "Shard now?")
+    [card, *_] = await server.until(lambda: server.messages(direct, by_bot=True)[1:])
+    await team.desk.settled()
+    assert ANSWER in card.text
+    assert "Asked by Ada" in card.history[0].embeds[0]["description"]
+    assert [ping.id for ping in server.pings()] == [team.ada.id]
+    assert server.messages(team.general) == []
 
 
 async def test_talk_among_people_and_replies_start_nothing(
@@ -716,6 +726,40 @@ async def test_a_file_that_cannot_be_fetched_is_refused(server: DiscordServer, t
     asked = server.slash(team.general, team.ada, "council", question="Why?", attachment=file)
     del server.world.attachments[file.id]
     assert "Discord did not hand over notes.md" in await team.refused(asked)
+
+
+TOO_MUCH = {"plan.md": b"Two shards.", "logo.bin": b"\x89\xff", "huge.log": b"x" * 200_001}
+LEFT_OUT = "Left out: logo.bin (not text), huge.log (larger than 200 kB)."
+
+
+async def test_files_of_a_mention_reach_the_members(
+    server: DiscordServer, team: Office, council: ScriptedCouncil
+) -> None:
+    """What is left out is said in a reply that pings nobody."""
+    question = f"{server.bot.mention} Does it hold?"
+    asked = server.say(team.general, team.ada, question, files=TOO_MUCH)
+    await server.until(lambda: len(server.messages(team.general, by_bot=True)) == 2)
+    await team.desk.settled()
+    [said] = [message for message in server.messages(team.general) if message.reply_to is asked]
+    assert said.content == LEFT_OUT
+    assert "Two shards." in council.prompt(f"stage1.1:{FOUR[0]}")
+    assert [ping.id for ping in server.pings()] == [team.ada.id]
+
+
+async def test_files_of_a_message_reach_the_members_by_the_action(
+    server: DiscordServer, team: Office, council: ScriptedCouncil
+) -> None:
+    """What is left out is said to whoever uses it; files alone hold the question."""
+    message = server.say(team.general, team.ada, "", files=TOO_MUCH)
+    assert await team.refused(server.menu(ACTION, message, team.ada)) == LEFT_OUT
+    [card] = await server.until(lambda: server.messages(team.general, by_bot=True)[1:])
+    await team.desk.settled()
+    assert "The question is in plan.md." in card.history[0].embeds[0]["description"]
+    assert "Two shards." in council.prompt(f"stage1.1:{FOUR[0]}")
+    picture = server.say(team.general, team.ada, "", files={"logo.bin": b"\x89\xff"})
+    assert await team.refused(server.menu(ACTION, picture, team.ada)) == (
+        "There is no question: this message has no text. Left out: logo.bin (not text)."
+    )
 
 
 async def test_a_private_run_is_held_in_direct_messages(server: DiscordServer, team: Office) -> None:

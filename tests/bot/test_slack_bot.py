@@ -15,6 +15,7 @@ import pytest
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
 from bot.app import Library, open_librarian, open_library
+from bot.attachments import LARGEST_FILE
 from bot.desk import NOT_HERE, Desk
 from bot.librarian import Librarian
 from bot.queue import Limits, Queue
@@ -23,7 +24,7 @@ from bot.settings import Settings
 from bot.slack_bot import IN_PRIVATE, TOO_SLOW, SlackBot
 from bot.slack_client import granted
 from bot.slack_manifest import SHORTCUT
-from bot.slack_reading import LARGEST_FILE, plain
+from bot.slack_reading import plain
 from bot.slack_venue import BURST, EDITS_PER_MINUTE, INTERVAL, Pace
 from bot.venue import VenueError
 from council.catalog import Catalog
@@ -454,11 +455,13 @@ class TestWaysIn:
             assert place.pings() == [{place.ada.id}, {place.ada.id}]
 
     async def test_a_mention_without_a_question_gets_a_hint(self, tmp_path: Path) -> None:
-        """Shown to that person alone, in the thread."""
+        """Shown to that person alone, in the thread, where no command can be given."""
         async with at_work(tmp_path) as place:
             talk = place.slack.post(place.general, place.bob, "What do we do?")
             await place.slack.mention(place.general, place.ada, "", thread_ts=talk.ts)
-            assert "There is no question." in await place.until_told(place.ada)
+            assert await place.until_told(place.ada) == (
+                "There is no question. Write it after the mention: @council Should we shard now?"
+            )
             [shown] = place.slack.ephemerals(place.general, place.ada)
             assert shown.thread_ts == talk.ts
 
@@ -500,6 +503,23 @@ class TestWaysIn:
                 ("plan.md", "Größe: 3 TB")
             ]
             assert "Größe: 3 TB" in place.council.prompt(f"stage1.1:{FOUR[0]}")
+
+    async def test_a_text_file_alone_is_the_question(self, tmp_path: Path) -> None:
+        """Anything else alone isn't, and why is said."""
+        async with at_work(tmp_path) as place:
+            slack, ada = place.slack, place.ada
+            plan = slack.add_file("plan.md", b"3 TB", ada)
+            await slack.direct_message(ada, "", files=[plan])
+            await place.desk.settled()
+            direct = slack.world.open_im(slack.team, ada.id)
+            run = await place.run(place.cards(direct)[0])
+            assert run.brief.question == "The question is in plan.md."
+            assert [file.text for file in run.brief.attachments] == ["3 TB"]
+            logo = slack.add_file("logo.bin", b"\x89\x00\xff", ada)
+            await slack.shortcut(SHORTCUT, slack.post(place.general, ada, "", files=[logo]), ada)
+            assert await place.until_told(ada) == (
+                "There is no question: this message has no text. Left out: logo.bin (not text)."
+            )
 
     async def test_a_file_behind_slacks_sign_in_page_is_left_out(self, tmp_path: Path) -> None:
         """The page is no attachment."""
@@ -601,6 +621,21 @@ class TestClicks:
                 "council_transcript",
                 "council_again",
             ]
+
+    async def test_a_press_delivered_again_is_no_second_one(self, tmp_path: Path) -> None:
+        """The chairman isn't stopped too."""
+        async with self.held(tmp_path) as (place, card):
+            chairman = "stage3.1:chair/man:chairman"
+            place.council.held.add(chairman)
+            pressed = await place.slack.click(card, "council_stop", place.ada)
+            await place.slack.redeliver(pressed)
+            await place.council.until_called(chairman)
+            place.council.release(chairman)
+            await place.desk.settled()
+            assert place.told(place.ada) == [
+                "Stopping. If there are enough answers, the chairman still concludes."
+            ]
+            assert "Stopped early" in card.text
 
     @pytest.mark.parametrize("without", [frozenset[str](), frozenset({"users:read"})])
     async def test_nobody_else_can(self, tmp_path: Path, without: frozenset[str]) -> None:
@@ -840,8 +875,13 @@ class TestRefusals:
             monkeypatch.setattr(place.desk, "accept", broken)
             assert (await place.slack.slash(place.general, place.ada, "/council", "Shard?")).acked
             said = await place.until_told(place.ada)
-            assert said == "Something went wrong here; it is in the log. Try again."
-            assert "the secret insides" in capsys.readouterr().out
+            logged = capsys.readouterr().out
+            assert "the secret insides" in logged
+            begun, _, number = said.rpartition(" ")
+            assert begun == (
+                "Something unexpected went wrong. Try again; if it happens again, report this id:"
+            )
+            assert number in logged
 
     @pytest.mark.parametrize("wrong", ["bot_token", "app_token"])
     async def test_a_wrong_token_ends_the_start(self, tmp_path: Path, wrong: str) -> None:

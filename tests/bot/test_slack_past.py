@@ -64,9 +64,14 @@ async def test_an_answer_is_found_shown_and_shared(tmp_path: Path) -> None:
         public = place.cards(place.general)[-1]
         assert blocks_text(public.blocks).startswith("ada shares this from the council's past answers.")
         assert labels(public) == ["Critiques", "Corrections", "Transcript"]
+        [again] = [e["action_id"] for e, _ in shown.elements() if e["text"]["text"] == "Share here"]
+        shared = await place.slack.click(shown, again, place.ada)
+        await place.slack.redeliver(shared)
+        await place.desk.settled()
+        assert len(place.cards(place.general)) == 3
         await pressed(place, public, "Corrections", place.bob)
         assert "Corrected response" in place.told(place.bob)[-1]
-        assert len(place.cards(place.general)) == 2
+        assert len(place.cards(place.general)) == 3
         assert place.pings() == pings
         assert not any(call.error for call in place.slack.requests)
 
