@@ -17,6 +17,7 @@ from storage.archive import Archive
 from storage.audit import Audit
 from storage.conversations import ConversationStore
 from storage.database import Database
+from storage.errors import StorageError
 from storage.forgetting import Forgetting
 from storage.holds import Holds
 from storage.index import Index
@@ -67,13 +68,18 @@ async def open_library(settings: Settings) -> AsyncGenerator[Library]:
                 complete=opened.recovery.complete,
             )
             await index.mend(store)
+        forgetting = Forgetting(database, store, index, Audit(folder / "audit.jsonl"))
+        try:
+            await forgetting.finish()
+        except StorageError:  # it is tried again at every start
+            log.exception("not_forgotten")
         yield Library(
             database=database,
             store=store,
             index=index,
             archive=Archive(database),
             journal=SqliteJournal(database),
-            forgetting=Forgetting(database, store, index, Audit(folder / "audit.jsonl")),
+            forgetting=forgetting,
             holds=Holds(folder / ".held"),
         )
 

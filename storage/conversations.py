@@ -123,6 +123,11 @@ class ConversationStore:
         """Name every document with its stamp, opening none."""
         return await self._in_thread(self._list)
 
+    async def present(self, conversation_ids: Sequence[str]) -> tuple[str, ...]:
+        """Say which of these documents are there, readable or not."""
+        paths = [self._path(one) for one in conversation_ids]
+        return await self._in_thread(lambda: tuple(path.stem for path in paths if path.exists()))
+
     async def read(self, conversation_ids: Sequence[str]) -> list[Stored | Problem]:
         """Read these documents, in a thread; one that is gone by now is left out.
 

@@ -1,7 +1,8 @@
 """Forgetting: a conversation, everything of a user, everything of a channel, or what is too old.
 
 First somebody selects; whoever shows runs stops those under way; then what was selected is
-forgotten: documents, index, search text, journal. Its bytes may lie in the database's file a while
+forgotten: documents, index, search text, journal. What is to go is written down before, so that a
+killed process' successor goes on with it (`finish`). Its bytes may lie in the database's file a while
 longer, in free pages, old search segments and the write-ahead log, until `scrub` is through.
 """
 
@@ -11,11 +12,15 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Literal
 
+import orjson
+from pydantic import BaseModel, ConfigDict
+
 from council.conversation import Source, timestamp
+from storage import documents
 from storage.audit import Audit
 from storage.conversations import ConversationStore
 from storage.database import Database, Statement
-from storage.errors import DatabaseError
+from storage.errors import DatabaseError, StorageError
 from storage.index import Index
 from storage.recovery import copies_set_aside
 from storage.scope import Scope
@@ -23,7 +28,7 @@ from storage.staging import clear_abandoned
 
 What = Literal["conversation", "user", "channel", "retention"]
 
-_RUNS = "SELECT id, origin, status FROM runs WHERE"
+_RUNS = "SELECT id, conversation_id, origin, status FROM runs WHERE"
 _IN_PLACE = (
     "origin ->> 'platform' = :platform AND origin ->> 'workspace' IS :workspace"
     " AND origin ->> 'channel' IS :channel"
@@ -61,7 +66,18 @@ DELETE FROM steps WHERE run_id IN (
 _OLD_RUNS = f"""
 {_RUNS} {_IN_PLACE} AND created_at < :before AND status <> 'running'
     AND conversation_id NOT IN (SELECT id FROM conversations WHERE updated_at >= :before)
+    AND conversation_id NOT IN (
+        SELECT conversation_id FROM runs WHERE created_at >= :before OR status = 'running'
+    )
 """  # noqa: S608 - our own words
+_NOT_INDEXED = """
+SELECT value AS id FROM json_each(?) WHERE value NOT IN (SELECT id FROM conversations)
+"""
+_BEGIN = "INSERT INTO forgettings (since, selection) VALUES (?, ?)"
+_PENDING = "SELECT number, selection FROM forgettings WHERE selection IS NOT NULL ORDER BY number"
+_DELETED = "UPDATE forgettings SET selection = NULL WHERE number = ?"
+_UNSCRUBBED = "SELECT number FROM forgettings WHERE selection IS NULL"
+_SCRUBBED = "DELETE FROM forgettings WHERE number IN (SELECT value FROM json_each(?))"
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +85,7 @@ class SelectedRun:
     """A run that will be forgotten; its origin says where its card and its thread are."""
 
     id: str
+    conversation_id: str
     origin: Source
     is_running: bool
 
@@ -78,7 +95,8 @@ class Selection:
     """What somebody wants forgotten.
 
     `conversations` go whole; from those in `shared`, where others have asked too, only the
-    questions of `user` go, with their answers.
+    questions of `user` go, with their answers. Documents that can't be read are in no index: they are
+    among them where the journal knows of them.
     """
 
     what: What
@@ -91,6 +109,19 @@ class Selection:
     def is_empty(self) -> bool:
         """Whether there is nothing to forget."""
         return not (self.conversations or self.runs or self.shared)
+
+
+class _Pending(BaseModel):
+    """What is still to be deleted, as the database keeps it: ids alone."""
+
+    model_config = ConfigDict(frozen=True)
+
+    what: What
+    by: str
+    conversations: tuple[str, ...]
+    shared: tuple[str, ...]
+    user: str | None
+    runs: tuple[str, ...]
 
 
 class Forgetting:
@@ -119,7 +150,9 @@ class Forgetting:
             "SELECT id FROM conversations WHERE id = :id AND scope = :scope",
             {"id": conversation_id, "scope": scope.word},
         )
-        return Selection(what="conversation", conversations=known, runs=runs)
+        return Selection(
+            what="conversation", conversations=(*known, *await self._not_indexed(runs)), runs=runs
+        )
 
     async def user(self, platform: str, user: str, *, workspace: str | None = None) -> Selection:
         """Select everything that a user asked, in one workspace or on the whole platform."""
@@ -130,22 +163,25 @@ class Forgetting:
             "everywhere": workspace is None,
         }
         found = await self._database.read(_OF_USER, who)
+        runs = await self._runs(_RUNS_OF_USER, who)
+        # Whether others have asked there too, only the document could tell.
+        unknown = await self._not_indexed(runs)
         return Selection(
             what="user",
             conversations=tuple(row["id"] for row in found if not row["shared"]),
-            shared=tuple(row["id"] for row in found if row["shared"]),
+            shared=(*(row["id"] for row in found if row["shared"]), *unknown),
             user=user,
-            runs=await self._runs(_RUNS_OF_USER, who),
+            runs=runs,
         )
 
     async def channel(self, scope: Scope) -> Selection:
         """Select everything of a channel."""
+        known = await self._ids(
+            "SELECT id FROM conversations WHERE scope = :scope", {"scope": scope.word}
+        )
+        runs = await self._runs(f"{_RUNS} {_IN_PLACE}", _place(scope))
         return Selection(
-            what="channel",
-            conversations=await self._ids(
-                "SELECT id FROM conversations WHERE scope = :scope", {"scope": scope.word}
-            ),
-            runs=await self._runs(f"{_RUNS} {_IN_PLACE}", _place(scope)),
+            what="channel", conversations=(*known, *await self._not_indexed(runs)), runs=runs
         )
 
     async def scopes(self) -> list[Scope]:
@@ -156,46 +192,65 @@ class Forgetting:
     async def older_than(self, scope: Scope, moment: datetime) -> Selection:
         """Select a channel's conversations whose last answer is older, and its old failed runs."""
         before = timestamp(moment)
+        known = await self._ids(_OLD, {"scope": scope.word, "before": before})
+        runs = await self._runs(_OLD_RUNS, {**_place(scope), "before": before})
         return Selection(
-            what="retention",
-            conversations=await self._ids(_OLD, {"scope": scope.word, "before": before}),
-            runs=await self._runs(_OLD_RUNS, {**_place(scope), "before": before}),
+            what="retention", conversations=(*known, *await self._not_indexed(runs)), runs=runs
         )
 
     async def forget(self, selection: Selection, by: str) -> None:
         """Delete what was selected and add the audit's line; `by` is the id of whoever wanted it.
 
-        Documents go first: what a crash leaves of the rest, the same selection finds again. Raises
-        `StorageError`; then it can be done again.
+        Raises `StorageError`; then it can be done again, and the next start does it in any case.
         """
-        async with self._index.mending:
-            await self._forget(selection, by)
+        pending = _Pending(
+            what=selection.what,
+            by=by,
+            conversations=selection.conversations,
+            shared=selection.shared,
+            user=selection.user,
+            runs=tuple(run.id for run in selection.runs),
+        )
+        await self._database.write((_BEGIN, (timestamp(self._now()), pending.model_dump_json())))
+        await self.finish()
 
-    async def _forget(self, selection: Selection, by: str) -> None:
-        for conversation_id in selection.conversations:
+    async def finish(self) -> None:
+        """Delete what somebody wanted forgotten and a crash, or the disk, has left.
+
+        Raises `StorageError` where something still can't be deleted, after all the rest.
+        """
+        failed: StorageError | None = None
+        async with self._index.mending:
+            for row in await self._database.read(_PENDING):
+                try:
+                    await self._delete(row["number"], _Pending.model_validate_json(row["selection"]))
+                except StorageError as error:
+                    failed = error
+        if failed:
+            raise failed
+
+    async def _delete(self, number: int, pending: _Pending) -> None:
+        for conversation_id in pending.conversations:
             await self._store.remove(conversation_id)
         cut = [
-            (conversation_id, await self._store.remove_questions(conversation_id, selection.user))
-            for conversation_id in selection.shared
-            if selection.user is not None
+            (conversation_id, await self._store.remove_questions(conversation_id, pending.user))
+            for conversation_id in pending.shared
+            if pending.user is not None
         ]
-        gone = [*selection.conversations, *(one for one, left in cut if left is None)]
+        gone = [*pending.conversations, *(one for one, left in cut if left is None)]
         await self._index.upsert(*(left for _, left in cut if left is not None))
         await self._index.remove(*gone)
-        await self._database.write(
-            *self._journal(selection, gone),
-            ("INSERT INTO unscrubbed (since) VALUES (?)", (timestamp(self._now()),)),
-        )
         await self._audit.add(
             {
                 "at": timestamp(self._now()),
-                "forgot": selection.what,
-                "by": by,
+                "forgot": pending.what,
+                "by": pending.by,
                 "conversations": len(gone),
                 "shared_conversations": len(cut),
-                "runs": len(selection.runs),
+                "runs": len(pending.runs),
             }
         )
+        await self._database.write(*_journal(pending, gone), (_DELETED, (number,)))
 
     async def scrub(self) -> None:
         """Overwrite what forgetting has left in the database's file, if there is any.
@@ -205,44 +260,55 @@ class Forgetting:
         between; then the file is written anew, which writes wait for, and the write-ahead log emptied.
         """
         async with self._scrubbing:
-            if not await self._database.read("SELECT 1 FROM unscrubbed LIMIT 1"):
+            # What is forgotten from here on is for the next time.
+            numbers = [row["number"] for row in await self._database.read(_UNSCRUBBED)]
+            if not numbers:
                 return
             for copy in copies_set_aside(self._database.path):
                 await asyncio.to_thread(copy.unlink, missing_ok=True)
             await asyncio.to_thread(clear_abandoned, self._database.path.parent)
             await self._index.merge()
-            await self._database.write(("DELETE FROM unscrubbed", ()))
             await self._database.exclusively("VACUUM")
             [[(busy, *_)]] = await self._database.exclusively("PRAGMA wal_checkpoint (TRUNCATE)")
             if busy:
-                await self._database.write(
-                    ("INSERT INTO unscrubbed (since) VALUES (?)", (timestamp(self._now()),))
-                )
                 raise DatabaseError(
                     f"{self._database.path} is being read by another process, so what was forgotten "
                     f"may still lie in its -wal file; it is emptied at the next start",
                     self._database.path,
                 )
+            await self._database.write((_SCRUBBED, (orjson.dumps(numbers).decode(),)))
 
-    def _journal(self, selection: Selection, gone: Sequence[str]) -> list[Statement]:
-        """Clear the journal; what others asked after a forgotten question loses that context."""
-        shared = [one for one in selection.shared if one not in gone]
-        return [
-            *(("DELETE FROM runs WHERE conversation_id = ?", (one,)) for one in gone),
-            *(("DELETE FROM runs WHERE id = ?", (run.id,)) for run in selection.runs),
-            *((_FORGET_CONTEXT, (one,)) for one in shared),
-            *((_FORGET_STEPS, (one,)) for one in shared),
-        ]
+    async def _not_indexed(self, runs: Sequence[SelectedRun]) -> tuple[str, ...]:
+        """Name the documents of these runs that aren't in the index, because they can't be read."""
+        ids = sorted({run.conversation_id for run in runs if documents.is_id(run.conversation_id)})
+        found = await self._database.read(_NOT_INDEXED, (orjson.dumps(ids).decode(),))
+        return await self._store.present([row["id"] for row in found])
 
     async def _ids(self, sql: str, values: dict[str, str | None]) -> tuple[str, ...]:
         return tuple(row["id"] for row in await self._database.read(sql, values))
 
     async def _runs(self, sql: str, values: dict[str, str | bool | None]) -> tuple[SelectedRun, ...]:
         return tuple(
-            SelectedRun(row["id"], Source.model_validate_json(row["origin"]), row["status"] == "running")
+            SelectedRun(
+                id=row["id"],
+                conversation_id=row["conversation_id"],
+                origin=Source.model_validate_json(row["origin"]),
+                is_running=row["status"] == "running",
+            )
             for row in await self._database.read(sql, values)
         )
 
 
 def _place(scope: Scope) -> dict[str, str | bool | None]:
     return {"platform": scope.platform, "workspace": scope.workspace, "channel": scope.channel}
+
+
+def _journal(pending: _Pending, gone: Sequence[str]) -> list[Statement]:
+    """Clear the journal; what others asked after a forgotten question loses that context."""
+    shared = [one for one in pending.shared if one not in gone]
+    return [
+        *(("DELETE FROM runs WHERE conversation_id = ?", (one,)) for one in gone),
+        *(("DELETE FROM runs WHERE id = ?", (run,)) for run in pending.runs),
+        *((_FORGET_CONTEXT, (one,)) for one in shared),
+        *((_FORGET_STEPS, (one,)) for one in shared),
+    ]

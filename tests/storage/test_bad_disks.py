@@ -20,10 +20,10 @@ PAGE = 4096
 
 
 @contextmanager
-def no_room() -> Generator[None]:
-    """Let no file of this process grow: as a full disk, but without needing one."""
+def room(size: int) -> Generator[None]:
+    """Let no file of this process grow beyond a size: as a full disk, but without needing one."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (0, hard))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
     try:
         yield
     finally:
@@ -57,7 +57,7 @@ async def ask(store: ConversationStore, conversation_id: str) -> None:
 async def test_a_database_without_room_works_again_once_there_is_some(database: Database) -> None:
     """The write fails with a way out, what is there can be read, and nothing has to be restarted."""
     await begin(database, "before")
-    with no_room():
+    with room(0):
         with pytest.raises(DatabaseError, match=r"council\.db can't .*; the disk is .*full"):
             await begin(database, "during")
         assert await names(database) == ["before"]
@@ -87,7 +87,7 @@ async def test_a_folder_without_room_keeps_its_documents(tmp_path: Path) -> None
     store = await ConversationStore.open(tmp_path / "conversations")
     conversation_id = new_id()
     await ask(store, conversation_id)
-    with no_room(), pytest.raises(FolderError, match=r"this process may write no file that large"):
+    with room(0), pytest.raises(FolderError, match=r"this process may write no file that large"):
         await ask(store, conversation_id)
     assert len((await store.load(conversation_id)).messages) == 2
     assert [*store.folder.glob(".*.tmp")] == []

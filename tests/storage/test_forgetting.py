@@ -16,7 +16,7 @@ from storage.archive import Archive
 from storage.audit import Audit
 from storage.conversations import ConversationStore
 from storage.database import Database, open_database
-from storage.errors import ConversationNotFound, FolderError
+from storage.errors import ConversationNotFound, DatabaseError, FolderError
 from storage.forgetting import Forgetting, Selection
 from storage.index import Index
 from storage.journal import Journal, NewRun
@@ -24,6 +24,7 @@ from storage.scope import Scope
 from storage.sqlite_journal import SqliteJournal
 from storage.staging import staging
 from tests.storage.examples import NOW, answer, new_id
+from tests.storage.test_bad_disks import room
 from tests.storage.test_journal import BRIEF, call
 
 HERE = Source(platform="discord", workspace="W", channel="C", message="M", user="ada")
@@ -229,6 +230,90 @@ async def test_a_shared_document_that_cannot_be_read_goes_whole(place: Place) ->
     assert await place.count("conversations") == 0
 
 
+@pytest.mark.parametrize("what", ["user", "channel", "retention"])
+async def test_a_damaged_document_that_the_journal_knows_goes_too(place: Place, what: str) -> None:
+    """The index has lost it; what has a younger run stays for now."""
+    damaged = await place.ask(WORD)
+    path = place.store.folder / f"{damaged}.json"
+    path.write_text(f'{{"{WORD}": ')
+    await place.index.mend(place.store)
+    select = {
+        "user": place.forgetting.user("discord", "ada"),
+        "channel": place.forgetting.channel(SCOPE),
+        "retention": place.forgetting.older_than(SCOPE, NOW + timedelta(days=1)),
+    }
+    selections = {name: await selecting for name, selecting in select.items()}
+    assert (await place.forgetting.older_than(SCOPE, NOW)).is_empty
+    assert (await place.forgetting.channel(Scope.of(None))).is_empty
+    await place.forget(selections[what])
+    assert place.bytes_hold(WORD) == []
+
+
+async def test_a_document_that_is_not_indexed_yet_keeps_what_others_asked(place: Place) -> None:
+    """While a lost index is made anew, the document itself says whose its questions are."""
+    shared = await place.ask(WORD)
+    await place.ask("And?", conversation_id=shared, source=HERE.model_copy(update={"user": "bob"}))
+    await place.index.remove(shared)
+    await place.forget(await place.forgetting.user("discord", "ada"))
+    assert place.bytes_hold(WORD) == []
+    assert [message.role for message in (await place.store.load(shared)).messages] == [
+        "user",
+        "assistant",
+    ]
+
+
+class Killed(BaseException):
+    """The process dies here."""
+
+
+@pytest.mark.parametrize("moment", ["remove", "upsert", "add"])
+@pytest.mark.parametrize("what", ["conversation", "user"])
+async def test_a_forgetting_that_was_killed_is_finished_by_the_next_start(
+    place: Place, monkeypatch: pytest.MonkeyPatch, moment: str, what: str
+) -> None:
+    """Whatever of it was done; the index may have been mended before."""
+    alone, shared = await place.ask(WORD), await place.ask(f"{WORD} shared")
+    bob = HERE.model_copy(update={"user": "bob"})
+    await place.ask("And?", conversation_id=shared, source=bob, history=WORD)
+    selection = await place.forgetting.user("discord", "ada")
+    if what == "conversation":
+        await place.forget(await place.forgetting.conversation(SCOPE, shared))
+        selection = await place.forgetting.conversation(SCOPE, alone)
+
+    async def dies(*_: object) -> None:
+        raise Killed
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Audit if moment == "add" else Index, moment, dies)
+        with pytest.raises(Killed):
+            await place.forgetting.forget(selection, by="ada")
+    assert place.bytes_hold(WORD) != []
+    await place.index.mend(place.store)
+    await place.forgetting.finish()
+    await place.forgetting.scrub()
+    assert place.bytes_hold(WORD) == []
+    assert place.bytes_hold(alone) == []
+    await place.forgetting.finish()
+    assert len(place.audit()) == (2 if what == "conversation" else 1)
+
+
+async def test_what_cannot_be_deleted_holds_up_nothing_else(place: Place) -> None:
+    """It is tried again, and somebody is told each time."""
+    stuck, gone = await place.ask("Why?"), await place.ask(WORD)
+    path = place.store.folder / f"{stuck}.json"
+    path.unlink()
+    path.mkdir()
+    with pytest.raises(FolderError):
+        await place.forgetting.forget(await place.forgetting.conversation(SCOPE, stuck), by="ada")
+    with pytest.raises(FolderError):
+        await place.forgetting.forget(await place.forgetting.conversation(SCOPE, gone), by="ada")
+    await place.forgetting.scrub()
+    assert place.bytes_hold(WORD) == []
+    path.rmdir()
+    await place.forgetting.finish()
+    assert await place.count("runs") == 0
+
+
 async def test_a_channel_is_forgotten_and_the_others_stay(place: Place) -> None:
     """Its threads are part of it."""
     await place.ask(WORD)
@@ -258,11 +343,24 @@ async def test_scrubbing_is_remembered_across_a_crash(place: Place) -> None:
     await place.forgetting.forget(
         await place.forgetting.conversation(SCOPE, await place.ask(WORD)), by="ada"
     )
-    assert await place.count("unscrubbed") == 1
+    assert await place.count("forgettings") == 1
     await place.forgetting.scrub()
-    assert await place.count("unscrubbed") == 0
+    assert await place.count("forgettings") == 0
     assert place.bytes_hold(WORD) == []
     await place.forgetting.scrub()
+
+
+async def test_a_scrub_without_room_is_done_again(place: Place) -> None:
+    """Writing the database anew needs its size; until that is there, what was forgotten may be too."""
+    for number in range(9):
+        await place.ask(f"Question {number}? " * 2000)
+    forgotten = await place.ask(WORD)
+    await place.database.exclusively("PRAGMA wal_checkpoint (TRUNCATE)")
+    await place.forgetting.forget(await place.forgetting.conversation(SCOPE, forgotten), by="ada")
+    with room(500_000), pytest.raises(DatabaseError, match="disk"):
+        await place.forgetting.scrub()
+    await place.forgetting.scrub()
+    assert place.bytes_hold(WORD) == []
 
 
 async def test_what_a_killed_backup_has_left_goes(place: Place) -> None:
