@@ -259,7 +259,8 @@ def _origin(view: RunView, final: Stage3Result) -> list[str]:
         case "fallback":
             said.append(f"Written by {writer}, next in line for the chair{instead}.")
         case "best_ranked":
-            said.append(f"Written by {writer}, the best-ranked member{instead}.")
+            rank = "the best-ranked member" if view.place(final.model) else "a member"
+            said.append(f"Written by {writer}, {rank}{instead}.")
         case "verbatim":
             ranked = "the best-ranked answer" if view.place(final.model) else "a member's answer"
             said.append(f"This is {ranked}, word for word as {writer} gave it{instead}.")

@@ -28,6 +28,7 @@ from council.completion import Completion, failure_of, parse, shorten
 from council.errors import Failure, ModelError
 from council.profile import Member
 from council.retries import Backoff, Refused, retry_after, worth_retrying
+from council.usage import Usage, total
 
 OPENROUTER = "https://openrouter.ai/api/v1"
 APP_TITLE = "Council for team chat"
@@ -123,7 +124,9 @@ class ModelClient:
 
             async def attempt() -> Reply:
                 completion = await self._attempt(provider, body, call, ends_at)
-                return completion.reply(call, round((clock() - started) * 1000), self.catalog.price)
+                took = round((clock() - started) * 1000)
+                reply = completion.reply(call, took, self.catalog.price)
+                return reply.model_copy(update={"usage": _paid(reply.usage, failures)})
 
             def stop(state: RetryCallState) -> bool:
                 too_late = clock() + state.upcoming_sleep >= ends_at
@@ -226,7 +229,12 @@ class ModelClient:
         if len(self._providers) >= PROVIDERS_KEPT:
             del self._providers[next(iter(self._providers))]
         places = asyncio.Semaphore(self._calls_at_once)
-        provider = _Provider(address, httpx.Headers(headers), key, places)
+        try:
+            carried = httpx.Headers(headers)
+        except UnicodeEncodeError as error:
+            detail = "the key holds a character that no key has"
+            raise ModelError(Failure(cause="key", detail=detail, attempts=0)) from error
+        provider = _Provider(address, carried, key, places)
         self._providers[base_url, key] = provider
         return provider
 
@@ -309,7 +317,15 @@ def _last_word(failure: Failure, earlier: list[Failure]) -> Failure:
     detail = failure.detail
     if failure.cause == "deadline" and earlier and earlier[-1].status:
         detail = shorten(f"{detail}; before that: {earlier[-1].detail}")
-    return failure.model_copy(update={"attempts": len(earlier) + 1, "detail": detail})
+    attempts = len(earlier) + 1
+    paid = _paid(failure.usage, earlier)
+    return failure.model_copy(update={"attempts": attempts, "detail": detail, "usage": paid})
+
+
+def _paid(last: Usage | None, earlier: list[Failure]) -> Usage | None:
+    """Add up what the attempts at one call used, where the provider said so."""
+    known = [usage for usage in (*(failure.usage for failure in earlier), last) if usage]
+    return total(known) if known else None
 
 
 class _Lanes(httpx.AsyncBaseTransport):

@@ -21,6 +21,8 @@ from council.errors import Cause, Failure, ModelError
 from council.usage import Usage, estimate_tokens
 
 DETAIL_LENGTH = 200
+MOST = 10**12
+"""What no call can use, of tokens or of dollars."""
 
 _BY_STATUS: dict[int, Cause] = {
     401: "key",
@@ -137,8 +139,8 @@ class Completion:
             cited = _object(fields.get("url_citation"))
             url, title = cited.get("url"), cited.get("title")
             if isinstance(url, str) and _WEB_PAGE.fullmatch(url):
-                known = Citation(url=url, title=title.strip() if isinstance(title, str) else "")
-                self._citations.setdefault(url, known)
+                known = _whole(title).strip() if isinstance(title, str) else ""
+                self._citations.setdefault(url, Citation(url=url, title=known))
 
     def _say(self, piece: str) -> None:
         if self._half or not piece.isascii():
@@ -148,7 +150,7 @@ class Completion:
             if half := _HALF_PAIR.search(piece):
                 self._half = half[0]
                 piece = piece[:-1]
-            piece = piece.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+            piece = _whole(piece)
         if piece:
             self._pieces.append(piece)
             if self._heard is not None:
@@ -181,12 +183,12 @@ class Completion:
         if self.usage is None:
             return None
         prompt, completion = (
-            _count(self.usage.get(name)) for name in ("prompt_tokens", "completion_tokens")
+            int(_amount(self.usage.get(name)) or 0) for name in ("prompt_tokens", "completion_tokens")
         )
         if prompt + completion == 0:
             return None
-        cost = self.usage.get("cost")
-        if isinstance(cost, int | float):
+        cost = _amount(self.usage.get("cost"))
+        if cost is not None:
             return Usage(prompt_tokens=prompt, completion_tokens=completion, cost=cost)
         return _priced(prompt, completion, price)
 
@@ -261,7 +263,7 @@ def shorten(text: str, secret: str = "") -> str:
     """Make one line of at most 200 characters, without anything that looks like a key."""
     if secret:
         text = text.replace(secret, "[key]")
-    line = " ".join(_KEY.sub("[key]", text).split())
+    line = " ".join(_KEY.sub("[key]", _whole(text)).split())
     return line if len(line) <= DETAIL_LENGTH else f"{line[: DETAIL_LENGTH - 1]}…"
 
 
@@ -280,7 +282,7 @@ def _parse_leniently(data: str | bytes) -> object:
     # orjson refuses the lone half of a surrogate pair, which is legal JSON.
     try:
         return json.loads(data)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ModelError(Failure(cause="malformed", detail="not JSON")) from error
 
 
@@ -304,5 +306,11 @@ def _join(content: object) -> str:
     return "".join(str(_object(part).get("text") or "") for part in parts)
 
 
-def _count(tokens: object) -> int:
-    return max(0, int(tokens)) if isinstance(tokens, int | float) else 0
+def _amount(value: object) -> float | None:
+    """Read a number of tokens or dollars, `None` where it can't be one."""
+    return value if isinstance(value, int | float) and 0 <= value <= MOST else None
+
+
+def _whole(text: str) -> str:
+    """Replace lone halves of surrogate pairs, which no file and no terminal can hold."""
+    return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

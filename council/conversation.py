@@ -6,8 +6,9 @@ what the council itself writes to the rules of seed 000. What the stages give is
 `council.results`; its names may be imported from here too.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from datetime import UTC, datetime
+from string import ascii_uppercase
 from typing import Annotated, Literal
 
 from pydantic import Field
@@ -125,8 +126,9 @@ class AssistantMessage(Record):
                 raise ValueError(f"stage2_5's critiques of {who} are not its peers' reviews")
             if correction.consultation is not None:
                 correction.consultation.check(correction.corrected_response)
-        if self.label_to_model is not None:
-            _check_ballots(self.stage2, self.label_to_model)
+        # Without labels on record they are the seeds': Response A and so on, one an answer.
+        unnamed = (f"Response {letter}" for letter in ascii_uppercase[: len(self.stage1)])
+        _check_ballots(self.stage2, self.label_to_model or {*unnamed})
         if self.iteration is not None:
             self._check_rounds(self.iteration.rounds)
 
@@ -185,9 +187,9 @@ class Conversation(Record):
     source: Source | None = None
 
 
-def _check_ballots(reviews: Iterable[Stage2Result], labels: Mapping[str, str]) -> None:
+def _check_ballots(reviews: Iterable[Stage2Result], labels: Collection[str]) -> None:
     for review in reviews:
-        if strange := set(review.parsed_ranking) - labels.keys():
+        if strange := {*review.parsed_ranking} - {*labels}:
             raise ValueError(f"{review.model} ranks unknown labels: {sorted(strange)}")
 
 

@@ -13,7 +13,7 @@ from council.brief import Brief
 from council.calls import Ask, Call, ChatMessage, JsonObject, Outcome, Reply, RetryBudget, Steps
 from council.conversation import FailedCall, RunUsage
 from council.cutoff import Cutoff, Stop
-from council.errors import AccountError, Failure, ModelError
+from council.errors import AccountError, CouncilError, Failure, ModelError
 from council.events import (
     AnswerStreamed,
     Emit,
@@ -30,6 +30,10 @@ from council.usage import Usage, total
 log = structlog.stdlib.get_logger()
 
 R = TypeVar("R", bound=StageResult)
+T = TypeVar("T")
+
+UNREADABLE = Failure(cause="malformed")
+"""What a reply is that no reader foresaw."""
 
 WRITE_SECONDS = 5.0
 """How long a call that is being ended waits for its reply to be recorded."""
@@ -161,18 +165,20 @@ class Floor:
             def again(messages: tuple[ChatMessage, ...]) -> Awaitable[Outcome]:
                 return self._step(replace(call, step=f"{call.step}:again", messages=messages), sitting)
 
-            outcome = await form.settle(outcome, again)
-        if isinstance(outcome, Failure):
-            self.was_stopped |= outcome.cause == "stopped"
-            self.failures.append(
-                FailedCall(stage=stage, member=member.name, failure=outcome, round=number)
-            )
-            self.emit(MemberFailed(stage, member.name, outcome, number))
-            return outcome
-        result = await becomes(outcome)
-        self.emit(MemberAnswered(stage, member.name, result, outcome.latency_ms, outcome.usage, number))
-        sitting.succeed()
-        return result
+            outcome = await _read(call, form.settle(outcome, again))
+        if isinstance(outcome, Reply):
+            result = await _read(call, becomes(outcome))
+            if not isinstance(result, Failure):
+                took, used = outcome.latency_ms, outcome.usage
+                self.emit(MemberAnswered(stage, member.name, result, took, used, number))
+                sitting.succeed()
+                return result
+            outcome = result
+        self._note_refusal(outcome, member)
+        self.was_stopped |= outcome.cause == "stopped"
+        self.failures.append(FailedCall(stage=stage, member=member.name, failure=outcome, round=number))
+        self.emit(MemberFailed(stage, member.name, outcome, number))
+        return outcome
 
     async def hear_title(
         self, member: Member, messages: tuple[ChatMessage, ...], cutoff: Cutoff
@@ -198,6 +204,12 @@ class Floor:
         """Raise `AccountError` when a call was refused for its key or for lack of credit."""
         if self._refused is not None:
             raise self._refused
+
+    def _note_refusal(self, why: Failure, member: Member) -> None:
+        """End every call where a stage's call was refused for its key, or for lack of credit."""
+        if why.is_account and self._refused is None:
+            self._refused = AccountError(why, member.api_key_env)
+            self.stop.everything.trip("not_needed")
 
     def tokens(self, *stages: str) -> int:
         """Add up the tokens of some stages' rounds: `stage2.2`, `stage2_5.2`."""
@@ -228,9 +240,6 @@ class Floor:
             self._usage[call.step] = outcome.usage
         if isinstance(outcome, Reply):
             self._latencies[call.step] = outcome.latency_ms
-        if isinstance(outcome, Failure) and outcome.is_account and self._refused is None:
-            self._refused = AccountError(outcome, call.member.api_key_env)
-            self.stop.everything.trip("not_needed")
         return outcome
 
     async def _ask_and_record(self, call: Call) -> Outcome:
@@ -239,6 +248,9 @@ class Floor:
         except ModelError as error:
             outcome = error.failure
             _log(call, outcome)
+        except Exception:
+            log.exception("call_crashed", step=call.step)
+            outcome = UNREADABLE
         # A call that has come back is recorded and counts, even if it is ended at this very moment.
         writing = asyncio.ensure_future(self._steps.record(call, outcome))
         try:
@@ -250,6 +262,17 @@ class Floor:
                 raise
             writing.result()
         return outcome
+
+
+async def _read(call: Call, reading: Awaitable[T]) -> T | Failure:
+    """Read a reply; one that nobody foresaw costs a voice, and the log has the traceback."""
+    try:
+        return await reading
+    except CouncilError:
+        raise
+    except Exception:
+        log.exception("reply_not_read", step=call.step)
+        return UNREADABLE
 
 
 def _log(call: Call, why: Failure) -> None:

@@ -220,13 +220,15 @@ def synthesis(
     *,
     responses: Sequence[tuple[str, str, str]],
     ranking: AggregateRanking | None,
+    votes: Mapping[str, Sequence[str]],
     scores: ScoringMatrix | None,
     disagreements: Iterable[str],
     reviews: Sequence[tuple[str, str]],
 ) -> tuple[ChatMessage, ...]:
     """Ask the chairman for the final answer from the corrected responses (stage 3).
 
-    `responses` are triples of label, member and text; `reviews` are pairs of critic and text.
+    `responses` are triples of label, member and text; `votes` are the ballots that count, reviewer
+    -> labels, best first; `reviews` are pairs of critic and text.
     """
     strategy = STRATEGIES[brief.profile.strategy]
     read = reviews if strategy.reads_reviews else ()
@@ -236,7 +238,7 @@ def synthesis(
         "These are the answers of the council's members to a question, after their corrections.",
         *(_fence(brief, f"{label} by {member_name}", text) for label, member_name, text in responses),
         *(_fence(brief, f"Review by {critic}", text) for critic, text in read),
-        *_standing(ranking, disagreements),
+        *_standing(ranking, votes, disagreements),
         *_criteria(brief),
         *_scored(scores),
         f"{strategy.instruction} The ranking shows agreement, not truth.",
@@ -310,7 +312,9 @@ def _fence(brief: Brief, name: str, text: str) -> str:
     return fenced(brief.boundary, name, text)
 
 
-def _standing(ranking: AggregateRanking | None, disagreements: Iterable[str]) -> list[str]:
+def _standing(
+    ranking: AggregateRanking | None, votes: Mapping[str, Sequence[str]], disagreements: Iterable[str]
+) -> list[str]:
     if ranking is None or not ranking.ballots:
         return ["There is no ranking: no ballot could be counted."]
     places = "\n".join(
@@ -319,6 +323,8 @@ def _standing(ranking: AggregateRanking | None, disagreements: Iterable[str]) ->
         if place.mean_position is not None
     )
     parts = [f"The peers' ranking, best first (agreement: {ranking.agreement_word}):\n{places}"]
+    if ballots := "\n".join(f"- {reviewer}: {' > '.join(vote)}" for reviewer, vote in votes.items()):
+        parts.append(f"It comes from these ballots, without votes for oneself:\n{ballots}")
     if lines := "\n".join(f"- {line}" for line in disagreements):
         parts.append(f"Where the reviewers differ:\n{lines}")
     return parts

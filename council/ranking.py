@@ -49,13 +49,12 @@ def aggregate(
     )
 
 
-def disagreements(ballots: Mapping[str, Sequence[str]], label_to_model: Mapping[str, str]) -> list[str]:
+def disagreements(votes: Mapping[str, Sequence[str]], label_to_model: Mapping[str, str]) -> list[str]:
     """Name the answers the reviewers see differently, a line each, with who placed them where.
 
     An answer is one of them when its places lie two or more apart, or when one reviewer puts it
-    first and another last. Ballots count as in `aggregate`; lines go by label.
+    first and another last. `votes` are the ballots as they count; lines go by label.
     """
-    votes = counted(ballots, label_to_model)
     lines: list[str] = []
     for label in sorted(label_to_model):
         places = sorted(

@@ -30,7 +30,7 @@ from council.errors import Failure, NoAnswers, RunStopped
 from council.events import Emit, StageCompleted, StageStarted, TitleCompleted
 from council.floor import Floor
 from council.profile import Member, Profile
-from council.ranking import disagreements
+from council.ranking import counted, disagreements
 from council.rounds import Reviewed, review_and_correct
 
 TITLE_LENGTH = 80
@@ -65,7 +65,7 @@ async def deliberate(
         answers = await _answers(floor)
         if len(answers) == 1:
             reviewed = Reviewed.none()
-            final = _only(answers[0])
+            final = _only(floor, answers[0])
         else:
             reviewed = await review_and_correct(floor, answers)
             final = await _synthesis(floor, answers, reviewed)
@@ -149,6 +149,7 @@ async def _synthesis(floor: Floor, answers: list[Stage1Result], reviewed: Review
     }
     last = reviewed.last
     ballots = {review.model: review.parsed_ranking for review in last.reviews}
+    votes = counted(ballots, last.labels)
     read = shorten([review.ranking for review in last.reviews], profile.max_critique_tokens)
 
     async def write(member: Member, source: AnswerSource) -> Stage3Result | Failure:
@@ -170,15 +171,14 @@ async def _synthesis(floor: Floor, answers: list[Stage1Result], reviewed: Review
                 for label, name in last.labels.items()
             ],
             ranking=last.ranking,
+            votes=votes,
             scores=last.scores,
-            disagreements=disagreements(ballots, last.labels),
+            disagreements=disagreements(votes, last.labels),
             reviews=[(each.model, text) for each, text in zip(last.reviews, read, strict=True)],
         )
         return await floor.hear(sitting, member, prompt, becomes, role=source)
 
-    result = Stage3Result(
-        model=last.best, response=texts[last.best], source="verbatim", stopped_early=stopped_early
-    )
+    result = _verbatim(last.best, answers, reviewed, stopped_early=stopped_early)
     floor.emit(StageStarted("stage3", (profile.chairman.name,)))
     with floor.open("stage3") as sitting:
         for member, source in _line_to_the_chair(profile, last.best):
@@ -208,14 +208,37 @@ def _line_to_the_chair(profile: Profile, best: str) -> Iterable[tuple[Member, An
     return seats.values()
 
 
-def _only(answer: Stage1Result) -> Stage3Result:
+def _only(floor: Floor, answer: Stage1Result) -> Stage3Result:
     """Give the one answer there is as the final one: one model, not reviewed."""
-    return Stage3Result(
+    result = Stage3Result(
         model=answer.model,
         response=answer.response,
         source="single",
         answered_by=answer.answered_by,
         truncated=answer.truncated,
+    )
+    floor.emit(StageStarted("stage3", ()))
+    floor.emit(StageCompleted("stage3", (result,)))
+    return result
+
+
+def _verbatim(
+    model: str, answers: list[Stage1Result], reviewed: Reviewed, *, stopped_early: bool
+) -> Stage3Result:
+    """Give a member's answer as the final one: its correction, or where none came its first answer."""
+    answer = next(answer for answer in answers if answer.model == model)
+    correction = next((each for each in reviewed.corrections or () if each.model == model), None)
+    if correction is not None and correction.fallback is None and not correction.maintained:
+        response, written = correction.corrected_response, correction
+    else:
+        response, written = answer.response, answer
+    return Stage3Result(
+        model=model,
+        response=response,
+        source="verbatim",
+        answered_by=written.answered_by,
+        stopped_early=stopped_early,
+        truncated=written.truncated,
     )
 
 

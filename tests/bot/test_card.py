@@ -223,6 +223,10 @@ def test_an_answer_that_was_not_saved_is_still_shown() -> None:
             ),
         ),
         (
+            {"source": "best_ranked", "model": GROK},
+            ("Written by grok-4, a member, because claude-opus-4.1 failed (it took too long)."),
+        ),
+        (
             {"source": "verbatim", "model": CLAUDE},
             (
                 "This is the best-ranked answer, word for word as claude-sonnet-4.5 gave it, "

@@ -54,6 +54,10 @@ class ScriptedCouncil:
     held: set[str] = field(default_factory=set[str])
     calls: list[Call] = field(default_factory=list[Call])
     finished: list[str] = field(default_factory=list[str])
+    truncated: set[str] = field(default_factory=set[str])
+    """Stages whose replies are cut off by their length."""
+    answered_by: str | None = None
+    """The fallback that answers in these stages."""
     events: list[Event] = field(default_factory=list[Event])
     steps: MemorySteps = field(default_factory=MemorySteps)
     stop: Stop = field(default_factory=Stop)
@@ -72,8 +76,13 @@ class ScriptedCouncil:
         if call.on_text:
             call.on_text(said)
         self.finished.append(call.step)
+        cut = stage in self.truncated
         return Reply(
-            text=said, usage=Usage(prompt_tokens=10, completion_tokens=5, cost=0.001), latency_ms=5
+            text=said,
+            usage=Usage(prompt_tokens=10, completion_tokens=5, cost=0.001),
+            latency_ms=5,
+            truncated=cut,
+            answered_by=self.answered_by if cut else None,
         )
 
     @staticmethod

@@ -336,6 +336,13 @@ async def test_a_refused_connection_is_retried_and_then_named() -> None:
     assert len(rest.waits) == 2
 
 
+async def test_a_key_that_no_header_can_hold_is_a_refused_key() -> None:
+    """It was pasted with an ellipsis, most likely."""
+    async with ModelServer() as provider, opened(provider, api_key="sk-or-\u2026") as client:
+        why = await failure(client, call())
+    assert why == Failure(cause="key", detail="the key holds a character that no key has", attempts=0)
+
+
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n"
 CHUNK = b"8\r\ndata: {}\r\n"
 
@@ -484,6 +491,18 @@ async def test_a_silent_stream_is_given_up_and_asked_again() -> None:
         assert reply.text == "Yes."
         await until(lambda: provider.in_flight == 0)
     assert provider.history[0].abandoned
+
+
+async def test_what_failed_attempts_cost_counts() -> None:
+    """A reply that the provider broke off is paid, too; so is one after which there is none."""
+    usage: JsonObject = {"prompt_tokens": 100, "completion_tokens": 10, "cost": 0.5}
+    broken = Turn("It depends", finish_reason="error", usage=usage)
+    async with ModelServer() as provider, opened(provider, max_attempts=2) as client:
+        provider.script(MODEL, broken, Turn("Yes.", usage={**usage, "cost": 0.25}), broken, broken)
+        reply = await client.ask(call())
+        why = await failure(client, call())
+    assert reply.usage == Usage(prompt_tokens=200, completion_tokens=20, cost=0.75)
+    assert why.usage == Usage(prompt_tokens=200, completion_tokens=20, cost=1.0)
 
 
 async def test_a_whole_answer_counts_though_the_stream_stays_open() -> None:

@@ -1,5 +1,6 @@
 """What a provider sent becomes an answer, or the reason why there is none."""
 
+import json
 from contextlib import suppress
 
 import orjson
@@ -330,6 +331,29 @@ def test_json_with_a_lone_surrogate_is_still_json() -> None:
     assert parse(b'{"a": "\\ud83d"}') == {"a": "\ud83d"}
 
 
+def test_half_a_pair_in_anything_but_the_text_is_replaced() -> None:
+    """It can be written to no file, so it would end the run."""
+    page = {"url": "https://example.com", "title": "\ud83d page"}
+    half = json.dumps(
+        {"choices": [{"message": {"content": "Yes.", "annotations": [{"url_citation": page}]}}]}
+    )
+    completion = Completion()
+    completion.add_body(half.encode())
+    [cited] = completion.reply(call(), 1, no_price).citations
+    assert cited.title == "\ufffd page"
+    assert failure_of({"message": "no \ud83d"}, 500).detail == "no \ufffd"
+
+
+@pytest.mark.parametrize(
+    "data", [b"[" * 200_000, b'{"a":' * 100_000, b'{"a": NaN, "b":' + b"[" * 100_000]
+)
+def test_json_that_is_too_deep_is_malformed(data: bytes) -> None:
+    """It costs this reply and nothing else."""
+    with pytest.raises(ModelError) as caught:
+        Completion().add_body(data)
+    assert caught.value.failure.cause == "malformed"
+
+
 # Usage --------------------------------------------------------------------------------------------
 
 
@@ -347,6 +371,17 @@ def test_without_a_stated_cost_the_listed_price_counts() -> None:
     assert completion.reply(call(), 1, lambda _: PRICE).usage.cost == 5.0
 
 
+@pytest.mark.parametrize("cost", [float("nan"), -1, 1e300, "0.1"])
+def test_a_cost_that_is_none_gives_way_to_the_listed_price(cost: object) -> None:
+    """One such number would make every sum of money worthless."""
+    completion = Completion()
+    usage = {"prompt_tokens": 10, "completion_tokens": 5, "cost": cost}
+    completion.add_body(
+        json.dumps({"choices": [{"message": {"content": "Yes."}}], "usage": usage}).encode()
+    )
+    assert completion.reply(call(), 1, lambda _: PRICE).usage.cost == 5.0
+
+
 def test_without_any_price_the_call_counts_as_unpriced() -> None:
     """So that a sum never passes for the whole."""
     completion = body("Yes.", usage={"prompt_tokens": 10, "completion_tokens": 5})
@@ -355,10 +390,25 @@ def test_without_any_price_the_call_counts_as_unpriced() -> None:
     )
 
 
-@pytest.mark.parametrize("usage", [None, {}, {"prompt_tokens": 0, "completion_tokens": 0}, "many"])
+@pytest.mark.parametrize(
+    "usage",
+    [
+        None,
+        {},
+        {"prompt_tokens": 0, "completion_tokens": 0},
+        "many",
+        {"prompt_tokens": float("nan"), "completion_tokens": float("inf")},
+        {"prompt_tokens": -5, "completion_tokens": 10**30, "cost": 3},
+    ],
+)
 def test_without_a_count_four_characters_make_a_token(usage: object) -> None:
     """And the sum says that it is an estimate."""
-    completion = body("Yes, it is.", usage=usage)
+    completion = Completion()
+    reply = {
+        "choices": [{"message": {"content": "Yes, it is."}, "finish_reason": "stop"}],
+        "usage": usage,
+    }
+    completion.add_body(json.dumps(reply).encode())
     assert completion.reply(call(), 1, lambda _: PRICE).usage == Usage(
         prompt_tokens=3, completion_tokens=3, cost=2.25, source="estimated"
     )

@@ -229,7 +229,7 @@ async def test_injections_change_nothing() -> None:
     for call in scripted.calls:
         for text in (each["content"] for each in call.messages):
             assert "[end of Response A b0undary]\n{" not in text
-            assert "[end of Response A ]" in text or attack[:10] not in text
+            assert "[end of Response A ...]" in text or attack[:10] not in text
 
 
 async def test_plain_councils_are_asked_as_before() -> None:

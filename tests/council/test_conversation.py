@@ -108,3 +108,6 @@ async def test_a_ballot_ranks_known_labels_only() -> None:
     ballot = message.stage2[0].model_copy(update={"parsed_ranking": ["Response A", "Response Z"]})
     with pytest.raises(ValueError, match="ranks unknown labels"):
         message.model_copy(update={"stage2": [ballot, *message.stage2[1:]]}).check()
+    unnamed = {"stage2": [ballot, *message.stage2[1:]], "label_to_model": None, "iteration": None}
+    with pytest.raises(ValueError, match="ranks unknown labels"):
+        message.model_copy(update=unnamed).check()

@@ -7,7 +7,7 @@ from structlog.testing import capture_logs
 
 from council.calls import Call
 from council.errors import AccountError, Cause, Failure, NoAnswers, RunStopped
-from council.events import MemberFailed
+from council.events import MemberFailed, StageCompleted
 from council.seating import label_answers
 from tests.council.scripted import FOUR, ScriptedCouncil, ballot, failure, profile
 
@@ -43,6 +43,45 @@ async def test_the_log_names_a_failed_call_but_quotes_nobody() -> None:
     ]
 
 
+async def test_what_nobody_foresaw_costs_a_voice() -> None:
+    """An error in asking or in reading a reply is logged with its traceback; the run goes on."""
+
+    def crash(_: Call) -> str:
+        raise RuntimeError("surprise")
+
+    council = ScriptedCouncil(script={f"stage1.1:{FOUR[0]}": crash})
+    with capture_logs() as logs:
+        message = (await council.run()).message
+    assert [answer.model for answer in message.stage1] == [*FOUR[1:]]
+    assert [(failed.member, failed.failure.cause) for failed in message.failures] == [
+        (FOUR[0], "malformed")
+    ]
+    assert ("call_crashed", f"stage1.1:{FOUR[0]}") in [(log["event"], log.get("step")) for log in logs]
+
+
+async def test_a_reply_that_no_reader_foresaw_costs_a_voice(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It was recorded and paid, and would end each new start of the run the same way."""
+
+    def crash(*_: object) -> None:
+        raise RecursionError
+
+    monkeypatch.setattr("council.rounds.read_ballot", crash)
+    with capture_logs() as logs:
+        message = (await ScriptedCouncil().run()).message
+    assert message.stage2 == []
+    assert len(message.stage2_5 or []) == len(FOUR)
+    assert [log["event"] for log in logs].count("reply_not_read") == len(FOUR)
+
+
+@pytest.mark.parametrize("cause", ["key", "credit"])
+async def test_a_title_models_account_is_nobodys_loss(cause: Cause) -> None:
+    """It may have a key of its own; the conversation is named by its question then."""
+    council = ScriptedCouncil(script={"title": failure(cause, "no")})
+    deliberation = await council.run(profile(title_model="title/writer"))
+    assert deliberation.message.stage3.source == "chairman"
+    assert deliberation.title == "Should we shard now or buy a bigger machine?"
+
+
 async def test_one_answer_is_delivered_as_one_model_not_reviewed() -> None:
     """Review, correction and chairman are skipped; the answer stands verbatim."""
     council = ScriptedCouncil(script={f"stage1.1:{name}": failure() for name in FOUR[1:]})
@@ -54,6 +93,9 @@ async def test_one_answer_is_delivered_as_one_model_not_reviewed() -> None:
     assert message.stage3.response == message.stage1[0].response
     assert len(council.calls) == 4
     assert "stage2_5" not in message.dump()
+    assert [event for event in council.events if isinstance(event, StageCompleted)][-1] == (
+        StageCompleted("stage3", (message.stage3,))
+    )
 
 
 async def test_no_answer_names_each_members_cause() -> None:
@@ -163,6 +205,19 @@ async def test_without_any_chairman_the_best_corrected_answer_stands_verbatim() 
     assert message.stage3.response == corrected.corrected_response
     asked = council.asked("stage3")
     assert len(asked) == len(set(asked))
+
+
+async def test_a_verbatim_answer_is_told_as_cut_off_and_by_whom() -> None:
+    """What is known of the text goes with it: of the correction, or where none came of the answer."""
+    council = ScriptedCouncil(script={"stage3": failure()}, truncated={"stage1"}, answered_by="vice/one")
+    message = (await council.run(profile(*FOUR[:2]))).message
+    assert (message.stage3.source, message.stage3.truncated) == ("verbatim", False)
+    council = ScriptedCouncil(
+        script={"stage3": failure(), "stage2_5": failure()}, truncated={"stage1"}, answered_by="vice/one"
+    )
+    message = (await council.run(profile(*FOUR[:2]))).message
+    assert (message.stage3.source, message.stage3.truncated) == ("verbatim", True)
+    assert message.stage3.answered_by == "vice/one"
 
 
 async def test_a_stage_ends_at_its_wall_clock() -> None:

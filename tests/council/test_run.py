@@ -181,12 +181,15 @@ async def test_critiques_too_long_for_a_prompt_are_shortened_there_alone() -> No
 async def test_the_chairman_reads_corrected_answers_ranking_and_dissent() -> None:
     """It never sees an uncorrected answer, and is told to state dissent."""
     council = ScriptedCouncil()
-    await council.run()
+    labels = (await council.run()).message.label_to_model or {}
     prompt = council.prompt("stage3.1:chair/man:chairman")
     for name in FOUR:
         assert f"A better and much longer answer, by {name}" in prompt
         assert f"The first answer of {name}" not in prompt
     assert "1. Response A: mean position 1.00 in 3 ballots" in prompt
+    for name in FOUR:
+        vote = " > ".join(label for label in sorted(labels) if labels[label] != name)
+        assert f"\n- {name}: {vote}\n" in prompt
     assert "real dissent" in prompt
 
 
