@@ -317,6 +317,7 @@ class Desk:
                 await self._replayed(presenter, resumed)
                 card_id = await venue.pick_up(presenter.posted)
             if card_id is None:
+                await presenter.placed()
                 card_id = await venue.post_card(presenter.card())
         except VenueError as error:
             log.info("card_not_posted", reason=str(error))

@@ -49,6 +49,7 @@ class Presenter:
         self._posts = posts
         self._clock = clock
         self._changed = asyncio.Event()
+        self._placed = asyncio.Event()
         self._caught_up = asyncio.Event()
         self._posted: set[str] = set()
         self._refused: VenueError | None = None
@@ -77,9 +78,14 @@ class Presenter:
     def show_view(self, view: RunView) -> None:
         """Show this state from now on."""
         self._view = view
+        self._placed.set()
         self._changed.set()
         if view.position is not None:
             self._caught_up.set()
+
+    async def placed(self) -> None:
+        """Wait until the run has its turn, or its position in the queue."""
+        await self._placed.wait()
 
     async def caught_up(self) -> None:
         """Wait until the run asks something new, stands in the queue or is over."""

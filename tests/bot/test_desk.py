@@ -208,7 +208,7 @@ async def test_a_failed_run_says_why_and_tells_the_asker(tmp_path: Path) -> None
 
 
 async def test_a_run_waits_its_turn_and_shows_its_position(tmp_path: Path) -> None:
-    """The position goes when it starts."""
+    """From the first card on; the position goes when it starts."""
     council = ScriptedCouncil(held={f"stage1.1:{FOUR[0]}"})
     first, second = RecordingVenue(), RecordingVenue()
     async with office(tmp_path, council, runs=1) as place:
@@ -216,10 +216,12 @@ async def test_a_run_waits_its_turn_and_shows_its_position(tmp_path: Path) -> No
             run = await place.ask(key)
             assert run is not None
             place.desk.begin(run, venue)
-        while not any("1st in the queue" in text for text in second.texts):
+        while not second.texts:
             await asyncio.sleep(0.001)
         council.release(f"stage1.1:{FOUR[0]}")
         await place.desk.settled()
+    assert "in the queue" not in first.texts[0]
+    assert "Waiting for its turn: 1st in the queue." in second.texts[0]
     assert "in the queue" not in second.texts[-1]
     assert len(first.mentions) == len(second.mentions) == 1
 
