@@ -1,6 +1,8 @@
 """The card: how far a run is, and in the end its answer, or why there is none."""
 
+from collections import Counter
 from collections.abc import Iterator
+from itertools import accumulate
 
 from bot import words
 from bot.message import Block, Footer, Heading, Line, Message, Pairs, Prose, Quote, Title
@@ -9,6 +11,9 @@ from bot.view import ROUND_STAGES, Answered, Failed, RunFailure, RunView, Seat, 
 from council.conversation import Stage3Result
 
 TITLE_LENGTH = 80
+MISHAPS = 500
+"""How much room a footer gives to what went wrong; behind it time, cost and id have to fit."""
+SEPARATOR = " \u00b7 "
 
 
 def card(view: RunView, now: float) -> Message:
@@ -125,7 +130,7 @@ def _queued(view: RunView) -> list[Line]:
 
 
 def _joined(facts: list[str]) -> str:
-    return " \u00b7 ".join(facts)
+    return SEPARATOR.join(facts)
 
 
 def stage_line(view: RunView, stage: StageView, now: float) -> tuple[str, str]:
@@ -296,18 +301,37 @@ def _voices(view: RunView, final: Stage3Result) -> list[str]:
         facts.append(f"strategy {view.strategy}")
     if view.ranking:
         facts.append(words.agreement(view.ranking.agreement_word))
-    facts += _by_criteria(view, short)
     if view.iteration and view.iteration.max_rounds > 1:
         facts.append(words.rounds(view.iteration))
-    for seat in view.seats:
+    return [*facts, *_as_many_as_fit([*_by_criteria(view, short), *_failures(view, short)])]
+
+
+def _failures(view: RunView, short: dict[str, str]) -> Iterator[str]:
+    """Say what failed or fell back; those that were only stopped are counted."""
+    failures = [
+        (short[seat.name], what, state.failure)
+        for seat in view.seats
         for state, what in (
             (seat.answering, "failed"),
             (seat.reviewing, "gave no review"),
             (seat.correcting, "fell back"),
-        ):
-            if isinstance(state, Failed):
-                facts.append(f"{short[seat.name]} {what} ({words.cause(state.failure)})")
-    return facts
+        )
+        if isinstance(state, Failed)
+    ]
+    stopped = Counter(what for _, what, why in failures if why.cause == "stopped")
+    for what, number in stopped.items():
+        if number > 1:
+            yield f"{words.count(number, _role(view))} {what} (they were stopped)"
+    for name, what, why in failures:
+        if why.cause != "stopped" or stopped[what] == 1:
+            yield f"{name} {what} ({words.cause(why)})"
+
+
+def _as_many_as_fit(facts: list[str]) -> list[str]:
+    lengths = accumulate(len(fact) + len(SEPARATOR) for fact in facts)
+    shown = [fact for fact, length in zip(facts, lengths, strict=True) if length <= MISHAPS]
+    more = len(facts) - len(shown)
+    return [*shown, f"{more} more"] if more else shown
 
 
 def _by_criteria(view: RunView, short: dict[str, str]) -> Iterator[str]:

@@ -292,6 +292,32 @@ def test_one_answer_is_labelled() -> None:
     )
 
 
+def test_many_failures_leave_room_for_time_cost_and_id() -> None:
+    """As many as fit are named, the rest counted."""
+    seats = [f"provider/model-number-{number:02}-preview" for number in range(12)]
+    failures = [FailedCall(stage="stage1", member=name, failure=BUSY) for name in seats]
+    facts = answered(stage2_5=None, failures=failures).splitlines()[-1]
+    named = [
+        f"model-number-{number:02}-preview failed (the provider was too busy)" for number in range(8)
+    ]
+    rest = ["4 more", "44 s", "4,950 tokens", "$0.0189", f"id {CONVERSATION_ID}_"]
+    assert facts.endswith(" \u00b7 ".join([*named, *rest]))
+
+
+def test_members_that_were_only_stopped_are_counted() -> None:
+    """One alone is named."""
+    stopped = Failure(cause="stopped")
+    failures = [
+        FailedCall(stage="stage1", member=GROK, failure=stopped),
+        *(FailedCall(stage="stage2", member=name, failure=stopped) for name in (GPT, CLAUDE, GEMINI)),
+    ]
+    facts = answered(stage2=[], stage2_5=None, failures=failures).splitlines()[-1]
+    assert (
+        " \u00b7 3 members gave no review (they were stopped) "
+        "\u00b7 grok-4 failed (it was stopped) \u00b7 44 s"
+    ) in facts
+
+
 def test_agreement_is_named() -> None:
     """A full house and its agreement, in words."""
     ranking = AggregateRanking(places=[], agreement=0.8, agreement_word="strong", ballots=3)
