@@ -182,7 +182,14 @@ def detail(conversation: Conversation, look: Detail) -> Sheet:
         if seat != look.seat
     )
     blocks = (Title(conversation.title), *messages[look.seat].blocks)
-    return Sheet(Message("past", blocks), (*others, Choice(SHARE, "share", str(look))))
+    return Sheet(
+        Message("past", blocks),
+        (
+            *others,
+            Choice("Transcript", "transcript", look.conversation_id),
+            Choice(SHARE, "share", str(look)),
+        ),
+    )
 
 
 def _messages(view: RunView, part: Part) -> list[Message]:

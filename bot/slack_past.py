@@ -25,6 +25,9 @@ from storage.rows import IndexRow
 
 log = structlog.get_logger()
 
+USES = 5
+"""How many messages a response URL takes, within half an hour."""
+REST = "This is not all of it. The rest is in the Transcript."
 PRESSED = re.compile(r"past_(?:turn|see|share|transcript|forget)_\d+")
 """The ids under which clicks arrive; within a message each is another."""
 
@@ -70,7 +73,7 @@ async def _say(respond: AsyncRespond, sheet: Sheet, blocks: list[Json], **how: A
 
 
 def _parts(sheet: Sheet) -> list[list[Json]]:
-    *before, last = slack_text.parts(sheet.message)
+    *before, last = slack_text.parts(sheet.message, USES, REST)
     return [*before, [*last, *_actions(sheet.choices)]]
 
 

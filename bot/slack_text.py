@@ -93,8 +93,11 @@ class _Element:
     leads: bool = False
 
 
-def parts(message: Message) -> list[list[Json]]:
-    """Give the blocks of the messages that a message of ours becomes."""
+def parts(message: Message, most: int | None = None, rest: str = "") -> list[list[Json]]:
+    """Give the blocks of the messages that a message of ours becomes, `most` of them.
+
+    Where that isn't all, the last one ends by saying where the `rest` is.
+    """
     pages: list[list[_Element]] = [[]]
     for element in _elements(message.blocks):
         page = pages[-1]
@@ -104,7 +107,17 @@ def parts(message: Message) -> list[list[Json]]:
             pages[-1] = page[: len(page) - len(led)]
             pages.append(led)
         pages[-1].append(element)
+    if most and len(pages) > most:
+        pages = [*pages[: most - 1], _ended(pages[most - 1], Line(rest))]
     return [[element.block for element in page] for page in pages if page]
+
+
+def _ended(page: list[_Element], said: Line) -> list[_Element]:
+    """Say something at the end of a page, in place of what then has no room."""
+    end = [*_elements([said])]
+    while not _total([*page, *end]).fits or page[-1].leads:
+        page = page[:-1]
+    return [*page, *end]
 
 
 def card(message: Message, continues: str = IN_THREAD) -> CardBlocks:

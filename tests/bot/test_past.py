@@ -140,7 +140,7 @@ def test_details_show_one_member_and_name_the_others() -> None:
     sheet = past.detail(CONVERSATION, Detail("critiques", ROW.id, 0))
     text = render(sheet.message)
     assert text.startswith(f"# {TITLE}\n\n## Critiques of anthropic/claude-sonnet-4.5\n")
-    assert labels(sheet) == ["gemini-2.5-pro (The Pragmatist)", "gpt-5", "Share here"]
+    assert labels(sheet) == ["gemini-2.5-pro (The Pragmatist)", "gpt-5", "Transcript", "Share here"]
     corrected = render(past.detail(CONVERSATION, Detail("corrections", ROW.id, 0, 2)).message)
     assert "### Corrected response\n\nMove the jobs that must recover half-way." in corrected
     for missing in (Detail("critiques", ROW.id, 5), Detail("critiques", ROW.id, 0, 9)):

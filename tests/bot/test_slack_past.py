@@ -8,8 +8,10 @@ from bot import chart
 from bot.chart import PICTURE, Chart
 from bot.librarian import NO_SUCH
 from bot.slack_bot import IN_DIRECT
+from bot.slack_past import REST, USES
 from tests.bot.shown import blocks_text
 from tests.bot.test_slack_bot import Place, at_work
+from tests.council.scripted import ScriptedCouncil
 from tests.slack_server import Channel, Ephemeral, Message, User
 
 QUESTION = "Shard or scale up?"
@@ -73,6 +75,25 @@ async def test_an_answer_is_found_shown_and_shared(tmp_path: Path) -> None:
         assert "Corrected response" in place.told(place.bob)[-1]
         assert len(place.cards(place.general)) == 3
         assert place.pings() == pings
+        assert not any(call.error for call in place.slack.requests)
+
+
+async def test_what_is_too_long_to_be_shown_ends_with_where_the_rest_is(tmp_path: Path) -> None:
+    """A response URL takes five messages; the buttons are below the last, and so for what is shared."""
+    whole = "\n\n".join(f"Reason {number}: {'word ' * 60}" for number in range(300))
+    async with at_work(tmp_path, ScriptedCouncil(script={"stage3": whole})) as place:
+        await place.ask()
+        await told(place, "show shard")
+        await place.desk.settled()
+        shown = place.slack.ephemerals(place.general, place.ada)
+        assert len(shown) == USES
+        assert [labels(each) for each in shown[:-1]] == [[]] * (USES - 1)
+        assert blocks_text(shown[-1].blocks[:-1]).endswith(f"\n{REST}")
+        assert labels(shown[-1]) == ["Critiques", "Corrections", "Transcript", "Share here"]
+        await pressed(place, shown[-1], "Share here")
+        *_, last = public = place.cards(place.general)[1:]
+        assert len(public) == USES
+        assert labels(last) == ["Critiques", "Corrections", "Transcript"]
         assert not any(call.error for call in place.slack.requests)
 
 

@@ -335,6 +335,17 @@ def test_a_members_two_long_answers_follow_each_other() -> None:
     accepted(second)
 
 
+def test_of_more_parts_than_may_be_the_last_says_where_the_rest_is() -> None:
+    """Nothing of what stands before is cut, and a heading without its text goes."""
+    line, note = Line("x" * 2_900), "The rest."
+    message = Message("m", (*[line] * 7, Line("x" * 885), Heading("The next"), line, line))
+    first, second, third = whole = parts(message)
+    assert parts(message, 3, note) == whole
+    assert parts(message, 2, note) == [first, [*second[:4], section(note)]]
+    assert (len(second), len(third)) == (6, 1)
+    assert parts(message, 1, note) == [[*first, section(note)]]
+
+
 @pytest.mark.parametrize("length", [200, 5_000, 7_500, 60_000])
 def test_a_card_holds_what_fits(length: int) -> None:
     """A longer answer ends at a block's end and says where it goes on."""
