@@ -129,7 +129,10 @@ def link(row: IndexRow) -> str | None:
 
 def proposals(rows: Sequence[IndexRow]) -> list[app_commands.Choice[str]]:
     """Give what Discord lists while somebody types."""
-    titles = (
-        (words.clip(" ".join(row.title.split()), LONGEST_CHOICE) or row.id, row.id) for row in rows
-    )
-    return [app_commands.Choice(name=name, value=value) for name, value in titles]
+    return [app_commands.Choice(name=_proposal(row), value=row.id) for row in rows]
+
+
+def _proposal(row: IndexRow) -> str:
+    """Tell a conversation from others of the same title."""
+    told_by = f" \u00b7 {words.moment(row.updated_at)} \u00b7 id {row.id[:8]}"
+    return f"{words.clip(' '.join(row.title.split()), LONGEST_CHOICE - len(told_by))}{told_by}"

@@ -33,7 +33,7 @@ Halt = Callable[[Sequence[str]], Awaitable[None]]
 """Ends these runs, and returns when they are over."""
 
 NO_SUCH = "There is no such answer here."
-SEVERAL = "Several answers begin so. Say more of the title, or the id."
+SEVERAL = "Several answers begin so. Say more of the title, or the id, which /council-history shows."
 PROPOSED = 25
 LISTED = 10
 
@@ -109,16 +109,13 @@ class Librarian:
     async def ask_to_forget(self, given: Given, who: Source, *, is_admin: bool) -> Sheet:
         """Say what would be deleted, with the button that does it."""
         wanted = _line(str(given["what"]))
+        about, row = wanted.lower(), None
         with _told():
-            match wanted.lower():
-                case "me":
-                    about = "me"
-                case "channel":
-                    about = "channel"
-                case _:
-                    about = await self._one(Scope.of(who), wanted)
+            if about not in ("me", "channel"):
+                row = await self._one(Scope.of(who), wanted)
+                about = row.id
             what, selection = await self._selected(about, who, is_admin=is_admin)
-        return past.farewell(what, about, selection, at_terminal=who.platform == TERMINAL)
+        return past.farewell(what, about, selection, row, at_terminal=who.platform == TERMINAL)
 
     async def forget(self, about: str, who: Source, halt: Halt, *, is_admin: bool) -> str:
         """Delete what a button says, as far as who pressed it may; says what was deleted."""
@@ -138,13 +135,13 @@ class Librarian:
         except StorageError:  # the next upkeep tries again
             log.exception("not_scrubbed")
 
-    async def _one(self, scope: Scope, wanted: str) -> str:
+    async def _one(self, scope: Scope, wanted: str) -> IndexRow:
         rows = await self._archive.find(scope, wanted, 2)
         if not rows or not wanted:
             raise Refusal(NO_SUCH)
         if len(rows) > 1:
             raise Refusal(SEVERAL)
-        return rows[0].id
+        return rows[0]
 
     async def _selected(self, about: str, who: Source, *, is_admin: bool) -> tuple[str, Selection]:
         """Select what somebody wants deleted, if they may have it deleted."""

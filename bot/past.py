@@ -210,8 +210,13 @@ def exchanges(conversation: Conversation) -> list[tuple[AssistantMessage, RunVie
     return found
 
 
-def farewell(what: str, about: str, selection: Selection, *, at_terminal: bool) -> Sheet:
-    """Ask somebody whether all of this is to be deleted; a terminal has no cards that remain."""
+def farewell(
+    what: str, about: str, selection: Selection, row: IndexRow | None, *, at_terminal: bool
+) -> Sheet:
+    """Ask somebody whether all of this is to be deleted; a terminal has no cards that remain.
+
+    `row` is the one conversation that it is about, told from others of its title by date and id.
+    """
     counted = words.listing(
         (
             words.count(len(selection.conversations) + len(selection.shared), "conversation"),
@@ -220,6 +225,7 @@ def farewell(what: str, about: str, selection: Selection, *, at_terminal: bool) 
     )
     blocks = (
         Heading(f"Delete {what}?"),
+        *([_told_apart(row)] if row else []),
         Line(f"That is {counted}: questions, answers, and all that the models said on the way."),
         *([Line(_SHARED)] if selection.shared else []),
         *([Line("Runs that are still going are stopped first.")] if _is_running(selection) else []),
@@ -227,6 +233,11 @@ def farewell(what: str, about: str, selection: Selection, *, at_terminal: bool) 
         Line("There is no way back."),
     )
     return Sheet(Message("past", blocks), (Choice("Delete", "forget", about),))
+
+
+def _told_apart(row: IndexRow) -> Entry:
+    question = words.clip(" ".join(row.question.split()), card.TITLE_LENGTH)
+    return Entry(question, f"id {row.id[:8]}", _moment(row.updated_at))
 
 
 def _is_running(selection: Selection) -> bool:

@@ -91,14 +91,14 @@ async def test_an_answer_is_found_shown_and_shared(team: Office) -> None:
 
 
 async def test_answers_are_searched_listed_while_typing_and_counted(team: Office) -> None:
-    """By words, by the beginning of the title, over the days."""
+    """By words, by the beginning of the title with what tells it from its likes, over the days."""
     assert "The **council**'s answer" in (await told(team, "search", words="council")).text
     [choice] = (
         await team.server.autocomplete(
             team.general, team.ada, "council-show", "answer", "shard"
         ).acknowledged()
     ).choices
-    assert choice["name"] == QUESTION
+    assert choice["name"] == f"{QUESTION} \u00b7 2026-01-20 10:30 UTC \u00b7 id {choice['value'][:8]}"
     assert ANSWER in (await told(team, "show", answer=choice["value"])).text
 
 

@@ -228,6 +228,7 @@ async def test_who_asked_can_have_an_answer_deleted_after_saying_so_twice(room: 
     asked = await room.librarian.ask_to_forget({"what": mine[:9]}, HERE, is_admin=False)
     assert text(asked) == (
         "## Delete “Mine”?\n\n"
+        f"**Should we shard?**  \n2026-01-20 10:30 UTC \u00b7 id {mine[:8]}\n\n"
         "That is 1 conversation and 1 run: questions, answers, and all that the models said on the way.\n\n"
         "Runs that are still going are stopped first.\n\n"
         "Cards and threads remain in the channel; whoever may delete the bot's messages there can remove "
