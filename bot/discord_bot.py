@@ -105,6 +105,9 @@ class DiscordBot:
             await self._client.close()
             log.warning("discord_unreachable", reason=str(error))
             raise ConfigurationError([UNREACHABLE]) from error
+        except asyncio.CancelledError:
+            await self._client.close()
+            raise
         return self
 
     async def __aexit__(

@@ -3,6 +3,7 @@
 import asyncio
 import gc
 import signal
+from collections.abc import Coroutine
 from contextlib import AsyncExitStack
 from pathlib import Path
 
@@ -40,7 +41,8 @@ HALF_SLACK = Problem(
 async def serve(configuration: Configuration, library: Library) -> None:
     """Listen until SIGTERM or SIGINT, then let what runs end, as far as the time goes.
 
-    Raises `ConfigurationError` where there is nothing to listen to.
+    A start that is told to end is broken off. Raises `ConfigurationError` where there is nothing to
+    listen to.
     """
     settings = configuration.settings
     check(settings)
@@ -54,15 +56,35 @@ async def serve(configuration: Configuration, library: Library) -> None:
     async with AsyncExitStack() as stack:
         council = await stack.enter_async_context(open_council(configuration, library))
         desk = open_desk(configuration, library, council)
-        await _hold_platforms(configuration, library, stack)
-        await _watch(settings.council_config, desk, stack)
-        await _start_platforms(settings, desk, open_librarian(library), stack)
-        upkeep = asyncio.create_task(keep_up(library, settings.council_retention_days))
-        stack.callback(upkeep.cancel)
-        log.info("ready")
+        await _before(ended, _start(configuration, library, desk, stack))
         await ended.wait()
         log.info("draining", seconds=configuration.durability.drain_seconds)
         await desk.drain()
+
+
+async def _before(ended: asyncio.Event, start: Coroutine[object, object, None]) -> None:
+    """Start, unless the end comes first: it breaks the start off."""
+    starting, ending = asyncio.create_task(start), asyncio.create_task(ended.wait())
+    await asyncio.wait({starting, ending}, return_when=asyncio.FIRST_COMPLETED)
+    ending.cancel()
+    if starting.done():
+        await starting
+        log.info("ready")
+    else:
+        starting.cancel()
+        await asyncio.wait({starting})
+        log.info("ended_before_ready")
+
+
+async def _start(
+    configuration: Configuration, library: Library, desk: Desk, stack: AsyncExitStack
+) -> None:
+    settings = configuration.settings
+    await _hold_platforms(configuration, library, stack)
+    await _watch(settings.council_config, desk, stack)
+    await _start_platforms(settings, desk, open_librarian(library), stack)
+    upkeep = asyncio.create_task(keep_up(library, settings.council_retention_days))
+    stack.callback(upkeep.cancel)
 
 
 async def _watch(path: Path, desk: Desk, stack: AsyncExitStack) -> None:

@@ -1,6 +1,7 @@
 """Who works on what: locks between processes, let go by the system when their process dies."""
 
 import asyncio
+import threading
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -18,20 +19,28 @@ class Holds:
 
     @asynccontextmanager
     async def hold(self, name: str, *, wait: float = 0.0) -> AsyncGenerator[bool]:
-        """Hold a name; gives false where another process does so for longer than `wait` seconds."""
+        """Hold a name; gives false where another process does so for longer than `wait` seconds.
+
+        Who is cancelled while waiting leaves no thread behind that would wait on.
+        """
         path = self._folder / f"{name}.lock"
+        left = threading.Event()
         # Taken in one thread and let go in another: the lock belongs to the process.
         lock = FileLock(path, timeout=wait, poll_interval=_POLL, mode=0o600, thread_local=False)
 
         def take() -> bool:
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             try:
-                lock.acquire()
+                lock.acquire(cancel_check=left.is_set)
             except Timeout:
                 return False
             return True
 
-        held = await asyncio.to_thread(take)
+        try:
+            held = await asyncio.to_thread(take)
+        except asyncio.CancelledError:
+            left.set()
+            raise
         try:
             yield held
         finally:

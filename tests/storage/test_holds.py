@@ -1,5 +1,8 @@
 """Names that one process at a time holds."""
 
+import asyncio
+import time
+from contextlib import suppress
 from pathlib import Path
 
 from storage.holds import Holds
@@ -23,3 +26,18 @@ async def test_a_name_is_waited_for(tmp_path: Path) -> None:
         assert not held
     async with holds.hold("slack", wait=10) as held:
         assert held
+
+
+def test_who_is_told_to_end_while_waiting_ends(tmp_path: Path) -> None:
+    """No thread waits on, which the process's end would wait for."""
+    holds = Holds(tmp_path)
+
+    async def wait() -> None:
+        async with holds.hold("slack"):
+            with suppress(TimeoutError):
+                async with asyncio.timeout(0.01), holds.hold("slack", wait=60):
+                    pass
+
+    began = time.monotonic()
+    asyncio.run(wait())
+    assert time.monotonic() - began < 30

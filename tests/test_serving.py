@@ -1,0 +1,90 @@
+"""`council run` from outside, where it doesn't get as far as serving."""
+
+import asyncio
+import signal
+import time
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from tests.test_program import Program
+
+SECONDS = 20.0  # on a busy machine; it takes about one
+TOKENS = {
+    "OPENROUTER_API_KEY": "sk-or-v1-0123456789abcdef",
+    "COUNCIL_MEMBERS": "openai/gpt-5",
+    "DISCORD_TOKEN": "MTIzNDU2Nzg5MDEyMzQ1Njc4.x.y",
+    "SLACK_BOT_TOKEN": "xoxb-1",
+    "SLACK_APP_TOKEN": "xapp-1",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Silence:
+    """An address that takes connections and never says a word."""
+
+    url: str
+    reached: asyncio.Event = field(default_factory=asyncio.Event)
+
+
+@asynccontextmanager
+async def silence() -> AsyncGenerator[Silence]:
+    """Listen, and leave whoever comes waiting."""
+    reached, over = asyncio.Event(), asyncio.Event()
+
+    async def hear(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        reached.set()
+        await over.wait()
+        writer.close()
+
+    async with await asyncio.start_server(hear, "127.0.0.1") as server:
+        port = server.sockets[0].getsockname()[1]
+        try:
+            yield Silence(f"http://127.0.0.1:{port}", reached)
+        finally:
+            over.set()
+
+
+def configured(platform: str, url: str) -> dict[str, str]:
+    """Configure one platform, at this address."""
+    address = {"discord": "DISCORD_API_BASE_URL", "slack": "SLACK_API_URL"}[platform]
+    tokens = {
+        name: value
+        for name, value in TOKENS.items()
+        if not name.startswith(("DISCORD_", "SLACK_")) or name.startswith(platform.upper())
+    }
+    return tokens | {address: f"{url}/api/"}
+
+
+async def ended(process: asyncio.subprocess.Process, number: signal.Signals) -> str:
+    """Tell a process to end, and give what it wrote; it has a moment for that."""
+    began = time.monotonic()
+    process.send_signal(number)
+    try:
+        async with asyncio.timeout(SECONDS):
+            _, err = await process.communicate()
+    except TimeoutError:
+        process.kill()
+        await process.communicate()
+        raise AssertionError(f"still up {time.monotonic() - began:.0f} s after the signal") from None
+    assert process.returncode == 0, err.decode()
+    return err.decode()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("platform", ["discord", "slack"])
+async def test_it_ends_while_a_platform_does_not_answer(
+    tmp_path: Path, platform: str, number: signal.Signals
+) -> None:
+    """At once and quietly."""
+    async with silence() as nobody:
+        process = await Program(tmp_path, configured(platform, nobody.url)).start("run")
+        async with asyncio.timeout(SECONDS):
+            await nobody.reached.wait()
+        said = await ended(process, number)
+    assert "ended_before_ready" in said
+    assert "Traceback" not in said
+    assert "Unclosed" not in said
