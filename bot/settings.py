@@ -22,6 +22,7 @@ from pydantic_settings import (
 )
 
 OPENROUTER = "https://openrouter.ai/api/v1"
+MOST_DAYS = 36_500  # a hundred years
 
 
 def address(value: str) -> str:
@@ -93,7 +94,10 @@ class Settings(BaseSettings):
         description="list of those who may stop any run and delete any answer: discord:ID,slack:ID",
     )
     council_retention_days: int | None = Field(
-        default=None, ge=1, description="days after its last answer that a conversation is deleted"
+        default=None,
+        ge=1,
+        le=MOST_DAYS,
+        description="days after its last answer that a conversation is deleted",
     )
     database_url: SecretStr | None = Field(
         default=None, description="PostgreSQL instead of the data folder's SQLite; not supported yet"

@@ -7,21 +7,20 @@ from datetime import UTC, datetime, timedelta
 import structlog
 
 from bot.app import Library
-from storage.errors import StorageError
 
 log = structlog.get_logger()
 
 EVERY = timedelta(hours=6)
 
 
-async def keep_up(library: Library, retention_days: int | None) -> None:
+async def keep_up(library: Library, retention_days: int | None, *, every: timedelta = EVERY) -> None:
     """Look after the data folder until cancelled: at once, and then every few hours."""
     while True:
         try:
             await look_after(library, retention_days)
-        except StorageError:  # the bot answers all the same, and the next round tries again
+        except Exception:  # the bot answers all the same, and the next round tries again
             log.exception("upkeep_failed")
-        await asyncio.sleep(EVERY.total_seconds())
+        await asyncio.sleep(every.total_seconds())
 
 
 async def look_after(

@@ -198,6 +198,14 @@ def test_every_problem_is_said_at_once(env: Write, monkeypatch: pytest.MonkeyPat
     ]
 
 
+def test_nothing_is_kept_longer_than_dates_reach(env: Write) -> None:
+    """A number of days beyond them would end in an error, days later."""
+    env(COUNCIL_RETENTION_DAYS="99999999")
+    assert problems() == [
+        "COUNCIL_RETENTION_DAYS: input should be less than or equal to 36500. It is the days after its last answer that a conversation is deleted"
+    ]
+
+
 def test_every_problem_of_the_file_is_said_at_once(env: Write) -> None:
     """Unknown keys are errors, with the nearest known one."""
     env(OPENROUTER_API_KEY="sk-or-1")

@@ -1,5 +1,6 @@
 """Upkeep: the index comes back into step by itself, and what is too old goes."""
 
+import asyncio
 import os
 import sqlite3
 from collections.abc import Callable
@@ -12,7 +13,7 @@ import structlog.testing
 
 from bot.app import open_library
 from bot.settings import Settings
-from bot.upkeep import look_after
+from bot.upkeep import keep_up, look_after
 from council.conversation import Source, timestamp
 from storage.schema import known_migrations
 from storage.scope import Scope
@@ -42,6 +43,18 @@ async def test_the_index_is_mended_and_old_answers_are_forgotten(tmp_path: Path)
         with structlog.testing.capture_logs() as logs:
             await look_after(library, retention_days=None)
         assert logs == []
+
+
+async def test_upkeep_goes_on_whatever_happens(tmp_path: Path) -> None:
+    """What went wrong is logged, and the next round comes all the same."""
+    async with open_library(Settings(council_data_dir=tmp_path)) as library:
+        with structlog.testing.capture_logs() as logs:
+            keeping = asyncio.create_task(keep_up(library, 10**9, every=timedelta(milliseconds=1)))
+            async with asyncio.timeout(10):
+                while len(logs) < 2:
+                    await asyncio.sleep(0.001)
+            keeping.cancel()
+    assert {line["event"] for line in logs} == {"upkeep_failed"}
 
 
 def delete(path: Path) -> None:
