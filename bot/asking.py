@@ -2,17 +2,20 @@
 
 import asyncio
 import getpass
+import os
 import signal
 import sys
 import uuid
 from collections.abc import AsyncGenerator, Callable, Generator
-from contextlib import AbstractContextManager, asynccontextmanager, contextmanager
+from contextlib import AbstractContextManager, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
 from time import monotonic
 
 import orjson
+import structlog
 
 from bot.app import Library
+from bot.output import lasting_output
 from bot.runs import Question, Runs
 from bot.words import clip
 from council.brief import Attachment
@@ -21,8 +24,11 @@ from council.cutoff import Stop
 from council.errors import CouncilError
 from council.events import Emit, Event, RunCompleted, RunFailed, to_json
 from council.profile import Profile
+from storage.errors import StorageError
 from storage.journal import RunRow
 from storage.scope import TERMINAL
+
+log = structlog.get_logger()
 
 Surface = Callable[[str, Profile], AbstractContextManager[Emit]]
 """Shows one run, from the question and the council it was put to; hears the run's events."""
@@ -34,6 +40,11 @@ GOING_ON = (
 )
 TOO_OLD = "A run was interrupted too long ago to go on by itself: {}\n  council retry {}"
 NOT_HERE = "No run that was asked for at this terminal has the id {}."
+LEFT = "Left before its end. The same question goes on with it, and so does:\n  council retry {}"
+LOST = (
+    "The output can't be written any more ({}). The run goes on, and its answer will be kept:\n"
+    "  council export {}"
+)
 NOTHING_TO_RETRY = "This run has its answer, or is on its way; there is nothing to retry."
 
 
@@ -66,7 +77,7 @@ class Asking:
         """
         question = Question(
             text=text,
-            source=HERE.model_copy(update={"user": getpass.getuser()}),
+            source=person(),
             entry_key=f"{HERE.platform}:{uuid.uuid4()}",
             profile=profile,
             conversation_id=after,
@@ -87,26 +98,47 @@ class Asking:
             return await self._show(reopened, surface)
 
     async def _show(self, run: RunRow, surface: Surface) -> str | None:
-        journal = self.library.journal
         stop = Stop()
         for _ in range(run.stops):
             stop.press()
         presses: list[asyncio.Task[None]] = []
+        left = False
 
         def press() -> None:
+            nonlocal left
+            if stop.everything.cause:  # a third time: it may be waiting for a disk
+                left = True
+                carrying.cancel()
             stop.press()
-            presses.append(asyncio.create_task(journal.press_stop(run.id)))
+            presses.append(asyncio.create_task(self._record_stop(run.id)))
+
+        def lose(error: OSError) -> None:
+            _say(LOST.format(error.strerror, run.conversation_id[:8]))
 
         loop = asyncio.get_running_loop()
-        with surface(run.brief.question, run.brief.profile) as emit:
+        with lasting_output(lose) as output, surface(run.brief.question, run.brief.profile) as emit:
+            carrying = asyncio.create_task(self.runs.carry_out(run, emit, stop))
             loop.add_signal_handler(signal.SIGINT, press)
             try:
-                message = await self.runs.carry_out(run, emit, stop)
+                message = await carrying
+            except asyncio.CancelledError:
+                if not left:
+                    raise
+                _say(LEFT.format(run.id))
+                return None
             finally:
                 loop.remove_signal_handler(signal.SIGINT)
-        await asyncio.gather(*presses)
-        await journal.deliver(run.id, "shown")
+                await asyncio.gather(*presses)
+        if output.is_missed:
+            return None
+        await self.library.journal.deliver(run.id, "shown")
         return run.conversation_id if message else None
+
+    async def _record_stop(self, run_id: str) -> None:
+        try:
+            await self.library.journal.press_stop(run_id)
+        except StorageError as error:  # it is stopped all the same
+            log.warning("stop_not_recorded", run=run_id, reason=str(error))
 
     @asynccontextmanager
     async def _run(self, question: Question, anew: bool) -> AsyncGenerator[RunRow]:
@@ -125,9 +157,10 @@ class Asking:
                     _say(GOING_ON)
                     yield current
                     return
-        run = (await self.runs.accept(question)).run
-        async with self.library.holds.hold(run.id):
-            yield run
+        run_id = str(self.runs.new_id())
+        # Held before it is there to be found: another process would go on with it at once.
+        async with self.library.holds.hold(run_id):
+            yield (await self.runs.accept(question, run_id)).run
 
     async def _close(self, run: RunRow) -> None:
         await self.runs.give_up(run)
@@ -140,12 +173,28 @@ def _asks(run: RunRow, question: Question) -> bool:
     return (
         (asked.question, asked.attachments) == (question.text, question.attachments)
         and asked.profile.name == question.profile.name
+        and _addresses(asked.profile) <= _addresses(question.profile)
         and question.conversation_id in (None, run.conversation_id)
     )
 
 
+def _addresses(profile: Profile) -> set[str | None]:
+    """Say where a council's models are asked: the built-in ones can't be, once there are others."""
+    return {seat.endpoint for seat in (*profile.members, profile.chairman)}
+
+
+def person() -> Source:
+    """Say who asks here; in a container it may be somebody who has only a number."""
+    try:
+        name = getpass.getuser()
+    except (KeyError, OSError):
+        name = str(os.getuid())
+    return HERE.model_copy(update={"user": name})
+
+
 def _say(text: str) -> None:
-    print(text, file=sys.stderr)  # noqa: T201 - standard output is the answer's
+    with suppress(OSError):  # nobody may be reading
+        print(text, file=sys.stderr)  # noqa: T201 - standard output is the answer's
 
 
 @contextmanager

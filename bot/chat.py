@@ -1,7 +1,6 @@
 """`council chat`: the terminal as a channel, with the commands of a team's chat."""
 
-import asyncio
-import getpass
+import signal
 import sys
 
 from bot import asking
@@ -16,7 +15,6 @@ from bot.options import RunOptions
 from bot.past import Sheet
 from bot.upkeep import mend
 from bot.words import listing
-from council.conversation import Source
 from storage.rows import IndexRow
 
 HINT = (
@@ -38,7 +36,7 @@ async def chat(configuration: Configuration, library: Library) -> None:
         shelf = _Shelf(open_librarian(library), desk.halt)
         conversation: str | None = None
         _say(HINT)
-        while (line := await asyncio.to_thread(_read)) is not None:
+        while (line := _read()) is not None:
             word, _, rest = line.strip().partition(" ")
             if word == f"/{HELP.name}":
                 _say(render(await desk.help(asking.HERE)))
@@ -73,12 +71,14 @@ class _Shelf:
         try:
             if command is FORGET:
                 given = argument(FORGET, line.removeprefix(word))
-                self._show(await self._librarian.ask_to_forget(given, _person(), is_admin=True))
+                self._show(await self._librarian.ask_to_forget(given, asking.person(), is_admin=True))
             elif command:
                 given = argument(command, line.removeprefix(word))
                 self._show(await self._librarian.answer(command, given, asking.HERE, _nowhere))
             elif choice and choice.verb == "forget":
-                said = await self._librarian.forget(choice.about, _person(), self._halt, is_admin=True)
+                said = await self._librarian.forget(
+                    choice.about, asking.person(), self._halt, is_admin=True
+                )
                 await self._librarian.scrub()
                 _say(said)
             elif choice:
@@ -95,20 +95,24 @@ class _Shelf:
             _say(f"To go on, type one of: {', '.join(choice.label for choice in choices)}.")
 
 
-def _person() -> Source:
-    return asking.HERE.model_copy(update={"user": getpass.getuser()})
-
-
 def _nowhere(row: IndexRow) -> None:
     """Say that a conversation of the terminal has no address."""
     del row
 
 
 def _read() -> str | None:
-    if sys.stdin.isatty():
-        sys.stdout.write("> ")
-        sys.stdout.flush()
-    return sys.stdin.readline() or None
+    """Wait for a line; `None` where the input ends, or at Ctrl-C. Nothing else goes on meanwhile."""
+    before = signal.getsignal(signal.SIGINT)
+    try:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        if sys.stdin.isatty():
+            sys.stdout.write("> ")
+            sys.stdout.flush()
+        return sys.stdin.readline() or None
+    except KeyboardInterrupt:
+        return None
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _say(text: str) -> None:

@@ -74,7 +74,7 @@ def ask(
     """Ask a council and watch it answer.
 
     Ctrl-C stops the members; with enough answers the chairman still concludes. A second one ends
-    that too.
+    that too, and a third leaves a run that waits for its disk.
     """
     from bot import asking
 

@@ -64,8 +64,8 @@ class Runs:
     new_id: Callable[[], uuid.UUID] = uuid.uuid4
     entropy: random.Random = field(default_factory=random.SystemRandom)
 
-    async def accept(self, question: Question) -> Begun:
-        """Write the run down, or find the one that an earlier delivery began.
+    async def accept(self, question: Question, run_id: str | None = None) -> Begun:
+        """Write the run down, under an id of its own; or find the one that an earlier delivery began.
 
         Nothing is asked of anybody yet, so this is quick; and from here on nothing depends on the
         configuration any more.
@@ -81,7 +81,7 @@ class Runs:
         )
         return await self.journal.begin(
             NewRun(
-                id=str(self.new_id()),
+                id=run_id or str(self.new_id()),
                 entry_key=question.entry_key,
                 conversation_id=question.conversation_id or str(self.new_id()),
                 origin=question.source,
