@@ -7,13 +7,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import permutations
 
-from pydantic import BaseModel
-from pydantic_core import from_json
-
+from council.ballot_json import Review, Votes, read_votes
 from council.ballot_text import by_letter, label_named, parse_ranking, plain, unwrapped
 from council.calls import JsonObject
 from council.critique_text import points_in_remark
-from council.results import ReviewPoint, Severity
+from council.results import ReviewPoint
 from council.score_text import BEST, WORST, Scored, parse_scores, scores_of, scores_text
 
 TERSE_REMARK = 60  # characters
@@ -31,25 +29,6 @@ class Ballot:
     ranking: tuple[str, ...]
     scores: Scored = field(default_factory=dict[str, dict[str, int]])
     critiques: tuple[ReviewPoint, ...] | None = None
-
-
-class _Critique(BaseModel):
-    text: str = ""
-    severity: Severity = "medium"
-
-
-class _Review(BaseModel):
-    label: str
-    strengths: str = ""
-    critiques: list[_Critique] = []
-    weaknesses: str = ""
-    """What a server without the schema's grammar may give instead."""
-    scores: object = None
-
-
-class _JsonBallot(BaseModel):
-    reviews: list[_Review]
-    ranking: list[str] = []
 
 
 def ballot_schema(
@@ -86,25 +65,22 @@ def ballot_schema(
 
 def read_ballot(text: str, labels: Sequence[str], criteria: Sequence[str] = ()) -> Ballot:
     """Read a review: a JSON ballot becomes review text, any other text stays byte for byte."""
-    bare = unwrapped(text, ("", "json"))
-    try:
-        # A ballot that was cut off counts as far as it goes.
-        votes = _JsonBallot.model_validate(from_json(bare, allow_partial=True))
-    except ValueError:
-        ranking = parse_ranking(text, labels)
-        return Ballot(text, tuple(ranking), parse_scores(text, labels, criteria))
     known = by_letter(labels)
+    votes = read_votes(unwrapped(text, ("", "json")))
     scores = {
         label: given
         for review in reversed(votes.reviews)
         if (label := label_named(review.label, known)) and (given := scores_of(review.scores, criteria))
     }
     rendered = _rendered(votes, known, scores)
+    if not rendered:
+        ranking = parse_ranking(text, labels)
+        return Ballot(text, tuple(ranking), parse_scores(text, labels, criteria))
     points = tuple(_points(votes, known))
     return Ballot(rendered, tuple(parse_ranking(rendered, labels)), scores, points)
 
 
-def _points(votes: _JsonBallot, known: Mapping[str, str]) -> Iterator[ReviewPoint]:
+def _points(votes: Votes, known: Mapping[str, str]) -> Iterator[ReviewPoint]:
     for review in votes.reviews:
         label = label_named(review.label, known)
         if label is None:
@@ -124,7 +100,7 @@ def _object(**properties: JsonObject) -> JsonObject:
     }
 
 
-def _rendered(votes: _JsonBallot, known: Mapping[str, str], scores: Scored) -> str:
+def _rendered(votes: Votes, known: Mapping[str, str], scores: Scored) -> str:
     parts = [
         [label, *_remark("Strengths", review.strengths), *_remark("Weaknesses", _against(review))]
         for review in votes.reviews
@@ -139,7 +115,7 @@ def _rendered(votes: _JsonBallot, known: Mapping[str, str], scores: Scored) -> s
     return "\n\n".join(map("\n".join, parts))
 
 
-def _against(review: _Review) -> str:
+def _against(review: Review) -> str:
     points = [
         f"[{point.severity}] {point.text.strip()}" for point in review.critiques if point.text.strip()
     ]

@@ -255,9 +255,10 @@ def test_remarks_never_announce_the_ballot(remark: str) -> None:
         '{"reviews": [], "ranking": "Response B"}',
         "[]",
         "null",
+        '{"reviews": null, "ranking": ["Response B", "Response A"]}',
         '{"a":' * 10_000,
     ],
-    ids=["in prose", "no reviews", "wrong type", "list", "null", "deep"],
+    ids=["in prose", "no reviews", "wrong type", "list", "null", "null reviews", "deep"],
 )
 def test_keeps_other_json_as_text(text: str) -> None:
     """JSON that isn't a whole ballot is text, and no ranking is guessed from it."""
@@ -282,6 +283,69 @@ def test_a_json_ballot_that_was_cut_off_counts_as_far_as_it_goes(
     ballot = read_ballot(whole.removesuffix(missing), LABELS)
     assert ballot.ranking == ranking
     assert not ballot.text.startswith("{")
+
+
+POINT = {"text": "No tests.", "severity": "high"}
+WHOLE = {"label": "Response B", "strengths": "Clear.", "critiques": [POINT]}
+
+
+@pytest.mark.parametrize(
+    ("given", "points"),
+    [
+        ({"critiques": [POINT | {"severity": "High"}]}, ["high: No tests."]),
+        ({"critiques": [POINT | {"severity": "critical"}]}, ["high: No tests."]),
+        ({"critiques": [POINT | {"severity": "Minor"}]}, ["low: No tests."]),
+        ({"critiques": [POINT | {"severity": 3}]}, ["medium: No tests."]),
+        ({"critiques": [POINT | {"text": None}, POINT]}, ["high: No tests."]),
+        ({"critiques": [None, 7, POINT]}, ["high: No tests."]),
+        ({"critiques": ["No tests.", "Too long."]}, ["medium: No tests.", "medium: Too long."]),
+        ({"critiques": "No tests."}, ["medium: No tests."]),
+        ({"critiques": POINT}, ["high: No tests."]),
+        ({"critiques": None}, []),
+        ({"critiques": [], "weaknesses": ["No tests.", None]}, ["medium: No tests."]),
+        ({"strengths": None}, ["high: No tests."]),
+        ({"strengths": ["Clear.", "Short."]}, ["high: No tests."]),
+        ({"strengths": {"first": "Clear."}, "scores": "8"}, ["high: No tests."]),
+        ({"strengths": "\ud83d"}, ["high: No tests."]),
+    ],
+)
+def test_what_cannot_be_read_takes_nothing_else_with_it(
+    given: dict[str, object], points: list[str]
+) -> None:
+    """A side field in another form costs a ballot neither its ranking nor its other points."""
+    review = WHOLE | given
+    ballot = read_ballot(json.dumps({"reviews": [review, {}, 7], "ranking": ["B", None, "A"]}), LABELS)
+    assert ballot.ranking == ("Response B", "Response A")
+    assert [f"{each.severity}: {each.text}" for each in ballot.critiques or ()] == points
+
+
+@pytest.mark.parametrize(
+    "ranking", [None, "Response B", {"first": "B"}, [{"label": "B"}, {"label": "A"}]]
+)
+def test_a_ranking_in_another_form_is_not_guessed(ranking: object) -> None:
+    """The reviews stand, the ballot isn't counted."""
+    ballot = read_ballot(json.dumps({"reviews": [WHOLE], "ranking": ranking}), LABELS)
+    assert ballot == Ballot(
+        "Response B\nStrengths: Clear.\nWeaknesses: [high] No tests.",
+        (),
+        critiques=(ReviewPoint(label="Response B", text="No tests.", severity="high"),),
+    )
+
+
+def test_a_ballot_cut_off_in_a_label_keeps_the_reviews_before_it() -> None:
+    """What was whole is read."""
+    whole = json.dumps({"reviews": [WHOLE, {"label": "Response A", "strengths": "Short."}]})
+    ballot = read_ballot(whole[: whole.index("sponse A")], LABELS)
+    assert ballot.text == "Response B\nStrengths: Clear.\nWeaknesses: [high] No tests."
+
+
+def test_half_an_emoji_is_marked_as_missing() -> None:
+    """Whole ones stay, and so does an escape of the sign for escapes."""
+    remark = r"\\ud83d and \ud83d\ude00 and \ud83d"
+    text = json.dumps({"reviews": [WHOLE], "ranking": []}).replace("Clear.", remark)
+    assert read_ballot(text, LABELS).text == (
+        "Response B\nStrengths: \\ud83d and \U0001f600 and \ufffd\nWeaknesses: [high] No tests."
+    )
 
 
 def test_asks_for_each_label() -> None:

@@ -1,0 +1,97 @@
+"""The JSON form of a ballot, as far as it can be read.
+
+A server without the schema's grammar may give anything under a name. What can't be read says
+nothing, and takes nothing else with it; a ballot that was cut off counts as far as it goes.
+"""
+
+import re
+from typing import Annotated, cast
+
+from pydantic import BaseModel, BeforeValidator
+from pydantic_core import from_json
+
+from council.calls import JsonObject
+from council.results import Severity
+
+
+def _listed(value: object) -> list[object]:
+    return cast("list[object]", value) if isinstance(value, list) else [value]
+
+
+def _texts(value: object) -> list[str]:
+    return [each for each in _listed(value) if isinstance(each, str)]
+
+
+def _lines(value: object) -> str:
+    return "\n".join(_texts(value))
+
+
+def _grade(value: object) -> Severity:
+    match value.strip().lower() if isinstance(value, str) else value:
+        case "high" | "critical" | "severe" | "major":
+            return "high"
+        case "low" | "minor":
+            return "low"
+        case _:
+            return "medium"
+
+
+def _critiques(value: object) -> list[object]:
+    return [
+        {"text": each} if isinstance(each, str) else each
+        for each in _listed(value)
+        if isinstance(each, str | dict)
+    ]
+
+
+def _labelled(value: object) -> list[JsonObject] | None:
+    objects = [cast("JsonObject", each) for each in _listed(value) if isinstance(each, dict)]
+    labelled = [each for each in objects if isinstance(each.get("label"), str)]
+    return labelled if isinstance(value, list) else None
+
+
+def _ranked(value: object) -> list[str]:
+    names = _texts(value)
+    return names if isinstance(value, list) else []
+
+
+_Remark = Annotated[str, BeforeValidator(_lines)]
+
+
+class Critique(BaseModel):
+    """One point against an answer."""
+
+    text: _Remark = ""
+    severity: Annotated[Severity, BeforeValidator(_grade)] = "medium"
+
+
+class Review(BaseModel):
+    """What is said of one answer; weaknesses may come instead of critiques."""
+
+    label: str
+    strengths: _Remark = ""
+    critiques: Annotated[list[Critique], BeforeValidator(_critiques)] = []
+    weaknesses: _Remark = ""
+    scores: object = None
+
+
+class Votes(BaseModel):
+    """A whole ballot: what is said of the answers, and their names from the best to the worst."""
+
+    reviews: Annotated[list[Review], BeforeValidator(_labelled)]
+    ranking: Annotated[list[str], BeforeValidator(_ranked)] = []
+
+
+_ESCAPES = re.compile(
+    r"\\u(?:d[89ab]\w\w\\ud[c-f]|(?P<half>d[89a-f]))\w\w|\\.", re.IGNORECASE | re.DOTALL
+)
+
+
+def read_votes(text: str) -> Votes:
+    """Read a ballot; text that is none gives one without reviews."""
+    # Half of a surrogate pair is legal JSON, but the reader refuses it, and no encoding has it.
+    whole = _ESCAPES.sub(lambda escape: "\\ufffd" if escape["half"] else escape[0], text)
+    try:
+        return Votes.model_validate(from_json(whole, allow_partial=True))
+    except ValueError:
+        return Votes(reviews=[])
