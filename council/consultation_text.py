@@ -20,7 +20,8 @@ JsonObject = dict[str, object]
 
 PROBLEMS = 3  # as many are named at once
 DEEPEST = 30  # the form itself goes four levels deep; code in an answer may count, too
-_BRACKET = re.compile(r"[{}\[\]]")
+LONGEST_MENDED = 20_000  # characters; mending may take time with the square of them
+_BRACKETS = ("()", "[]", "{}")
 _THOUGHT = re.compile(r"\A.*</think(?:ing)?>", re.DOTALL)
 _SCORE_OF_TEN = re.compile(r"\s*(\d{1,2})(?:\.0+)?\s*(?:(?:/|(?:out )?of)\s*10)?\s*")
 _SCORE_KEY = re.compile(r"""\bscore["'\u201c\u201d]?\s*[:=]\s*""")
@@ -65,7 +66,7 @@ def _parsed(text: str) -> tuple[JsonObject | None, bool]:
         value = json.loads(text, object_pairs_hook=_unambiguous)
         mended = False
     except (ValueError, RecursionError):
-        if _depth(text) > DEEPEST:
+        if len(text) > LONGEST_MENDED or _depth(text) > DEEPEST:
             return None, True
         import json_repair
 
@@ -74,14 +75,33 @@ def _parsed(text: str) -> tuple[JsonObject | None, bool]:
         except ValueError:
             return None, True
         mended = True
+    if _is_deep(value):
+        return None, mended
     objects = [found for each in _list(value) if (found := _object(each))]
-    return (objects[0] if len(objects) == 1 else None), mended
+    return (_encodable(objects[0]) if len(objects) == 1 else None), mended
 
 
 def _depth(text: str) -> int:
-    """Say how deep brackets lie in each other: mending takes time with the square of it."""
-    steps = (1 if bracket[0] in "{[" else -1 for bracket in _BRACKET.finditer(text))
-    return max(accumulate(steps), default=0)
+    """Say how deep brackets of a kind lie in each other: mending takes time with the square of it."""
+    return max(_depth_of(text, *kind) for kind in _BRACKETS)
+
+
+def _depth_of(text: str, opening: str, closing: str) -> int:
+    steps = ((sign == opening) - (sign == closing) for sign in text)
+    return max(accumulate(steps, lambda depth, step: max(0, depth + step)), default=0)
+
+
+def _is_deep(value: object) -> bool:
+    level = [value]
+    for _ in range(DEEPEST):
+        level = [inner for each in level for inner in (*_object(each).values(), *_items(each))]
+    return bool(level)
+
+
+def _encodable(fields: JsonObject) -> JsonObject:
+    """Replace halves of surrogate pairs, which are legal JSON but have no place in a text."""
+    text = json.dumps(fields, ensure_ascii=False)
+    return json.loads(text.encode("utf-16", "surrogatepass").decode("utf-16", "replace"))
 
 
 def _unambiguous(pairs: list[tuple[str, object]]) -> JsonObject:
@@ -187,7 +207,12 @@ def _detailed(fields: JsonObject) -> str:
 
 
 def _list(value: object) -> list[object]:
-    return cast("list[object]", value) if isinstance(value, list) else [value]
+    items = _items(value)
+    return items if isinstance(value, list) else [value]
+
+
+def _items(value: object) -> list[object]:
+    return cast("list[object]", value) if isinstance(value, list) else []
 
 
 def _object(value: object, *_: object) -> JsonObject:

@@ -147,6 +147,14 @@ REFUSED = {
         ),
     ),
     "brackets without end": ('{"a": ["' * 10_000, "it is not a JSON object"),
+    "lists within lists": (
+        changed("response", pros="deep").replace('"deep"', "[" * 500 + "]" * 500),
+        "it is not a JSON object",
+    ),
+    "objects within objects": (
+        changed("response", pros="deep").replace('"deep"', '{"a":' * 500 + "1" + "}" * 500),
+        "it is not a JSON object",
+    ),
 }  # fmt: skip
 
 
@@ -163,6 +171,19 @@ def test_the_words_of_a_refused_reply_are_its_answer() -> None:
     assert read_opinion(changed("confidence", score="high"), Opinion).words == DETAILED
     assert read_opinion("Buy it.", Opinion).words == "Buy it."
     assert read_opinion(changed("response", detailed=""), Opinion).words.startswith("{")
+
+
+@pytest.mark.parametrize("broken", ["", ","], ids=["valid", "mended"])
+def test_half_an_emoji_is_marked_as_missing(broken: str) -> None:
+    """No encoding has it; whole ones stay, in lists and in what is refused, too."""
+    parts = {"detailed": "Half \ud83d, whole \U0001f600", "pros": ["\ude00"]}
+    reply = changed("response", **parts).replace("}", f"{broken}}}")
+    opinion = read_opinion(reply, Opinion).opinion
+    assert opinion
+    assert opinion.response.detailed == "Half \ufffd, whole \U0001f600"
+    assert opinion.response.pros == ["\ufffd"]
+    refused = changed("response", approach="", **parts)
+    assert read_opinion(refused, Opinion).words == "Half \ufffd, whole \U0001f600"
 
 
 def test_a_debate_is_read_with_its_grades() -> None:
