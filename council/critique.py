@@ -1,10 +1,11 @@
 """Handing peer critiques over: whole reviews, or their points, each under the answer it is about."""
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import cast
 
-from council.critique_text import read_points
+from council.critique_text import LONGEST_POINT, read_points
 from council.iteration import CritiqueItem
 from council.results import ReviewPoint, Severity, Stage2Result
 from council.usage import CHARACTERS_PER_TOKEN
@@ -13,6 +14,9 @@ SAME_ABOVE = 0.7
 """The share of words in common from which two points say the same."""
 
 MAX_CRITIQUES = 5
+
+MOST_POINTS = 50
+"""Points of a review against one answer that are compared with those of others."""
 
 SENTENCE_END = re.compile(r"[.!?][\"')\]]*(?=\s)|[\u3002\uff01\uff1f]|\n")
 _GRADES: tuple[Severity, ...] = ("high", "medium", "low")
@@ -58,8 +62,10 @@ def extract_critiques_from_rankings(
     found: dict[str, list[CritiqueItem]] = {label: [] for label in label_to_model}
     for result in stage2_results:
         review = _as_review(result)
+        made: Counter[str] = Counter()
         for point in points_of(review, label_to_model):
-            if label_to_model[point.label] != review.model:
+            made[point.label] += 1
+            if label_to_model[point.label] != review.model and made[point.label] <= MOST_POINTS:
                 found[point.label].append(
                     CritiqueItem(
                         source_model=review.model,
@@ -103,7 +109,7 @@ def _as_review(result: Stage2Result | Mapping[str, object]) -> Stage2Result:
 def _merged(items: Iterable[CritiqueItem]) -> list[CritiqueItem]:
     groups: list[tuple[frozenset[str], list[CritiqueItem]]] = []
     for item in items:
-        words = frozenset(_words(item.critique_text))
+        words = frozenset(_words(item.critique_text[:LONGEST_POINT]))
         same = next((group for said, group in groups if _say_the_same(said, words)), None)
         if same is None:
             groups.append((words, [item]))

@@ -18,6 +18,9 @@ from council.ballot_text import by_letter, unwrapped
 from council.results import ReviewPoint
 from council.severity import praises, severity
 
+LONGEST_REVIEW = 200_000
+"""Characters of a review that points are looked for in."""
+
 LONGEST_LINE = 2_000
 """Characters of a line that are looked at."""
 
@@ -34,10 +37,11 @@ def read_points(text: str, labels: Collection[str]) -> list[ReviewPoint]:
 
 def points_in_remark(label: str, remark: str) -> list[ReviewPoint]:
     """Give the points of a remark that is known to be critique of one answer, in any language."""
-    sentences = [each for line in remark.splitlines() for each in _sentences(_bare(line))]
+    lines = (line[:LONGEST_LINE] for line in remark[:LONGEST_REVIEW].splitlines())
     return [
         ReviewPoint(label=label, text=_clipped(each), severity=severity(each) or "medium")
-        for each in sentences
+        for line in lines
+        for each in _sentences(_bare(line))
         if _says(each)
     ]
 
@@ -58,7 +62,7 @@ _ENTRY = re.compile(
 def _own_lines(text: str) -> Iterator[str]:
     """Give the lines in which the reviewer itself speaks."""
     fence, ballot = "", False
-    for raw in unwrapped(text, ("", "markdown", "md")).splitlines():
+    for raw in unwrapped(text, ("", "markdown", "md"))[:LONGEST_REVIEW].splitlines():
         line = raw[:LONGEST_LINE]
         if mark := _FENCE.match(line):
             if not fence:
@@ -92,6 +96,7 @@ def _bare(line: str) -> str:
 
 
 _ABBREVIATION = re.compile(r"\b(?:e\.g|i\.e|etc|vs|cf|approx|no|fig|resp)\.$", re.IGNORECASE)
+_ABBREVIATED = len("approx.")
 _END = re.compile(r"(?<=[.!?])[\"')\]]*\s+(?=[\"'(\[]?[A-Z0-9])|(?<=[\u3002\uff01\uff1f])")
 
 
@@ -99,7 +104,8 @@ def _sentences(text: str) -> list[str]:
     sentences: list[str] = []
     start = 0
     for end in _END.finditer(text):
-        if not _ABBREVIATION.search(text[start : end.start()]):
+        begun = max(start, end.start() - _ABBREVIATED)
+        if not _ABBREVIATION.search(text, begun, end.start()):
             sentences.append(text[start : end.start()].strip())
             start = end.end()
     return [each for each in (*sentences, text[start:].strip()) if each]

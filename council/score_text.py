@@ -9,7 +9,7 @@ reviewer's own. Three forms are read below a line that says SCORES; the last suc
 """
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import cast
 
 from council.ballot_text import by_letter, is_attributed, own_lines, plain
@@ -25,7 +25,9 @@ _ROW = re.compile(
     r"\W*(?:response|answer)\ +(?P<letter>[a-z])(?![\w'])[\s:|=>.-]*(?P<rest>.*)", re.IGNORECASE
 )
 _ITEM = re.compile(
-    r"\W*(?P<name>\S.*?)[\s:=-]+(?P<score>\d{1,2})(?:\s*(?:/|out\ of)\s*10)?(?:\s*\([^()]*\))?[\s.]*"
+    # Possessive, and with a name that ends before its separators: no piece is tried twice over.
+    r"\W*+(?P<name>\w(?:.*?[^\s:=-])?)[\s:=-]++(?P<score>\d{1,2})"
+    r"(?:\s*(?:/|out\ of)\s*10)?(?:\s*\([^()]*\))?[\s.]*"
 )
 _CELL = re.compile(r"\s*(\d{1,2})(?:\s*/\s*10)?\s*")
 
@@ -65,7 +67,8 @@ def parse_scores(text: str, labels: Collection[str], criteria: Sequence[str]) ->
     before = ""
     for at, line in enumerate(lines):
         if _HEADER.fullmatch(line) and not is_attributed(before):
-            scores = _Block(labels, criteria).read(lines[at + 1 :]) or scores
+            below = map(lines.__getitem__, range(at + 1, len(lines)))
+            scores = _Block(labels, criteria).read(below) or scores
         before = line or before
     return scores
 
@@ -80,7 +83,7 @@ class _Block:
         self._label: str | None = None
         self._scores: dict[str, dict[str, int]] = {}
 
-    def read(self, lines: Sequence[str]) -> Scored:
+    def read(self, lines: Iterable[str]) -> Scored:
         """Read until a line that is no score."""
         for line in filter(None, lines):
             if not (self._heads_columns(line) or self._row(line) or self._items(line)):

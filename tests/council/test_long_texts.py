@@ -1,0 +1,138 @@
+"""What models write is read in time that grows with its length, whatever it repeats."""
+
+import json
+import time
+from collections.abc import Callable
+
+import pytest
+
+from council.ballot import read_ballot
+from council.ballot_text import parse_ranking
+from council.consultation import Opinion
+from council.consultation_text import LONGEST_MENDED, read_opinion
+from council.critique import extract_critiques_from_rankings
+from council.critique_text import points_in_remark, read_points
+from council.score_text import parse_scores
+from tests.council.ballots import LABELS
+
+SIZE = 25_000  # characters
+TIMES = 4
+AT_MOST = 8
+"""Four times the text may take eight times the work; with the square of it, it would take sixteen."""
+
+UNMEASURED = 0.02
+"""Seconds of CPU below which nothing can be told."""
+
+Reader = Callable[[str], object]
+
+
+def work(read: Reader, text: str) -> float:
+    """Give the CPU seconds of reading a text, the best of some tries."""
+    tries: list[float] = []
+    for _ in range(3):
+        began = time.process_time()
+        read(text)
+        tries.append(time.process_time() - began)
+    return max(min(tries), UNMEASURED)
+
+
+def grows_with_the_text(read: Reader, start: str, repeated: str) -> bool:
+    """Whether the work of reading grows in proportion, or nearly so."""
+    small, large = (start + repeated * (size // len(repeated)) for size in (SIZE, SIZE * TIMES))
+    return work(read, large) <= AT_MOST * work(read, small)
+
+
+def ranking(text: str) -> object:
+    """Read a review's ballot."""
+    return parse_ranking(text, LABELS)
+
+
+def scores(text: str) -> object:
+    """Read a review's scores."""
+    return parse_scores(text, LABELS, ["Cost", "Time to market"])
+
+
+def points(text: str) -> object:
+    """Read a review's points."""
+    return read_points(text, LABELS)
+
+
+def remark(text: str) -> object:
+    """Read a remark's points."""
+    return points_in_remark("Response A", text)
+
+
+def merged(text: str) -> object:
+    """Read and merge a review's points."""
+    return extract_critiques_from_rankings([{"model": "c", "ranking": text}], dict.fromkeys(LABELS, ""))
+
+
+def json_ballot(text: str) -> object:
+    """Read a JSON ballot whose every remark is this text."""
+    critique = {"text": text, "severity": "high"}
+    review = {"label": "A", "strengths": text, "critiques": [critique], "weaknesses": text}
+    return read_ballot(json.dumps({"reviews": [review], "ranking": ["A", "B"]}), LABELS)
+
+
+def opinion(text: str) -> object:
+    """Read a consultation."""
+    return read_opinion(text, Opinion)
+
+
+@pytest.mark.parametrize(
+    ("read", "start", "repeated"),
+    [
+        (ranking, "", "FINAL RANKING:\n"),
+        (ranking, "FINAL RANKING:\n1. Response A\n", "so it is\n"),
+        (ranking, "FINAL RANKING: ", "A > "),
+        (ranking, "", "FINAL RANKING: " + "(" * 980 + "\n"),
+        (ranking, "", "FINAL RANKING:\n1." + " " * 980 + "\n"),
+        (ranking, "", "says " * 190 + ":\nFINAL RANKING: A > B\n"),
+        (ranking, "", "C, " * 320 + ":\nFINAL RANKING: A > B\n"),
+        (ranking, "", "revised new " * 80 + "\n"),
+        (ranking, "", "```\n"),
+        (ranking, "", "`"),
+        (ranking, "", "\u0301\u0323"),
+        (scores, "", "SCORES:\n"),
+        (scores, "", "SCORES:\n\n\n\n"),
+        (scores, "SCORES:\n", "Response A: Cost 3\n"),
+        (scores, "", "SCORES:\n- " + ":" * 980 + "3x\n"),
+        (scores, "", "SCORES:\nResponse A: x" + "= " * 450 + "3x\n"),
+        (points, "", "Response A lacks "),
+        (points, "", "a"),
+        (points, "", "- Response A is wrong.\n"),
+        (points, "", '"'),
+        (points, "", "e.g. A "),
+        (remark, "", "e.g. A "),
+        (remark, "", "no. 1 "),
+        (remark, "", "e.g. A\n"),
+        (merged, "", "- Response A lacks x.\n"),
+        (json_ballot, "", "e.g. A "),
+        (json_ballot, "", "\ud83d"),
+        (json_ballot, "", "\\"),
+        (opinion, "", "("),
+        (opinion, "[", "'s "),
+        (opinion, "[", '","a":"'),
+        (opinion, "{", '){"'),
+        (opinion, "", "score "),
+    ],
+)  # fmt: skip
+def test_work_grows_with_the_text(read: Reader, start: str, repeated: str) -> None:
+    """And not with its square."""
+    assert grows_with_the_text(read, start, repeated)
+
+
+def test_points_that_all_differ_are_merged_in_time() -> None:
+    """A flood of them is compared only as far as anybody would read."""
+
+    def flood(text: str) -> object:
+        return merged("".join(f"Response A lacks word{number}.\n" for number in range(len(text) // 24)))
+
+    assert grows_with_the_text(flood, "", " ")
+
+
+def test_what_is_mended_has_an_end() -> None:
+    """Mending may take time with the square of a text, so a long one isn't mended."""
+    broken = '{"response": {"summary": "s", "detailed": "d", "approach": "a"}, "confidence": {"score": 5, "reasoning": "'
+    assert read_opinion(broken + "x" * 100, Opinion).opinion
+    assert read_opinion(broken + "x" * LONGEST_MENDED, Opinion).problem == "it is not a JSON object"
