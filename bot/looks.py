@@ -55,16 +55,20 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Detail:
-    """What one member was told of its answer, or made of it; `seat` counts them from 0."""
+    """What one member was told of its answer, or made of it; `seat` counts them from 0.
+
+    `round` is 0 for the last one.
+    """
 
     part: Part
     conversation_id: str
     turn: int
     seat: int = 0
+    round: int = 0
 
     def __str__(self) -> str:
         """Write it for a button."""
-        return f"{self.part}:{self.conversation_id}:{self.turn}:{self.seat}"
+        return f"{self.part}:{self.conversation_id}:{self.turn}:{self.seat}:{self.round}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,8 +101,9 @@ def read(text: str) -> Look:
             conversation_id, turn = rest.split(":")
             return Answer(conversation_id, _number(turn) if turn else None)
         case "critiques" | "corrections":
-            conversation_id, turn, seat = rest.split(":")
-            return Detail(kind, conversation_id, _number(turn), _number(seat))
+            conversation_id, *place = rest.split(":")
+            turn, seat, number = map(_number, place)
+            return Detail(kind, conversation_id, turn, seat, number)
         case "figures":
             return Figures(_number(rest, 1))
         case _:

@@ -4,6 +4,7 @@ Pure: what is shown was looked up in the reader's scope before. A sheet has the 
 its message.
 """
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -37,9 +38,11 @@ REMAINS = (
 _SHARED = "Where others have asked in the same conversation, their questions and answers stay."
 _NONE = "\u2013"
 _DETAILS: Mapping[Part, tuple[str, str]] = {
-    "critiques": ("critiques:", "No reviews are on record for this answer."),
-    "corrections": ("member:", "No member's answer is on record."),
+    "critiques": ("critiques", "No reviews are on record for this answer."),
+    "corrections": ("member", "No member's answer is on record."),
 }
+_KEY = re.compile(r"(?:(?P<round>[0-9]+):)?(?P<kind>[a-z]+):(?P<member>.+)", re.DOTALL)
+"""How the thread calls its messages; those of the first round have no number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,37 +167,57 @@ def answer(conversation: Conversation, row: IndexRow, look: Answer, found: Found
 
 
 def detail(conversation: Conversation, look: Detail) -> Sheet:
-    """Give one member's critiques, or its answers; the others' are a button away."""
-    prefix, nothing = _DETAILS[look.part]
+    """Give one member's critiques, or its answers, of the last round; others' are a button away."""
+    _, nothing = _DETAILS[look.part]
     runs = exchanges(conversation)
     view = runs[look.turn][1] if look.turn < len(runs) else None
-    messages = _messages(view, look.part) if view else []
-    if not view or look.seat >= len(messages):
+    members = _messages(view, look.part) if view else {}
+    if not view or look.seat >= len(members):
         return Sheet(Message("past", (Title(conversation.title), Line(nothing))))
+    by_round = [*members.values()][look.seat]
+    number = look.round if look.round in by_round else max(by_round)
     short = card.names(view)
-    others = (
-        Choice(
-            words.clip(short[message.key.removeprefix(prefix)], LABEL),
-            "turn",
-            str(replace(look, seat=seat)),
-        )
-        for seat, message in enumerate(messages[:MOST_MEMBERS])
+    others = [
+        Choice(words.clip(short[name], LABEL), "turn", str(replace(look, seat=seat)))
+        for seat, name in enumerate(members)
         if seat != look.seat
+    ]
+    rounds = (
+        Choice(f"Round {each}", "turn", str(replace(look, round=each)))
+        for each in sorted(by_round)
+        if each != number
     )
-    blocks = (Title(conversation.title), *messages[look.seat].blocks)
+    left_out = f"There are buttons for {MOST_MEMBERS} of {len(members)} members; the transcript has all."
+    blocks = (
+        Title(conversation.title),
+        *([Line(f"Round {number} of {view.number}.")] if view.number > 1 else []),
+        *by_round[number].blocks,
+        *([Line(left_out)] if len(members) > MOST_MEMBERS else []),
+    )
     return Sheet(
         Message("past", blocks),
         (
-            *others,
+            *others[: MOST_MEMBERS - 1],
+            *rounds,
             Choice("Transcript", "transcript", look.conversation_id),
             Choice(SHARE, "share", str(look)),
         ),
     )
 
 
-def _messages(view: RunView, part: Part) -> list[Message]:
-    prefix, _ = _DETAILS[part]
-    return [message for message in thread(view) if message.key.startswith(prefix)]
+def _messages(view: RunView, part: Part) -> dict[str, dict[int, Message]]:
+    """Give each member's messages by round, the members in the order of the last ranking."""
+    kind, _ = _DETAILS[part]
+    keyed = [(_KEY.fullmatch(message.key), message) for message in thread(view)]
+    found = [
+        (int(key["round"] or 1), key["member"], message)
+        for key, message in keyed
+        if key and key["kind"] == kind
+    ]
+    members: dict[str, dict[int, Message]] = {}
+    for number, name, message in sorted(found, key=lambda each: -each[0]):
+        members.setdefault(name, {})[number] = message
+    return members
 
 
 def exchanges(conversation: Conversation) -> list[tuple[AssistantMessage, RunView]]:

@@ -8,7 +8,7 @@ from bot.looks import Answer, Choice, Detail, Figures, History, Search
 from bot.markdown import render
 from bot.message import Entry, Message
 from bot.past import Found, Sheet
-from council.conversation import Conversation, UserMessage
+from council.conversation import AssistantMessage, Conversation, Stage1Result, UserMessage
 from storage.archive import Cursor, Hit, Hits, Page
 from storage.rows import IndexRow
 from storage.statistics import Figure, MemberStatistics, Statistics
@@ -147,6 +147,16 @@ def test_details_show_one_member_and_name_the_others() -> None:
         nothing = past.detail(CONVERSATION, missing)
         assert render(nothing.message).endswith("No reviews are on record for this answer.\n")
         assert nothing.choices == ()
+
+
+def test_more_members_than_buttons_are_counted() -> None:
+    """The transcript has all of them."""
+    many = [Stage1Result(model=f"a/{number}", response="Shard.") for number in range(26)]
+    message = AssistantMessage(role="assistant", stage1=many, stage2=[], stage3=FINAL)
+    held = CONVERSATION.model_copy(update={"messages": [CONVERSATION.messages[0], message]})
+    sheet = past.detail(held, Detail("corrections", ROW.id, 0, 25))
+    assert "There are buttons for 20 of 26 members; the transcript has all." in render(sheet.message)
+    assert len(sheet.choices) == 21
 
 
 def test_a_conversation_without_an_answer_says_so() -> None:

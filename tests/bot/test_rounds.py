@@ -1,9 +1,12 @@
 """Rounds as people see them: each in the thread as it ends, then how the answers moved and why it ended."""
 
+from dataclasses import replace
+
 import pytest
 
-from bot import terminal, words
+from bot import past, terminal, words
 from bot.card import card
+from bot.looks import Detail
 from bot.markdown import render
 from bot.thread import thread, unposted
 from bot.transcript.markdown import to_markdown
@@ -126,6 +129,28 @@ async def test_the_terminal_says_what_an_answer_falls_back_to() -> None:
     assert "fell back to its answer of the round before (it took too long)" in render(
         card(seen[at + 1], 0.0)
     )
+
+
+async def test_a_past_answers_details_are_the_last_rounds() -> None:
+    """With those of the rounds before a button away, the same member's."""
+    seats = profile(*SEATS, max_rounds=2)
+    council, message = await held(seats)
+    stored = conversation(message)
+    order = places(views(council, seats, message)[-1])
+    one = Detail("corrections", ID, 0, order.index("a/one"))
+    sheet = past.detail(stored, one)
+    assert render(sheet.message).startswith(
+        "# Shard or scale up\n\nRound 2 of 2.\n\n## a/one, round 2\n\n"
+    )
+    assert render(sheet.message).endswith(f"### Corrected response\n\n{SECOND['a/one']}\n")
+    short = [name.partition("/")[2] for name in order if name != "a/one"]
+    assert [each.label for each in sheet.choices] == [*short, "Round 1", "Transcript", "Share here"]
+    first = past.detail(stored, replace(one, round=1))
+    assert "Round 1 of 2.\n\n## a/one\n\n" in render(first.message)
+    assert "### Original response" in render(first.message)
+    assert [each.label for each in first.choices] == [*short, "Round 2", "Transcript", "Share here"]
+    told = render(past.detail(stored, Detail("critiques", ID, 0)).message)
+    assert f"## Critiques of {order[0]}, round 2" in told
 
 
 async def test_the_card_names_the_round_under_way() -> None:
