@@ -286,12 +286,8 @@ def _days(days: int) -> str:
 
 
 def _totals(statistics: Statistics) -> Iterator[str]:
-    yield (
-        f"{words.count(statistics.answered, 'answer')}, {words.count(statistics.failed, 'run')} failed, "
-        f"{words.count(statistics.stopped, 'run')} stopped."
-    )
-    if statistics.answered:
-        yield f"{words.count(statistics.tokens, 'token')}, {words.spent(statistics.cost)}."
+    yield f"{words.runs(statistics)}."
+    yield f"{words.count(statistics.tokens, 'token')}, {words.paid(statistics)}."
     if statistics.seconds.value is not None:
         yield f"Half of the answers took less than {_behind(statistics.seconds, words.duration)}."
 

@@ -13,6 +13,7 @@ from council.events import Stage
 from council.iteration import IterationState, TerminationReason
 from council.usage import Usage
 from storage.errors import ConversationNotFound, DocumentError, StorageError
+from storage.statistics import Spent
 
 DEMONSTRATION = (
     "Demonstration: the built-in model is tiny and often wrong. "
@@ -204,9 +205,19 @@ def money(usage: Usage) -> str:
     return f"at least {_dollars(usage.cost)} ({count(usage.unpriced, 'call')} of unknown price)"
 
 
-def spent(cost: float) -> str:
-    """Say what many calls came to, some of which may have had no known price."""
-    return f"{_dollars(cost)} where prices are known" if cost else "no known cost"
+def runs(spent: Spent) -> str:
+    """Count a channel's runs by how they ended."""
+    return (
+        f"{count(spent.answered, 'answer')}, {count(spent.failed, 'run')} failed, "
+        f"{count(spent.stopped, 'run')} stopped"
+    )
+
+
+def paid(spent: Spent) -> str:
+    """Say what all of a channel's runs came to; some calls may have had no known price."""
+    if spent.cost:
+        return f"{_dollars(spent.cost)} where prices are known"
+    return "no known cost" if spent.tokens else NO_COST
 
 
 def _dollars(amount: float) -> str:

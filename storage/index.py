@@ -20,6 +20,7 @@ from storage.conversations import ConversationStore, Listing, Problem, Stored
 from storage.database import Database, Statement
 from storage.rows import IndexRow, SeatRow, Texts, derive, index_row
 from storage.scope import Scope
+from storage.statistics import Spent, spent
 from storage.terms import spaced
 
 _BATCH = 400  # documents read by one thread call and written by one transaction
@@ -109,14 +110,6 @@ class IndexReport:
         return not (self.missing or self.stale or self.orphaned)
 
 
-@dataclass(frozen=True, slots=True)
-class Spent:
-    """What a place's answers came to: how many, and US dollars where prices are known."""
-
-    answers: int
-    cost: float
-
-
 class Index:
     """All conversations, in the database's `conversations`."""
 
@@ -142,13 +135,8 @@ class Index:
         return [index_row(row) for row in rows]
 
     async def spent(self, here: Source) -> Spent:
-        """Add up what the answers in this place have cost."""
-        [row] = await self._database.read(
-            "SELECT coalesce(sum(exchanges), 0) AS answers, coalesce(sum(cost), 0.0) AS cost"
-            " FROM conversations WHERE scope = ?",
-            (Scope.of(here).word,),
-        )
-        return Spent(row["answers"], row["cost"])
+        """Add up what the runs in this place have cost."""
+        return await spent(self._database, Scope.of(here))
 
     async def check(self, store: ConversationStore) -> IndexReport:
         """Compare the index with the documents and change nothing."""

@@ -1,7 +1,7 @@
-"""What a channel's councils came to, and how each member did in them."""
+"""What a channel's councils came to, what was paid for them, and how each member did in them."""
 
 import sqlite3
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 
 from council.conversation import timestamp
@@ -18,10 +18,22 @@ SELECT seconds, (SELECT count(*) {_TIMED}) AS runs {_TIMED}
 ORDER BY seconds LIMIT 1 OFFSET (SELECT count(*) / 2 {_TIMED})
 """
 _UNANSWERED = """
-SELECT count(*) FILTER (WHERE status = 'failed') AS failed,
-    count(*) FILTER (WHERE status = 'stopped') AS stopped
-FROM runs WHERE origin ->> 'platform' = :platform AND origin ->> 'workspace' IS :workspace
-    AND origin ->> 'channel' IS :channel AND created_at >= :since
+WITH unanswered AS MATERIALIZED (
+    SELECT id, status FROM runs
+    WHERE origin ->> 'platform' = :platform AND origin ->> 'workspace' IS :workspace
+        AND origin ->> 'channel' IS :channel AND created_at >= :since
+        AND status IN ('failed', 'stopped')
+), used AS (
+    SELECT coalesce(outcome -> '$.reply.usage', outcome -> '$.failure.usage') AS usage
+    FROM steps WHERE run_id IN (SELECT id FROM unanswered)
+)
+SELECT
+    (SELECT count(*) FROM unanswered WHERE status = 'failed') AS failed,
+    (SELECT count(*) FROM unanswered WHERE status = 'stopped') AS stopped,
+    coalesce(sum(usage ->> 'cost'), 0.0) AS cost,
+    coalesce(sum(usage ->> 'prompt_tokens'), 0) + coalesce(sum(usage ->> 'completion_tokens'), 0)
+        AS tokens
+FROM used
 """
 _MEMBERS = """
 SELECT member, count(*) AS runs,
@@ -65,10 +77,10 @@ class MemberStatistics:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Statistics:
-    """A channel's runs by how they ended, what the answered ones cost, and their median time.
+class Spent:
+    """A channel's runs by how they ended, and what was paid for all of them.
 
-    `cost` is in US dollars, as far as prices are known. Members come by how often they sat.
+    `cost` is in US dollars, as far as prices are known.
     """
 
     answered: int
@@ -76,17 +88,22 @@ class Statistics:
     stopped: int
     cost: float
     tokens: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Statistics(Spent):
+    """What was spent in a channel, the answers' median time, and its members by how often they sat."""
+
     seconds: Figure
     members: tuple[MemberStatistics, ...]
 
 
-async def statistics(database: Database, scope: Scope, *, days: int | None, now: datetime) -> Statistics:
-    """Add up a channel's last days, or all its time.
+async def spent(database: Database, scope: Scope, since: str = "") -> Spent:
+    """Add up what a channel's runs have cost from a moment on.
 
-    Answers and members come from the index, which is derived from the documents; a run without
-    an answer has no document, and is counted in the journal.
+    Answers come from the index, which is derived from the documents; a run without an answer has no
+    document, and what its calls cost stands in the journal.
     """
-    since = "" if days is None else timestamp(now - timedelta(days=days))
     here = {"scope": scope.word, "since": since}
     place = {
         "platform": scope.platform,
@@ -95,14 +112,23 @@ async def statistics(database: Database, scope: Scope, *, days: int | None, now:
         "since": since,
     }
     [answers] = await database.read(_ANSWERS, here)
-    median = await database.read(_MEDIAN, here)
     [unanswered] = await database.read(_UNANSWERED, place)
-    return Statistics(
+    return Spent(
         answered=answers["answered"],
         failed=unanswered["failed"],
         stopped=unanswered["stopped"],
-        cost=answers["cost"],
-        tokens=answers["tokens"],
+        cost=answers["cost"] + unanswered["cost"],
+        tokens=answers["tokens"] + unanswered["tokens"],
+    )
+
+
+async def statistics(database: Database, scope: Scope, *, days: int | None, now: datetime) -> Statistics:
+    """Add up a channel's last days, or all its time."""
+    since = "" if days is None else timestamp(now - timedelta(days=days))
+    here = {"scope": scope.word, "since": since}
+    median = await database.read(_MEDIAN, here)
+    return Statistics(
+        **asdict(await spent(database, scope, since)),
         seconds=Figure(median[0]["seconds"], median[0]["runs"]) if median else Figure(None, 0),
         members=tuple(_member(row) for row in await database.read(_MEMBERS, here)),
     )

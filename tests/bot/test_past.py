@@ -211,7 +211,11 @@ def test_statistics_say_how_many_runs_are_behind_each_figure() -> None:
         "changed its answer when it could, Failed how often a call of it gave nothing.\n"
     )
     assert sheet.choices == (Choice("Share here", "share", "figures:30"),)
-    nobody = replace(counted, answered=0, failed=0, members=(), seconds=Figure(None, 0))
+    failed = replace(counted, answered=0, members=(), seconds=Figure(None, 0))
+    assert "0 answers, 1 run failed, 0 runs stopped. 4,500 tokens, $0.30 where prices are known." in (
+        render(past.figures(failed, Figures(30)).message)
+    )
+    nobody = replace(failed, failed=0)
     assert "Nothing was asked here in this time." in render(past.figures(nobody, Figures(1)).message)
 
 

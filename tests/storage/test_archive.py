@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from council.calls import Reply
 from council.conversation import (
     AggregateRanking,
     AssistantMessage,
@@ -30,7 +31,7 @@ from storage.scope import Scope
 from storage.sqlite_journal import SqliteJournal
 from storage.statistics import Figure, MemberStatistics
 from tests.storage.examples import NOW, answer, legacy, new_id, put
-from tests.storage.test_journal import BRIEF
+from tests.storage.test_journal import BRIEF, call
 
 HERE = Source(platform="slack", workspace="W", channel="C", user="U")
 SCOPE = Scope.of(HERE)
@@ -270,7 +271,7 @@ async def test_a_follow_up_is_searched_and_the_old_text_not_twice(room: Room) ->
 
 
 async def test_statistics_say_how_each_member_did(room: Room) -> None:
-    """Every figure is a mean over the runs that have it, and says over how many."""
+    """Every figure is a mean over the runs that have it; what runs without an answer cost counts too."""
     await room.ask(message=told(places=["a/one", "b/two"], changed={"a/one": True, "b/two": False}))
     await room.ask(message=told(places=["b/two", "a/one"], changed={"a/one": False}))
     await room.ask(message=told(places=[], changed={}, failed=["a/one"]))
@@ -284,12 +285,22 @@ async def test_statistics_say_how_each_member_did(room: Room) -> None:
         await journal.begin(
             NewRun(id=name, entry_key=name, conversation_id=name, origin=origin, brief=BRIEF)
         )
+        row = await journal.get(name)
+        assert row is not None
+        steps = await journal.steps(row)
+        paid = Usage(prompt_tokens=4, completion_tokens=1, cost=0.125)
+        await steps.record(call("stage1.1:a/one"), Reply(text="Yes.", usage=paid, latency_ms=1))
+        await steps.record(call("stage1.1:b/two"), Failure(cause="empty", usage=paid))
+        await steps.record(call("stage1.1:c/three"), Failure(cause="connection"))
         await journal.finish(name, "failed" if status == "failed" else "stopped")
 
     statistics = await room.archive.statistics(SCOPE)
     assert (statistics.answered, statistics.failed, statistics.stopped) == (3, 1, 1)
-    assert statistics.cost == pytest.approx(0.75)
-    assert statistics.tokens == 30
+    assert statistics.cost == pytest.approx(0.75 + 4 * 0.125)
+    assert statistics.tokens == 30 + 4 * 5
+    spent = await room.index.spent(HERE)
+    assert (spent.answered, spent.failed, spent.stopped) == (3, 1, 1)
+    assert (spent.cost, spent.tokens) == (statistics.cost, statistics.tokens)
     assert statistics.seconds == Figure(9.0, 3)
     assert statistics.members == (
         MemberStatistics(
