@@ -137,6 +137,11 @@ FORGET = Command(
         ),
     ),
 )
+ATTACHING = (
+    "Files go along with a message: one that mentions the council, a direct message to it, or one that "
+    f"the action \u201c{ACTION}\u201d is used on. On Discord there is also the option attachment, "
+    "at the terminal council ask --attachment."
+)
 COMMANDS = (ASK, *PAST, FORGET, HELP)
 
 Given = Mapping[str, object]
@@ -168,6 +173,23 @@ def parse(text: str) -> Typed:
     Flags are read before the question's first word only; what phones make of hyphens and quotes
     is understood. Raises `UsageError`.
     """
+    typed = _typed(text)
+    if not typed.question:
+        raise UsageError("There is no question. Write one: /council Should we shard now?")
+    return typed
+
+
+def parse_message(text: str) -> Typed:
+    """Read a message to the bot like `parse`; its files may hold the question. Raises `UsageError`."""
+    typed = _typed(text)
+    if typed.is_private:
+        raise UsageError(
+            "The flag --private goes with /council alone; a message is answered where it stands."
+        )
+    return typed
+
+
+def _typed(text: str) -> Typed:
     rest = text.strip()
     options = {option.name: option for option in ASK.options if not option.required}
     given: dict[str, str | bool] = {}
@@ -177,16 +199,16 @@ def parse(text: str) -> Typed:
         if not name:  # `-- question`: the end of the flags
             break
         option = options.get(name)
-        if option is None or option.kind == "file":
+        if option is None:
             raise UsageError(_unknown(flag["name"]))
+        if option.kind == "file":
+            raise UsageError(f"There is no flag --{name}. {ATTACHING}")
         if name in given:
             raise UsageError(f"The flag --{name} is there twice. Give it once.")
         if option.kind == "flag":
             given[name] = True
         else:
             given[name], rest = _value(option, rest)
-    if not rest:
-        raise UsageError("There is no question. Write one: /council Should we shard now?")
     return Typed(rest, given)
 
 

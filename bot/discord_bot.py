@@ -21,7 +21,19 @@ from discord.gateway import DiscordWebSocket
 from discord.http import Route
 
 from bot import discord_past
-from bot.commands import ACTION, ASK, COMMANDS, FORGET, HELP, PAST, Command, Given, Kind, UsageError
+from bot.commands import (
+    ACTION,
+    ASK,
+    COMMANDS,
+    FORGET,
+    HELP,
+    PAST,
+    Command,
+    Given,
+    Kind,
+    UsageError,
+    parse_message,
+)
 from bot.configuration import ConfigurationError, Problem
 from bot.desk import NO_TEXT, Click, Desk, Refusal, Request
 from bot.discord_card import CardButton
@@ -269,7 +281,7 @@ class DiscordBot:
             return
         try:
             await self._ask_by_message(message, question)
-        except Refusal as refusal:
+        except (Refusal, UsageError) as refusal:
             await _reply(message, str(refusal))
         except Exception:
             log.exception("message_failed", message=message.id)
@@ -361,11 +373,12 @@ class DiscordBot:
         )
 
     async def _ask_by_message(self, message: discord.Message, question: str) -> None:
+        typed = parse_message(question)
         attachments, left_out = await read_texts(message.attachments)
-        if not question.strip() and not attachments:
+        if not typed.question and not attachments:
             raise Refusal(" ".join(filter(None, (HINT, left_out))))
-        place = await self._place_of(message)
-        run = await self._accept(message.id, message.author, place, question, attachments)
+        place, options = await self._place_of(message), RunOptions.read(typed.given)
+        run = await self._accept(message.id, message.author, place, typed.question, attachments, options)
         if run is None:
             return
         self._desk.begin(run, self._venue_of(run))

@@ -4,21 +4,20 @@ from collections.abc import Iterable, Iterator
 from itertools import chain
 
 from bot import words
-from bot.commands import ASK, FORGET, PAST, described, usage
+from bot.commands import ASK, ATTACHING, FORGET, PAST, described, usage
 from bot.message import Block, Heading, Line, Message, Pairs
 from bot.queue import Limits
 from council.profile import Member, Profile
-from storage.index import Spent
+from storage.statistics import Spent
 
 FLAGS = (
-    "On Slack and in the terminal they are flags before the question: "
+    "On Slack, at the terminal and in a message to the bot they are flags before the question: "
     "--rounds 2 --criteria \u201cCost:3, Security!\u201d Should we shard?"
 )
 
 
 def guide(profiles: Iterable[Profile], limits: Limits, spent: Spent) -> Message:
     """Give the help for one place; `spent` is what was spent there."""
-    cost = words.spent(spent.cost) if spent.answers else words.NO_COST
     return Message(
         "help",
         (
@@ -31,8 +30,18 @@ def guide(profiles: Iterable[Profile], limits: Limits, spent: Spent) -> Message:
                 "Ask with /council and your question, or write it to the bot in a direct message. "
                 "In a thread, mention the bot to go on asking."
             ),
-            Line("Your question, and what you asked before in its thread, go to these models:"),
+            Line(
+                "Your question goes to these models with its files and with what was asked and answered "
+                "before in the same conversation, by others too. Those after \u201cor\u201d get it "
+                "where the one before can't answer."
+            ),
             *chain.from_iterable(map(_council, profiles)),
+            Heading("Limits and cost", 3),
+            Line(
+                f"At once: {words.count(limits.runs_per_user, 'question')} a person, "
+                f"{words.count(limits.runs_per_channel, 'question')} a channel; the rest waits."
+            ),
+            Line(f"Here so far: {words.runs(spent)}, {words.paid(spent)}."),
             Heading("Options of /council", 3),
             Pairs(
                 tuple(
@@ -42,6 +51,7 @@ def guide(profiles: Iterable[Profile], limits: Limits, spent: Spent) -> Message:
                 )
             ),
             Line(FLAGS),
+            Line(ATTACHING),
             Heading("Past answers of this channel", 3),
             Pairs(
                 tuple(
@@ -49,24 +59,22 @@ def guide(profiles: Iterable[Profile], limits: Limits, spent: Spent) -> Message:
                     for command in (*PAST, FORGET)
                 )
             ),
-            Heading("Limits and cost", 3),
-            Line(
-                f"At once: {words.count(limits.runs_per_user, 'question')} a person, "
-                f"{words.count(limits.runs_per_channel, 'question')} a channel; the rest waits."
-            ),
-            Line(f"Here so far: {words.count(spent.answers, 'answer')}, {cost}."),
         ),
     )
 
 
 def _council(profile: Profile) -> Iterator[Block]:
     yield Heading(f"Council \u201c{profile.name}\u201d", 3)
-    yield Line(f"{', '.join(map(_seat, profile.members))}; chairman {profile.chairman.model}.")
+    chair = (profile.chairman, *profile.chairman_fallbacks)
+    title = f"; title {_seat(profile.title_model)}" if profile.title_model else ""
+    members = ", ".join(map(_seat, profile.members))
+    yield Line(f"{members}; chairman {' or '.join(map(_seat, chair))}{title}.")
     yield Line(" ".join(_settings(profile)))
 
 
 def _seat(member: Member) -> str:
-    return f"{member.model} as {member.persona.name}" if member.persona else member.model
+    models = " or ".join((member.model, *member.fallbacks))
+    return f"{models} as {member.persona.name}" if member.persona else models
 
 
 def _settings(profile: Profile) -> Iterator[str]:

@@ -27,7 +27,18 @@ from slack_bolt.authorization import AuthorizeResult
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot import chart, slack_past, slack_text
-from bot.commands import ASK, FORGET, HELP, PAST, Command, UsageError, argument, parse
+from bot.commands import (
+    ASK,
+    FORGET,
+    HELP,
+    PAST,
+    Command,
+    Typed,
+    UsageError,
+    argument,
+    parse,
+    parse_message,
+)
 from bot.desk import NO_QUESTION, NO_TEXT, NOT_HERE, Click, Desk, Refusal, Request
 from bot.librarian import Librarian
 from bot.message import Message
@@ -308,7 +319,12 @@ class SlackBot:
     async def _read(
         self, message: Json, here: Source, entry_key: str, asker: str | None, nothing: str, tell: Tell
     ) -> None:
-        """Take a message as the question, with its text files; `nothing` is said of an empty one."""
+        """Take a message as the question, with its text files; `nothing` is said of an empty one.
+
+        Flags count in what somebody writes to the bot, not in a message that a shortcut picks.
+        """
+        text = plain(message.get("text", ""), self._me)
+        typed = parse_message(text) if asker is None else Typed(text, {})
         reading = self._reader.files(message)
         if asker is None:
             (attachments, left_out), person = await asyncio.gather(
@@ -317,15 +333,15 @@ class SlackBot:
             asker = person.name
         else:
             attachments, left_out = await reading
-        text = plain(message.get("text", ""), self._me)
-        if not text and not attachments:
+        if not typed.question and not attachments:
             raise Refusal(" ".join(filter(None, (nothing, left_out))))
         request = Request(
-            text=text,
+            text=typed.question,
             source=here,
             entry_key=entry_key,
             asker=asker,
             attachments=attachments,
+            options=RunOptions.read(typed.given),
         )
         if await self._take(request, tell) and left_out:
             self._desk.spawn(tell(line(left_out)))

@@ -82,6 +82,10 @@ def test_flags_are_read_before_the_first_word_only(
             "The flag --rounds has no value. It takes a whole number from 1 to 5.",
         ),
         ("--profile", "The flag --profile has no value. It takes the name of a profile."),
+        (
+            "--attachment log.txt Why?",
+            "There is no flag --attachment. Files go along with a message: one that mentions the council, a direct message to it, or one that the action “Ask the council” is used on. On Discord there is also the option attachment, at the terminal council ask --attachment.",
+        ),
         ("--rounds 1 --rounds 2 Shard?", "The flag --rounds is there twice. Give it once."),
         (
             "--criteria \u201cCost:3, Speed Shard?",

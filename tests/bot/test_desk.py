@@ -22,6 +22,7 @@ from council.brief import Attachment
 from council.catalog import Catalog
 from council.conversation import Source
 from council.errors import ModelError
+from council.profile import Member, Persona
 from storage.journal import RunRow
 from tests.bot.recording_venue import RecordingVenue
 from tests.council.scripted import FOUR, Clock, ScriptedCouncil, failure, profile
@@ -473,8 +474,64 @@ async def test_help_says_which_models_see_the_question_and_what_was_spent(tmp_pa
         here = render(await place.desk.help(TEAM))
         elsewhere = render(await place.desk.help(TEAM.model_copy(update={"channel": "C2"})))
     assert "openai/gpt-5, anthropic/claude, google/gemini, x-ai/grok; chairman chair/man." in here
-    assert "Here so far: 1 answer, $0.013 where prices are known." in here
-    assert "Here so far: 0 answers, no cost." in elsewhere
+    assert "Here so far: 1 answer, 0 runs failed, 0 runs stopped, $0.013 where prices are known." in here
+    assert "Here so far: 0 answers, 0 runs failed, 0 runs stopped, no cost." in elsewhere
+
+
+async def test_help_counts_what_a_run_without_an_answer_cost(tmp_path: Path) -> None:
+    """Everything but the chairman's call, which a second Stop ended; as the card says."""
+    writing = "stage3.1:chair/man:chairman"
+    council, venue = ScriptedCouncil(held={writing}), RecordingVenue()
+    async with office(tmp_path, council) as place:
+        run = await place.ask()
+        assert run is not None
+        place.desk.begin(run, venue)
+        await council.until_called(writing)
+        for _ in range(2):
+            await place.desk.stop(click(run), run.origin.user)
+        await place.desk.settled()
+        said = render(await place.desk.help(TEAM))
+    assert "The run was stopped before there was a final answer. Retry goes on" in venue.texts[-1]
+    assert "$0.012" in venue.texts[-1]
+    assert "Here so far: 0 answers, 0 runs failed, 1 run stopped, $0.012 where prices" in said
+
+
+async def test_help_names_every_model_that_sees_the_question(tmp_path: Path) -> None:
+    """Those that step in for another, too, and whoever writes the title."""
+    skeptic = Persona(name="The Skeptic", prompt="Doubt.")
+    seats = profile(
+        members=(
+            Member(model="a/one", fallbacks=("a/two", "a/three")),
+            Member(model="b/one", persona=skeptic, fallbacks=("b/two",)),
+        ),
+        chairman=Member(model="c/one", fallbacks=("c/two",)),
+        chairman_fallbacks=("d/one",),
+        title_model="t/one",
+    )
+    async with office(tmp_path, ScriptedCouncil()) as place:
+        place.desk.seat({"default": seats})
+        said = render(await place.desk.help(TEAM))
+    assert (
+        "Your question goes to these models with its files and with what was asked and answered before in "
+        "the same conversation, by others too. Those after “or” get it where the one before can't answer."
+        "\n\n"
+        "### Council “default”\n\n"
+        "a/one or a/two or a/three, b/one or b/two as The Skeptic; "
+        "chairman c/one or c/two or d/one; title t/one.\n\n"
+    ) in said
+
+
+async def test_help_says_how_options_and_files_are_given_everywhere(tmp_path: Path) -> None:
+    """By flags and options; no surface is left out."""
+    async with office(tmp_path, ScriptedCouncil()) as place:
+        said = render(await place.desk.help(TEAM))
+    assert (
+        "On Slack, at the terminal and in a message to the bot they are flags before the question: "
+        "--rounds 2 --criteria “Cost:3, Security!” Should we shard?\n\n"
+        "Files go along with a message: one that mentions the council, a direct message to it, or one that "
+        "the action “Ask the council” is used on. On Discord there is also the option attachment, at the "
+        "terminal council ask --attachment.\n\n"
+    ) in said
 
 
 async def test_halted_runs_are_over_before_anything_is_deleted(tmp_path: Path) -> None:

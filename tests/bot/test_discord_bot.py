@@ -569,6 +569,17 @@ async def test_a_mention_asks(server: DiscordServer, team: Office, council: Scri
     assert len(server.pings()) == 1
 
 
+async def test_flags_beside_a_mention_count(team: Office) -> None:
+    """As they do on Slack; what is wrong with them is said in a reply."""
+    card, *_ = await team.mentioned(team.general, "--rounds 2 --strategy coverage Shard now?")
+    assert "up to 2 rounds, strategy coverage" in card.history[0].embeds[0]["description"]
+    assert "> Shard now?" in card.history[0].embeds[0]["description"]
+    said = await team.mentioned(team.general, "--privat Why?")
+    assert said[-1].content == (
+        "There is no flag --privat. Did you mean --private? Flags stand before the question."
+    )
+
+
 async def test_a_redelivered_mention_is_one_run(
     server: DiscordServer, team: Office, council: ScriptedCouncil
 ) -> None:

@@ -419,6 +419,24 @@ class TestWaysIn:
             assert all(model in said for model in FOUR)
             assert place.slack.messages(place.general) == []
 
+    async def test_flags_beside_a_mention_count(self, tmp_path: Path) -> None:
+        """As after the command; what is wrong with them is told to the asker alone."""
+        async with at_work(tmp_path) as place:
+            talk = place.slack.post(place.general, place.bob, "Shards, again.")
+            await place.slack.mention(
+                place.general, place.ada, "\u2014rounds 2 Should we shard?", thread_ts=talk.ts
+            )
+            await place.desk.settled()
+            [card] = [
+                each for each in place.slack.thread(place.general, talk.ts) if any(each.elements())
+            ]
+            brief = (await place.run(card)).brief
+            assert (brief.question, brief.profile.max_rounds) == ("Should we shard?", 2)
+            await place.slack.mention(place.general, place.ada, "--private Why?", thread_ts=talk.ts)
+            assert await place.until_told(place.ada) == (
+                "The flag --private goes with /council alone; a message is answered where it stands."
+            )
+
     async def test_a_mention_in_a_runs_thread_goes_on_with_its_conversation(
         self, tmp_path: Path
     ) -> None:
