@@ -9,7 +9,7 @@ import os
 import sqlite3
 from collections.abc import AsyncGenerator, Callable, Generator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
@@ -18,7 +18,7 @@ from typing import TypeVar
 
 import aiosqlite
 
-from storage.errors import DatabaseError, explain_sqlite, explain_system
+from storage.errors import DamageError, DatabaseError, explain_sqlite, explain_system
 from storage.schema import known_migrations, migrate
 
 SqlValue = str | bytes | int | float | None
@@ -107,7 +107,7 @@ class Database:
             return [*await self._reader.execute_fetchall(sql, parameters)]
         except sqlite3.Error as error:
             # The error may quote what is stored, which is no text for a log.
-            raise explain_sqlite(self.path, error) from None
+            raise self._told(error) from None
 
     async def commit_queued(self) -> None:
         """Commit what is queued, again and again, until the database closes and all is done."""
@@ -140,7 +140,7 @@ class Database:
                 lambda connection: [connection.execute(sql).fetchall() for sql in chore.statements]
             )
         except sqlite3.Error as error:
-            told = explain_sqlite(self.path, error)
+            told = self._told(error)
             told.__cause__ = error
             if not chore.done.done():
                 chore.done.set_exception(told)
@@ -151,7 +151,7 @@ class Database:
     def _fail(self, job: _Job, error: Exception) -> None:
         told: Exception = error
         if isinstance(error, sqlite3.Error):
-            told = explain_sqlite(self.path, error)
+            told = self._told(error)
             told.__cause__ = error
         if job.done.done():
             asyncio.get_running_loop().call_exception_handler(
@@ -159,6 +159,13 @@ class Database:
             )
         else:
             job.done.set_exception(told)
+
+    def _told(self, error: sqlite3.Error) -> DatabaseError:
+        told = explain_sqlite(self.path, error)
+        if isinstance(told, DamageError):
+            with suppress(OSError):
+                damage_mark(self.path).touch(mode=0o600)
+        return told
 
     def _refuse_if_closed(self) -> None:
         if self._closing:
@@ -173,8 +180,8 @@ async def open_database(path: Path, *, busy_timeout: float = 5.0) -> AsyncGenera
     Raises `DatabaseError`.
     """
     async with AsyncExitStack() as stack:
-        with _explained(path):
-            await asyncio.to_thread(_make_private, path)
+        with explained(path):
+            await asyncio.to_thread(make_private, path)
             writer = await stack.enter_async_context(_writing(path, busy_timeout))
             await writer.visit(partial(_prepare, path))
             reader = await stack.enter_async_context(
@@ -232,14 +239,20 @@ def _transact(
     return [None] * len(jobs)
 
 
-def _make_private(path: Path) -> None:
+def damage_mark(path: Path) -> Path:
+    """Name the file whose presence says that damage was met in the database; the next start mends it."""
+    return path.with_name(f".{path.name}.damaged")
+
+
+def make_private(path: Path) -> None:
     """Make the folder 0700 and the file 0600 where they are missing; -wal and -shm follow the file."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
 
 
 @contextmanager
-def _explained(path: Path) -> Generator[None]:
+def explained(path: Path) -> Generator[None]:
+    """Raise `DatabaseError` for what SQLite and the operating system raise."""
     try:
         yield
     except sqlite3.Error as error:

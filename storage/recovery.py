@@ -1,7 +1,8 @@
 """A damaged council.db: set aside, and what can be read of its journal carried over into a new one.
 
 The index needs no saving, it is derived from the documents. The journal is the only copy of what
-was paid for, so it is never dropped without a word.
+was paid for, so it is never dropped without a word: the damaged database keeps its place until the
+new one is complete.
 """
 
 import asyncio
@@ -9,19 +10,24 @@ import fcntl
 import os
 import re
 import sqlite3
-from collections.abc import AsyncGenerator, Callable, Generator
-from contextlib import asynccontextmanager, closing, contextmanager
+from collections.abc import AsyncGenerator, Callable, Generator, Iterator
+from contextlib import asynccontextmanager, closing, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from council.conversation import timestamp
-from storage.database import Database, open_database
+from storage.atomic import sync_folder
+from storage.database import Database, damage_mark, explained, make_private, open_database
 from storage.errors import DatabaseError, explain_system
+from storage.schema import known_migrations, migrate
 
-# Reading a whole large file would hold up the start; there the journal's table of runs stands for all.
+# Reading a whole large file would hold up the start; there the journal's table of runs stands for all,
+# and damage elsewhere is marked by whoever meets it.
 _CHECKED_WHOLE = 64_000_000  # bytes
 _DAMAGE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+_LOST = (*_DAMAGE, sqlite3.SQLITE_ERROR)  # the last: the table itself
 _DERIVED = re.compile(r"sqlite_.*|migrations|conversations|answers|seats|search(_.*)?")
 _BESIDE = ("", "-wal", "-shm")
 
@@ -55,9 +61,8 @@ async def open_sound_database(
     Raises `DatabaseError`, also where it is damaged and another process has it open.
     """
     with _held_open(path) as descriptor:
-        aside = await asyncio.to_thread(_set_aside_if_damaged, path, now(), descriptor)
+        recovery = await asyncio.to_thread(_recover_if_damaged, path, now(), descriptor)
         async with open_database(path) as database:
-            recovery = await asyncio.to_thread(_carry_over, aside, path) if aside else None
             yield Opened(database, recovery)
 
 
@@ -81,27 +86,61 @@ def _held_open(path: Path) -> Generator[int]:
         os.close(descriptor)
 
 
-def _set_aside_if_damaged(path: Path, moment: datetime, descriptor: int) -> Path | None:
-    if not path.exists() or path.stat().st_size == 0 or not _is_damaged(path):
-        return None
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError as error:
-        raise DatabaseError(
-            f"{path} is damaged, and another process has it open; stop that process and start again",
-            path,
-        ) from error
+def _recover_if_damaged(path: Path, moment: datetime, descriptor: int) -> Recovery | None:
+    new, mark = path.with_name(f".{path.name}.recovering"), damage_mark(path)
+    with explained(path):
+        # Nothing but the swap takes the database away while a new one lies beside it.
+        is_certain = _is_damaged(path) or (new.exists() and not path.exists())
+        if not is_certain and not mark.exists():
+            new.unlink(missing_ok=True)
+            return None
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            if not is_certain:
+                return None
+            raise DatabaseError(
+                f"{path} is damaged, and another process has it open; stop that process and start again",
+                path,
+            ) from error
+        if not path.exists():
+            _put_back(path)
+        new.unlink(missing_ok=True)
+        recovery = _recover(path, new, moment) if path.exists() else None
+        mark.unlink(missing_ok=True)
+        fcntl.flock(descriptor, fcntl.LOCK_SH)
+        return recovery
+
+
+def _recover(path: Path, new: Path, moment: datetime) -> Recovery:
+    make_private(new)
+    rows, complete = _carry_over(path, new)
     aside = path.with_name(f"{path.name}.broken-{re.sub('[-:.]', '', timestamp(moment))}")
-    for beside in _BESIDE:
-        part = path.with_name(f"{path.name}{beside}")
-        if part.exists():
-            part.rename(aside.with_name(f"{aside.name}{beside}"))
-    fcntl.flock(descriptor, fcntl.LOCK_SH)
-    return aside
+    for end in _BESIDE:
+        _move(path, aside, end)
+    new.rename(path)
+    sync_folder(path.parent)
+    return Recovery(aside, rows, complete)
+
+
+def _put_back(path: Path) -> None:
+    """Undo a swap that was killed, so that it is done again from its beginning."""
+    ends = tuple(filter(None, _BESIDE))
+    for aside in [one for one in copies_set_aside(path) if not one.name.endswith(ends)][-1:]:
+        for end in reversed(_BESIDE):
+            _move(aside, path, end)
+
+
+def _move(source: Path, target: Path, end: str) -> None:
+    with suppress(FileNotFoundError):
+        source.with_name(f"{source.name}{end}").rename(target.with_name(f"{target.name}{end}"))
 
 
 def _is_damaged(path: Path) -> bool:
-    small = path.stat().st_size <= _CHECKED_WHOLE
+    size = path.stat().st_size if path.exists() else 0
+    if not size:  # SQLite takes an empty file for a new database
+        return False
+    small = size <= _CHECKED_WHOLE
     try:
         with closing(sqlite3.connect(path)) as connection:
             check = "PRAGMA quick_check (1)" if small else "PRAGMA quick_check (runs)"
@@ -112,16 +151,23 @@ def _is_damaged(path: Path) -> bool:
     return verdict != "ok"
 
 
-def _carry_over(aside: Path, path: Path) -> Recovery:
+def _carry_over(damaged: Path, new: Path) -> tuple[dict[str, int], bool]:
+    """Copy the journal into a new file; gives each table's rows, and whether that is all of them."""
     rows: dict[str, int] = {}
     complete = True
-    with closing(sqlite3.connect(aside)) as source, closing(sqlite3.connect(path)) as target:
+    with (
+        closing(sqlite3.connect(damaged)) as source,
+        closing(sqlite3.connect(new, isolation_level=None)) as target,
+    ):
         source.text_factory = bytes  # damage inside a text costs its row, not the table
+        target.execute("PRAGMA journal_mode = MEMORY")  # a killed recovery begins anew
+        migrate(target, new, known_migrations())
         tables = [
             name
             for (name,) in target.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")
             if not _DERIVED.fullmatch(name)
         ]
+        target.execute("BEGIN")
         for table in tables:
             complete &= _carry_table(source, target, table)
         for table in tables:
@@ -132,19 +178,16 @@ def _carry_over(aside: Path, path: Path) -> Recovery:
                 )
         for table in tables:
             [(rows[table],)] = target.execute(f"SELECT count(*) FROM {table}")  # noqa: S608 - our own schema's names
-        target.commit()
-    return Recovery(aside, rows, complete)
+        target.execute("COMMIT")
+    return rows, complete
 
 
 def _carry_table(source: sqlite3.Connection, target: sqlite3.Connection, table: str) -> bool:
     """Copy a table's rows from its beginning, and where damage stops that, from its end."""
-    try:
-        there = {column[1].decode() for column in source.execute(f"PRAGMA table_info ({table})")}
-        described = target.execute(f"PRAGMA table_info ({table})").fetchall()
-        shared = [column[1] for column in described if column[1] in there]
-        keys = [column[1] for column in described if column[5]]
-    except sqlite3.DatabaseError:
-        return False
+    described = target.execute(f"PRAGMA table_info ({table})").fetchall()
+    there = {column[1] for column in _readable(source, f"PRAGMA table_info ({table})") if column}
+    shared = [column[1] for column in described if column[1].encode() in there]
+    keys = [column[1] for column in described if column[5]]
     if not shared:
         return False
     select = f"SELECT {', '.join(shared)} FROM {table}"  # noqa: S608 - our own schema's names
@@ -158,14 +201,22 @@ def _carry_table(source: sqlite3.Connection, target: sqlite3.Connection, table: 
 
 def _copy(source: sqlite3.Connection, target: sqlite3.Connection, select: str, insert: str) -> bool:
     whole = True
-    try:
-        for row in source.execute(select):
-            try:
-                values = [value.decode() if isinstance(value, bytes) else value for value in row]
-            except UnicodeDecodeError:
-                whole = False
-                continue
+    for row in _readable(source, select):
+        if row is None:
+            return False
+        try:
+            values = [value.decode() if isinstance(value, bytes) else value for value in row]
             target.execute(insert, values)
-    except sqlite3.DatabaseError:
-        return False
+        except (UnicodeDecodeError, sqlite3.IntegrityError):
+            whole = False
     return whole
+
+
+def _readable(source: sqlite3.Connection, query: str) -> Iterator[tuple[Any, ...] | None]:
+    """Give a query's rows as far as they can be read; `None` stands for the rest."""
+    try:
+        yield from source.execute(query)
+    except sqlite3.DatabaseError as error:
+        if error.sqlite_errorcode & 0xFF not in _LOST:
+            raise
+        yield None

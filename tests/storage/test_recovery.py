@@ -3,6 +3,7 @@
 import sqlite3
 from contextlib import closing
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
@@ -12,6 +13,7 @@ from storage.journal import NewRun
 from storage.recovery import Opened, copies_set_aside, open_sound_database
 from storage.sqlite_journal import SqliteJournal
 from tests.storage.examples import NOW
+from tests.storage.test_bad_disks import room
 from tests.storage.test_journal import BRIEF, REPLY, RUN, call
 
 RUNS = 200
@@ -96,13 +98,30 @@ async def test_a_truncated_database_gives_what_can_be_read(path: Path) -> None:
         )
 
 
-async def test_damage_in_the_index_costs_the_journal_nothing(path: Path) -> None:
-    """The index is derived anew; every run and step is carried over."""
+def spoil_index(path: Path) -> None:
+    """Damage what can be derived anew."""
     with closing(sqlite3.connect(path)) as connection:
         [(page,)] = connection.execute(
             "SELECT rootpage FROM sqlite_schema WHERE name = 'conversations_by_title'"
         )
     spoil(path, page)
+
+
+def leaf(path: Path, table: str) -> int:
+    """Give the page in the midst of a table."""
+    with closing(sqlite3.connect(path)) as connection:
+        pages = [
+            page
+            for (page,) in connection.execute(
+                "SELECT pageno FROM dbstat WHERE name = ? AND pagetype = 'leaf' ORDER BY path", (table,)
+            )
+        ]
+    return pages[len(pages) // 2]
+
+
+async def test_damage_in_the_index_costs_the_journal_nothing(path: Path) -> None:
+    """The index is derived anew; every run and step is carried over."""
+    spoil_index(path)
     async with open_sound_database(path) as opened:
         assert opened.recovery is not None
         assert opened.recovery.complete
@@ -111,15 +130,7 @@ async def test_damage_in_the_index_costs_the_journal_nothing(path: Path) -> None
 
 async def test_damage_amid_the_runs_keeps_both_sides_of_it(path: Path) -> None:
     """A table is read from its beginning, and where that stops, from its end."""
-    with closing(sqlite3.connect(path)) as connection:
-        pages = [
-            page
-            for (page,) in connection.execute(
-                "SELECT pageno FROM dbstat WHERE name = 'runs' AND pagetype = 'leaf' ORDER BY path"
-            )
-        ]
-    page = pages[len(pages) // 2]
-    spoil(path, page)
+    spoil(path, leaf(path, "runs"))
     async with open_sound_database(path) as opened:
         assert opened.recovery is not None
         assert not opened.recovery.complete
@@ -140,3 +151,91 @@ async def test_a_damaged_database_that_others_have_open_is_left(path: Path) -> N
                 pass
         assert copies_set_aside(path) == []
         put(path, sound)
+
+
+class Killed(BaseException):
+    """The process dies here."""
+
+
+@pytest.mark.parametrize("renamed", [None, 0, 1, 2, 3])
+async def test_a_recovery_that_was_killed_is_done_by_the_next_start(
+    path: Path, monkeypatch: pytest.MonkeyPatch, renamed: int | None
+) -> None:
+    """In the midst of copying, or after so many files were moved: no run and no step is lost."""
+    spoil_index(path)
+    for end in ("-wal", "-shm"):
+        put(path.with_name(f"{path.name}{end}"), b"")
+    rename, left = Path.rename, iter(range(renamed or 0))
+
+    def dies(*_: object) -> NoReturn:
+        raise Killed
+
+    def renames(source: Path, target: Path) -> Path:
+        if next(left, None) is None:
+            raise Killed
+        return rename(source, target)
+
+    with monkeypatch.context() as patch:
+        if renamed is None:
+            patch.setattr("storage.recovery._carry_table", dies)
+        else:
+            patch.setattr(Path, "rename", renames)
+        with pytest.raises(Killed):
+            async with open_sound_database(path, lambda: NOW):
+                pass
+    async with open_sound_database(path) as opened:
+        assert opened.recovery is not None
+        assert opened.recovery.complete
+        assert await rows(opened) == (RUNS, RUNS)
+        assert opened.recovery.set_aside in copies_set_aside(path)
+    async with open_sound_database(path) as opened:
+        assert opened.recovery is None
+    names = {file.name for file in path.parent.iterdir()}
+    assert {name for name in names if ".broken-" not in name} == {"council.db", ".council.db.open"}
+
+
+@pytest.mark.parametrize("size", [0, 10 * PAGE, 60 * PAGE])
+async def test_a_recovery_without_room_is_done_by_the_next_start(path: Path, size: int) -> None:
+    """The damaged database stays where it is, with all that can be read of it."""
+    spoil_index(path)
+    damaged = content_of(path)
+    with room(size), pytest.raises(DatabaseError, match="disk"):
+        async with open_sound_database(path):
+            pass
+    assert content_of(path) == damaged
+    assert copies_set_aside(path) == []
+    async with open_sound_database(path) as opened:
+        assert await rows(opened) == (RUNS, RUNS)
+
+
+async def test_damage_that_no_start_has_looked_for_is_mended_once_it_was_met(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A large database isn't read whole at every start; others may start while it is in use."""
+    monkeypatch.setattr("storage.recovery._CHECKED_WHOLE", 0)
+    spoil(path, leaf(path, "steps"))
+    async with open_sound_database(path) as opened:
+        assert opened.recovery is None
+        with pytest.raises(DatabaseError, match="is damaged"):
+            await opened.database.read("SELECT * FROM steps")
+        async with open_sound_database(path) as other:
+            assert other.recovery is None
+    async with open_sound_database(path) as opened:
+        assert opened.recovery is not None
+        assert not opened.recovery.complete
+        assert await opened.database.read("SELECT * FROM steps") != []
+        assert (await rows(opened))[0] == RUNS
+    async with open_sound_database(path) as opened:
+        assert opened.recovery is None
+
+
+async def test_a_text_that_is_none_costs_its_row(path: Path) -> None:
+    """SQLite's own check doesn't see it; whoever reads it does."""
+    put(path, content_of(path).replace(b'"boundary":"b0undary"', b'"boundary":"b0und\xff\xffy"', 1))
+    async with open_sound_database(path) as opened:
+        with pytest.raises(DatabaseError, match="is damaged"):
+            await opened.database.read("SELECT * FROM runs")
+    async with open_sound_database(path) as opened:
+        assert opened.recovery is not None
+        assert await rows(opened) == (RUNS - 1, RUNS - 1)
+        assert len(await opened.database.read("SELECT * FROM runs")) == RUNS - 1
