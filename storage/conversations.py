@@ -116,8 +116,13 @@ class ConversationStore:
     async def content(self, conversation_id: str) -> bytes:
         """Give a document as it lies on the disk. Raises `ConversationNotFound` or `DocumentError`."""
         path = self._path(conversation_id)
-        document, _ = await self._in_thread(lambda: _read(path))
-        return documents.encode(document)
+
+        def read() -> bytes:
+            content, _ = _content(path)
+            _parse(path, content)
+            return content
+
+        return await self._in_thread(read)
 
     async def listing(self) -> Listing:
         """Name every document with its stamp, opening none."""
@@ -333,19 +338,27 @@ class ConversationStore:
 
 
 def _read(path: Path) -> tuple[Document, Stamp]:
+    content, version = _content(path)
+    return _parse(path, content), version
+
+
+def _content(path: Path) -> tuple[bytes, Stamp]:
     try:
         with path.open("rb") as file:
             version = stamp(os.fstat(file.fileno()))
-            content = file.read()
+            return file.read(), version
     except FileNotFoundError as error:
         raise ConversationNotFound(path.stem, path.parent) from error
+
+
+def _parse(path: Path, content: bytes) -> Document:
     try:
         document = documents.parse(content)
     except DocumentError as error:
         raise DocumentError(error.reason, path) from error
     if document.conversation.id != path.stem:
         raise DocumentError("the id in it is not the one in its name", path)
-    return document, version
+    return document
 
 
 def _holds(conversation: Conversation, answer: AssistantMessage) -> bool:

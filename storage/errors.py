@@ -97,11 +97,11 @@ _SYSTEM = {
     errno.EDQUOT: "this user's disk quota is used up, free some space and try again",
     errno.EFBIG: "this process may write no file that large, raise its limit (ulimit -f)",
     errno.EIO: "the disk reports an error, so check the disk",
-    errno.EROFS: "the file system is read-only, choose another COUNCIL_DATA_DIR or mount it writable",
+    errno.EROFS: "the file system is read-only, mount it writable or choose another folder",
     errno.EACCES: "this user may not, make it readable and writable for this user",
     errno.EPERM: "this user may not, make it readable and writable for this user",
-    errno.ENOTDIR: "a part of the path is a file, choose another COUNCIL_DATA_DIR",
-    errno.EEXIST: "a file stands where the folder should be, choose another COUNCIL_DATA_DIR",
+    errno.ENOTDIR: "a file stands where a folder should be, choose another path",
+    errno.EEXIST: "a file stands where a folder should be, choose another path",
     errno.EISDIR: "a folder stands where the file should be, move it away",
 }
 

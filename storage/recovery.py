@@ -72,6 +72,18 @@ def copies_set_aside(path: Path) -> list[Path]:
 
 
 @contextmanager
+def held_alone(path: Path) -> Generator[bool]:
+    """Keep others from opening the database; gives false where one of them has it open already."""
+    with _held_open(path) as descriptor:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            yield False
+        else:
+            yield True
+
+
+@contextmanager
 def _held_open(path: Path) -> Generator[int]:
     """Let other processes know that this one has the database open."""
     try:

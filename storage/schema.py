@@ -41,6 +41,16 @@ def known_migrations() -> list[Migration]:
     )
 
 
+def known_schema() -> int:
+    """Give the number of the newest schema that this program knows."""
+    return max(migration.number for migration in known_migrations())
+
+
+def applied_schema(connection: sqlite3.Connection) -> int:
+    """Give the number of the schema that a database has. Raises `sqlite3.Error`."""
+    return max(_applied(connection), default=0)
+
+
 def migrate(connection: sqlite3.Connection, path: Path, migrations: Sequence[Migration]) -> None:
     """Bring the database to the newest schema, each migration in its own transaction.
 

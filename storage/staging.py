@@ -17,7 +17,11 @@ _PREFIX = ".staging-"
 @contextmanager
 def staging(folder: Path) -> Generator[Path]:
     """Give an empty folder, for this process as long as it lives."""
-    with tempfile.TemporaryDirectory(dir=folder, prefix=_PREFIX) as place, _open(Path(place)) as held:
+    try:
+        made = tempfile.TemporaryDirectory(dir=folder, prefix=_PREFIX)
+    except OSError as error:  # it would name the folder that couldn't be made
+        raise OSError(error.errno, error.strerror, str(folder)) from error
+    with made as place, _open(Path(place)) as held:
         fcntl.flock(held, fcntl.LOCK_EX)
         yield Path(place)
 

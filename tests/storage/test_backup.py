@@ -1,8 +1,12 @@
 """Backup: everything in one file, from beside a running bot, and back to the byte."""
 
+import gzip
 import os
+import random
+import sqlite3
 import tarfile
 from collections.abc import AsyncIterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -12,12 +16,14 @@ from storage.archive import Archive
 from storage.audit import Audit
 from storage.backup import backup, restore
 from storage.conversations import ConversationStore
-from storage.database import Database, open_database
+from storage.database import Database, damage_mark, open_database
 from storage.errors import BackupError
 from storage.index import Index
+from storage.recovery import open_sound_database
 from storage.scope import Scope
 from storage.sqlite_journal import SqliteJournal
 from tests.storage.examples import NOW, answer, new_id
+from tests.storage.test_bad_disks import garbage_in_front, garbage_inside, room
 from tests.storage.test_journal import RUN
 
 HERE = Source(platform="slack", workspace="W", channel="C", user="U")
@@ -45,7 +51,8 @@ class Folder:
 async def live(tmp_path: Path) -> AsyncIterator[Folder]:
     """A data folder that a bot has open, with two conversations, a run and an audit."""
     path = tmp_path / "data"
-    async with open_database(path / "council.db") as database:
+    async with open_sound_database(path / "council.db") as opened:
+        database = opened.database
         folder = Folder(path, database, await ConversationStore.open(path / "conversations"))
         await SqliteJournal(database).begin(RUN)
         await folder.ask()
@@ -72,8 +79,9 @@ async def test_a_backup_comes_back_to_the_byte(live: Folder, tmp_path: Path) -> 
         assert (await Index(database).check(store)).consistent
         assert await SqliteJournal(database).get(RUN.id) is not None
         assert len((await Archive(database).history(Scope.of(HERE))).rows) == 2
-    assert [path.name for path in sorted(there.iterdir()) if path.name.startswith(".")] == []
-    assert modes(file, *there.rglob("*.json*")) == {0o600}
+    assert [*there.glob(".staging-*")] == []
+    assert modes(*(one for one in (file, *there.rglob("*")) if one.is_file())) == {0o600}
+    assert modes(*(one for one in (there, *there.rglob("*")) if one.is_dir())) == {0o700}
 
 
 async def test_a_folder_in_use_is_replaced_only_when_told(live: Folder, tmp_path: Path) -> None:
@@ -82,7 +90,7 @@ async def test_a_folder_in_use_is_replaced_only_when_told(live: Folder, tmp_path
     await backup(live.path, file)
     before = contents(live.path)
     later = await live.ask()
-    with pytest.raises(BackupError, match="holds 3 conversations already; say --replace"):
+    with pytest.raises(BackupError, match="holds 3 conversations and 1 run already; say --replace"):
         await restore(file, live.path)
     assert len(contents(live.path)) == 3
 
@@ -103,6 +111,112 @@ async def test_no_backup_is_written_over_another_file(live: Folder, tmp_path: Pa
     with pytest.raises(BackupError, match="can't be used"):
         await backup(live.path, tmp_path / "none" / "backup.tar.gz")
     assert {path.name for path in tmp_path.iterdir()} == {"data", "taken"}  # noqa: ASYNC240 - a test
+
+
+async def test_a_run_without_answer_is_something_to_lose(tmp_path: Path, live: Folder) -> None:
+    """It is paid for; so is a database that can't be read, for all that is known."""
+    await backup(live.path, file := tmp_path / "backup.tar.gz")
+    there = tmp_path / "there"
+    async with open_database(there / "council.db") as database:
+        await SqliteJournal(database).begin(RUN)
+    with pytest.raises(BackupError, match="holds 1 run already; say --replace"):
+        await restore(file, there)
+    garbage_in_front(there / "council.db")
+    with pytest.raises(BackupError, match=r"holds 0 conversations and a council\.db that can't be read"):
+        await restore(file, there)
+
+
+async def test_a_damaged_database_is_replaced(live: Folder, tmp_path: Path) -> None:
+    """One that nobody has open; the backup is as good as ever."""
+    await backup(live.path, file := tmp_path / "backup.tar.gz")
+    there = tmp_path / "there"
+    await restore(file, there)
+    garbage_in_front(there / "council.db")
+    (there / "council.db-wal").write_bytes(b"of another database")
+    damage_mark(there / "council.db").touch()
+    await restore(file, there, replace=True)
+    async with open_sound_database(there / "council.db") as opened:
+        assert opened.recovery is None
+        assert await SqliteJournal(opened.database).get(RUN.id) is not None
+        garbage_in_front(there / "council.db")
+        with pytest.raises(BackupError, match=r"there/council\.db is not a SQLite database"):
+            await restore(file, there, replace=True)
+
+
+async def test_what_could_not_be_restored_is_not_backed_up(live: Folder, tmp_path: Path) -> None:
+    """A database that is gone, damaged or a newer program's is named; none is made in its place."""
+    file, path = tmp_path / "backup.tar.gz", tmp_path / "there" / "council.db"
+    await backup(live.path, tmp_path / "sound.tar.gz")
+    await restore(tmp_path / "sound.tar.gz", path.parent)
+    sound = path.read_bytes()
+    path.unlink()
+    with pytest.raises(BackupError, match=r"there/council\.db isn't there; run `council index rebuild`"):
+        await backup(path.parent, file)
+    assert not path.exists()
+    for harm in (garbage_in_front, garbage_inside):
+        path.write_bytes(sound)
+        harm(path)
+        with pytest.raises(BackupError, match=r"there/council\.db is (not a SQLite database|damaged)"):
+            await backup(path.parent, file)
+    path.write_bytes(sound)
+    from_the_future(path)
+    with pytest.raises(BackupError, match=r"there/council\.db was written by a newer program"):
+        await backup(path.parent, file)
+    assert not file.exists()
+
+
+def from_the_future(path: Path) -> None:
+    """Have a newer program been at a database."""
+    with closing(sqlite3.connect(path)) as database:
+        database.execute("INSERT INTO migrations VALUES (99, 'future', '')")
+        database.commit()
+
+
+async def test_a_newer_programs_backup_changes_nothing(live: Folder, tmp_path: Path) -> None:
+    """Its tables may mean other things."""
+    await backup(live.path, old := tmp_path / "old.tar.gz")
+    with tarfile.open(old) as archive:
+        archive.extractall(tmp_path / "unpacked", filter="data")
+    from_the_future(tmp_path / "unpacked" / "council.db")
+    with tarfile.open(file := tmp_path / "backup.tar.gz", "w:gz") as archive:
+        for name in ("manifest.json", "council.db"):
+            archive.add(tmp_path / "unpacked" / name, name)
+    with pytest.raises(
+        BackupError,
+        match=r"the database in .*backup\.tar\.gz was written by a newer program \(schema 99",
+    ):
+        await restore(file, tmp_path / "there")
+    assert not any((tmp_path / "there").iterdir())
+
+
+async def test_a_flipped_bit_anywhere_is_noticed(live: Folder, tmp_path: Path) -> None:
+    """Unless it says the same in other words: a repetition of zeros may begin at any of them."""
+    await backup(live.path, file := tmp_path / "backup.tar.gz")
+    content, draw = file.read_bytes(), random.Random(1)  # noqa: S311 - a test
+    for place in (*(draw.randrange(100, len(content)) for _ in range(60)), len(content) - 8):
+        flipped = bytearray(content)
+        flipped[place] ^= 1 << draw.randrange(8)
+        file.write_bytes(flipped)
+        try:
+            await restore(file, tmp_path / "there", replace=True)
+        except BackupError as error:
+            assert str(error).startswith(f"{file} is not a whole backup")  # noqa: PT017 - or it is the same
+        else:
+            assert gzip.decompress(flipped) == gzip.decompress(content)
+
+
+async def test_a_backup_that_cannot_be_made_names_what_is_in_the_way(
+    live: Folder, tmp_path: Path
+) -> None:
+    """The data folder or the file, whichever it is."""
+    with pytest.raises(BackupError, match=r"nowhere can't be used: No such file or directory"):
+        await backup(tmp_path / "nowhere", tmp_path / "backup.tar.gz")
+    with pytest.raises(BackupError, match=r"none/b\.tar\.gz can't be used: No such file or directory"):
+        await backup(live.path, tmp_path / "none" / "b.tar.gz")
+    live.path.joinpath("audit.jsonl").unlink()
+    with room(0), pytest.raises(BackupError, match=r"(council\.db|b\.tar\.gz) can't .*(full|large)"):
+        await backup(live.path, tmp_path / "b.tar.gz")
+    assert {path.name for path in tmp_path.iterdir()} == {"data"}  # noqa: ASYNC240 - a test
 
 
 @pytest.mark.parametrize("damage", ["cut", "garbage", "no tar", "foreign", "escaping", "missing"])

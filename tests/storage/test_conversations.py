@@ -421,3 +421,17 @@ async def test_text_that_is_no_unicode_is_refused(store: ConversationStore) -> N
     with pytest.raises(DocumentError, match="it can't be written as JSON: str is not valid UTF-8"):
         await ask(store, new_id(), "\ud800")
     assert (await store.listing()).documents == {}
+
+
+async def test_a_document_is_given_out_as_it_is_stored(tmp_path: Path) -> None:
+    """To the byte: with numbers that no float holds, in whatever form another program wrote it."""
+    store = await ConversationStore.open(tmp_path)
+    document = legacy(new_id())
+    put(tmp_path, document)
+    path = tmp_path / f"{document['id']}.json"
+    odd = path.read_bytes().replace(b'"pinned":true', b'"pinned" : 123456789012345678901234567890')
+    path.write_bytes(odd)
+    assert await store.content(path.stem) == odd
+    path.write_bytes(odd[:-9])
+    with pytest.raises(DocumentError, match="it is not JSON"):
+        await store.content(path.stem)

@@ -101,6 +101,11 @@ async def test_importing_again_changes_nothing(
 async def test_a_folder_that_is_not_there_is_an_error(
     tmp_path: Path, store: ConversationStore, index: Index
 ) -> None:
-    """A mistyped folder isn't an empty one."""
+    """A mistyped folder isn't an empty one, nor is a file."""
+    (tmp_path / "one.json").touch()
+    with pytest.raises(
+        FolderError, match=r"one\.json can't be used: a file stands where a folder should"
+    ):
+        await import_folder(tmp_path / "one.json", store, index)
     with pytest.raises(FolderError, match="can't be used: No such file or directory"):
         await import_folder(tmp_path / "nowhere", store, index)
