@@ -64,12 +64,13 @@ def progress(view: RunView, now: float) -> Message:
 def answer(view: RunView, final: Stage3Result, now: float) -> tuple[Block, ...]:
     """Give the final answer with what a reader must know of it, and one line about the run."""
     cut_off = [Line("The answer reached its length limit and ends here.")] if final.truncated else []
+    known_by = [f"id {view.conversation_id}"] if view.conversation_id else []
     return (
         *_demonstration(view),
         *map(Line, _origin(view, final)),
         Prose(final.response),
         *cut_off,
-        Footer(_joined([*_voices(view, final), *_effort(view, now), f"id {view.conversation_id}"])),
+        Footer(_joined([*_voices(view, final), *_effort(view, now), *known_by])),
     )
 
 

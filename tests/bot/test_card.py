@@ -4,8 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from bot.card import card, progress
+from bot.card import answer, card, progress
 from bot.markdown import render
+from bot.message import Footer
 from bot.view import RunView, fold, of_document, opening
 from bot.words import explain
 from council.conversation import (
@@ -203,6 +204,15 @@ def test_an_answer_that_was_not_saved_is_still_shown() -> None:
     assert shown.startswith("## An answer that could not be saved\n")
     assert "The answer is kept only here; copy it if you need it.\n\nMove **only** the jobs" in shown
     assert "secret" not in shown
+
+
+def test_an_answer_that_was_not_saved_has_no_id() -> None:
+    """Where it has no room on the card it stands below, and nothing brings it back by an id."""
+    view = replace(seen(44.2), conversation_id=None)
+    assert view.final
+    [*_, last] = answer(view, view.final, 44.2)
+    assert isinstance(last, Footer)
+    assert "id " not in last.text
 
 
 @pytest.mark.parametrize(
