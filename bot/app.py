@@ -11,7 +11,7 @@ from bot.desk import Desk
 from bot.librarian import Librarian
 from bot.queue import Queue
 from bot.runs import Runs
-from bot.settings import OPENROUTER, Settings, variables
+from bot.settings import OPENROUTER, Settings
 from council.profile import Profile
 from storage.archive import Archive
 from storage.audit import Audit
@@ -109,7 +109,7 @@ async def open_council(configuration: Configuration, library: Library) -> AsyncG
             ModelClient(
                 base_url=settings.openrouter_base_url or OPENROUTER,
                 api_key=key.get_secret_value() if key else None,
-                keys={name.upper(): value for name, value in variables().items()},
+                keys={name.upper(): value for name, value in configuration.variables.items()},
                 addresses=addresses,
             )
         )

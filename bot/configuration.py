@@ -6,8 +6,8 @@ problem is found at once and said with its variable or key, what is wrong, and w
 
 import os
 import tomllib
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -19,10 +19,10 @@ from bot.durability import Durability
 from bot.options import DEFAULT
 from bot.queue import Limits
 from bot.settings import (
-    SecretFileError,
     Settings,
     address,
     dotenv_variables,
+    header,
     secret_names,
     sources,
     variables,
@@ -34,6 +34,8 @@ from council.profile import Member, Profile
 EXAMPLE = "COUNCIL_MEMBERS=openai/gpt-5,anthropic/claude-sonnet-4.5,google/gemini-2.5-pro"
 OURS = ("council_", "openrouter_", "discord_", "slack_", "database_url")
 
+INNER_KEYS = frozenset({"name", "demonstration"})
+"""What a profile and its members have beside the keys of the file."""
 TABLES = {"profiles", "personas", "limits", "durability"}
 
 Table = dict[str, Any]
@@ -72,10 +74,12 @@ class Configuration:
     """A configuration without problems.
 
     `profiles` is empty when the built-in demonstration model serves. `origins` says where each
-    setting and each key of a profile (`profiles.default.members`) comes from.
+    setting and each key of a profile (`profiles.default.members`) comes from. `variables` are those
+    of the environment and `.env`, in lower case.
     """
 
     settings: Settings
+    variables: Mapping[str, str] = field(repr=False)
     profiles: dict[str, Profile]
     limits: Limits
     durability: Durability
@@ -89,22 +93,40 @@ class Configuration:
 
 def load() -> Configuration:
     """Read the whole configuration; raises `ConfigurationError` with every problem there is."""
-    problems = [*_unknown_variables()]
+    try:
+        problems = [*_unknown_variables()]
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it isn't UTF-8 text"
+        fix = "Save it as text that this user may read"
+        raise ConfigurationError([Problem(".env", f"it can't be read: {reason}", fix)]) from error
     origins = {name.upper(): source for name, source in sources().items()}
-    settings = _settings(problems)
-    path = Path(variables().get("council_config", "council.toml"))
+    settings = _settings(origins, problems)
+    return _put_together(settings, variables(), origins, problems)
+
+
+def reread(before: Configuration) -> Configuration:
+    """Read the file anew, under the variables of the start. Raises `ConfigurationError`."""
+    origins = {name.upper(): before.origins[name.upper()] for name in Settings.model_fields}
+    return _put_together(before.settings, before.variables, origins, [])
+
+
+def _put_together(
+    settings: Settings, given: Mapping[str, str], origins: dict[str, str], problems: list[Problem]
+) -> Configuration:
+    path = settings.council_config
     document = _read_toml(path, origins, problems)
     tables = _profile_tables(path, document, origins, problems)
-    limits = _operations(Limits, "limits", path, document, problems)
-    durability = _operations(Durability, "durability", path, document, problems)
-    if settings:
-        _overrule(tables, settings, origins)
+    limits = _operations(Limits, "limits", path, document, origins, problems)
+    durability = _operations(Durability, "durability", path, document, origins, problems)
+    _overrule(tables, settings, origins)
     profiles = {name: profile for name in tables if (profile := _profile(name, tables[name], problems))}
-    if settings:
-        problems += _provider_problems(settings, tables, profiles)
-    if problems or settings is None:
+    # Members that are written where they can't be read aren't missing.
+    unread = any(_may_hide_members(problem, path) for problem in problems)
+    problems += _absences(tables, origins, but_default=unread)
+    problems += _provider_problems(profiles, given, origins)
+    if problems:
         raise ConfigurationError(problems)
-    return Configuration(settings, profiles, limits, durability, origins)
+    return Configuration(settings, given, profiles, limits, durability, origins)
 
 
 def _unknown_variables() -> Iterator[Problem]:
@@ -121,18 +143,22 @@ def _nearest(name: str, known: Iterable[str]) -> str:
     return f"Did you mean {guess[0]}?" if guess else "Remove it; `council config` lists what there is"
 
 
-def _settings(problems: list[Problem]) -> Settings | None:
+def _settings(origins: dict[str, str], problems: list[Problem]) -> Settings:
+    """Read the settings; in the place of each that can't be used stands its default."""
     try:
         settings = Settings()
-    except SecretFileError as error:
-        problems.append(Problem(error.variable, str(error), "Name a file that can be read"))
-        return None
     except ValidationError as error:
+        defaults: dict[str, Any] = {}
         for detail in error.errors():
             name = str(detail["loc"][0])
-            description = Settings.model_fields[name].description or ""
-            problems.append(Problem(name.upper(), _reason(detail), f"It is the {description}"))
-        return None
+            known = Settings.model_fields[name]
+            defaults[name] = known.default
+            file = origins[name.upper()].partition("by ")[2]
+            fix = (
+                "Name a readable file that holds it alone" if file else f"It is the {known.description}"
+            )
+            problems.append(Problem(file or name.upper(), _reason(detail), fix))
+        settings = Settings(**defaults)
     if settings.database_url:
         problems.append(
             Problem(
@@ -165,16 +191,23 @@ def _read_toml(path: Path, origins: dict[str, str], problems: list[Problem]) -> 
 
 
 def _operations(
-    kind: type[Operations], name: str, path: Path, document: Table, problems: list[Problem]
+    kind: type[Operations],
+    name: str,
+    path: Path,
+    document: Table,
+    origins: dict[str, str],
+    problems: list[Problem],
 ) -> Operations:
     try:
-        return kind.model_validate(document.get(name, {}))
+        read = kind.model_validate(document.get(name, {}))
     except ValidationError as error:
         for detail in error.errors():
             key = ".".join((name, *map(str, detail["loc"])))
             fix = f"[{name}] has {', '.join(kind.model_fields)}"
             problems.append(Problem(f"{path}: {key}", _reason(detail), fix))
         return kind()
+    origins.update({f"{name}.{key}": str(path) for key in read.model_fields_set})
+    return read
 
 
 def _profile_tables(
@@ -236,21 +269,35 @@ def _overrule(tables: dict[str, Table], settings: Settings, origins: dict[str, s
 def _profile(name: str, table: Table, problems: list[Problem]) -> Profile | None:
     members = table.get("members")
     if not members:
-        return None  # said with an example by _provider_problems
+        return None  # said with an example by _absences
+    problems += (_unknown_key(f"profiles.{name}", key) for key in _inner_keys(table))
     try:
         return Profile.model_validate({"chairman": _chair(members), **table, "name": name})
     except ValidationError as error:
         for detail in error.errors():
             key = ".".join(str(part) for part in detail["loc"])
-            where = f"profiles.{name}{key and f'.{key}'}"
             if detail["type"] == "extra_forbidden":
-                known = Member.model_fields if "." in key else Profile.model_fields
-                fix = _nearest(str(detail["loc"][-1]), known)
-                problems.append(Problem(where, "there is no such key", fix))
+                problems.append(_unknown_key(f"profiles.{name}", key))
             else:
+                where = f"profiles.{name}{key and f'.{key}'}"
                 fix = "Correct it; docs/configuration.md lists every key"
                 problems.append(Problem(where, _reason(detail), fix))
         return None
+
+
+def _inner_keys(table: Table) -> Iterator[str]:
+    """Give the keys that profiles and members have, but not for the file to set."""
+    yield from sorted(table.keys() & INNER_KEYS)
+    members = table.get("members")
+    for number, member in enumerate(cast("list[object]", members) if isinstance(members, list) else ()):
+        if isinstance(member, dict) and "name" in member:
+            yield f"members.{number}.name"
+
+
+def _unknown_key(where: str, key: str) -> Problem:
+    known = Member.model_fields if "." in key else Profile.model_fields
+    fix = _nearest(key.rpartition(".")[2], known.keys() - INNER_KEYS)
+    return Problem(f"{where}.{key}", "there is no such key", fix)
 
 
 def _chair(members: object) -> object:
@@ -261,21 +308,37 @@ def _chair(members: object) -> object:
     return {key: value for key, value in cast("Table", first).items() if key != "persona"}
 
 
-def _provider_problems(
-    settings: Settings, tables: dict[str, Table], profiles: dict[str, Profile]
+def _may_hide_members(problem: Problem, path: Path) -> bool:
+    places = ("", ": profile", ": profiles", f": profiles.{DEFAULT}")
+    in_file = problem.where in [f"{path}{place}" for place in places]
+    return in_file or problem.where.startswith(("COUNCIL_MEMBER", "COUNCIL_CONFIG"))
+
+
+def _absences(
+    tables: dict[str, Table], origins: dict[str, str], *, but_default: bool
 ) -> Iterator[Problem]:
-    provider = settings.openrouter_api_key or settings.openrouter_base_url
+    """Name the councils without members, and the one that is missing."""
     for name, table in tables.items():
-        if not table.get("members"):
+        if not table.get("members") and not (but_default and name == DEFAULT):
             yield Problem(f"profiles.{name}.members", "the council has no members", f"Set {EXAMPLE}")
-    if provider and DEFAULT not in tables:
+    if _has_provider(origins) and DEFAULT not in tables and not but_default:
         yield Problem(
             "COUNCIL_MEMBERS", "there is a model provider, but nobody to ask", f"Set {EXAMPLE}"
         )
-    known = variables()
+
+
+def _has_provider(origins: dict[str, str]) -> bool:
+    """Whether there is a key or an address, be it one that can't be used."""
+    return any(origins[name] != "default" for name in ("OPENROUTER_API_KEY", "OPENROUTER_BASE_URL"))
+
+
+def _provider_problems(
+    profiles: dict[str, Profile], given: Mapping[str, str], origins: dict[str, str]
+) -> Iterator[Problem]:
     for profile in profiles.values():
-        seats = (*profile.members, profile.chairman, *profile.chairman_fallbacks)
-        if not provider and any(seat.endpoint is None for seat in seats):
+        titles = (profile.title_model,) if profile.title_model else ()
+        seats = (*profile.members, profile.chairman, *profile.chairman_fallbacks, *titles)
+        if not _has_provider(origins) and any(seat.endpoint is None for seat in seats):
             yield Problem(
                 "OPENROUTER_API_KEY",
                 f"profile {profile.name} asks OpenRouter's models, but there is no key",
@@ -288,7 +351,12 @@ def _provider_problems(
                 where = f"profiles.{profile.name}: endpoint of {seat.model}"
                 yield Problem(where, str(error), "Set it like http://127.0.0.1:11434/v1")
         for variable in sorted({seat.api_key_env for seat in seats if seat.api_key_env}):
-            if variable.lower() not in known:
+            if variable.lower() not in given:
                 yield Problem(
                     variable, f"profile {profile.name} needs it, but it isn't set", "Set it in .env"
                 )
+                continue
+            try:
+                header(given[variable.lower()])
+            except ValueError as error:
+                yield Problem(variable, str(error), f"It is a key of profile {profile.name}")

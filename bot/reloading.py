@@ -7,7 +7,7 @@ from pathlib import Path
 
 import structlog
 
-from bot.configuration import ConfigurationError, load
+from bot.configuration import Configuration, ConfigurationError, reread
 from council.profile import Profile
 
 log = structlog.get_logger()
@@ -17,8 +17,11 @@ LOOK_SECONDS = 2.0
 Swap = Callable[[Mapping[str, Profile]], None]
 
 
-async def watch(path: Path, asked: asyncio.Event, swap: Swap, *, every: float = LOOK_SECONDS) -> None:
+async def watch(
+    configuration: Configuration, asked: asyncio.Event, swap: Swap, *, every: float = LOOK_SECONDS
+) -> None:
     """Reload when the file has changed, and whenever it is `asked` for; until cancelled."""
+    path = configuration.settings.council_config
     seen = await asyncio.to_thread(_stamp, path)
     while True:
         with suppress(TimeoutError):
@@ -28,13 +31,16 @@ async def watch(path: Path, asked: asyncio.Event, swap: Swap, *, every: float = 
         if asked.is_set() or stamp != seen:
             asked.clear()
             seen = stamp
-            await reload(swap)
+            await reload(configuration, swap)
 
 
-async def reload(swap: Swap) -> None:
-    """Read the configuration anew, and hand its profiles over if all of it is in order."""
+async def reload(configuration: Configuration, swap: Swap) -> None:
+    """Read the file anew, and hand its profiles over if all of it is in order.
+
+    Variables are as they were at the start: the keys that are sent are those, too.
+    """
     try:
-        profiles = (await asyncio.to_thread(load)).profiles
+        profiles = (await asyncio.to_thread(reread, configuration)).profiles
     except ConfigurationError as error:
         log.warning("configuration_unchanged", problems=[str(each) for each in error.problems])
         return

@@ -5,7 +5,6 @@ import gc
 import signal
 from collections.abc import Coroutine
 from contextlib import AsyncExitStack
-from pathlib import Path
 
 import structlog
 
@@ -81,17 +80,17 @@ async def _start(
 ) -> None:
     settings = configuration.settings
     await _hold_platforms(configuration, library, stack)
-    await _watch(settings.council_config, desk, stack)
+    await _watch(configuration, desk, stack)
     await _start_platforms(settings, desk, open_librarian(library), stack)
     upkeep = asyncio.create_task(keep_up(library, settings.council_retention_days))
     stack.callback(upkeep.cancel)
 
 
-async def _watch(path: Path, desk: Desk, stack: AsyncExitStack) -> None:
+async def _watch(configuration: Configuration, desk: Desk, stack: AsyncExitStack) -> None:
     """Take changed councils over while the bot runs: by looking at the file, and at SIGHUP."""
     asked = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, asked.set)
-    watching = asyncio.create_task(watch(path, asked, desk.seat))
+    watching = asyncio.create_task(watch(configuration, asked, desk.seat))
 
     async def end() -> None:
         watching.cancel()

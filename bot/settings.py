@@ -1,14 +1,16 @@
 """Secrets and addresses, from the environment, `.env` and secret files.
 
 A field's name in upper case is its variable. Every secret has a `…_FILE` twin that names a file to
-read it from. Councils (who sits on them and how they run) are in `bot.configuration`.
+read it from, and stands behind it in the same place: the environment's twin comes before `.env`.
+Councils (who sits on them and how they run) are in `bot.configuration`.
 """
 
 import os
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, get_args
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BeforeValidator, Field, SecretStr
@@ -60,6 +62,43 @@ def _admin(name: str) -> str:
     return f"{platform.lower()}:{user.upper()}"
 
 
+@dataclass(frozen=True, slots=True)
+class SecretFile:
+    """A file that a `…_FILE` variable names."""
+
+    path: Path
+
+    def read(self) -> str:
+        """Give the secret; raises `ValueError`."""
+        try:
+            text = self.path.read_text(encoding="utf-8").strip()
+        except OSError as error:
+            raise ValueError(f"{self.path}: {error.strerror}") from error
+        except UnicodeDecodeError as error:
+            raise ValueError(f"{self.path}: it isn't text") from error
+        if not text:
+            raise ValueError(f"{self.path}: it is empty")
+        return text
+
+
+def _read(value: object) -> object:
+    return value.read() if isinstance(value, SecretFile) else value
+
+
+def _header(secret: SecretStr) -> SecretStr:
+    header(secret.get_secret_value())
+    return secret
+
+
+def header(secret: str) -> str:
+    """Read a key as a header can carry it; raises `ValueError` where it can't, as after a bad copy."""
+    for character in secret:
+        if not "!" <= character <= "~":
+            raise ValueError(f"it holds a character that no key has: {character!a}")
+    return secret
+
+
+Secret = Annotated[SecretStr, BeforeValidator(_read), AfterValidator(_header)]
 Address = Annotated[str, AfterValidator(address)]
 Names = Annotated[list[str], NoDecode, BeforeValidator(_split)]
 Admins = Annotated[Names, AfterValidator(_admins)]
@@ -70,7 +109,7 @@ class Settings(BaseSettings):
 
     model_config = SettingsConfigDict(env_file=".env", extra="ignore", env_ignore_empty=True)
 
-    openrouter_api_key: SecretStr | None = Field(default=None, description="key of the model provider")
+    openrouter_api_key: Secret | None = Field(default=None, description="key of the model provider")
     openrouter_base_url: Address | None = Field(
         default=None, description=f"address of the model provider, {OPENROUTER} unless set"
     )
@@ -99,20 +138,20 @@ class Settings(BaseSettings):
         le=MOST_DAYS,
         description="days after its last answer that a conversation is deleted",
     )
-    database_url: SecretStr | None = Field(
+    database_url: Secret | None = Field(
         default=None, description="PostgreSQL instead of the data folder's SQLite; not supported yet"
     )
-    discord_token: SecretStr | None = Field(
+    discord_token: Secret | None = Field(
         default=None, description="bot token of the Discord application"
     )
     discord_api_base_url: Address | None = Field(
         default=None, description="address of Discord's API, ends in /api/v10"
     )
-    slack_bot_token: SecretStr | None = Field(default=None, description="Slack bot token, xoxb-…")
-    slack_app_token: SecretStr | None = Field(
+    slack_bot_token: Secret | None = Field(default=None, description="Slack bot token, xoxb-…")
+    slack_app_token: Secret | None = Field(
         default=None, description="Slack app-level token for Socket Mode, xapp-…"
     )
-    slack_signing_secret: SecretStr | None = Field(
+    slack_signing_secret: Secret | None = Field(
         default=None, description="Slack signing secret for HTTP mode"
     )
     slack_http_port: int | None = Field(
@@ -137,71 +176,69 @@ class Settings(BaseSettings):
         dotenv_settings: PydanticBaseSettingsSource,
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """Put the `…_FILE` variants behind the variables themselves."""
+        """Put each place's `…_FILE` variants behind its variables themselves."""
         del file_secret_settings
-        return init_settings, env_settings, dotenv_settings, SecretFiles(settings_cls)
+        return (
+            init_settings,
+            env_settings,
+            SecretFiles(settings_cls, _environment()),
+            dotenv_settings,
+            SecretFiles(settings_cls, _filled(dotenv_variables())),
+        )
 
 
 class SecretFiles(PydanticBaseSettingsSource):
-    """Reads secrets from the files that `…_FILE` variables name."""
+    """The secrets that `…_FILE` variables of one place name files for; read only where they count."""
+
+    def __init__(self, settings_cls: type[BaseSettings], given: Mapping[str, str]) -> None:
+        super().__init__(settings_cls)
+        self._given = given
 
     def get_field_value(self, field: FieldInfo, field_name: str) -> tuple[Any, str, bool]:
-        """Give a secret's value from its file, or `None`."""
+        """Give a secret's file, or `None`."""
         del field  # part of the interface
         return self().get(field_name), field_name, False
 
     def __call__(self) -> dict[str, Any]:
-        """Give all secrets that come from files."""
-        given = variables()
-        paths = {name: given.get(f"{name}_file") for name in sorted(secret_names())}
-        return {name: _secret(name, path) for name, path in paths.items() if path}
-
-
-def _secret(name: str, path: str) -> str:
-    try:
-        return Path(path).read_text(encoding="utf-8").strip()
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it isn't text"
-        raise SecretFileError(f"{name}_file".upper(), path, str(reason)) from error
-
-
-class SecretFileError(Exception):
-    """A `…_FILE` variable names a file that can't be read."""
-
-    def __init__(self, variable: str, path: str, reason: str) -> None:
-        super().__init__(f"{path}: {reason}")
-        self.variable = variable
+        """Give the files of all secrets that come from files."""
+        paths = {name: self._given.get(f"{name}_file") for name in secret_names()}
+        return {name: SecretFile(Path(path)) for name, path in paths.items() if path}
 
 
 def secret_names() -> set[str]:
     """Name the settings that are secrets."""
     return {
-        name for name, field in Settings.model_fields.items() if field.annotation == SecretStr | None
+        name for name, field in Settings.model_fields.items() if Secret in get_args(field.annotation)
     }
 
 
 def variables() -> dict[str, str]:
     """Give every variable in lower case, the environment's before those of `.env`."""
-    dotenv = {name: value for name, value in dotenv_variables().items() if value}
-    environment = {name.lower(): value for name, value in os.environ.items() if value}
-    return dotenv | environment
+    return _filled(dotenv_variables()) | _environment()
 
 
 def dotenv_variables() -> Mapping[str, str | None]:
-    """Give the variables of `.env`, in lower case."""
+    """Give the variables of `.env`, in lower case; raises `OSError` and `UnicodeDecodeError`."""
     return DotEnvSettingsSource(Settings, env_file=Settings.model_config.get("env_file")).env_vars
+
+
+def _environment() -> dict[str, str]:
+    return {name.lower(): value for name, value in os.environ.items() if value}
+
+
+def _filled(given: Mapping[str, str | None]) -> dict[str, str]:
+    return {name: value for name, value in given.items() if value}
 
 
 def sources() -> dict[str, str]:
     """Say where the value of each setting comes from."""
-    environment = {key.lower() for key, value in os.environ.items() if value}
-    dotenv = {key for key, value in dotenv_variables().items() if value}
+    environment, dotenv, secrets = _environment(), _filled(dotenv_variables()), secret_names()
 
     def origin(name: str) -> str:
         for source, names in (("environment", environment), (".env", dotenv)):
             if name in names:
                 return source
-            if f"{name}_file" in names:
+            if name in secrets and f"{name}_file" in names:
                 return f"{source}, by {name.upper()}_FILE"
         return "default"
 

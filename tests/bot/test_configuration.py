@@ -4,6 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from pydantic import SecretStr
 
 from bot.configuration import Configuration, ConfigurationError, load
 from council.personas import PRESETS
@@ -153,12 +154,114 @@ def test_a_secret_can_come_from_a_file(env: Write, tmp_path: Path) -> None:
     assert configuration.origins["OPENROUTER_API_KEY"] == ".env, by OPENROUTER_API_KEY_FILE"
 
 
-def test_a_missing_secret_file_is_named(env: Write) -> None:
-    """With its path."""
-    env(OPENROUTER_API_KEY_FILE="/nowhere/key")
+def test_what_is_nearer_wins_with_files_too(
+    env: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The environment's file comes before `.env`; a file that doesn't count isn't read."""
+    (tmp_path / "key").write_text("sk-or-from-file\n", encoding="utf-8")
+    env(OPENROUTER_API_KEY="sk-or-1", COUNCIL_MEMBERS="a/one")
+    monkeypatch.setenv("OPENROUTER_API_KEY_FILE", str(tmp_path / "key"))
+    configuration = load()
+    assert configuration.settings.openrouter_api_key == SecretStr("sk-or-from-file")
+    assert configuration.origins["OPENROUTER_API_KEY"] == "environment, by OPENROUTER_API_KEY_FILE"
+    monkeypatch.setenv("OPENROUTER_API_KEY", "sk-or-2")
+    monkeypatch.setenv("OPENROUTER_API_KEY_FILE", "/nowhere/key")
+    configuration = load()
+    assert configuration.settings.openrouter_api_key == SecretStr("sk-or-2")
+    assert configuration.origins["OPENROUTER_API_KEY"] == "environment"
+
+
+def test_every_secret_file_that_cannot_be_used_is_named(env: Write, tmp_path: Path) -> None:
+    """With its path, beside whatever else is wrong; an empty one is no way to the built-in model."""
+    (tmp_path / "empty").write_text("\n", encoding="utf-8")
+    (tmp_path / "picture").write_bytes(b"\xff\xd8")
+    files = {
+        "OPENROUTER_API_KEY": "empty",
+        "DISCORD_TOKEN": "/nowhere/token",
+        "SLACK_BOT_TOKEN": "picture",
+    }
+    env(SLACK_HTTP_PORT="0", **{f"{name}_FILE": file for name, file in files.items()})
     assert problems() == [
-        "OPENROUTER_API_KEY_FILE: /nowhere/key: No such file or directory. Name a file that can be read"
+        "OPENROUTER_API_KEY_FILE: empty: it is empty. Name a readable file that holds it alone",
+        "DISCORD_TOKEN_FILE: /nowhere/token: No such file or directory. Name a readable file that holds it alone",
+        "SLACK_BOT_TOKEN_FILE: picture: it isn't text. Name a readable file that holds it alone",
+        "SLACK_HTTP_PORT: input should be greater than or equal to 1. It is the port of Slack's HTTP mode",
+        "COUNCIL_MEMBERS: there is a model provider, but nobody to ask. Set COUNCIL_MEMBERS=openai/gpt-5,anthropic/claude-sonnet-4.5,google/gemini-2.5-pro",
     ]
+
+
+def test_a_key_that_was_badly_copied_is_named(env: Write) -> None:
+    """No header could carry it, and every call would fail."""
+    toml(
+        "[profiles.default]\n"
+        'members = [{ model = "m", endpoint = "http://127.0.0.1:1/v1", api_key_env = "VLLM_KEY" }]'
+    )
+    cut = {
+        "OPENROUTER_API_KEY": "sk-or-v1-01\u2026ef",
+        "SLACK_APP_TOKEN": "xapp 1",
+        "VLLM_KEY": "\u2019x",
+    }
+    env(**cut)
+    assert problems() == [
+        "OPENROUTER_API_KEY: it holds a character that no key has: '\\u2026'. It is the key of the model provider",
+        "SLACK_APP_TOKEN: it holds a character that no key has: ' '. It is the Slack app-level token for Socket Mode, xapp-…",
+        "VLLM_KEY: it holds a character that no key has: '\\u2019'. It is a key of profile default",
+    ]
+
+
+def test_a_dotenv_that_is_not_text_is_named() -> None:
+    """Nothing else is known then."""
+    Path(".env").write_bytes(b"OPENROUTER_API_KEY=\xff\xfe")
+    assert problems() == [
+        ".env: it can't be read: it isn't UTF-8 text. Save it as text that this user may read"
+    ]
+
+
+def test_the_model_of_titles_is_looked_at_too(env: Write) -> None:
+    """Without its key no conversation would have a title, and nobody would know why."""
+    toml(
+        "[profiles.default]\n"
+        'members = [{ model = "m", endpoint = "http://127.0.0.1:1/v1" }]\n'
+        'title_model = { model = "t", endpoint = "http://127.0.0.1:2/v1", api_key_env = "TITLE_KEY" }'
+    )
+    assert problems() == ["TITLE_KEY: profile default needs it, but it isn't set. Set it in .env"]
+    env(TITLE_KEY="secret")
+    assert load().profiles["default"].title_model is not None
+
+
+def test_what_the_program_gives_a_council_is_not_for_the_file(env: Write) -> None:
+    """Its name is its table's, and no council of one's own is a demonstration."""
+    env(OPENROUTER_API_KEY="sk-or-1")
+    toml(
+        "[profiles.default]\n"
+        'members = ["a/one", { model = "b/two", name = "Two" }]\n'
+        'name = "ours"\ndemonstration = true'
+    )
+    assert problems() == [
+        f"profiles.default.{key}: there is no such key. Remove it; `council config` lists what there is"
+        for key in ("demonstration", "name", "members.1.name")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("variables", "text", "said"),
+    [
+        ({}, "members = [", "council.toml: it can't be read as TOML"),
+        ({}, "[profiles]\ndefault = 3", "council.toml: profiles.default: it isn't a table"),
+        ({}, "[profile.default]\nmembers = ['a']", "council.toml: profile: there is no such table"),
+        ({"COUNCIL_CHAIRMAN": "a/one"}, "[", "council.toml: it can't be read as TOML"),
+        ({"COUNCIL_MEMBERS": "a/one,,b/two"}, "", "COUNCIL_MEMBERS: there is an empty place"),
+        ({"COUNCIL_MEMBER": "a/one"}, "", "COUNCIL_MEMBER in .env: there is no such setting"),
+    ],
+)
+def test_members_that_are_written_where_they_cannot_be_read_are_not_missed(
+    env: Write, variables: dict[str, str], text: str, said: str
+) -> None:
+    """What is wrong is said, and nothing that would follow from it."""
+    env(OPENROUTER_API_KEY="sk-or-1", **variables)
+    toml(text)
+    (problem,) = problems()
+    assert problem.startswith(said)
 
 
 def test_a_key_without_members_shows_an_example(env: Write) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from structlog.testing import capture_logs
 
+from bot.configuration import load
 from bot.reloading import reload, watch
 from council.profile import Profile
 
@@ -30,6 +31,11 @@ def toml(text: str) -> None:
     FILE.write_text(text, encoding="utf-8")
 
 
+def dotenv(text: str) -> None:
+    """Write `.env`."""
+    Path(".env").write_text(text, encoding="utf-8")
+
+
 class Swapped:
     """Takes profiles over, and tells when."""
 
@@ -45,10 +51,12 @@ class Swapped:
 
 async def test_a_file_in_order_is_swapped_in() -> None:
     """And the log says which councils there are now."""
+    toml(ONE)
+    began = load()
     toml(TWO)
     swapped = Swapped()
     with capture_logs() as logs:
-        await reload(swapped)
+        await reload(began, swapped)
     assert swapped.names == [["default", "fast"]]
     assert [entry["event"] for entry in logs] == ["configuration_changed"]
 
@@ -64,14 +72,32 @@ async def test_a_file_in_order_is_swapped_in() -> None:
 )
 async def test_a_broken_file_changes_nothing(text: str, said: str) -> None:
     """The log says why."""
+    toml(ONE)
+    began = load()
     toml(text)
     swapped = Swapped()
     with capture_logs() as logs:
-        await reload(swapped)
+        await reload(began, swapped)
     assert swapped.names == []
     [entry] = logs
     assert entry["event"] == "configuration_unchanged"
     assert said in str(entry["problems"])
+
+
+async def test_variables_are_those_of_the_start() -> None:
+    """A changed `.env`, even a broken one, waits for the next start: the keys in use are the old ones."""
+    dotenv("OPENROUTER_API_KEY=sk-or-1\nCOUNCIL_MEMBERS=a/one")
+    toml(TWO)
+    began = load()
+    dotenv("COUNCIL_MEMBERS=b/two\nCOUNCIL_MEMBER=c\nNEW_KEY=sk-new")
+    given: list[Mapping[str, Profile]] = []
+    with capture_logs() as logs:
+        await reload(began, given.append)
+        toml(ONE.replace(" }", ', api_key_env = "NEW_KEY" }').replace("default", "fast"))
+        await reload(began, given.append)
+    assert [[seat.model for seat in each["default"].members] for each in given] == [["a/one"]]
+    assert logs[0]["event"] == "configuration_changed"
+    assert logs[1]["problems"] == ["NEW_KEY: profile fast needs it, but it isn't set. Set it in .env"]
 
 
 async def test_a_changed_file_is_noticed_and_so_is_a_request() -> None:
@@ -79,7 +105,7 @@ async def test_a_changed_file_is_noticed_and_so_is_a_request() -> None:
     toml(ONE)
     swapped, asked = Swapped(), asyncio.Event()
     asked.set()
-    watching = asyncio.create_task(watch(FILE, asked, swapped, every=0.001))
+    watching = asyncio.create_task(watch(load(), asked, swapped, every=0.001))
     try:
         await swapped.happened.wait()
         swapped.happened.clear()
