@@ -16,7 +16,7 @@ from bot import logs
 from bot.app import Library, open_council, open_library
 from bot.attachments import text_file
 from bot.commands import UsageError, described
-from bot.configuration import Configuration, ConfigurationError, load
+from bot.configuration import INNER_KEYS, Configuration, ConfigurationError, load
 from bot.options import RunOptions
 from bot.words import count, explain
 from council.brief import Attachment
@@ -29,6 +29,8 @@ from storage.recovery import copies_set_aside
 FAILED = 1
 MISUSED = 2
 NOT_SET = "not set"
+HIDDEN = "\u2022" * 4
+LONG_SECRET = 16  # characters: of such a one the last four tell which it is, and little of it
 
 T = TypeVar("T")
 
@@ -182,8 +184,12 @@ def config() -> None:
     for name, profile in configuration.profiles.items():
         typer.echo(f"\n[profiles.{name}]")
         for key, value in profile:
-            if key not in ("name", "demonstration"):
+            if key not in INNER_KEYS:
                 _line(key, value, configuration.origins.get(f"profiles.{name}.{key}", "default"))
+    for name, operations in (("limits", configuration.limits), ("durability", configuration.durability)):
+        typer.echo(f"\n[{name}]")
+        for key, value in operations:
+            _line(key, value, configuration.origins.get(f"{name}.{key}", "default"))
     if configuration.is_demonstration:
         typer.echo("\nThere is no provider and no member: the built-in demonstration model answers.")
 
@@ -365,7 +371,8 @@ def _shown(value: object) -> str:
         case None | ():
             return NOT_SET
         case SecretStr():
-            return f"\u2022\u2022\u2022\u2022{value.get_secret_value()[-4:]}"
+            secret = value.get_secret_value()
+            return HIDDEN + (secret[-4:] if len(secret) >= LONG_SECRET else "")
         case list() | tuple():
             return ", ".join(map(_shown, cast("Iterable[object]", value)))
         case Member():

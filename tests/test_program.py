@@ -290,6 +290,24 @@ async def test_config_shows_what_is_in_force_and_masks_secrets(tmp_path: Path) -
     assert "DISCORD_TOKEN          not set" in ended.out
 
 
+async def test_config_shows_limits_and_times_and_no_short_secret(tmp_path: Path) -> None:
+    """A few characters would be most of it."""
+    (tmp_path / "council.toml").write_text("[limits]\nruns = 8\n[durability]\ndrain_seconds = 5\n")
+    async with asked(tmp_path) as (council, _):
+        short = council.environment | {"OPENROUTER_API_KEY": "abc"}
+        ended = await Program(tmp_path, short)("config")
+    assert "OPENROUTER_API_KEY     \u2022\u2022\u2022\u2022  (environment)\n" in ended.out
+    assert ended.out.endswith(
+        "\n[limits]\n"
+        "runs                   8  (council.toml)\n"
+        "runs_per_channel       4  (default)\n"
+        "runs_per_user          2  (default)\n"
+        "\n[durability]\n"
+        "resume_within          3600.0  (default)\n"
+        "drain_seconds          5.0  (council.toml)\n"
+    )
+
+
 async def test_chat_takes_the_commands_of_a_teams_chat(tmp_path: Path) -> None:
     """Help, a question with a way to its transcript, a follow-up, and a hint for anything else."""
     typed = f"/council-help\nhello\n/council --fast x\n/council {QUESTION}\n@council And in a year?\n"
