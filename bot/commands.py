@@ -125,15 +125,15 @@ PAST = (HISTORY, SEARCH, SHOW, STATS)
 """The commands that bring past answers back; each takes one option at most."""
 FORGET = Command(
     "council-forget",
-    "Delete an answer, all you have asked, or all of this channel",
+    "Delete an answer, all that somebody has asked, or all of this channel",
     (
         Option(
             "what",
-            "How an answer's title or its id begins; me; or channel",
+            "How an answer's title or its id begins; me; @person (for admins); or channel",
             "conversation",
             required=True,
             missing="Say what to delete: the beginning of an answer's title or id, "
-            "`me` (all you asked), or `channel`.",
+            "`me` (all you asked), `@person` (all they asked, for admins), or `channel`.",
         ),
     ),
 )
@@ -164,6 +164,8 @@ class Typed:
 _DOUBLE, _SINGLE = '"\u201c\u201d\u201e', "'\u2018\u2019\u201a"
 # Phones curl quotes by the words beside them, so any mark of the kind closes.
 _CLOSING = dict.fromkeys(_DOUBLE, _DOUBLE) | dict.fromkeys(_SINGLE, _SINGLE) | {"\u00ab": "\u00bb"}
+# Both platforms write a mention of somebody so; Slack adds the name.
+_PERSON = re.compile(r"<@!?(\w+)(?:\|[^<>]*)?>", re.ASCII)
 _FLAG = re.compile(r"(?:--|\u2014|\u2013)(?P<name>[^\s=]*)=?\s*")
 
 
@@ -236,6 +238,12 @@ def argument(command: Command, text: str) -> Given:
             said = f"/{command.name} takes {option.name}: {option.description.lower()}."
             raise UsageError(option.missing or said)
     return {}
+
+
+def person(text: str) -> str | None:
+    """Give the id of whom a text mentions, if it is a mention and nothing else."""
+    found = _PERSON.fullmatch(text.strip())
+    return found[1] if found else None
 
 
 def _number(option: Option, value: str) -> int:

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 import structlog
 
 from bot import past, words
-from bot.commands import AT_ONCE, DAYS, HISTORY, LONGEST_WORDS, SEARCH, SHOW, Command, Given
+from bot.commands import AT_ONCE, DAYS, HISTORY, LONGEST_WORDS, SEARCH, SHOW, Command, Given, person
 from bot.desk import Refusal
 from bot.looks import Answer, Detail, Figures, History, Look, Search, read
 from bot.message import printable
@@ -34,6 +34,9 @@ Halt = Callable[[Sequence[str]], Awaitable[None]]
 
 NO_SUCH = "There is no such answer here."
 SEVERAL = "Several answers begin so. Say more of the title, or the id, which /council-history shows."
+USER = "user:"
+"""What a button that deletes all of a person's begins with; no conversation's id does."""
+_WORKSPACES = {"discord": " on this server", "slack": " in this workspace"}
 PROPOSED = 25
 LISTED = 10
 
@@ -111,7 +114,9 @@ class Librarian:
         wanted = _line(str(given["what"]))
         about, row = wanted.lower(), None
         with _told():
-            if about not in ("me", "channel"):
+            if user := person(wanted):
+                about = "me" if user == who.user else f"{USER}{user}"
+            elif about not in ("me", "channel"):
                 row = await self._one(Scope.of(who), wanted)
                 about = row.id
             what, selection = await self._selected(about, who, is_admin=is_admin)
@@ -156,6 +161,10 @@ class Librarian:
                 if not is_admin:
                     raise Refusal("Only an admin can delete all of a channel.")
                 what, selection = "all of this channel", await self._forgetting.channel(scope)
+            case _ if about.startswith(USER):
+                if not is_admin:
+                    raise Refusal("Only an admin can delete all that somebody else has asked.")
+                what, selection = await self._of_person(about.removeprefix(USER), who)
             case _:
                 row = await self._row(scope, printable(about))
                 if not is_admin and (row.user is None or row.user != who.user):
@@ -165,6 +174,14 @@ class Librarian:
         if selection.is_empty:
             raise Refusal("There is nothing to delete.")
         return what, selection
+
+    async def _of_person(self, user: str, who: Source) -> tuple[str, Selection]:
+        """Select what somebody else asked, no further than an admin's word goes."""
+        selection = await self._forgetting.user(who.platform, user, workspace=who.workspace)
+        run = await self._journal.get(selection.runs[-1].id) if selection.runs else None
+        name = words.clip(_line((run and run.brief.asker) or ""), 80) or user
+        where = _WORKSPACES.get(who.platform, "") if who.workspace else ""
+        return f"all that {name} has asked{where}", selection
 
     async def _find(self, wanted: str, here: Source, link: Link) -> Sheet:
         """Give the conversation of this id, or the one that begins so, or those that do."""

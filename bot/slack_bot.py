@@ -38,6 +38,7 @@ from bot.commands import (
     argument,
     parse,
     parse_message,
+    person,
 )
 from bot.desk import NO_QUESTION, NO_TEXT, NOT_HERE, Click, Desk, Refusal, Request
 from bot.librarian import Librarian
@@ -239,7 +240,8 @@ class SlackBot:
 
     async def _ask_to_forget(self, command: Json, respond: AsyncRespond) -> None:
         who = _source(command["team_id"], command["channel_id"], command["user_id"])
-        given = argument(FORGET, plain(command["text"]))
+        text = command["text"]
+        given = argument(FORGET, text if person(text) else plain(text))
         is_admin = await self._may(who)
         sheet = await self._librarian.ask_to_forget(given, who, is_admin=is_admin)
         self._desk.spawn(slack_past.show(respond, sheet))

@@ -5,7 +5,7 @@ Source: https://docs.slack.dev/reference/app-manifest
 
 from typing import Any
 
-from bot.commands import ACTION, COMMANDS, Command, usage
+from bot.commands import ACTION, COMMANDS, FORGET, Command, usage
 
 Json = dict[str, Any]
 
@@ -75,6 +75,7 @@ def _command(command: Command, url: str | None) -> Json:
         "description": command.description,
         **({"usage_hint": hint} if hint else {}),
         **({} if url is None else {"url": url}),
-        # What people type is a question for models: names serve it better than ids.
-        "should_escape": False,
+        # What people type is a question for models: names serve it better than ids. Who is to be
+        # forgotten has to be certain.
+        "should_escape": command is FORGET,
     }

@@ -330,7 +330,7 @@ async def test_chat_takes_the_commands_of_a_teams_chat(tmp_path: Path) -> None:
     assert "/council-search takes words:" in text
     assert "There is no such answer here." in text
     assert "## Delete all of this channel?" in text
-    assert text.endswith("`me` (all you asked), or `channel`.\n")
+    assert text.endswith("(all they asked, for admins), or `channel`.\n")
 
 
 async def test_run_without_a_platform_says_what_to_set(tmp_path: Path) -> None:

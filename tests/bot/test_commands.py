@@ -141,7 +141,7 @@ def test_a_command_of_one_option_takes_the_rest_of_the_line(
         (
             FORGET,
             "",
-            "Say what to delete: the beginning of an answer's title or id, `me` (all you asked), or `channel`.",
+            "Say what to delete: the beginning of an answer's title or id, `me` (all you asked), `@person` (all they asked, for admins), or `channel`.",
         ),
     ],
 )

@@ -201,3 +201,18 @@ async def test_an_answer_is_deleted_after_a_second_press(team: Office) -> None:
     await team.server.until(lambda: gone.content.startswith("Deleted \u201cShard or scale up?\u201d."))
     await team.desk.settled()
     assert "There is no answer here yet." in (await told(team, "history")).text
+
+
+async def test_an_admin_deletes_all_that_somebody_asked(team: Office) -> None:
+    """Named by a mention, which Discord gives as an id."""
+    guild = team.general.guild
+    assert guild is not None
+    admin = team.server.member(guild, "grace", Permission.MANAGE_GUILD)
+    typed = team.server.slash(team.general, admin, "council-forget", what=f"<@{team.ada.id}>")
+    asked = (await typed.acknowledged()).message
+    assert asked is not None
+    assert "Delete all that Ada has asked on this server?" in asked.text
+    gone = await pressed(team, asked, "Delete", admin)
+    await team.server.until(lambda: gone.content.startswith("Deleted all that Ada has asked"))
+    await team.desk.settled()
+    assert "There is no answer here yet." in (await told(team, "history")).text

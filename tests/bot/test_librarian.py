@@ -287,6 +287,38 @@ async def test_a_person_can_have_all_deleted_that_they_asked(room: Room) -> None
     assert await room.librarian.proposals("", HERE) == []
 
 
+async def test_an_admin_can_have_all_deleted_that_somebody_asked(room: Room) -> None:
+    """Where the admin is one, and nowhere else."""
+    admin = HERE.model_copy(update={"user": "200", "channel": "11"})
+    await room.leave("Here")
+    there = await room.leave("There", source=ELSEWHERE["another workspace"])
+    asked = await room.librarian.ask_to_forget({"what": "<@100>"}, admin, is_admin=True)
+    assert text(asked).startswith(
+        "## Delete all that Ada has asked on this server?\n\nThat is 1 conversation and 1 run:"
+    )
+    [delete] = asked.choices
+    said = await room.librarian.forget(delete.about, admin, nothing_runs, is_admin=True)
+    assert said.startswith("Deleted all that Ada has asked on this server. Cards and threads remain")
+    assert await room.librarian.proposals("", HERE) == []
+    left = await room.librarian.proposals("", ELSEWHERE["another workspace"])
+    assert [row.id for row in left] == [there]
+    with pytest.raises(Refusal, match="nothing to delete"):
+        await room.librarian.forget(delete.about, admin, nothing_runs, is_admin=True)
+
+
+async def test_only_an_admin_has_deleted_what_somebody_else_asked(room: Room) -> None:
+    """Whoever names themselves means themselves."""
+    await room.leave("Mine")
+    bob = HERE.model_copy(update={"user": "200"})
+    refusal = "Only an admin can delete all that somebody else has asked."
+    with pytest.raises(Refusal, match=refusal):
+        await room.librarian.ask_to_forget({"what": "<@!100>"}, bob, is_admin=False)
+    with pytest.raises(Refusal, match=refusal):
+        await room.librarian.forget("user:100", bob, nothing_runs, is_admin=False)
+    own = await room.librarian.ask_to_forget({"what": "<@100|ada>"}, HERE, is_admin=False)
+    assert "Delete all that you have asked?" in text(own)
+
+
 async def test_an_answer_given_while_its_run_is_stopped_goes_too(room: Room) -> None:
     """What is deleted is looked up again when everything is over."""
     run = NewRun(

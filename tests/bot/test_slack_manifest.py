@@ -28,6 +28,13 @@ def test_every_command_of_the_registry_is_a_slash_command() -> None:
     ]
 
 
+def test_people_come_by_their_ids_where_they_are_to_be_forgotten() -> None:
+    """Elsewhere by their names, which serve a question better."""
+    commands: list[Json] = app_manifest()["features"]["slash_commands"]
+    escaped = [command["command"] for command in commands if command["should_escape"]]
+    assert escaped == ["/council-forget"]
+
+
 def test_the_message_action_fits_slacks_limit() -> None:
     """24 characters at most."""
     [shortcut] = app_manifest()["features"]["shortcuts"]

@@ -162,3 +162,19 @@ async def test_an_answer_is_deleted_after_a_second_press(tmp_path: Path) -> None
         await pressed(place, asked, "Delete")
         assert place.told(place.ada)[-1].startswith("Deleted \u201cShard or scale up?\u201d.")
         assert "There is no answer here yet." in (await told(place, "history")).text
+
+
+async def test_an_admin_deletes_all_that_somebody_asked(tmp_path: Path) -> None:
+    """Named by a mention, which Slack gives as an id and a name."""
+    async with at_work(tmp_path) as place:
+        place.ada.is_admin = True
+        await place.ask(user=place.bob)
+        await place.slack.slash(place.general, place.bob, "/council-forget", f"<@{place.ada.id}|ada>")
+        assert await place.until_told(place.bob) == (
+            "Only an admin can delete all that somebody else has asked."
+        )
+        asked = await told(place, f"forget <@{place.bob.id}|bob>")
+        assert "Delete all that bob has asked in this workspace?" in asked.text
+        await pressed(place, asked, "Delete")
+        assert place.told(place.ada)[-1].startswith("Deleted all that bob has asked in this workspace.")
+        assert "There is no answer here yet." in (await told(place, "history")).text
