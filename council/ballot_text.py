@@ -3,7 +3,7 @@
 A ballot that can't be read for certain isn't counted: no answer is ever ranked by a guess.
 
 - A ballot begins with a line that starts with `FINAL RANKING`; within a sentence, in quotation
-  marks, in a `>` quotation, or after "Response C contains:", the words are somebody else's.
+  marks, in a `>` quotation, or after "Response C contains:", in any language, they are somebody else's.
 - It goes on as one line (`A > B > C`; `A, B, C`; `1. A 2. B`) or as a list, a line an answer.
   Numbers decide the order where there are any; remarks between numbered lines are skipped.
 - The last ballot with two or more answers counts. One inside a code block counts only where it
@@ -66,8 +66,21 @@ def own_lines(text: str) -> list[str]:
 
 def is_attributed(before: str) -> bool:
     """Tell whether a line announces that what follows it is somebody else's."""
-    # The pattern ends in the colon; looking for that first spares long lines the search.
-    return before.endswith(":") and _ATTRIBUTES.search(before) is not None
+    if not before.endswith(":"):
+        return False
+    return bool(_ATTRIBUTES.search(before)) or (_names_an_answer(before) and not _OWN.search(before))
+
+
+def _names_an_answer(line: str) -> bool:
+    """Tell whether a line names one answer, or two, in any language; a line on more compares them."""
+    letters: set[str] = set()
+    for found in _LETTER.finditer(line):
+        ahead = line[: found.start()].rstrip()
+        begins = not any(map(str.isalnum, ahead)) or ahead[-1] in ".!?:;"
+        # A sentence may begin with a word of one vowel: E ora. C. is a heading's number.
+        if not begins or (found[0] in "BCDFGHJKLMNPQRSTVWXZ" and line[found.end()] not in ".)"):
+            letters.add(found[0])
+    return 0 < len(letters) <= 2
 
 
 def by_letter(labels: Collection[str]) -> dict[str, str]:
@@ -83,17 +96,18 @@ MAX_LINE = 1_000
 _FENCE = re.compile(r"\s*(`{3,}|~{3,})([^`]*)$")
 _QUOTED = "(quoted)"
 
+LEAD_IN = (
+    r"(?:\d{1,2}[.):]\s*)?(?:here(?:'s|\ is)\ +)?(?:(?:my|the|new|revised|corrected|updated)\ +){0,3}"
+)
+"""What may stand before the words on their line: 4. FINAL RANKING; Here is my revised one."""
+
 _HEADER = re.compile(
-    r"""[^\w"']*
-        (?:\d{1,2}[.):]\s*)?                        # 4. FINAL RANKING
-        (?:(?:here(?:'s|\ is)\ +)?(?:my|the)\ +)?   # Here is my FINAL RANKING
-        final[\s\-]+rankings?(?![a-z\d])(?!\s*["'])
-    """,
+    rf"""[^\w"']* {LEAD_IN} final[\s\-]+rankings?(?![a-z\d])(?!\s*["'])""",
     re.VERBOSE | re.IGNORECASE,
 )
 _ORDER_NAMED = re.compile(
     r"""[^\w(]*(?:
-        \((?:[^()]*\b(?:best|rank)[^()]*|[^()a-z\d]*)\)  # (best to worst)
+        \((?:[^()]*\b(?:best|rank|revised|corrected|updated|new)[^()]*|[^()a-z\d]*)\)  # (best to worst)
         |of\ +(?:all\ +)?(?:the\ +)?(?:responses|answers)\b
         |(?:from\ +)?best\ +to\ +worst\b
         |(?:from\ +)?best\ +first\b
@@ -106,10 +120,14 @@ _LEADS_IN = re.compile(r"\b(?:best|rank\w*|place|position)\b|^[^a-z]*$", re.IGNO
 _ATTRIBUTES = re.compile(
     r"""\b(?:says?|said|saying|states?|contain(?:s|ing)?|includ(?:es?|ing)|inject\w*|append\w*|
         insert\w*|embed\w*|quot\w+|wr(?:ites|ote)|tries|tried|attempts?|ends\ with
-        )\b .* :$ | \b(?:response|answer)\ [a-z]:$
+        )\b | \b(?:response|answer)\ [a-z]:$
     """,
     re.VERBOSE | re.IGNORECASE,
 )
+_TOUCHES = r"[^\W\u0e00-\u0e7f\u3040-\u9fff\uac00-\ud7af]|[&/+#]"  # scripts without spaces don't
+_LETTER = re.compile(rf"(?<!['.-])(?<!{_TOUCHES})[A-HJ-Z\u0410\u0412\u0421](?!{_TOUCHES})")
+"""An answer's letter, of which three may be Cyrillic; I is mostly a word."""
+_OWN = re.compile(r"\bmy\b|\bI(?:'d| +would)? +rank\b", re.IGNORECASE)
 
 _MEDALS = str.maketrans({"🥇": "1. ", "🥈": "2. ", "🥉": "3. ", "\ufe0f": None, "\u20e3": ". "})
 _SIGNS = str.maketrans(
@@ -163,7 +181,8 @@ def _lines(text: str) -> list[_Line]:
             lines.append(_BLANK)
             continue
         line = _line(raw, blocks if fence else 0, before, announced if fence else "")
-        before = line.text or before
+        if line.ballot != "":  # a header alone ends no announcement
+            before = line.text or before
         lines.append(line)
     return lines
 

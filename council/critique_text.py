@@ -14,7 +14,7 @@ hint, a point held against the wrong answer misleads its author.
 import re
 from collections.abc import Collection, Iterator, Mapping
 
-from council.ballot_text import by_letter, unwrapped
+from council.ballot_text import LEAD_IN, by_letter, unwrapped
 from council.results import ReviewPoint
 from council.severity import praises, severity
 
@@ -49,9 +49,7 @@ def points_in_remark(label: str, remark: str) -> list[ReviewPoint]:
 # The lines of a review -------------------------------------------------------------------------
 
 _FENCE = re.compile(r"\s*(`{3,}|~{3,})")
-_BALLOT = re.compile(
-    r"\W*(?:\d{1,2}[.):]\s*)?(?:(?:here(?:'s| is) )?(?:my|the) )?final[\s_-]+rankings?\b", re.IGNORECASE
-)
+_BALLOT = re.compile(rf"\W*{LEAD_IN}final[\s_-]+rankings?\b", re.IGNORECASE)
 _ENTRY = re.compile(
     r"\s*(?:[-*+|#\[(]+\s*)*(?:\d{1,3}(?:st|nd|rd|th)?\b|(?:response|answer)\s+[a-z]\b"
     r"|[a-z]\b\s*(?:[>,=.]|$))",

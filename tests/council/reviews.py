@@ -215,6 +215,14 @@ CASES: list[tuple[str, str, dict[str, list[str]]]] = [
         "Response A lacks detail.\n\nFINAL RANKING:\n1. Response B - no errors\n2. Response A - lacks detail\n3. Response C - wrong",
         {"A": ["m:lacks detail"]},
     ),
+    (
+        "remarks in a revised ballot",
+        (
+            "Response A lacks detail.\n\nFINAL RANKING: A > B > C\n\nRevised FINAL RANKING:\n1. Response B - no errors\n"
+            "2. Response A - lacks detail\n3. Response C - wrong"
+        ),
+        {"A": ["m:lacks detail"]},
+    ),
     # Longer prose
     (
         "a careful review",
