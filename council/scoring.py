@@ -18,18 +18,14 @@ def score(
 
     `reviews`: reviewer name -> label -> criterion -> 1 to 10. A score for oneself never counts, not
     even with two answers: unlike a vote it needs no other beside it. `total` is the weighted mean of
-    the criteria that somebody scored. Failing a must-have is a score below 4 by most of those who
-    scored it.
+    the criteria that somebody scored. Failing a must-have is a score below 4 by most of the answer's
+    reviewers; who gave it none didn't find it failing.
     """
     answers = [
         _weighed(
             label,
             model,
-            [
-                given[label]
-                for reviewer, given in reviews.items()
-                if reviewer != model and label in given
-            ],
+            [given.get(label, {}) for reviewer, given in reviews.items() if reviewer != model],
             criteria,
         )
         for label, model in label_to_model.items()
@@ -49,7 +45,7 @@ def _weighed(
         if scores:
             means[criterion.name] = sum(scores) / len(scores)
         low = sum(score < FAILS_BELOW for score in scores)
-        if criterion.must_have and low * 2 > len(scores):
+        if criterion.must_have and low * 2 > len(given):
             failed.append(criterion.name)
     weights = {each.name: each.weight for each in criteria.criteria if each.name in means}
     total = sum(means[name] * weight for name, weight in weights.items())
@@ -58,7 +54,7 @@ def _weighed(
         model=model,
         means=means,
         total=total / sum(weights.values()) if weights else None,
-        votes=len(given),
+        votes=sum(map(bool, given)),
         failed=failed,
     )
 

@@ -1,5 +1,7 @@
 """The scoring matrix: weights, own scores left out, must-haves."""
 
+import pytest
+
 from council.criteria import EvaluationCriteria
 from council.results import ScoredAnswer
 from council.scoring import score
@@ -43,7 +45,7 @@ def test_nobody_scores_their_own_answer() -> None:
 
 
 def test_an_answer_that_most_find_failing_a_must_have_is_disqualified_and_last() -> None:
-    """Below 4 by more than half of those who scored it; one of two isn't most."""
+    """Below 4 by more than half of its reviewers; one of two isn't most."""
     matrix = score(
         {
             "ann": {B: {"Cost": 10, "Security": 3}, C: {"Cost": 1, "Security": 3}},
@@ -59,6 +61,20 @@ def test_an_answer_that_most_find_failing_a_must_have_is_disqualified_and_last()
         (B, ["Security"]),
     ]
     assert matrix.answers[-1].is_disqualified
+
+
+@pytest.mark.parametrize(("low", "failed"), [(1, []), (2, ["Security"]), (3, ["Security"])])
+def test_a_reviewer_without_a_score_counts_against_a_majority(low: int, failed: list[str]) -> None:
+    """Who gave none didn't find it failing; its author is none of its reviewers."""
+    given = {
+        "ann": {B: {"Cost": 9}},
+        "bob": {B: {"Security": 1}},
+        "cyd": {},
+        "dan": {C: {"Security": 1}},
+    }
+    lows = {reviewer: {B: {"Security": 3}} for reviewer in ["ann", "cyd", "dan"][:low]}
+    matrix = score(given | lows, {**THREE, "Response D": "dan"}, CRITERIA)
+    assert {answer.label: answer.failed for answer in matrix.answers}[B] == failed
 
 
 def test_what_nobody_scored_weighs_nothing() -> None:
