@@ -13,6 +13,9 @@ from council.usage import CHARACTERS_PER_TOKEN
 SAME_ABOVE = 0.7
 """The share of words in common from which two points say the same."""
 
+ENOUGH_SHARED = 3
+"""Words in common from which a point may be part of a longer one; fewer have to be most of both."""
+
 MAX_CRITIQUES = 5
 
 MOST_POINTS = 50
@@ -56,7 +59,8 @@ def extract_critiques_from_rankings(
 
     Reviews are results or dicts with `model` and `ranking`; one that brought its points as JSON has
     them under `critiques`, out of any other they are read by `council.critique_text`. Points that
-    share over 70 % of the shorter one's words are one point, graver the more reviewers make it.
+    share over 70 % of the shorter one's words, three at least, or over 70 % of the longer one's are
+    one point, graver the more reviewers make it.
     What a model says about its own answer isn't handed to it. Every label has an entry.
     """
     found: dict[str, list[CritiqueItem]] = {label: [] for label in label_to_model}
@@ -130,8 +134,9 @@ def _one_of(group: Sequence[CritiqueItem]) -> CritiqueItem:
 
 
 def _say_the_same(one: frozenset[str], other: frozenset[str]) -> bool:
-    fewer = min(len(one), len(other))
-    return bool(fewer) and len(one & other) / fewer > SAME_ABOVE
+    shared = len(one & other)
+    words = (min if shared >= ENOUGH_SHARED else max)(len(one), len(other))
+    return bool(words) and shared / words > SAME_ABOVE
 
 
 def _words(text: str) -> Iterator[str]:

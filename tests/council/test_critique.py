@@ -1,5 +1,6 @@
 """Critiques are handed over whole, and shortened only where there is no room; or point by point."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -48,6 +49,28 @@ def test_points_that_say_the_same_are_one() -> None:
         severity="high",
         also_from=["b/two"],
     )
+
+
+@pytest.mark.parametrize(
+    ("short", "long", "same"),
+    [
+        ("is wrong.", "is wrong about the default port, and the backup command deletes data.", False),
+        ("ignores backups.", "ignores backups, and its default port is wrong.", False),
+        ("ignores backups.", "ignores the backups.", True),
+        ("lacks tests.", "lacks tests", True),
+        ("has the wrong default port.", "has a wrong default port, and deletes data.", True),
+        ("has the wrong default user.", "has a wrong default port, and deletes data.", False),
+    ],
+)
+def test_a_word_or_two_in_common_are_not_the_same_point(short: str, long: str, same: bool) -> None:
+    """Nobody is credited with what only another reviewer said."""
+    reviews = [
+        {"model": "b/two", "ranking": f"Response A {short}"},
+        {"model": "c/three", "ranking": f"Response A {long}"},
+    ]
+    items = extract_critiques_from_rankings(reviews, LABELS)["Response A"]
+    assert len(items) == (1 if same else 2)
+    assert any(item.also_from for item in items) == same
 
 
 def test_grave_points_come_first_then_those_that_more_reviewers_make() -> None:
