@@ -98,7 +98,7 @@ def explain(error: Exception, run_id: str, *, at_terminal: bool = False) -> str:
     Why each member failed isn't said here: `causes` gives that, a line a member. Where a file lies
     is said `at_terminal` alone, where there is also no button to press.
     """
-    retry = f"type: council retry {run_id}" if at_terminal else "press Retry."
+    retry = f"run: council retry {run_id}" if at_terminal else "press Retry."
     match error:
         case AccountError():
             return f"{_account(error)}, then {retry}"

@@ -93,18 +93,18 @@ def test_known_errors_say_what_happened_and_what_to_do(error: Exception, sentenc
             AccountError(KEY),
             (
                 "The model provider refused the key. "
-                "Check OPENROUTER_API_KEY in .env, then type: council retry 7b1f"
+                "Check OPENROUTER_API_KEY in .env, then run: council retry 7b1f"
             ),
         ),
         (
             NoAnswers({"a/x": Failure(cause="unavailable")}),
-            "No member of the council answered. Wait a minute, then type: council retry 7b1f",
+            "No member of the council answered. Wait a minute, then run: council retry 7b1f",
         ),
         (
             RunStopped(enough=True),
             (
                 "The run was stopped before there was a final answer. "
-                "To go on from what is there, type: council retry 7b1f"
+                "To go on from what is there, run: council retry 7b1f"
             ),
         ),
     ],
