@@ -23,6 +23,7 @@ HINT = (
     f"/{FORGET.name} {usage(FORGET)} deletes them, "
     f"/{HELP.name} explains, Ctrl-D leaves."
 )
+NOT_UTF8 = "That isn't text in UTF-8; nothing was asked."
 TRANSCRIPT = "Its transcript as a page: council export {0} --format html > council-{0}.html"
 
 
@@ -105,10 +106,14 @@ def _read() -> str | None:
     before = signal.getsignal(signal.SIGINT)
     try:
         signal.signal(signal.SIGINT, signal.default_int_handler)
-        if sys.stdin.isatty():
-            sys.stdout.write("> ")
-            sys.stdout.flush()
-        return sys.stdin.readline() or None
+        while True:
+            if sys.stdin.isatty():
+                sys.stdout.write("> ")
+                sys.stdout.flush()
+            try:
+                return sys.stdin.buffer.readline().decode(sys.stdin.encoding) or None
+            except UnicodeDecodeError:
+                _say(NOT_UTF8)
     except KeyboardInterrupt:
         return None
     finally:

@@ -1,8 +1,10 @@
 """The command line: `council`. Exit codes: 0 answered or done, 1 failed, 2 usage or configuration."""
 
 import asyncio
+import io
 import json
 import logging
+import os
 import sys
 from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from enum import StrEnum
@@ -29,6 +31,7 @@ from storage.recovery import copies_set_aside
 FAILED = 1
 MISUSED = 2
 NOT_SET = "not set"
+NOT_UTF8 = "it isn't text in UTF-8."
 HIDDEN = "\u2022" * 4
 LONG_SECRET = 16  # characters: of such a one the last four tell which it is, and little of it
 
@@ -49,6 +52,15 @@ app.add_typer(manifest, name="manifest")
 app.add_typer(invite, name="invite")
 
 
+def _utf8(given: str | None) -> str | None:
+    """Refuse an argument whose bytes aren't text: it can't be stored or sent."""
+    try:
+        (given or "").encode()
+    except UnicodeEncodeError:
+        raise typer.BadParameter(NOT_UTF8) from None
+    return given
+
+
 class Format(StrEnum):
     """What a conversation can be exported as."""
 
@@ -59,12 +71,14 @@ class Format(StrEnum):
 
 @app.command()
 def ask(
-    question: Annotated[str, typer.Argument(help="What to ask; - reads it from standard input.")],
+    question: Annotated[
+        str, typer.Argument(help="What to ask; - reads it from standard input.", callback=_utf8)
+    ],
     *,
     profile: Annotated[str | None, typer.Option(help=described("profile"))] = None,
     rounds: Annotated[str | None, typer.Option(help=described("rounds"))] = None,
     strategy: Annotated[str | None, typer.Option(help=described("strategy"))] = None,
-    criteria: Annotated[str | None, typer.Option(help=described("criteria"))] = None,
+    criteria: Annotated[str | None, typer.Option(help=described("criteria"), callback=_utf8)] = None,
     mode: Annotated[str | None, typer.Option(help=described("mode"))] = None,
     attachment: Annotated[Path | None, typer.Option(help=described("attachment"))] = None,
     events: Annotated[bool, typer.Option("--events", help="Print events as JSON lines.")] = False,
@@ -82,7 +96,7 @@ def ask(
 
     if events and as_json:
         _end("Choose one of --events and --json.", MISUSED)
-    text = (sys.stdin.read() if question == "-" else question).strip()
+    text = (_piped() if question == "-" else question).strip()
     if not text:
         _end('There is no question. Write one: council ask "Should we shard now?"', MISUSED)
     surface = asking.events if events else asking.document if as_json else asking.people
@@ -115,7 +129,9 @@ def ask(
 
 
 @app.command()
-def retry(run: Annotated[str, typer.Argument(help="The run's id, as its error shows it.")]) -> None:
+def retry(
+    run: Annotated[str, typer.Argument(help="The run's id, as its error shows it.", callback=_utf8)],
+) -> None:
     """Go on with a run that gave no answer; what it was answered isn't paid for again."""
     from bot import asking
 
@@ -204,7 +220,7 @@ def schema() -> None:
 
 @app.command()
 def export(
-    conversation: Annotated[str, typer.Argument(help="Its id, or the beginning of it.")],
+    conversation: Annotated[str, typer.Argument(help="Its id, or the beginning of it.", callback=_utf8)],
     *,
     form: Annotated[
         Format, typer.Option("--format", help="html is a page by itself, md Markdown, json as stored.")
@@ -305,12 +321,22 @@ def rebuild() -> None:
 
 def main() -> None:
     """Run the command line."""
+    # As standard error does: the name of a file may hold what isn't text.
+    cast("io.TextIOWrapper[io.BufferedWriter]", sys.stdout).reconfigure(errors="backslashreplace")
     app()
 
 
-def _read(file: Path) -> Attachment:
+def _piped() -> str:
     try:
-        return text_file(file.name, file.read_bytes())
+        return sys.stdin.buffer.read().decode(sys.stdin.encoding)
+    except UnicodeDecodeError:
+        _end(f"Standard input can't be read: {NOT_UTF8}", MISUSED)
+
+
+def _read(file: Path) -> Attachment:
+    name = os.fsencode(file.name).decode(errors="replace")
+    try:
+        return text_file(name, file.read_bytes())
     except OSError as error:
         raise UsageError(f"{file} can't be read ({error.strerror}).") from error
 

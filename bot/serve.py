@@ -1,7 +1,9 @@
 """`council run`: every configured platform in one process, until it is told to stop."""
 
 import asyncio
+import errno
 import gc
+import os
 import signal
 from collections.abc import Coroutine
 from contextlib import AsyncExitStack
@@ -175,3 +177,9 @@ async def _start_platforms(
         except VenueError as error:
             fix = "Check the tokens, and that SLACK_API_URL is right or unset"
             raise ConfigurationError([Problem("SLACK_BOT_TOKEN", str(error), fix)]) from error
+        except OSError as error:
+            if error.errno not in (errno.EADDRINUSE, errno.EACCES):
+                raise
+            what = f"nothing can listen on port {settings.slack_http_port} ({os.strerror(error.errno)})"
+            fix = "Set another, or end what uses it"
+            raise ConfigurationError([Problem("SLACK_HTTP_PORT", what, fix)]) from error

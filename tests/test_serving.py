@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.slack_server import SlackServer
 from tests.test_program import Program
 
 SECONDS = 20.0  # on a busy machine; it takes about one
@@ -88,3 +89,24 @@ async def test_it_ends_while_a_platform_does_not_answer(
     assert "ended_before_ready" in said
     assert "Traceback" not in said
     assert "Unclosed" not in said
+
+
+async def test_a_port_that_is_taken_is_named(tmp_path: Path) -> None:
+    """With what took it away from Slack, as the system says it."""
+    async with SlackServer() as slack, silence() as other:
+        port = other.url.rpartition(":")[2]
+        environment = TOKENS | {
+            "SLACK_BOT_TOKEN": slack.token,
+            "SLACK_SIGNING_SECRET": slack.signing_secret,
+            "SLACK_HTTP_PORT": port,
+            "SLACK_API_URL": slack.api_url,
+        }
+        for name in ("DISCORD_TOKEN", "SLACK_APP_TOKEN"):
+            del environment[name]
+        refused = await Program(tmp_path, environment)("run")
+    assert refused.code == 2
+    assert refused.err.endswith(
+        "The configuration can't be used:\n"
+        f"SLACK_HTTP_PORT: nothing can listen on port {port} (Address already in use). "
+        "Set another, or end what uses it\n"
+    )
