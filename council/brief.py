@@ -8,7 +8,7 @@ from council.profile import Profile
 class Turn(BaseModel):
     """An earlier question of the conversation and the final answer it got."""
 
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, hide_input_in_errors=True)
 
     question: str
     answer: str
@@ -17,7 +17,7 @@ class Turn(BaseModel):
 class Attachment(BaseModel):
     """A text file that belongs to the question."""
 
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, hide_input_in_errors=True)
 
     name: str
     text: str
@@ -31,7 +31,7 @@ class Brief(BaseModel):
     writes the same prompts again.
     """
 
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, hide_input_in_errors=True)
 
     question: str = Field(min_length=1)
     profile: Profile

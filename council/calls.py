@@ -70,7 +70,7 @@ class Call:
 class Citation(BaseModel):
     """A page that a reply rests on."""
 
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, hide_input_in_errors=True)
 
     url: str
     title: str = ""
@@ -85,7 +85,7 @@ class Reply(BaseModel):
     detailed answer, or `unstructured` says why it is none.
     """
 
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, hide_input_in_errors=True)
 
     text: str
     usage: Usage

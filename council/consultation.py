@@ -19,7 +19,7 @@ Severity = Literal["minor", "moderate", "major"]
 
 
 class _Part(BaseModel):
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, hide_input_in_errors=True)
 
 
 class CodeSnippet(_Part):

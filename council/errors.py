@@ -47,7 +47,7 @@ class Failure(BaseModel):
     `usage` is what the failed call cost all the same, where the provider said so.
     """
 
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, hide_input_in_errors=True)
 
     cause: Cause
     detail: str = ""

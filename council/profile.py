@@ -10,12 +10,13 @@ from pydantic import (
     ConfigDict,
     Field,
     PositiveFloat,
-    PositiveInt,
     model_validator,
 )
 
 from council.criteria import EvaluationCriteria
 
+Count = Annotated[int, Field(gt=0, lt=2**63)]
+"""A whole number above zero, no larger than what keeps it can hold."""
 Text = Annotated[str, Field(min_length=1)]
 Strategy = Literal[
     "consensus", "coverage", "risk_averse", "security_first", "cost_capped", "compare_only"
@@ -84,7 +85,7 @@ class Profile(BaseModel):
     It is stored with every run, so that a run goes on under the settings it started with.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     name: Text = "default"
     members: tuple[Seat, ...] = Field(min_length=1, max_length=MAX_MEMBERS)
@@ -92,14 +93,14 @@ class Profile(BaseModel):
     chairman_fallbacks: tuple[Seat, ...] = ()
     title_model: Seat | None = None
 
-    quorum: PositiveInt = 2
+    quorum: Count = 2
     self_review: bool = False
-    max_critique_tokens: PositiveInt = 6_000
+    max_critique_tokens: Count = 6_000
     critique_mode: Literal["full", "extracted"] = "full"
-    max_critiques: PositiveInt = 5
+    max_critiques: Count = 5
     max_rounds: int = Field(default=1, ge=1, le=MOST_ROUNDS)
     min_change_threshold: float = Field(default=0.1, ge=0, le=1)
-    context_budget: PositiveInt = 500_000
+    context_budget: Count = 500_000
     strategy: Strategy = "consensus"
     criteria: EvaluationCriteria | None = None
     web: bool = False
@@ -111,11 +112,11 @@ class Profile(BaseModel):
     call_deadline: PositiveFloat = 120.0
     stage_deadline: PositiveFloat = 300.0
     straggler_grace: float | None = Field(default=None, ge=0)
-    max_retries: int = Field(default=12, ge=0)
+    max_retries: int = Field(default=12, ge=0, lt=2**63)
     """The retries that all calls of a run share, so that an outage makes no storm."""
 
     temperature: float | None = Field(default=None, ge=0, le=2)
-    max_tokens: PositiveInt | None = None
+    max_tokens: Count | None = None
 
     demonstration: bool = False
     """Whether the models are the built-in ones, good for a demonstration only."""

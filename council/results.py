@@ -21,7 +21,7 @@ Agreement = Literal["strong", "mixed", "split", "too few shared votes"]
 class Record(BaseModel):
     """A stored object: unknown fields are kept, optional fields are written only when set."""
 
-    model_config = ConfigDict(extra="allow", frozen=True)
+    model_config = ConfigDict(extra="allow", frozen=True, hide_input_in_errors=True)
 
     @model_validator(mode="wrap")
     @classmethod

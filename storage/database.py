@@ -109,6 +109,11 @@ class Database:
             # The error may quote what is stored, which is no text for a log.
             raise self._told(error) from None
 
+    def mark_damage(self) -> None:
+        """Have the next start mend the database: what lies in it isn't what was written there."""
+        with suppress(OSError):
+            damage_mark(self.path).touch(mode=0o600)
+
     async def commit_queued(self) -> None:
         """Commit what is queued, again and again, until the database closes and all is done."""
         while not self._closing or self._queue or self._chores:
@@ -163,8 +168,7 @@ class Database:
     def _told(self, error: sqlite3.Error) -> DatabaseError:
         told = explain_sqlite(self.path, error)
         if isinstance(told, DamageError):
-            with suppress(OSError):
-                damage_mark(self.path).touch(mode=0o600)
+            self.mark_damage()
         return told
 
     def _refuse_if_closed(self) -> None:

@@ -108,8 +108,8 @@ _SYSTEM = {
 
 def explain_sqlite(path: Path, error: sqlite3.Error) -> DatabaseError:
     """Say what a SQLite error means for the database at `path`."""
-    if str(error).startswith("Could not decode"):
-        return damaged(path)  # the error itself quotes what is stored
+    if str(error).startswith(("Could not decode", "malformed JSON")):
+        return damaged(path)  # the first quotes what is stored
     code = getattr(error, "sqlite_errorcode", None)
     # The low byte is the primary code, what lies above tells variants apart.
     if isinstance(code, int) and code & 0xFF == sqlite3.SQLITE_CONSTRAINT:

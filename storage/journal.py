@@ -24,7 +24,7 @@ Clock = Callable[[], datetime]
 class Why(BaseModel):
     """Why a run gave no answer: a sentence for people, and each member's failure."""
 
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, hide_input_in_errors=True)
 
     message: str
     failures: dict[str, Failure] = {}

@@ -28,6 +28,12 @@ from storage.schema import known_migrations, migrate
 _CHECKED_WHOLE = 64_000_000  # bytes
 _DAMAGE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 _LOST = (*_DAMAGE, sqlite3.SQLITE_ERROR)  # the last: the table itself
+_REFUSED = (sqlite3.SQLITE_CONSTRAINT, sqlite3.SQLITE_ERROR)  # the last: JSON that an index reads
+_BROKEN = (
+    "DELETE FROM runs WHERE NOT (json_valid(origin) AND json_valid(brief))",
+    "DELETE FROM runs WHERE NOT json_valid(ifnull(error, '{}'))",
+    "DELETE FROM steps WHERE NOT json_valid(outcome)",
+)
 _DERIVED = re.compile(r"sqlite_.*|migrations|conversations|answers|seats|search(_.*)?")
 _BESIDE = ("", "-wal", "-shm")
 
@@ -182,6 +188,8 @@ def _carry_over(damaged: Path, new: Path) -> tuple[dict[str, int], bool]:
         target.execute("BEGIN")
         for table in tables:
             complete &= _carry_table(source, target, table)
+        for broken in _BROKEN:
+            complete &= target.execute(broken).rowcount == 0
         for table in tables:
             for key in target.execute(f"PRAGMA foreign_key_list ({table})").fetchall():
                 parent, column, referenced = key[2:5]
@@ -219,7 +227,11 @@ def _copy(source: sqlite3.Connection, target: sqlite3.Connection, select: str, i
         try:
             values = [value.decode() if isinstance(value, bytes) else value for value in row]
             target.execute(insert, values)
-        except (UnicodeDecodeError, sqlite3.IntegrityError):
+        except UnicodeDecodeError:
+            whole = False
+        except sqlite3.DatabaseError as error:
+            if error.sqlite_errorcode & 0xFF not in _REFUSED:
+                raise
             whole = False
     return whole
 

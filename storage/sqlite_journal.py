@@ -1,19 +1,24 @@
 """The run journal in SQLite: the tables `runs`, `steps` and `posts`."""
 
 import hashlib
+import sqlite3
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import cast
 
 import orjson
-from pydantic import BaseModel, TypeAdapter
+import structlog
+from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
 from council.brief import Brief
 from council.calls import Call, Outcome, Reply
 from council.conversation import Source, timestamp
 from council.errors import Failure
 from storage.database import Database, SqlValue
+from storage.errors import damaged
 from storage.journal import Begun, Clock, Delivery, Ended, NewRun, RunRow, Why
+
+log = structlog.stdlib.get_logger()
 
 _BEGIN_RUN = """
 INSERT INTO runs (id, entry_key, conversation_id, origin, brief, status, created_at)
@@ -62,7 +67,9 @@ class _Failed(BaseModel):
 
 
 # An outcome's stored form: `{"reply": {...}}` or `{"failure": {...}}`.
-_RECORDED: TypeAdapter[_Replied | _Failed] = TypeAdapter(_Replied | _Failed)
+_RECORDED: TypeAdapter[_Replied | _Failed] = TypeAdapter(
+    _Replied | _Failed, config=ConfigDict(hide_input_in_errors=True)
+)
 
 
 class _Steps:
@@ -154,8 +161,10 @@ class SqliteJournal:
             timestamp(self._now()),
         )
         await self._database.write((_BEGIN_RUN, row))
-        [found] = await self._find("entry_key = ?", run.entry_key)
-        return Begun(found, created=found.id == run.id)
+        found = await self._find("entry_key = ?", run.entry_key)
+        if not found:
+            raise damaged(self._database.path)
+        return Begun(found[0], created=found[0].id == run.id)
 
     async def get(self, run_id: str) -> RunRow | None:
         """Give a run, or `None` where there is no such."""
@@ -173,7 +182,12 @@ class SqliteJournal:
         rows = await self._database.read(
             "SELECT key, digest, outcome FROM steps WHERE run_id = ?", (run.id,)
         )
-        recorded = {row["key"]: (row["digest"], _outcome(row["outcome"])) for row in rows}
+        recorded: dict[str, tuple[str, Outcome]] = {}
+        for row in rows:
+            try:
+                recorded[row["key"]] = row["digest"], _outcome(row["outcome"])
+            except ValidationError as error:  # the call is made again
+                self._leave_out(run.id, error)
         return _Steps(self._database, run, recorded, self._now)
 
     async def posts(self, run: RunRow) -> _Posts:
@@ -236,24 +250,37 @@ class SqliteJournal:
 
     async def _find(self, which: str, value: str) -> list[RunRow]:
         rows = await self._database.read(f"SELECT * FROM runs WHERE {which}", (value,))  # noqa: S608 - the conditions stand above
-        return [
-            RunRow(
-                id=row["id"],
-                entry_key=row["entry_key"],
-                conversation_id=row["conversation_id"],
-                origin=Source.model_validate_json(row["origin"]),
-                brief=Brief.model_validate_json(row["brief"]),
-                status=row["status"],
-                error=Why.model_validate_json(row["error"]) if row["error"] else None,
-                created_at=row["created_at"],
-                finished_at=row["finished_at"],
-                delivery=row["delivery"],
-                stops=row["stops"],
-                retries=row["retries"],
-                retried_at=row["retried_at"],
-            )
-            for row in rows
-        ]
+        found: list[RunRow] = []
+        for row in rows:
+            try:
+                found.append(_run(row))
+            except ValidationError as error:
+                self._leave_out(row["id"], error)
+        return found
+
+    def _leave_out(self, run_id: str, error: ValidationError) -> None:
+        """Go on without a row that can't be read; one cut off is damage, which the next start mends."""
+        log.error("journal_row_unreadable", run=run_id)
+        if any(detail["type"] == "json_invalid" for detail in error.errors()):
+            self._database.mark_damage()
+
+
+def _run(row: sqlite3.Row) -> RunRow:
+    return RunRow(
+        id=row["id"],
+        entry_key=row["entry_key"],
+        conversation_id=row["conversation_id"],
+        origin=Source.model_validate_json(row["origin"]),
+        brief=Brief.model_validate_json(row["brief"]),
+        status=row["status"],
+        error=Why.model_validate_json(row["error"]) if row["error"] else None,
+        created_at=row["created_at"],
+        finished_at=row["finished_at"],
+        delivery=row["delivery"],
+        stops=row["stops"],
+        retries=row["retries"],
+        retried_at=row["retried_at"],
+    )
 
 
 def _origin(source: Source) -> str:

@@ -351,6 +351,31 @@ def test_a_broken_file_is_an_error_of_its_own(text: str, said: str) -> None:
     assert any(problem.startswith(said) for problem in problems())
 
 
+def test_a_number_that_no_run_could_be_stored_with_is_refused() -> None:
+    """Infinities, what is no number, and whole numbers beyond 64 bits."""
+    toml(
+        """
+        [profiles.default]
+        members = ["a/one"]
+        call_deadline = inf
+        stage_deadline = nan
+        straggler_grace = inf
+        temperature = nan
+        context_budget = 100000000000000000000000
+        max_retries = 9223372036854775808
+        """
+    )
+    fix = "Correct it; docs/configuration.md lists every key"
+    assert problems() == [
+        f"profiles.default.context_budget: input should be less than 9223372036854775808. {fix}",
+        f"profiles.default.call_deadline: input should be a finite number. {fix}",
+        f"profiles.default.stage_deadline: input should be a finite number. {fix}",
+        f"profiles.default.straggler_grace: input should be a finite number. {fix}",
+        f"profiles.default.max_retries: input should be less than 9223372036854775808. {fix}",
+        f"profiles.default.temperature: input should be a finite number. {fix}",
+    ]
+
+
 def test_a_named_file_must_exist(env: Write) -> None:
     """The default one needn't."""
     env(COUNCIL_CONFIG="teams.toml")

@@ -1,14 +1,25 @@
-"""The journal in SQLite: what it costs."""
+"""The journal in SQLite: what it costs, and rows that can't be read."""
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import structlog.testing
+from pydantic import BaseModel, ValidationError
 
-from storage.database import open_database
+from council.brief import Brief
+from council.calls import Reply
+from council.conversation import UserMessage
+from storage.database import Database, open_database
+from storage.errors import DamageError
+from storage.journal import Why
+from storage.recovery import open_sound_database
 from storage.sqlite_journal import SqliteJournal
 from tests.storage.examples import trace_sql
 from tests.storage.test_journal import REPLY, RUN, call
+
+OTHER = replace(RUN, id="run-2", entry_key="2", conversation_id="conversation-2")
 
 
 async def test_steps_of_many_runs_share_commits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -20,3 +31,82 @@ async def test_steps_of_many_runs_share_commits(tmp_path: Path, monkeypatch: pyt
         seen.clear()
         await asyncio.gather(*(steps.record(call(f"stage1.1:{number}"), REPLY) for number in range(50)))
         assert seen.count("COMMIT") == 1
+
+
+async def cut(database: Database, table: str, column: str) -> None:
+    """Lose the second half of what a run has in a column."""
+    run = "id" if table == "runs" else "run_id"
+    change = f"SET {column} = substr({column}, 1, 40) WHERE {run} = '{RUN.id}'"
+    await database.write((f"UPDATE {table} {change}", ()))
+
+
+async def test_a_run_that_cannot_be_read_stops_no_other(tmp_path: Path) -> None:
+    """It is logged by its id alone, and the next start carries the others over."""
+    path = tmp_path / "council.db"
+    async with open_sound_database(path) as opened:
+        journal = SqliteJournal(opened.database)
+        for run in (RUN, OTHER):
+            await journal.begin(run)
+        await cut(opened.database, "runs", "brief")
+        with structlog.testing.capture_logs() as logs:
+            assert [run.id for run in await journal.undelivered("discord")] == [OTHER.id]
+            assert await journal.get(RUN.id) is None
+            assert await journal.reopen(RUN.id) is None
+            with pytest.raises(DamageError):
+                await journal.begin(RUN)
+        assert {line["event"] for line in logs} == {"journal_row_unreadable"}
+        assert {line["run"] for line in logs} == {RUN.id}
+        assert "北京" not in repr(logs)
+        with pytest.raises(DamageError):
+            await journal.askers([RUN.conversation_id])
+    async with open_sound_database(path) as opened:
+        assert opened.recovery is not None
+        assert opened.recovery.rows["runs"] == 1
+        assert not opened.recovery.complete
+        assert await SqliteJournal(opened.database).askers([RUN.conversation_id]) == {}
+    async with open_sound_database(path) as opened:
+        assert opened.recovery is None
+
+
+async def test_a_place_that_cannot_be_read_is_damage(tmp_path: Path) -> None:
+    """Every question about places meets it, until the next start leaves it behind."""
+    path = tmp_path / "council.db"
+    async with open_sound_database(path) as opened:
+        journal = SqliteJournal(opened.database)
+        for run in (RUN, OTHER):
+            await journal.begin(run)
+        await opened.database.write(
+            *((f"DROP INDEX runs_{name}", ()) for name in ("by_place", "by_thread", "by_message")),
+            ("DROP INDEX runs_undelivered", ()),
+        )
+        await cut(opened.database, "runs", "origin")
+        with pytest.raises(DamageError):
+            await journal.undelivered("discord")
+    async with open_sound_database(path) as opened:
+        found = await SqliteJournal(opened.database).undelivered("discord")
+        assert [run.id for run in found] == [OTHER.id]
+
+
+async def test_a_step_that_cannot_be_read_is_asked_again(tmp_path: Path) -> None:
+    """The others stand."""
+    async with open_database(tmp_path / "council.db") as database:
+        journal = SqliteJournal(database)
+        run = (await journal.begin(RUN)).run
+        steps = await journal.steps(run)
+        await steps.record(call("title"), REPLY)
+        await cut(database, "steps", "outcome")
+        await steps.record(call("stage1.1:a/one"), REPLY)
+        with structlog.testing.capture_logs() as logs:
+            steps = await journal.steps(run)
+        assert steps.recall(call("title")) is None
+        assert steps.recall(call("stage1.1:a/one")) == REPLY
+        assert logs == [{"event": "journal_row_unreadable", "log_level": "error", "run": RUN.id}]
+
+
+@pytest.mark.parametrize("kind", [Brief, Why, Reply, UserMessage])
+def test_what_people_and_models_say_is_in_no_error(kind: type[BaseModel]) -> None:
+    """A traceback ends up in a log."""
+    for text in ('{"question": "zanzibar", "content": 1', '{"question": ["zanzibar"]}'):
+        with pytest.raises(ValidationError) as caught:
+            kind.model_validate_json(text)
+        assert "zanzibar" not in str(caught.value)
