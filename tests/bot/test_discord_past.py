@@ -1,5 +1,6 @@
 """Past answers on Discord: the real client, and people who press what they see and what they forge."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -25,9 +26,14 @@ async def team(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> AsyncIterator
     """A team with its bot, and one answer in its channel."""
     monkeypatch.setattr(Route, "BASE", Route.BASE)
     monkeypatch.setattr(DiscordWebSocket, "DEFAULT_GATEWAY", DiscordWebSocket.DEFAULT_GATEWAY)
-    council = ScriptedCouncil()
+    council = ScriptedCouncil(held={"stage3.1:chair/man:chairman"})
     async with DiscordServer() as server, office(server, tmp_path, council) as place, place.bot():
-        await place.asked(QUESTION)
+        await place.ask(QUESTION)
+        # Real models take longer than a thread does: the answer is saved with its address.
+        while not await place.library.database.read("SELECT 1 FROM runs WHERE origin ->> 'thread'"):
+            await asyncio.sleep(0.01)
+        council.release("stage3.1:chair/man:chairman")
+        await place.desk.settled()
         yield place
 
 
