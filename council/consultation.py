@@ -4,6 +4,7 @@ The fields are those of seed 004, exactly; names of consultants and personas are
 the council knows (who, which model, when, which round) is never asked of a model.
 """
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Annotated, Literal
 
@@ -13,6 +14,8 @@ from pydantic.json_schema import JsonSchemaValue, SkipJsonSchema
 DRAFT_07 = "http://json-schema.org/draft-07/schema#"
 SUMMARY_LENGTH = 500  # characters
 LOWEST, HIGHEST = 1, 10
+
+_TICKS = re.compile("`+")
 
 Said = Annotated[str, Field(pattern=r"\S")]
 Severity = Literal["minor", "moderate", "major"]
@@ -189,9 +192,8 @@ def weighed(alternative: Alternative) -> str:
 
 def fenced(snippet: CodeSnippet) -> str:
     """Give a snippet as a Markdown code block, with a fence that its code can't close."""
-    ticks = "```"
-    while ticks in snippet.code:
-        ticks += "`"
+    longest = max(map(len, _TICKS.findall(snippet.code)), default=0)
+    ticks = "`" * max(3, longest + 1)
     return f"{ticks}{snippet.language}\n{snippet.code}\n{ticks}"
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from council.ballot import read_ballot
 from council.ballot_text import parse_ranking
-from council.consultation import Opinion
+from council.consultation import CodeSnippet, Opinion, fenced
 from council.consultation_text import LONGEST_MENDED, read_opinion
 from council.critique import extract_critiques_from_rankings
 from council.critique_text import points_in_remark, read_points
@@ -79,6 +79,11 @@ def opinion(text: str) -> object:
     return read_opinion(text, Opinion)
 
 
+def code(text: str) -> object:
+    """Put code into a block."""
+    return fenced(CodeSnippet(code=text))
+
+
 @pytest.mark.parametrize(
     ("read", "start", "repeated"),
     [
@@ -115,6 +120,7 @@ def opinion(text: str) -> object:
         (opinion, "[", '","a":"'),
         (opinion, "{", '){"'),
         (opinion, "", "score "),
+        (code, "", "`"),
     ],
 )  # fmt: skip
 def test_work_grows_with_the_text(read: Reader, start: str, repeated: str) -> None:
