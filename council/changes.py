@@ -17,6 +17,9 @@ LITERAL_LIMIT = 2_000
 CHARACTERS_LIMIT = 10_000
 """Characters up to which every CJK character is a word; above it is what stands between spaces."""
 
+ORDERED_LIMIT = 50_000
+"""Words up to which their order counts; what two longer texts have in common is merely counted."""
+
 JUNK_LIMIT = 200
 """Lines from which difflib stops counting faithfully: it leaves frequent ones out as junk."""
 
@@ -62,7 +65,10 @@ def _distance(before: str, after: str, likeness: float = 0.0) -> float:
 def _in_common(before: list[str], after: list[str], *, at_least: int) -> int:
     """Give the length of the longest common subsequence, or 0 if that is below the least asked for."""
     # rapidfuzz looks the numbers below 256 up in a table: the most frequent words get them.
-    shared = (Counter(before) & Counter(after)).most_common()
+    both = Counter(before) & Counter(after)
+    if max(len(before), len(after)) > ORDERED_LIMIT:
+        return both.total()
+    shared = both.most_common()
     number = {word: place for place, (word, _) in enumerate(shared)}
     old, new = ([number[word] for word in words if word in number] for words in (before, after))
     # With all numbers in the table some words pass for equal, so there is never less in common.
@@ -94,4 +100,4 @@ def summarize_changes(original: str, refined: str) -> str:
 def _kept(before: list[str], after: list[str]) -> int:
     if len(after) < JUNK_LIMIT:
         return sum(block.size for block in SequenceMatcher(None, before, after).get_matching_blocks())
-    return LCSseq.similarity(before, after)
+    return _in_common(before, after, at_least=0)

@@ -1,6 +1,7 @@
 """What models write is read in time that grows with its length, whatever it repeats."""
 
 import json
+import random
 import time
 from collections.abc import Callable
 
@@ -8,6 +9,7 @@ import pytest
 
 from council.ballot import read_ballot
 from council.ballot_text import parse_ranking
+from council.changes import ORDERED_LIMIT, share_changed, summarize_changes
 from council.consultation import CodeSnippet, Opinion, fenced
 from council.consultation_text import LONGEST_MENDED, read_opinion
 from council.critique import extract_critiques_from_rankings
@@ -36,9 +38,9 @@ def work(read: Reader, text: str) -> float:
     return max(min(tries), UNMEASURED)
 
 
-def grows_with_the_text(read: Reader, start: str, repeated: str) -> bool:
+def grows_with_the_text(read: Reader, start: str, repeated: str, size: int = SIZE) -> bool:
     """Whether the work of reading grows in proportion, or nearly so."""
-    small, large = (start + repeated * (size // len(repeated)) for size in (SIZE, SIZE * TIMES))
+    small, large = (start + repeated * (each // len(repeated)) for each in (size, size * TIMES))
     return work(read, large) <= AT_MOST * work(read, small)
 
 
@@ -135,6 +137,18 @@ def test_points_that_all_differ_are_merged_in_time() -> None:
         return merged("".join(f"Response A lacks word{number}.\n" for number in range(len(text) // 24)))
 
     assert grows_with_the_text(flood, "", " ")
+
+
+@pytest.mark.parametrize("gap", [" ", "\n"])
+def test_very_long_corrections_are_compared_in_time(gap: str) -> None:
+    """Where nobody could read them through, the order of words doesn't count."""
+
+    def compare(text: str) -> object:
+        words = random.Random(1).choices("abcdefgh", k=len(text))  # noqa: S311 - any will do
+        before, after = gap.join(words), gap.join(words[::-1])
+        return summarize_changes(before, after), share_changed(before, after)
+
+    assert grows_with_the_text(compare, "", " ", size=ORDERED_LIMIT * 2)
 
 
 def test_what_is_mended_has_an_end() -> None:
