@@ -164,8 +164,9 @@ class Forgetting:
         }
         found = await self._database.read(_OF_USER, who)
         runs = await self._runs(_RUNS_OF_USER, who)
-        # Whether others have asked there too, only the document could tell.
-        unknown = await self._not_indexed(runs)
+        # What the index doesn't say of these, the document does, or a copy of it that was set aside.
+        known = {row["id"] for row in found}
+        unknown = await self._store.present([one for one in _documents_of(runs) if one not in known])
         return Selection(
             what="user",
             conversations=tuple(row["id"] for row in found if not row["shared"]),
@@ -280,8 +281,8 @@ class Forgetting:
 
     async def _not_indexed(self, runs: Sequence[SelectedRun]) -> tuple[str, ...]:
         """Name the documents of these runs that aren't in the index, because they can't be read."""
-        ids = sorted({run.conversation_id for run in runs if documents.is_id(run.conversation_id)})
-        found = await self._database.read(_NOT_INDEXED, (orjson.dumps(ids).decode(),))
+        ids = orjson.dumps(_documents_of(runs)).decode()
+        found = await self._database.read(_NOT_INDEXED, (ids,))
         return await self._store.present([row["id"] for row in found])
 
     async def _ids(self, sql: str, values: dict[str, str | None]) -> tuple[str, ...]:
@@ -297,6 +298,10 @@ class Forgetting:
             )
             for row in await self._database.read(sql, values)
         )
+
+
+def _documents_of(runs: Sequence[SelectedRun]) -> list[str]:
+    return sorted({run.conversation_id for run in runs if documents.is_id(run.conversation_id)})
 
 
 def _place(scope: Scope) -> dict[str, str | bool | None]:

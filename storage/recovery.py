@@ -205,11 +205,15 @@ def _carry_over(damaged: Path, new: Path) -> tuple[dict[str, int], bool]:
 def _carry_table(source: sqlite3.Connection, target: sqlite3.Connection, table: str) -> bool:
     """Copy a table's rows from its beginning, and where damage stops that, from its end."""
     described = target.execute(f"PRAGMA table_info ({table})").fetchall()
-    there = {column[1] for column in _readable(source, f"PRAGMA table_info ({table})") if column}
+    there: set[bytes] = set()
+    for column in _readable(source, f"PRAGMA table_info ({table})"):
+        if column is None:
+            return False
+        there.add(column[1])
     shared = [column[1] for column in described if column[1].encode() in there]
     keys = [column[1] for column in described if column[5]]
-    if not shared:
-        return False
+    if not shared:  # an older program's database had no such table
+        return True
     select = f"SELECT {', '.join(shared)} FROM {table}"  # noqa: S608 - our own schema's names
     insert = (
         f"INSERT OR IGNORE INTO {table} ({', '.join(shared)}) VALUES ({', '.join('?' * len(shared))})"  # noqa: S608 - our own schema's names

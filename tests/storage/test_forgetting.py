@@ -249,6 +249,18 @@ async def test_a_damaged_document_that_the_journal_knows_goes_too(place: Place, 
     assert place.bytes_hold(WORD) == []
 
 
+async def test_a_damaged_document_that_others_have_gone_on_from_goes_too(place: Place) -> None:
+    """Their answers began a new one, and the old one was set aside."""
+    shared = await place.ask(WORD)
+    (place.store.folder / f"{shared}.json").write_text(f'{{"{WORD}": ')
+    bob = HERE.model_copy(update={"user": "bob"})
+    await place.ask("And?", conversation_id=shared, source=bob, history=WORD)
+    await place.forget(await place.forgetting.user("discord", "ada"))
+    assert place.bytes_hold(WORD) == []
+    assert len((await place.store.load(shared)).messages) == 2
+    assert (await place.index.check(place.store)).consistent
+
+
 async def test_a_document_that_is_not_indexed_yet_keeps_what_others_asked(place: Place) -> None:
     """While a lost index is made anew, the document itself says whose its questions are."""
     shared = await place.ask(WORD)

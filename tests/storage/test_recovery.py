@@ -128,6 +128,17 @@ async def test_damage_in_the_index_costs_the_journal_nothing(path: Path) -> None
         assert await rows(opened) == (RUNS, RUNS)
 
 
+async def test_an_older_programs_database_is_complete_without_newer_tables(path: Path) -> None:
+    """What it never had is not lost."""
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("DROP TABLE posts")
+    spoil_index(path)
+    async with open_sound_database(path) as opened:
+        assert opened.recovery is not None
+        assert opened.recovery.complete
+        assert opened.recovery.rows["posts"] == 0
+
+
 async def test_damage_amid_the_runs_keeps_both_sides_of_it(path: Path) -> None:
     """A table is read from its beginning, and where that stops, from its end."""
     spoil(path, leaf(path, "runs"))
