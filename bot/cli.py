@@ -346,8 +346,7 @@ def _configuration(level: int = logging.WARNING) -> Configuration:
         configuration = load()
     except ConfigurationError as error:
         _refuse(error)
-    secrets = (value for _, value in configuration.settings if isinstance(value, SecretStr))
-    logs.configure(level=level, secrets=[secret.get_secret_value() for secret in secrets])
+    logs.configure(level=level, secrets=configuration.secrets)
     return configuration
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
-from pydantic import ValidationError
+from pydantic import SecretStr, ValidationError
 from pydantic_core import ErrorDetails
 from rapidfuzz import process
 
@@ -89,6 +89,13 @@ class Configuration:
     def is_demonstration(self) -> bool:
         """Whether the built-in model serves, for want of any other."""
         return not self.profiles
+
+    @property
+    def secrets(self) -> list[str]:
+        """Every token and key, those of members with an endpoint of their own included."""
+        own = [value.get_secret_value() for _, value in self.settings if isinstance(value, SecretStr)]
+        named = {seat.api_key_env for profile in self.profiles.values() for seat in profile.seats}
+        return [*own, *(self.variables[name.lower()] for name in named if name)]
 
 
 def load() -> Configuration:
@@ -336,8 +343,7 @@ def _provider_problems(
     profiles: dict[str, Profile], given: Mapping[str, str], origins: dict[str, str]
 ) -> Iterator[Problem]:
     for profile in profiles.values():
-        titles = (profile.title_model,) if profile.title_model else ()
-        seats = (*profile.members, profile.chairman, *profile.chairman_fallbacks, *titles)
+        seats = profile.seats
         if not _has_provider(origins) and any(seat.endpoint is None for seat in seats):
             yield Problem(
                 "OPENROUTER_API_KEY",

@@ -66,10 +66,7 @@ class Catalog:
 
     async def resolve(self, profile: Profile) -> Profile:
         """Set `structured` on every member the list knows; a member's own endpoint keeps its word."""
-        seats = (*profile.members, profile.chairman, *profile.chairman_fallbacks)
-        if profile.title_model is not None:
-            seats = (*seats, profile.title_model)
-        if all(seat.endpoint for seat in seats):
+        if all(seat.endpoint for seat in profile.seats):
             return profile
         await self.refresh()
         title_model = profile.title_model

@@ -137,6 +137,12 @@ class Profile(BaseModel):
         object.__setattr__(self, "chairman_fallbacks", tuple(map(_by_model, self.chairman_fallbacks)))
         return self
 
+    @property
+    def seats(self) -> tuple[Member, ...]:
+        """Everybody who may be asked: members, chairman, who is next in line for it, title model."""
+        titles = (self.title_model,) if self.title_model else ()
+        return (*self.members, self.chairman, *self.chairman_fallbacks, *titles)
+
 
 def _by_model(member: Member) -> Member:
     return member.model_copy(update={"name": member.model})

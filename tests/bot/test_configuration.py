@@ -390,7 +390,9 @@ def test_an_endpoints_key_must_be_set(env: Write) -> None:
     )
     assert problems() == ["VLLM_KEY: profile default needs it, but it isn't set. Set it in .env"]
     env(VLLM_KEY="secret")
-    assert load().profiles["default"].members[0].api_key_env == "VLLM_KEY"
+    configuration = load()
+    assert configuration.profiles["default"].members[0].api_key_env == "VLLM_KEY"
+    assert "secret" in configuration.secrets  # so that no log shows it
 
 
 @pytest.mark.parametrize(
