@@ -17,7 +17,7 @@ LITERAL_LIMIT = 2_000
 CHARACTERS_LIMIT = 10_000
 """Characters up to which every CJK character is a word; above it is what stands between spaces."""
 
-ORDERED_LIMIT = 50_000
+ORDERED_LIMIT = 20_000
 """Words up to which their order counts; what two longer texts have in common is merely counted."""
 
 JUNK_LIMIT = 200

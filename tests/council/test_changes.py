@@ -11,6 +11,7 @@ from rapidfuzz.distance import Indel
 from council.changes import (
     CHARACTERS_LIMIT,
     LITERAL_LIMIT,
+    ORDERED_LIMIT,
     detect_significant_changes,
     share_changed,
     summarize_changes,
@@ -202,6 +203,13 @@ def test_a_thousandth_part_of_a_long_text() -> None:
     after = [*before[:1_500], "new", *before[1_501:]]
     assert share_changed(" ".join(before), " ".join(after)) == pytest.approx(1 / 3_000)
     assert share_changed(" ".join(before), " ".join(reversed(before))) == pytest.approx(1, abs=1e-3)
+
+
+def test_beyond_reading_order_does_not_count() -> None:
+    """What two texts of more words than anybody reads have in common is merely counted."""
+    before = [f"word{number}" for number in range(ORDERED_LIMIT + 1)]
+    after = [*reversed(before[1:]), "new"]
+    assert share_changed(" ".join(before), " ".join(after)) == pytest.approx(1 / len(before))
 
 
 def test_nothing_changed_in_nothing() -> None:

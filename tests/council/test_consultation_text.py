@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from council.consultation import Opinion, Rebuttal
-from council.consultation_text import read_opinion
+from council.consultation_text import LONGEST_MENDED, read_opinion
 from tests.council.consultations import AGAIN, DEBATE, FIRST, REPLY
 
 SCORE = '"score": 8'
@@ -213,3 +213,10 @@ def test_a_reply_cut_anywhere_gives_the_score_it_had_or_none(end: int) -> None:
     """Never another one."""
     opinion = read_opinion(FIRST[:end], Opinion).opinion
     assert opinion is None or opinion.confidence.score == 8
+
+
+def test_what_is_mended_has_an_end() -> None:
+    """Mending may take time with the square of a text, so a long one isn't mended."""
+    broken = '{"response": {"summary": "s", "detailed": "d", "approach": "a"}, "confidence": {"score": 5, "reasoning": "'
+    assert read_opinion(broken + "x" * 100, Opinion).opinion
+    assert read_opinion(broken + "x" * LONGEST_MENDED, Opinion).problem == "it is not a JSON object"
