@@ -70,6 +70,7 @@ async def test_an_answer_that_was_not_written_is_shown_again(tmp_path: Path) -> 
     assert council.document().id in again.out
 
 
+@pytest.mark.soak  # SQLite gives a locked file five seconds, again and again
 async def test_a_third_ctrl_c_leaves_a_run_that_waits_for_its_disk(tmp_path: Path) -> None:
     """The same question goes on with it, as stopped; nothing crashes for the presses' sake."""
     async with asked(tmp_path) as (council, server):
@@ -87,9 +88,7 @@ async def test_a_third_ctrl_c_leaves_a_run_that_waits_for_its_disk(tmp_path: Pat
                 said = await process.stderr.readline()
             for _ in range(3):
                 process.send_signal(signal.SIGINT)
-                await asyncio.sleep(
-                    0.05
-                )  # as quick as fingers are: the system merges what comes at once
+                await asyncio.sleep(0.05)  # as fingers are: the system merges what comes at once
             _, err = await process.communicate()
         other.execute("ROLLBACK")
         other.close()
