@@ -11,10 +11,11 @@ from datetime import datetime
 
 from bot import card, words
 from bot.chart import Chart
+from bot.folding import of_document
 from bot.looks import Answer, Choice, Detail, Figures, History, Part, Search
 from bot.message import Block, Entry, Footer, Heading, Line, Message, Quote, Table, Title
 from bot.thread import thread
-from bot.view import RunView, of_document
+from bot.view import RunView
 from council.conversation import AssistantMessage, Conversation, UserMessage
 from council.usage import Usage
 from storage.archive import Hits, Page

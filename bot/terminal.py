@@ -22,6 +22,7 @@ from rich.text import Text
 
 from bot import words
 from bot.card import asked, before, card, correction, names, progress, stage_line
+from bot.folding import fold
 from bot.markdown import contain, render
 from bot.message import (
     Block,
@@ -38,7 +39,7 @@ from bot.message import (
     printable,
 )
 from bot.thread import thread
-from bot.view import RunView, fold
+from bot.view import RunView
 from council.events import (
     Event,
     MemberAnswered,

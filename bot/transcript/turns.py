@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from bot.view import RunView, of_document
+from bot.folding import of_document
+from bot.view import RunView
 from council.conversation import AssistantMessage, Conversation, UserMessage
 
 

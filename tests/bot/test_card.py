@@ -5,9 +5,10 @@ from dataclasses import replace
 import pytest
 
 from bot.card import answer, card, progress
+from bot.folding import fold, of_document
 from bot.markdown import render
 from bot.message import Footer
-from bot.view import RunView, fold, of_document, opening
+from bot.view import RunView, opening
 from bot.words import explain
 from council.conversation import (
     AggregateRanking,

@@ -7,11 +7,12 @@ from rich.console import Console
 
 from bot import discord_text, slack_text
 from bot.consultation import bar
+from bot.folding import of_document
 from bot.markdown import render
 from bot.message import Columns, Message, Prose
 from bot.terminal import drawn
 from bot.thread import thread
-from bot.view import RunView, of_document
+from bot.view import RunView
 from council.consultation import Consultation, Debate
 from tests.bot.sample_run import (
     ANSWERS,

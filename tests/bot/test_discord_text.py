@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from bot.card import card as card_of
 from bot.discord_text import CardText, card, parts, units
+from bot.folding import fold
 from bot.message import (
     BELOW,
     Block,
@@ -22,7 +23,6 @@ from bot.message import (
     Title,
 )
 from bot.thread import thread
-from bot.view import fold
 from council.events import RunFailed
 from tests.bot.long_answer import answer
 from tests.bot.sample_run import CLAUDE, GEMINI, GPT, LATE, RUN_ID, seen

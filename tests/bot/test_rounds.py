@@ -6,11 +6,12 @@ import pytest
 
 from bot import past, terminal, words
 from bot.card import card
+from bot.folding import fold, of_document
 from bot.looks import Detail
 from bot.markdown import render
 from bot.thread import thread, unposted
 from bot.transcript.markdown import to_markdown
-from bot.view import RunView, fold, of_document, opening
+from bot.view import RunView, opening
 from council.conversation import AssistantMessage, Conversation, UserMessage
 from council.events import MemberFailed, RunCompleted, StageStarted
 from council.iteration import IterationRound, IterationState, TerminationReason

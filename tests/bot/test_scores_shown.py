@@ -1,10 +1,11 @@
 """Criteria and scores as people see them: in the thread, on the card, in the transcript."""
 
 from bot.card import asked, card
+from bot.folding import fold, of_document
 from bot.markdown import render
 from bot.thread import thread
 from bot.transcript.markdown import to_markdown
-from bot.view import RunView, fold, of_document, opening
+from bot.view import RunView, opening
 from council.criteria import EvaluationCriteria
 from council.events import StageCompleted
 from council.results import ScoredAnswer, ScoringMatrix

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.card import card as card_of
+from bot.folding import fold
 from bot.message import (
     Block,
     Footer,
@@ -21,7 +22,6 @@ from bot.message import (
 )
 from bot.slack_text import CardBlocks, card, fallback, parts
 from bot.thread import thread
-from bot.view import fold
 from council.events import RunFailed
 from tests.bot.long_answer import answer
 from tests.bot.sample_run import CLAUDE, GEMINI, GPT, LATE, RUN_ID, seen

@@ -2,7 +2,8 @@
 
 import pytest
 
-from bot.view import Answered, Failed, RunView, Seat, Waiting, Working, fold, of_document, opening
+from bot.folding import fold, of_document
+from bot.view import Answered, Failed, RunView, Seat, Waiting, Working, opening
 from council.conversation import AssistantMessage, Conversation, Stage1Result, Stage3Result
 from council.errors import Failure
 from council.events import (

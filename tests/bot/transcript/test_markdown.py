@@ -1,9 +1,9 @@
 """A whole conversation as one Markdown document."""
 
+from bot.folding import of_document
 from bot.markdown import render
 from bot.thread import thread
 from bot.transcript.markdown import to_markdown
-from bot.view import of_document
 from council.conversation import Conversation, UserMessage
 from tests.bot.sample_run import ASSISTANT, CONVERSATION, CONVERSATION_ID, FINAL, QUESTION
 
