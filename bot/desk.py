@@ -157,9 +157,8 @@ class Desk:
             if venue is None:
                 log.warning("run_of_another_workspace", run=run.id, workspace=run.origin.workspace)
                 continue
-            if not run.is_over and self._runs.age(run) > self._durability.resume_within:
-                run = await self._runs.give_up(run)  # noqa: PLW2901 - the same run, now over
-            resumed.append((run, venue))
+            is_too_old = not run.is_over and self._runs.age(run) > self._durability.resume_within
+            resumed.append((await self._runs.give_up(run) if is_too_old else run, venue))
         if resumed:
             together = Together(len(resumed))
             for run, venue in resumed:

@@ -45,14 +45,15 @@ def _critiques(value: object) -> list[object]:
 
 
 def _labelled(value: object) -> list[JsonObject] | None:
-    objects = [cast("JsonObject", each) for each in _listed(value) if isinstance(each, dict)]
-    labelled = [each for each in objects if isinstance(each.get("label"), str)]
-    return labelled if isinstance(value, list) else None
+    if not isinstance(value, list):
+        return None  # no ballot at all
+    items = cast("list[object]", value)
+    objects = [cast("JsonObject", each) for each in items if isinstance(each, dict)]
+    return [each for each in objects if isinstance(each.get("label"), str)]
 
 
 def _ranked(value: object) -> list[str]:
-    names = _texts(value)
-    return names if isinstance(value, list) else []
+    return _texts(cast("object", value)) if isinstance(value, list) else []
 
 
 _Remark = Annotated[str, BeforeValidator(_lines)]

@@ -5,7 +5,7 @@ from difflib import SequenceMatcher
 
 from rapidfuzz.distance import LCSseq
 
-from council.scripts import set_apart
+from council.characters import set_apart
 
 UNCHANGED_ABOVE = 0.95
 CHANGED_BELOW = 0.5

@@ -229,12 +229,7 @@ class ModelClient:
         if len(self._providers) >= PROVIDERS_KEPT:
             del self._providers[next(iter(self._providers))]
         places = asyncio.Semaphore(self._calls_at_once)
-        try:
-            carried = httpx.Headers(headers)
-        except UnicodeEncodeError as error:
-            detail = "the key holds a character that no key has"
-            raise ModelError(Failure(cause="key", detail=detail, attempts=0)) from error
-        provider = _Provider(address, carried, key, places)
+        provider = _Provider(address, httpx.Headers(headers), key, places)
         self._providers[base_url, key] = provider
         return provider
 

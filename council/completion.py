@@ -17,6 +17,7 @@ import orjson
 
 from council.calls import Call, ChatMessage, Citation, JsonObject, Reply
 from council.catalog import Price
+from council.characters import whole
 from council.errors import Cause, Failure, ModelError
 from council.usage import Usage, estimate_tokens
 
@@ -139,7 +140,7 @@ class Completion:
             cited = _object(fields.get("url_citation"))
             url, title = cited.get("url"), cited.get("title")
             if isinstance(url, str) and _WEB_PAGE.fullmatch(url):
-                known = _whole(title).strip() if isinstance(title, str) else ""
+                known = whole(title).strip() if isinstance(title, str) else ""
                 self._citations.setdefault(url, Citation(url=url, title=known))
 
     def _say(self, piece: str) -> None:
@@ -150,7 +151,7 @@ class Completion:
             if half := _HALF_PAIR.search(piece):
                 self._half = half[0]
                 piece = piece[:-1]
-            piece = _whole(piece)
+            piece = whole(piece)
         if piece:
             self._pieces.append(piece)
             if self._heard is not None:
@@ -263,7 +264,7 @@ def shorten(text: str, secret: str = "") -> str:
     """Make one line of at most 200 characters, without anything that looks like a key."""
     if secret:
         text = text.replace(secret, "[key]")
-    line = " ".join(_KEY.sub("[key]", _whole(text)).split())
+    line = " ".join(_KEY.sub("[key]", whole(text)).split())
     return line if len(line) <= DETAIL_LENGTH else f"{line[: DETAIL_LENGTH - 1]}…"
 
 
@@ -309,8 +310,3 @@ def _join(content: object) -> str:
 def _amount(value: object) -> float | None:
     """Read a number of tokens or dollars, `None` where it can't be one."""
     return value if isinstance(value, int | float) and 0 <= value <= MOST else None
-
-
-def _whole(text: str) -> str:
-    """Replace lone halves of surrogate pairs, which no file and no terminal can hold."""
-    return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

@@ -13,9 +13,10 @@ from typing import Generic, TypeVar, cast
 
 from pydantic import ValidationError
 
+from council.characters import whole
 from council.consultation import SUMMARY_LENGTH, Opinion
 
-O = TypeVar("O", bound=Opinion)  # noqa: E741 - an opinion of either kind
+AnOpinion = TypeVar("AnOpinion", bound=Opinion)
 JsonObject = dict[str, object]
 
 PROBLEMS = 3  # as many are named at once
@@ -32,18 +33,18 @@ _LISTS = ("pros", "cons", "caveats", "references")
 
 
 @dataclass(frozen=True, slots=True)
-class Reading(Generic[O]):
+class Reading(Generic[AnOpinion]):
     """What a reply holds: an opinion, or what keeps it from being one (`problem`).
 
     `words` is the reply as plain text: its detailed answer where that could be read.
     """
 
-    opinion: O | None
+    opinion: AnOpinion | None
     problem: str
     words: str
 
 
-def read_opinion(text: str, kind: type[O]) -> Reading[O]:
+def read_opinion(text: str, kind: type[AnOpinion]) -> Reading[AnOpinion]:
     """Read a reply that was asked for as `kind`. Slow on broken JSON: call it in a thread."""
     found, mended = _parsed(_THOUGHT.sub("", text))
     if found is None:
@@ -100,8 +101,7 @@ def _is_deep(value: object) -> bool:
 
 def _encodable(fields: JsonObject) -> JsonObject:
     """Replace halves of surrogate pairs, which are legal JSON but have no place in a text."""
-    text = json.dumps(fields, ensure_ascii=False)
-    return json.loads(text.encode("utf-16", "surrogatepass").decode("utf-16", "replace"))
+    return json.loads(whole(json.dumps(fields, ensure_ascii=False)))
 
 
 def _unambiguous(pairs: list[tuple[str, object]]) -> JsonObject:

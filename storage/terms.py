@@ -9,7 +9,7 @@ import re
 import unicodedata
 from typing import Literal
 
-from council.scripts import set_apart
+from council.characters import set_apart
 
 _GAP = "\u200b"
 _PIECE = re.compile(r'"([^"]*)"?|([^\s"]+)')

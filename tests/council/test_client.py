@@ -336,13 +336,6 @@ async def test_a_refused_connection_is_retried_and_then_named() -> None:
     assert len(rest.waits) == 2
 
 
-async def test_a_key_that_no_header_can_hold_is_a_refused_key() -> None:
-    """It was pasted with an ellipsis, most likely."""
-    async with ModelServer() as provider, opened(provider, api_key="sk-or-\u2026") as client:
-        why = await failure(client, call())
-    assert why == Failure(cause="key", detail="the key holds a character that no key has", attempts=0)
-
-
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n"
 CHUNK = b"8\r\ndata: {}\r\n"
 

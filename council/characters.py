@@ -1,4 +1,4 @@
-"""Scripts written without spaces between their words."""
+"""Characters that need care: of scripts without spaces between words, and halves of a pair."""
 
 import re
 
@@ -12,3 +12,8 @@ _CJK_RUN = re.compile(
 def set_apart(text: str, gap: str) -> str:
     """Give a text with a gap before, between and after CJK characters."""
     return text if text.isascii() else _CJK_RUN.sub(lambda run: f"{gap}{gap.join(run[0])}{gap}", text)
+
+
+def whole(text: str) -> str:
+    """Replace lone halves of surrogate pairs, which no file and no terminal can hold."""
+    return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
