@@ -27,7 +27,7 @@ from bot.settings import Settings
 from council.calls import Ask, Call, Reply
 from council.catalog import Catalog
 from council.client import ModelClient
-from council.conversation import Source
+from council.document.conversation import Source
 from council.usage import Usage
 
 MODELS = [member.model for member in PROFILE.members]

@@ -17,7 +17,7 @@ import orjson
 
 from bot.serve import collect_rarely
 from council.calls import JsonObject
-from council.conversation import Source
+from council.document.conversation import Source
 from storage.archive import Archive
 from storage.conversations import ConversationStore
 from storage.database import open_database

@@ -36,7 +36,7 @@ from bot.venue import Card, File, Part
 from council.brief import Brief
 from council.calls import Ask, Call, MemorySteps, Reply
 from council.catalog import Catalog
-from council.conversation import Source
+from council.document.conversation import Source
 from council.events import Event
 from council.profile import Profile
 from council.run import deliberate

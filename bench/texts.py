@@ -10,7 +10,7 @@ from bot.runs import utc_now
 from bot.serve import collect_rarely
 from council.brief import Brief
 from council.calls import Call, MemorySteps, Reply
-from council.changes import CHARACTERS_LIMIT, detect_significant_changes
+from council.document.changes import CHARACTERS_LIMIT, detect_significant_changes
 from council.run import deliberate
 from council.usage import Usage
 

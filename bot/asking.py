@@ -19,8 +19,8 @@ from bot.output import lasting_output
 from bot.runs import Question, Runs
 from bot.words import clip
 from council.brief import Attachment
-from council.conversation import Source
 from council.cutoff import Stop
+from council.document.conversation import Source
 from council.errors import CouncilError
 from council.events import Emit, Event, RunCompleted, RunFailed, to_json
 from council.profile import Profile

@@ -8,7 +8,7 @@ from bot import words
 from bot.message import Block, Footer, Heading, Line, Message, Pairs, Prose, Quote, Title
 from bot.queue import EXACT_POSITIONS
 from bot.view import ROUND_STAGES, Answered, Failed, RunFailure, RunView, Seat, StageView, State, Working
-from council.conversation import Stage3Result
+from council.document.conversation import Stage3Result
 
 TITLE_LENGTH = 80
 MISHAPS = 500

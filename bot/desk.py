@@ -20,8 +20,8 @@ from bot.runs import Question, Runs
 from bot.venue import File, Venue, VenueError
 from bot.view import RunView, opening
 from council.brief import Attachment
-from council.conversation import Source
 from council.cutoff import Stop
+from council.document.conversation import Source
 from council.errors import CouncilError, ModelError
 from council.profile import Profile
 from storage.conversations import Conversations

@@ -47,7 +47,7 @@ from bot.options import AS_THE_PROFILE_HAS_IT, RunOptions
 from bot.venue import Button, File
 from bot.words import UNEXPECTED, listing
 from council.brief import Attachment
-from council.conversation import Source
+from council.document.conversation import Source
 from storage.journal import RunRow
 
 log = structlog.get_logger()

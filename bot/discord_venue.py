@@ -27,7 +27,7 @@ from bot.discord_card import Drawn, draw
 from bot.discord_text import parts, units
 from bot.message import BELOW, IN_THREAD, Message
 from bot.venue import Card, File, Gone, NotAllowed, Part, Unreachable, VenueError
-from council.conversation import Source
+from council.document.conversation import Source
 from storage.journal import RunRow
 
 log = structlog.get_logger()

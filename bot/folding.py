@@ -25,7 +25,7 @@ from bot.view import (
     Writer,
     seats_of,
 )
-from council.conversation import (
+from council.document.conversation import (
     AssistantMessage,
     Conversation,
     Stage1Result,
@@ -33,6 +33,7 @@ from council.conversation import (
     Stage2Result,
     Stage3Result,
 )
+from council.document.history import Round, rounds_of
 from council.events import (
     STAGES,
     AnswerStreamed,
@@ -50,7 +51,6 @@ from council.events import (
     StageStarted,
     TitleCompleted,
 )
-from council.history import Round, rounds_of
 from council.profile import Profile
 from council.usage import Usage, total
 

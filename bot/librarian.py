@@ -18,7 +18,7 @@ from bot.message import printable
 from bot.past import HITS, Found, Link, Sheet
 from bot.presenter import files_of
 from bot.venue import File
-from council.conversation import Source
+from council.document.conversation import Source
 from storage.archive import Archive
 from storage.conversations import ConversationStore
 from storage.errors import ConversationNotFound, StorageError

@@ -16,7 +16,7 @@ from bot.looks import Answer, Choice, Detail, Figures, History, Part, Search
 from bot.message import Block, Entry, Footer, Heading, Line, Message, Quote, Table, Title
 from bot.thread import thread
 from bot.view import RunView
-from council.conversation import AssistantMessage, Conversation, UserMessage
+from council.document.conversation import AssistantMessage, Conversation, UserMessage
 from council.usage import Usage
 from storage.archive import Hits, Page
 from storage.forgetting import Selection

@@ -22,7 +22,7 @@ from bot.transcript.html import to_html
 from bot.transcript.markdown import to_markdown
 from bot.venue import Button, Card, File, Part, Unreachable, Venue, VenueError
 from bot.view import RunView
-from council.conversation import Conversation
+from council.document.conversation import Conversation
 from council.events import Event, MemberStarted, RunCompleted, RunFailed
 from storage.errors import StorageError
 from storage.journal import Delivery, Posts

@@ -14,8 +14,8 @@ from bot.words import INTERRUPTED, explain
 from council.brief import Attachment, Brief, Turn
 from council.calls import Ask
 from council.catalog import Catalog
-from council.conversation import AssistantMessage, Conversation, Source, UserMessage, timestamp
 from council.cutoff import Stop
+from council.document.conversation import AssistantMessage, Conversation, Source, UserMessage, timestamp
 from council.errors import CouncilError, RunError, RunStopped
 from council.events import Emit, RunCompleted, RunFailed
 from council.profile import Profile

@@ -52,7 +52,7 @@ from bot.slack_reading import LOOKUP_SECONDS, Reader, plain
 from bot.slack_venue import Pace, SlackVenue, Tell, action_id, line
 from bot.venue import LABELS, File, VenueError
 from bot.words import UNEXPECTED
-from council.conversation import Source
+from council.document.conversation import Source
 from storage.journal import RunRow
 
 log = structlog.get_logger()

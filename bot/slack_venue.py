@@ -19,7 +19,7 @@ from bot import slack_text
 from bot.message import BELOW, IN_THREAD, Line, Message
 from bot.slack_client import Json, NoThread, granted
 from bot.venue import Button, Card, File, Gone, NotAllowed, Part, VenueError
-from council.conversation import Source
+from council.document.conversation import Source
 
 Tell = Callable[[Message], Coroutine[Any, Any, None]]
 """Shows a message to one person alone."""

@@ -9,17 +9,17 @@ from bot.consultation import consultation, moved
 from bot.message import Block, Heading, Line, Message, Pairs, Prose, Table
 from bot.view import Answered, Failed, RunView, Seat
 from council.calls import Citation
-from council.conversation import (
+from council.criteria import EvaluationCriteria
+from council.document.conversation import (
     AggregateRanking,
     Stage1Result,
     Stage2_5Result,
     Stage2Result,
     peer_critiques,
 )
-from council.criteria import EvaluationCriteria
-from council.iteration import IterationState
+from council.document.iteration import IterationState
+from council.document.results import ScoringMatrix
 from council.ranking import counted
-from council.results import ScoringMatrix
 
 OWN, NONE, DISQUALIFIED = "own", "\u2013", "out"
 

@@ -4,22 +4,22 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from council.conversation import (
+from council.criteria import EvaluationCriteria
+from council.document.conversation import (
     AggregateRanking,
     Stage1Result,
     Stage2_5Result,
     Stage2Result,
     Stage3Result,
 )
-from council.criteria import EvaluationCriteria
+from council.document.iteration import IterationState
+from council.document.results import ScoringMatrix
 from council.errors import Failure
 from council.events import (
     STAGES,
     Stage,
 )
-from council.iteration import IterationState
 from council.profile import Profile, Strategy
-from council.results import ScoringMatrix
 from council.usage import Usage
 
 

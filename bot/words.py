@@ -8,9 +8,9 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 
+from council.document.iteration import IterationState, TerminationReason
 from council.errors import AccountError, Cause, Failure, NoAnswers, RunStopped
 from council.events import Stage
-from council.iteration import IterationState, TerminationReason
 from council.usage import Usage
 from storage.errors import ConversationNotFound, DocumentError, StorageError
 from storage.statistics import Spent

@@ -8,10 +8,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from council.changes import detect_significant_changes, summarize_changes
     from council.criteria import Criterion, EvaluationCriteria
-    from council.critique import extract_critiques_from_rankings, format_critiques_for_refinement
-    from council.iteration import (
+    from council.critique import extract_critiques_from_rankings
+    from council.document.changes import detect_significant_changes, summarize_changes
+    from council.document.iteration import (
         CritiqueItem,
         IterationConfig,
         IterationRound,
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         RefinementResult,
         TerminationReason,
         complete_round,
+        format_critiques_for_refinement,
         start_new_round,
     )
     from council.refinement import (
@@ -28,10 +29,10 @@ if TYPE_CHECKING:
     )
 
 _HOMES = {
-    "changes": ("detect_significant_changes", "summarize_changes"),
-    "criteria": ("Criterion", "EvaluationCriteria"),
-    "critique": ("extract_critiques_from_rankings", "format_critiques_for_refinement"),
-    "iteration": (
+    "council.document.changes": ("detect_significant_changes", "summarize_changes"),
+    "council.criteria": ("Criterion", "EvaluationCriteria"),
+    "council.critique": ("extract_critiques_from_rankings",),
+    "council.document.iteration": (
         "CritiqueItem",
         "IterationConfig",
         "IterationRound",
@@ -39,9 +40,14 @@ _HOMES = {
         "RefinementResult",
         "TerminationReason",
         "complete_round",
+        "format_critiques_for_refinement",
         "start_new_round",
     ),
-    "refinement": ("build_refinement_prompt", "estimate_tokens_used", "stage2_5_refine_responses"),
+    "council.refinement": (
+        "build_refinement_prompt",
+        "estimate_tokens_used",
+        "stage2_5_refine_responses",
+    ),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
@@ -70,4 +76,4 @@ def __getattr__(name: str) -> object:
     """Import a public name from its home."""
     if name not in _HOME_OF:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_HOME_OF[name]}"), name)
+    return getattr(import_module(_HOME_OF[name]), name)

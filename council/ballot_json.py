@@ -11,7 +11,7 @@ from pydantic import BaseModel, BeforeValidator
 from pydantic_core import from_json
 
 from council.calls import JsonObject
-from council.results import Severity
+from council.document.results import Severity
 
 
 def _listed(value: object) -> list[object]:

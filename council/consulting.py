@@ -21,7 +21,7 @@ from council.consultation import (
     Severity,
 )
 from council.consultation_text import read_opinion
-from council.conversation import timestamp
+from council.document.conversation import timestamp
 from council.errors import Failure
 from council.floor import AskAgain, Floor, Form
 from council.profile import Member

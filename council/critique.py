@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import cast
 
 from council.critique_text import LONGEST_POINT, read_points
-from council.iteration import CritiqueItem
-from council.results import ReviewPoint, Severity, Stage2Result
+from council.document.iteration import CritiqueItem
+from council.document.results import ReviewPoint, Severity, Stage2Result
 from council.usage import CHARACTERS_PER_TOKEN
 
 SAME_ABOVE = 0.7
@@ -87,21 +87,6 @@ def points_of(review: Stage2Result, labels: Iterable[str]) -> list[ReviewPoint]:
     if review.critiques is None:
         return read_points(review.ranking, known)
     return [point for point in review.critiques if point.label in known]
-
-
-def format_critiques_for_refinement(
-    critiques: Iterable[CritiqueItem | Mapping[str, object]],
-) -> str:
-    """Write points as a numbered list for the author; empty where there are none."""
-    items = map(CritiqueItem.model_validate, critiques)
-    return "\n".join(
-        f"{number}. [{item.severity}] {item.critique_text} ({_said_by(item)})"
-        for number, item in enumerate(items, 1)
-    )
-
-
-def _said_by(item: CritiqueItem) -> str:
-    return ", ".join([item.source_model, *item.also_from])
 
 
 def _as_review(result: Stage2Result | Mapping[str, object]) -> Stage2Result:

@@ -15,7 +15,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping
 
 from council.ballot_text import LEAD_IN, by_letter, unwrapped
-from council.results import ReviewPoint
+from council.document.results import ReviewPoint
 from council.severity import praises, severity
 
 LONGEST_REVIEW = 200_000

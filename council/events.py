@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from council.calls import JsonObject
-from council.conversation import (
+from council.document.conversation import (
     AggregateRanking,
     AssistantMessage,
     Stage1Result,
@@ -18,8 +18,8 @@ from council.conversation import (
     Stage2Result,
     Stage3Result,
 )
+from council.document.results import ScoringMatrix
 from council.errors import Failure
-from council.results import ScoringMatrix
 from council.usage import Usage
 
 Stage = Literal["stage1", "stage2", "stage2_5", "stage3"]

@@ -10,12 +10,12 @@ from dataclasses import dataclass
 
 from council.brief import Brief
 from council.calls import ChatMessage
-from council.conversation import AggregateRanking
+from council.document.conversation import AggregateRanking
+from council.document.iteration import CritiqueItem
+from council.document.results import ScoredAnswer, ScoringMatrix
 from council.fence import fenced, rule, unmarked
-from council.iteration import CritiqueItem
 from council.profile import Member, Strategy
 from council.refinement import build_refinement_prompt, weighing
-from council.results import ScoredAnswer, ScoringMatrix
 
 ROLE = (
     "You are a member of a council of language models. A team asked the council a question and "

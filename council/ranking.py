@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from itertools import combinations
 
-from council.conversation import AggregateRanking, Agreement, Place
+from council.document.conversation import AggregateRanking, Agreement, Place
 
 STRONG_FROM = 0.6
 SPLIT_BELOW = 0.2

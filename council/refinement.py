@@ -13,21 +13,22 @@ from hashlib import sha256
 from typing import TypedDict
 
 from council.calls import ChatMessage, Reply
-from council.changes import detect_significant_changes, share_changed, summarize_changes
 from council.consultation import Consultation
 from council.criteria import EvaluationCriteria
-from council.critique import extract_critiques_from_rankings, format_critiques_for_refinement
-from council.errors import Failure, ModelError
-from council.fence import fenced, rule
-from council.iteration import (
+from council.critique import extract_critiques_from_rankings
+from council.document.changes import detect_significant_changes, share_changed, summarize_changes
+from council.document.iteration import (
     CritiqueItem,
     IterationRound,
     IterationState,
     RefinementResult,
     complete_round,
+    format_critiques_for_refinement,
     start_new_round,
 )
-from council.results import Stage1Result, Stage2_5Result, Stage2Result
+from council.document.results import Stage1Result, Stage2_5Result, Stage2Result
+from council.errors import Failure, ModelError
+from council.fence import fenced, rule
 from council.usage import CHARACTERS_PER_TOKEN
 
 CRITIQUED = (

@@ -12,30 +12,27 @@ from council import consulting, prompts
 from council.ballot import ballot_schema, read_ballot
 from council.calls import ChatMessage, Reply
 from council.consultation import Consultation, as_spoken, for_reviewers
-from council.conversation import peer_critiques
-from council.critique import (
-    extract_critiques_from_rankings,
-    format_critiques_for_refinement,
-    shorten,
-)
+from council.critique import extract_critiques_from_rankings, shorten
 from council.critique_text import read_points
-from council.errors import Failure
-from council.events import StageCompleted, StageStarted
-from council.floor import Floor, Sitting
-from council.history import Round
-from council.iteration import (
+from council.document.conversation import peer_critiques
+from council.document.history import Round
+from council.document.iteration import (
     CritiqueItem,
     IterationRound,
     IterationState,
     TerminationReason,
     complete_round,
+    format_critiques_for_refinement,
     start_new_round,
 )
+from council.document.results import Stage1Result, Stage2_5Result, Stage2Result
+from council.errors import Failure
+from council.events import StageCompleted, StageStarted
+from council.floor import Floor, Sitting
 from council.offload import offload
 from council.profile import Member
 from council.ranking import aggregate
 from council.refinement import corrected, maintained, settle
-from council.results import Stage1Result, Stage2_5Result, Stage2Result
 from council.scoring import score
 from council.seating import label_answers, reading_orders
 

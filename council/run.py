@@ -17,15 +17,15 @@ from council import consulting, prompts
 from council.brief import Brief
 from council.calls import Ask, Reply, Steps
 from council.consultation import for_the_chair
-from council.conversation import (
+from council.critique import shorten
+from council.cutoff import Cutoff, Stop
+from council.document.conversation import (
     AnswerSource,
     AssistantMessage,
     Stage1Result,
     Stage3Result,
     timestamp,
 )
-from council.critique import shorten
-from council.cutoff import Cutoff, Stop
 from council.errors import Failure, NoAnswers, RunStopped
 from council.events import Emit, StageCompleted, StageStarted, TitleCompleted
 from council.floor import Floor

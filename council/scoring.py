@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from council.criteria import EvaluationCriteria
-from council.results import ScoredAnswer, ScoringMatrix
+from council.document.results import ScoredAnswer, ScoringMatrix
 from council.score_text import Scored
 
 FAILS_BELOW = 4

@@ -5,7 +5,7 @@ Reviews that come as JSON say it themselves, in any language.
 
 import re
 
-from council.results import Severity
+from council.document.results import Severity
 
 
 def severity(sentence: str) -> Severity | None:

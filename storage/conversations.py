@@ -17,7 +17,7 @@ from typing import Protocol, Self, TypeVar
 
 from filelock import FileLock, Timeout
 
-from council.conversation import AssistantMessage, Conversation, Source, UserMessage, timestamp
+from council.document.conversation import AssistantMessage, Conversation, Source, UserMessage, timestamp
 from storage import documents
 from storage.atomic import Stamp, replace_file, stamp, sync_folder
 from storage.documents import Document

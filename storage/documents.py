@@ -13,7 +13,7 @@ import orjson
 from pydantic import ValidationError
 
 from council.calls import JsonObject
-from council.conversation import AssistantMessage, Conversation, Source, UserMessage
+from council.document.conversation import AssistantMessage, Conversation, Source, UserMessage
 from storage.errors import DocumentError
 
 SCHEMA_VERSION = 1

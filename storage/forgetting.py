@@ -15,7 +15,7 @@ from typing import Literal
 import orjson
 from pydantic import BaseModel, ConfigDict
 
-from council.conversation import Source, timestamp
+from council.document.conversation import Source, timestamp
 from storage import documents
 from storage.audit import Audit
 from storage.conversations import ConversationStore

@@ -14,7 +14,7 @@ from typing import Any
 import orjson
 
 from council.calls import JsonObject
-from council.conversation import Source
+from council.document.conversation import Source
 from storage.atomic import Stamp
 from storage.conversations import ConversationStore, Listing, Problem, Stored
 from storage.database import Database, Statement

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict
 
 from council.brief import Brief
 from council.calls import Steps
-from council.conversation import Source
+from council.document.conversation import Source
 from council.errors import Failure
 
 RunStatus = Literal["running", "answered", "failed", "stopped"]

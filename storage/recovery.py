@@ -17,7 +17,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from council.conversation import timestamp
+from council.document.conversation import timestamp
 from storage.atomic import sync_folder
 from storage.database import Database, damage_mark, explained, make_private, open_database
 from storage.errors import DatabaseError, explain_system

@@ -8,7 +8,7 @@ from typing import Any
 
 import orjson
 
-from council.conversation import AssistantMessage, Conversation, UserMessage, timestamp
+from council.document.conversation import AssistantMessage, Conversation, UserMessage, timestamp
 from council.usage import Usage
 from storage.conversations import Stored
 from storage.documents import askers

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from importlib.resources import files
 from pathlib import Path
 
-from council.conversation import timestamp
+from council.document.conversation import timestamp
 from storage.errors import DatabaseError
 
 _RECORD = """

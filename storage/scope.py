@@ -6,7 +6,7 @@ from typing import Self
 
 import orjson
 
-from council.conversation import Source
+from council.document.conversation import Source
 
 TERMINAL = "terminal"
 

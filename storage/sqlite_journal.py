@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
 from council.brief import Brief
 from council.calls import Call, Outcome, Reply
-from council.conversation import Source, timestamp
+from council.document.conversation import Source, timestamp
 from council.errors import Failure
 from storage.database import Database, SqlValue
 from storage.errors import damaged

@@ -4,7 +4,7 @@ import sqlite3
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 
-from council.conversation import timestamp
+from council.document.conversation import timestamp
 from storage.database import Database
 from storage.scope import Scope
 

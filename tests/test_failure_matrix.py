@@ -21,7 +21,7 @@ from bot.terminal import TerminalChannel
 from bot.view import opening
 from council.calls import Call, Reply
 from council.client import ModelClient
-from council.conversation import AssistantMessage, Source
+from council.document.conversation import AssistantMessage, Source
 from tests.council.scripted import FOUR, profile
 from tests.model_server import Json, ModelServer, Turn
 

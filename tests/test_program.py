@@ -17,7 +17,7 @@ import pytest
 
 from council import embedded
 from council.consultation import json_schema
-from council.conversation import Conversation
+from council.document.conversation import Conversation
 from tests.council.consultations import faults
 from tests.model_server import ModelServer, Turn
 

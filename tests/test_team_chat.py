@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from council.conversation import Conversation
+from council.document.conversation import Conversation
 from tests.discord_server import Channel as DiscordChannel
 from tests.discord_server import DiscordServer
 from tests.discord_server import User as DiscordUser

@@ -24,7 +24,7 @@ from bot.transcript.charts import Moved, Standing, Sure
 from bot.transcript.diff import Piece, diff, words_moved
 from bot.transcript.turns import Turn, turns
 from bot.view import RunView, Seat
-from council.conversation import Conversation
+from council.document.conversation import Conversation
 from council.usage import total
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from bot.markdown import render
 from bot.message import Heading, Line, Message, Quote, Title
 from bot.thread import thread
 from bot.transcript.turns import turns
-from council.conversation import Conversation
+from council.document.conversation import Conversation
 
 
 def to_markdown(conversation: Conversation) -> str:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from bot.folding import of_document
 from bot.view import RunView
-from council.conversation import AssistantMessage, Conversation, UserMessage
+from council.document.conversation import AssistantMessage, Conversation, UserMessage
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ claude keeps its answer. Times are seconds since the run began, all events carry
 from bot.folding import fold
 from bot.view import RunView, opening
 from council.brief import Brief
-from council.conversation import (
+from council.document.conversation import (
     AggregateRanking,
     AssistantMessage,
     Conversation,

@@ -10,7 +10,7 @@ from bot.markdown import render
 from bot.message import Footer
 from bot.view import RunView, opening
 from bot.words import explain
-from council.conversation import (
+from council.document.conversation import (
     AggregateRanking,
     AssistantMessage,
     FailedCall,

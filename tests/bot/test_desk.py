@@ -20,7 +20,7 @@ from bot.settings import Settings
 from bot.venue import Gone, NotAllowed, Part
 from council.brief import Attachment
 from council.catalog import Catalog
-from council.conversation import Source
+from council.document.conversation import Source
 from council.errors import ModelError
 from council.profile import Member, Persona
 from storage.journal import RunRow

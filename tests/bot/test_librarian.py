@@ -16,7 +16,7 @@ from bot.markdown import render
 from bot.past import Sheet
 from bot.settings import Settings
 from council.brief import Brief
-from council.conversation import Source, timestamp
+from council.document.conversation import Source, timestamp
 from storage.archive import Cursor
 from storage.journal import NewRun
 from storage.rows import IndexRow

@@ -8,7 +8,7 @@ from bot.looks import Answer, Choice, Detail, Figures, History, Search
 from bot.markdown import render
 from bot.message import Entry, Message
 from bot.past import Found, Sheet
-from council.conversation import AssistantMessage, Conversation, Stage1Result, UserMessage
+from council.document.conversation import AssistantMessage, Conversation, Stage1Result, UserMessage
 from storage.archive import Cursor, Hit, Hits, Page
 from storage.rows import IndexRow
 from storage.statistics import Figure, MemberStatistics, Statistics

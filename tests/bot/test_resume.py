@@ -11,7 +11,7 @@ from bot.desk import Refusal
 from bot.runs import utc_now
 from bot.venue import Gone, Unreachable
 from council.calls import Steps
-from council.conversation import AssistantMessage, Source
+from council.document.conversation import AssistantMessage, Source
 from storage.errors import DamageError, DatabaseError
 from storage.journal import RunRow
 from tests.bot.recording_venue import RecordingVenue

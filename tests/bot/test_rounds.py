@@ -12,9 +12,9 @@ from bot.markdown import render
 from bot.thread import thread, unposted
 from bot.transcript.markdown import to_markdown
 from bot.view import RunView, opening
-from council.conversation import AssistantMessage, Conversation, UserMessage
+from council.document.conversation import AssistantMessage, Conversation, UserMessage
+from council.document.iteration import IterationRound, IterationState, TerminationReason
 from council.events import MemberFailed, RunCompleted, StageStarted
-from council.iteration import IterationRound, IterationState, TerminationReason
 from council.profile import Profile
 from tests.council.scripted import ScriptedCouncil, failure, profile
 

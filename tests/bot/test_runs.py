@@ -17,7 +17,7 @@ from bot.app import Library, open_library
 from bot.runs import Question, Runs, turns
 from bot.settings import Settings
 from council.catalog import Catalog
-from council.conversation import Source
+from council.document.conversation import Source
 from council.errors import ModelError
 from council.events import RunCompleted, RunFailed
 from council.profile import Profile

@@ -7,8 +7,8 @@ from bot.thread import thread
 from bot.transcript.markdown import to_markdown
 from bot.view import RunView, opening
 from council.criteria import EvaluationCriteria
+from council.document.results import ScoredAnswer, ScoringMatrix
 from council.events import StageCompleted
-from council.results import ScoredAnswer, ScoringMatrix
 from tests.bot.sample_run import (
     ASSISTANT,
     CLAUDE,

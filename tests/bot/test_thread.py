@@ -5,7 +5,7 @@ from bot.markdown import render
 from bot.thread import thread, unposted
 from bot.view import RunView, opening
 from council.calls import Citation
-from council.conversation import AssistantMessage, Conversation, peer_critiques
+from council.document.conversation import AssistantMessage, Conversation, peer_critiques
 from council.events import MemberFailed, RunCompleted, StageCompleted
 from council.ranking import aggregate
 from tests.bot.sample_run import (

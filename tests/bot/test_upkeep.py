@@ -14,7 +14,7 @@ import structlog.testing
 from bot.app import open_library
 from bot.settings import Settings
 from bot.upkeep import keep_up, look_after
-from council.conversation import Source, timestamp
+from council.document.conversation import Source, timestamp
 from storage.schema import known_migrations
 from storage.scope import Scope
 from tests.storage.examples import NOW, answer, new_id

@@ -4,7 +4,7 @@ import pytest
 
 from bot.folding import fold, of_document
 from bot.view import Answered, Failed, RunView, Seat, Waiting, Working, opening
-from council.conversation import AssistantMessage, Conversation, Stage1Result, Stage3Result
+from council.document.conversation import AssistantMessage, Conversation, Stage1Result, Stage3Result
 from council.errors import Failure
 from council.events import (
     AnswerStreamed,

@@ -22,7 +22,7 @@ from bot.words import (
     short_names,
     tokens,
 )
-from council.conversation import Agreement
+from council.document.conversation import Agreement
 from council.errors import AccountError, Cause, Failure, NoAnswers, RunStopped
 from council.usage import Usage
 from storage.errors import ConversationNotFound, DatabaseError, DocumentError, damaged

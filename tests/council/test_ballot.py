@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from council.ballot import Ballot, ballot_schema, read_ballot
 from council.ballot_text import parse_ranking
-from council.results import ReviewPoint
+from council.document.results import ReviewPoint
 from tests.council.ballots import CASES, LABELS, LIST
 
 

@@ -17,7 +17,7 @@ from council.consultation import (
     for_the_chair,
     json_schema,
 )
-from council.conversation import AssistantMessage
+from council.document.conversation import AssistantMessage
 from tests.council.consultations import DEBATE, REPLY, consultation, faults
 
 SEED_EXAMPLE = {

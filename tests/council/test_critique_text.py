@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from council.ballot import read_ballot
 from council.critique_text import read_points
-from council.results import ReviewPoint
+from council.document.results import ReviewPoint
 from tests.council.ballots import LABELS
 from tests.council.reviews import CASES, JSON_CASES
 

@@ -9,11 +9,11 @@ import pytest
 
 from council.ballot import read_ballot
 from council.ballot_text import parse_ranking
-from council.changes import ORDERED_LIMIT, share_changed, summarize_changes
 from council.consultation import CodeSnippet, Opinion, fenced
 from council.consultation_text import read_opinion
 from council.critique import extract_critiques_from_rankings
 from council.critique_text import points_in_remark, read_points
+from council.document.changes import ORDERED_LIMIT, share_changed, summarize_changes
 from council.score_text import parse_scores
 from tests.council.ballots import LABELS
 

@@ -8,8 +8,8 @@ import pytest
 
 from council.calls import Call, Citation, Reply
 from council.consultation import Consultation
-from council.conversation import AssistantMessage
-from council.iteration import IterationState
+from council.document.conversation import AssistantMessage
+from council.document.iteration import IterationState
 from tests.council.consultations import AGAIN, FIRST, faults
 from tests.council.scripted import FOUR, ScriptedCouncil, labels_in, profile
 

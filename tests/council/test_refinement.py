@@ -17,9 +17,9 @@ from council import (
     stage2_5_refine_responses,
 )
 from council.calls import ChatMessage
+from council.document.results import Stage1Result, Stage2Result
 from council.errors import ModelError
 from council.refinement import Said
-from council.results import Stage1Result, Stage2Result
 from tests.council.scripted import failure
 
 ANSWERS = [

@@ -5,9 +5,9 @@ from collections.abc import Callable
 import pytest
 
 from council.calls import Call, MemorySteps
-from council.conversation import AssistantMessage, peer_critiques
+from council.document.conversation import AssistantMessage, peer_critiques
+from council.document.iteration import IterationState, TerminationReason
 from council.events import StageCompleted, StageStarted, to_json
-from council.iteration import IterationState, TerminationReason
 from tests.council.scripted import FOUR, Script, ScriptedCouncil, failure, labels_in, profile
 
 MEMBERS = FOUR[:3]

@@ -6,7 +6,7 @@ import pytest
 
 from council.brief import Turn
 from council.calls import MemorySteps
-from council.conversation import peer_critiques
+from council.document.conversation import peer_critiques
 from council.events import (
     AnswerStreamed,
     MemberStarted,

@@ -3,7 +3,7 @@
 import pytest
 
 from council.criteria import EvaluationCriteria
-from council.results import ScoredAnswer
+from council.document.results import ScoredAnswer
 from council.scoring import score
 
 CRITERIA = EvaluationCriteria.model_validate("Cost:3, Security!")

@@ -10,8 +10,8 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from council.conversation import AssistantMessage, Conversation, UserMessage
-from council.history import Round, rounds_of
+from council.document.conversation import AssistantMessage, Conversation, UserMessage
+from council.document.history import Round, rounds_of
 from tests.crashes.scene import AGAIN, MEMBERS, OVER, Asked, Posted, Scene
 
 NUMBER = re.compile(r"Reply (\d+):")

@@ -3,7 +3,7 @@
 import signal
 from pathlib import Path
 
-from council.iteration import TerminationReason
+from council.document.iteration import TerminationReason
 from tests.crashes.figures import CALLS, Crash, answers, count, count_calls, crashed, journal, leftovers
 from tests.crashes.scene import MEMBERS, Asked, Scene, scene
 from tests.crashes.test_moments import ask_and_die, check, crash, finish, over, shown

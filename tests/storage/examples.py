@@ -10,7 +10,7 @@ import orjson
 import pytest
 
 from council.calls import JsonObject
-from council.conversation import (
+from council.document.conversation import (
     AggregateRanking,
     AssistantMessage,
     Place,

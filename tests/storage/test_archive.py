@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from council.calls import Reply
-from council.conversation import (
+from council.document.conversation import (
     AggregateRanking,
     AssistantMessage,
     FailedCall,

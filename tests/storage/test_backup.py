@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from council.conversation import Source
+from council.document.conversation import Source
 from storage.archive import Archive
 from storage.audit import Audit
 from storage.backup import backup, restore

@@ -13,7 +13,7 @@ import pytest
 from filelock import FileLock
 
 from council.calls import JsonObject
-from council.conversation import AssistantMessage, Source, UserMessage
+from council.document.conversation import AssistantMessage, Source, UserMessage
 from storage.conversations import ConversationStore, Problem, Stored
 from storage.errors import ConversationNotFound, DocumentError, FolderError
 from tests.storage.examples import DATA, NOW, SEED_000, SEED_000_ID, answer, legacy, new_id, on_disk, put

@@ -10,7 +10,7 @@ import pytest
 
 from council.brief import Turn
 from council.calls import Reply
-from council.conversation import Source, timestamp
+from council.document.conversation import Source, timestamp
 from council.usage import Usage
 from storage.archive import Archive
 from storage.audit import Audit

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from council.conversation import Source
+from council.document.conversation import Source
 from storage.conversations import ConversationStore, Problem, Stored
 from storage.database import Database, open_database
 from storage.index import Index, IndexReport

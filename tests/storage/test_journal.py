@@ -10,7 +10,7 @@ import pytest
 
 from council.brief import Brief, Turn
 from council.calls import Call, Outcome, Reply
-from council.conversation import Source
+from council.document.conversation import Source
 from council.errors import Failure
 from council.profile import Member, Persona, Profile
 from council.usage import Usage

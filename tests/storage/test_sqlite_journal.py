@@ -10,7 +10,7 @@ from pydantic import BaseModel, ValidationError
 
 from council.brief import Brief
 from council.calls import Reply
-from council.conversation import UserMessage
+from council.document.conversation import UserMessage
 from storage.database import Database, open_database
 from storage.errors import DamageError
 from storage.journal import Why

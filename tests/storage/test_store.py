@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from council.conversation import AssistantMessage, Source, UserMessage
+from council.document.conversation import AssistantMessage, Source, UserMessage
 from storage.conversations import Conversations, ConversationStore
 from storage.errors import ConversationNotFound, DocumentError
 from tests.storage.examples import NOW, answer, new_id

@@ -9,7 +9,13 @@ import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from bot.transcript.html import to_html
-from council.conversation import AssistantMessage, Conversation, Stage1Result, Stage3Result, UserMessage
+from council.document.conversation import (
+    AssistantMessage,
+    Conversation,
+    Stage1Result,
+    Stage3Result,
+    UserMessage,
+)
 from pictures.render import CHROMIUM
 from tests.bot.sample_run import (
     ANSWERS,

@@ -4,7 +4,7 @@ from bot.folding import of_document
 from bot.markdown import render
 from bot.thread import thread
 from bot.transcript.markdown import to_markdown
-from council.conversation import Conversation, UserMessage
+from council.document.conversation import Conversation, UserMessage
 from tests.bot.sample_run import ASSISTANT, CONVERSATION, CONVERSATION_ID, FINAL, QUESTION
 
 HEAD = (

@@ -3,7 +3,7 @@
 import pytest
 from pydantic import ValidationError
 
-from council.conversation import (
+from council.document.conversation import (
     AssistantMessage,
     Conversation,
     Stage2_5Result,

@@ -1,16 +1,24 @@
 """Rounds of critique and correction: what each one held, and why there is no further one (seed 002)."""
 
+from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from typing import Annotated
 
 from pydantic import ConfigDict, Field
 
 from council.calls import Citation
-from council.changes import share_changed
 from council.consultation import Consultation
+from council.document.changes import share_changed
+from council.document.results import (
+    CONTRACT,
+    AggregateRanking,
+    Record,
+    ScoringMatrix,
+    Severity,
+    Stage2Result,
+)
 from council.errors import Failure
 from council.profile import MOST_ROUNDS
-from council.results import CONTRACT, AggregateRanking, Record, ScoringMatrix, Severity, Stage2Result
 
 BUDGET_USED = 0.9
 """The share of the context budget from which no further round begins."""
@@ -150,3 +158,18 @@ def _share(result: RefinementResult) -> float:
     if result.change is not None:
         return result.change
     return share_changed(result.original_response, result.refined_response)
+
+
+def format_critiques_for_refinement(
+    critiques: Iterable[CritiqueItem | Mapping[str, object]],
+) -> str:
+    """Write points as a numbered list for the author; empty where there are none."""
+    items = map(CritiqueItem.model_validate, critiques)
+    return "\n".join(
+        f"{number}. [{item.severity}] {item.critique_text} ({_said_by(item)})"
+        for number, item in enumerate(items, 1)
+    )
+
+
+def _said_by(item: CritiqueItem) -> str:
+    return ", ".join([item.source_model, *item.also_from])

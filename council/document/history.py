@@ -2,10 +2,15 @@
 
 from dataclasses import dataclass
 
-from council.conversation import AssistantMessage, peer_critiques
-from council.critique import format_critiques_for_refinement
-from council.iteration import IterationRound, RefinementResult
-from council.results import AggregateRanking, ScoringMatrix, Stage1Result, Stage2_5Result, Stage2Result
+from council.document.conversation import AssistantMessage, peer_critiques
+from council.document.iteration import IterationRound, RefinementResult, format_critiques_for_refinement
+from council.document.results import (
+    AggregateRanking,
+    ScoringMatrix,
+    Stage1Result,
+    Stage2_5Result,
+    Stage2Result,
+)
 
 
 @dataclass(frozen=True, slots=True)

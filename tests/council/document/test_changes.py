@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rapidfuzz.distance import Indel
 
-from council.changes import (
+from council.document.changes import (
     CHARACTERS_LIMIT,
     LITERAL_LIMIT,
     ORDERED_LIMIT,

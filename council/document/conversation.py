@@ -3,7 +3,7 @@
 Fields beyond the contract are optional; those of other programs are kept. Reading is lenient
 (any contract document is welcome, with or without `stage2_5`); `AssistantMessage.check` holds
 what the council itself writes to the rules of seed 000. What the stages give is in
-`council.results`; its names may be imported from here too.
+`council.document.results`; its names may be imported from here too.
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -15,11 +15,8 @@ from pydantic import Field
 
 from council.calls import JsonObject
 from council.criteria import EvaluationCriteria
-from council.critique import format_critiques_for_refinement
-from council.errors import Failure
-from council.iteration import IterationRound, IterationState
-from council.profile import Strategy
-from council.results import (
+from council.document.iteration import IterationRound, IterationState, format_critiques_for_refinement
+from council.document.results import (
     CONTRACT,
     AggregateRanking,
     Agreement,
@@ -32,6 +29,8 @@ from council.results import (
     Stage2Result,
     Stage3Result,
 )
+from council.errors import Failure
+from council.profile import Strategy
 from council.usage import Usage
 
 __all__ = [

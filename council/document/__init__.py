@@ -1,0 +1,1 @@
+"""What is stored for an answer: results, conversation, rounds, changes."""
