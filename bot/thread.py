@@ -19,7 +19,7 @@ from council.document.conversation import (
 )
 from council.document.iteration import IterationState
 from council.document.results import ScoringMatrix
-from council.ranking import counted
+from council.reviews.ranking import counted
 
 OWN, NONE, DISQUALIFIED = "own", "\u2013", "out"
 

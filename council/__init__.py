@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from council.criteria import Criterion, EvaluationCriteria
-    from council.critique import extract_critiques_from_rankings
     from council.document.changes import detect_significant_changes, summarize_changes
     from council.document.iteration import (
         CritiqueItem,
@@ -27,11 +26,12 @@ if TYPE_CHECKING:
         estimate_tokens_used,
         stage2_5_refine_responses,
     )
+    from council.reviews.critique import extract_critiques_from_rankings
 
 _HOMES = {
     "council.document.changes": ("detect_significant_changes", "summarize_changes"),
     "council.criteria": ("Criterion", "EvaluationCriteria"),
-    "council.critique": ("extract_critiques_from_rankings",),
+    "council.reviews.critique": ("extract_critiques_from_rankings",),
     "council.document.iteration": (
         "CritiqueItem",
         "IterationConfig",

@@ -15,7 +15,6 @@ from typing import TypedDict
 from council.calls import ChatMessage, Reply
 from council.consultation import Consultation
 from council.criteria import EvaluationCriteria
-from council.critique import extract_critiques_from_rankings
 from council.document.changes import detect_significant_changes, share_changed, summarize_changes
 from council.document.iteration import (
     CritiqueItem,
@@ -29,6 +28,7 @@ from council.document.iteration import (
 from council.document.results import Stage1Result, Stage2_5Result, Stage2Result
 from council.errors import Failure, ModelError
 from council.fence import fenced, rule
+from council.reviews.critique import extract_critiques_from_rankings
 from council.usage import CHARACTERS_PER_TOKEN
 
 CRITIQUED = (

@@ -9,11 +9,8 @@ import asyncio
 from dataclasses import dataclass, replace
 
 from council import consulting, prompts
-from council.ballot import ballot_schema, read_ballot
 from council.calls import ChatMessage, Reply
 from council.consultation import Consultation, as_spoken, for_reviewers
-from council.critique import extract_critiques_from_rankings, shorten
-from council.critique_text import read_points
 from council.document.conversation import peer_critiques
 from council.document.history import Round
 from council.document.iteration import (
@@ -31,10 +28,13 @@ from council.events import StageCompleted, StageStarted
 from council.floor import Floor, Sitting
 from council.offload import offload
 from council.profile import Member
-from council.ranking import aggregate
 from council.refinement import corrected, maintained, settle
-from council.scoring import score
-from council.seating import label_answers, reading_orders
+from council.reviews.ballot import ballot_schema, read_ballot
+from council.reviews.critique import extract_critiques_from_rankings, shorten
+from council.reviews.critique_text import read_points
+from council.reviews.ranking import aggregate
+from council.reviews.scoring import score
+from council.reviews.seating import label_answers, reading_orders
 
 
 @dataclass(frozen=True, slots=True)

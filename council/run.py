@@ -17,7 +17,6 @@ from council import consulting, prompts
 from council.brief import Brief
 from council.calls import Ask, Reply, Steps
 from council.consultation import for_the_chair
-from council.critique import shorten
 from council.cutoff import Cutoff, Stop
 from council.document.conversation import (
     AnswerSource,
@@ -30,7 +29,8 @@ from council.errors import Failure, NoAnswers, RunStopped
 from council.events import Emit, StageCompleted, StageStarted, TitleCompleted
 from council.floor import Floor
 from council.profile import Member, Profile
-from council.ranking import counted, disagreements
+from council.reviews.critique import shorten
+from council.reviews.ranking import counted, disagreements
 from council.rounds import Reviewed, review_and_correct
 
 TITLE_LENGTH = 80

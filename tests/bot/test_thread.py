@@ -7,7 +7,7 @@ from bot.view import RunView, opening
 from council.calls import Citation
 from council.document.conversation import AssistantMessage, Conversation, peer_critiques
 from council.events import MemberFailed, RunCompleted, StageCompleted
-from council.ranking import aggregate
+from council.reviews.ranking import aggregate
 from tests.bot.sample_run import (
     ANSWERS,
     ASSISTANT,

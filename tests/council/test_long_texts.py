@@ -7,15 +7,15 @@ from collections.abc import Callable
 
 import pytest
 
-from council.ballot import read_ballot
-from council.ballot_text import parse_ranking
 from council.consultation import CodeSnippet, Opinion, fenced
 from council.consultation_text import read_opinion
-from council.critique import extract_critiques_from_rankings
-from council.critique_text import points_in_remark, read_points
 from council.document.changes import ORDERED_LIMIT, share_changed, summarize_changes
-from council.score_text import parse_scores
-from tests.council.ballots import LABELS
+from council.reviews.ballot import read_ballot
+from council.reviews.ballot_text import parse_ranking
+from council.reviews.critique import extract_critiques_from_rankings
+from council.reviews.critique_text import points_in_remark, read_points
+from council.reviews.score_text import parse_scores
+from tests.council.reviews.ballots import LABELS
 
 pytestmark = pytest.mark.soak  # time is measured, and a busy machine would fail the suite
 

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from council.ballot import read_ballot
-from council.critique_text import read_points
 from council.document.results import ReviewPoint
-from tests.council.ballots import LABELS
-from tests.council.reviews import CASES, JSON_CASES
+from council.reviews.ballot import read_ballot
+from council.reviews.critique_text import read_points
+from tests.council.reviews.ballots import LABELS
+from tests.council.reviews.reviews import CASES, JSON_CASES
 
 GRADES = {"h": "high", "m": "medium", "l": "low"}
 Labelled = dict[str, list[str]]

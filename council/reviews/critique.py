@@ -5,9 +5,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import cast
 
-from council.critique_text import LONGEST_POINT, read_points
 from council.document.iteration import CritiqueItem
 from council.document.results import ReviewPoint, Severity, Stage2Result
+from council.reviews.critique_text import LONGEST_POINT, read_points
 from council.usage import CHARACTERS_PER_TOKEN
 
 SAME_ABOVE = 0.7
@@ -58,7 +58,7 @@ def extract_critiques_from_rankings(
     """Give the points that the reviews make about each answer: label -> points, the gravest first.
 
     Reviews are results or dicts with `model` and `ranking`; one that brought its points as JSON has
-    them under `critiques`, out of any other they are read by `council.critique_text`. Points that
+    them under `critiques`; from any other, `council.reviews.critique_text` reads them. Points that
     share over 70 % of the shorter one's words, three at least, or over 70 % of the longer one's are
     one point, graver the more reviewers make it.
     What a model says about its own answer isn't handed to it. Every label has an entry.

@@ -7,12 +7,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import permutations
 
-from council.ballot_json import Review, Votes, read_votes
-from council.ballot_text import by_letter, label_named, parse_ranking, plain, unwrapped
 from council.calls import JsonObject
-from council.critique_text import points_in_remark
 from council.document.results import ReviewPoint
-from council.score_text import BEST, WORST, Scored, parse_scores, scores_of, scores_text
+from council.reviews.ballot_json import Review, Votes, read_votes
+from council.reviews.ballot_text import by_letter, label_named, parse_ranking, plain, unwrapped
+from council.reviews.critique_text import points_in_remark
+from council.reviews.score_text import BEST, WORST, Scored, parse_scores, scores_of, scores_text
 
 TERSE_REMARK = 60  # characters
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from council.criteria import EvaluationCriteria
 from council.document.results import ScoredAnswer, ScoringMatrix
-from council.score_text import Scored
+from council.reviews.score_text import Scored
 
 FAILS_BELOW = 4
 

@@ -12,7 +12,7 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import cast
 
-from council.ballot_text import by_letter, is_attributed, own_lines, plain
+from council.reviews.ballot_text import by_letter, is_attributed, own_lines, plain
 
 Scored = Mapping[str, Mapping[str, int]]
 """Scores by label and criterion."""

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from council.score_text import parse_scores, scores_of, scores_text
+from council.reviews.score_text import parse_scores, scores_of, scores_text
 
 LABELS = ("Response A", "Response B")
 CRITERIA = ("Cost", "Time to market")

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from council.ballot import Ballot, ballot_schema, read_ballot
-from council.ballot_text import parse_ranking
 from council.document.results import ReviewPoint
-from tests.council.ballots import CASES, LABELS, LIST
+from council.reviews.ballot import Ballot, ballot_schema, read_ballot
+from council.reviews.ballot_text import parse_ranking
+from tests.council.reviews.ballots import CASES, LABELS, LIST
 
 
 @pytest.mark.parametrize(("text", "letters"), [pytest.param(*case, id=name) for name, *case in CASES])

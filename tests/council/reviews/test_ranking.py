@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from council.document.conversation import AggregateRanking
-from council.ranking import aggregate, disagreements
+from council.reviews.ranking import aggregate, disagreements
 
 A, B, C, D, E = (f"Response {letter}" for letter in "ABCDE")
 FOUR = {A: "ann", B: "bob", C: "cyd", D: "dee"}

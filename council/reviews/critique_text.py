@@ -14,9 +14,9 @@ hint, a point held against the wrong answer misleads its author.
 import re
 from collections.abc import Collection, Iterator, Mapping
 
-from council.ballot_text import LEAD_IN, by_letter, unwrapped
 from council.document.results import ReviewPoint
-from council.severity import praises, severity
+from council.reviews.ballot_text import LEAD_IN, by_letter, unwrapped
+from council.reviews.severity import praises, severity
 
 LONGEST_REVIEW = 200_000
 """Characters of a review that points are looked for in."""

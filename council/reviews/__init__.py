@@ -1,0 +1,1 @@
+"""Reading reviews: ballots, scores, critiques, and the ranking they make."""
