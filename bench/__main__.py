@@ -25,9 +25,9 @@ from bot.app import open_library
 from bot.runs import Question, Runs
 from bot.settings import Settings
 from council.calls import Ask, Call, Reply
-from council.catalog import Catalog
-from council.client import ModelClient
 from council.document.conversation import Source
+from council.models.catalog import Catalog
+from council.models.client import ModelClient
 from council.usage import Usage
 
 MODELS = [member.model for member in PROFILE.members]

@@ -35,9 +35,9 @@ from bot.settings import Settings
 from bot.venue import Card, File, Part
 from council.brief import Brief
 from council.calls import Ask, Call, MemorySteps, Reply
-from council.catalog import Catalog
 from council.document.conversation import Source
 from council.events import Event
+from council.models.catalog import Catalog
 from council.profile import Profile
 from council.run import deliberate
 from council.usage import Usage

@@ -90,7 +90,7 @@ async def open_council(configuration: Configuration, library: Library) -> AsyncG
 
     Raises `ConfigurationError` where there is neither.
     """
-    from council.client import ModelClient
+    from council.models.client import ModelClient
 
     settings = configuration.settings
     key = settings.openrouter_api_key
@@ -98,7 +98,7 @@ async def open_council(configuration: Configuration, library: Library) -> AsyncG
         profiles = configuration.profiles
         addresses: Mapping[str, str] = {}
         if configuration.is_demonstration:
-            from council import embedded
+            from council.models import embedded
 
             if not embedded.available():
                 raise ConfigurationError([NOBODY_TO_ASK])

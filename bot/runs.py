@@ -13,11 +13,11 @@ from bot.insistence import InsistentSteps, insist, keep
 from bot.words import INTERRUPTED, explain
 from council.brief import Attachment, Brief, Turn
 from council.calls import Ask
-from council.catalog import Catalog
 from council.cutoff import Stop
 from council.document.conversation import AssistantMessage, Conversation, Source, UserMessage, timestamp
 from council.errors import CouncilError, RunError, RunStopped
 from council.events import Emit, RunCompleted, RunFailed
+from council.models.catalog import Catalog
 from council.profile import Profile
 from council.run import deliberate
 from storage.conversations import Conversations, Stored

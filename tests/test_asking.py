@@ -15,7 +15,7 @@ from bot import asking
 from bot.app import Library, open_library
 from bot.settings import Settings
 from council.brief import Brief
-from council.embedded import demonstration_profile
+from council.models.embedded import demonstration_profile
 from council.profile import Member, Profile
 from storage.journal import Begun, NewRun
 from storage.sqlite_journal import SqliteJournal

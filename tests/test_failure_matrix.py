@@ -20,8 +20,8 @@ from bot.settings import Settings
 from bot.terminal import TerminalChannel
 from bot.view import opening
 from council.calls import Call, Reply
-from council.client import ModelClient
 from council.document.conversation import AssistantMessage, Source
+from council.models.client import ModelClient
 from tests.council.scripted import FOUR, profile
 from tests.model_server import Json, ModelServer, Turn
 

@@ -15,9 +15,9 @@ from typing import Any
 
 import pytest
 
-from council import embedded
 from council.consultation import json_schema
 from council.document.conversation import Conversation
+from council.models import embedded
 from tests.council.consultations import faults
 from tests.model_server import ModelServer, Turn
 

@@ -13,8 +13,8 @@ from bot.discord_venue import Pace
 from bot.queue import Limits, Queue
 from bot.runs import Runs
 from bot.settings import Settings
-from council.catalog import Catalog
 from council.errors import ModelError
+from council.models.catalog import Catalog
 from tests.council.scripted import FOUR, Clock, ScriptedCouncil, failure, profile
 from tests.discord_server import Channel, DiscordServer, Interaction, Message, User
 

@@ -19,9 +19,9 @@ from bot.runs import Runs
 from bot.settings import Settings
 from bot.venue import Gone, NotAllowed, Part
 from council.brief import Attachment
-from council.catalog import Catalog
 from council.document.conversation import Source
 from council.errors import ModelError
+from council.models.catalog import Catalog
 from council.profile import Member, Persona
 from storage.journal import RunRow
 from tests.bot.recording_venue import RecordingVenue

@@ -16,10 +16,10 @@ import pytest
 from bot.app import Library, open_library
 from bot.runs import Question, Runs, turns
 from bot.settings import Settings
-from council.catalog import Catalog
 from council.document.conversation import Source
 from council.errors import ModelError
 from council.events import RunCompleted, RunFailed
+from council.models.catalog import Catalog
 from council.profile import Profile
 from storage.errors import ConversationNotFound
 from storage.journal import Journal

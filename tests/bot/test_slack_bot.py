@@ -27,8 +27,8 @@ from bot.slack_manifest import SHORTCUT
 from bot.slack_reading import plain
 from bot.slack_venue import BURST, EDITS_PER_MINUTE, INTERVAL, Pace
 from bot.venue import VenueError
-from council.catalog import Catalog
 from council.errors import ModelError
+from council.models.catalog import Catalog
 from storage.journal import RunRow
 from tests.council.scripted import FOUR, Clock, ScriptedCouncil, failure, profile
 from tests.slack_server import Channel, HandClock, Message, SlackServer, User, payloads

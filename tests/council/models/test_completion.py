@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from council.calls import Call, Citation, JsonObject
-from council.catalog import Price
-from council.completion import Completion, answering_fallback, failure_of, parse, shorten
 from council.errors import Cause, ModelError
+from council.models.catalog import Price
+from council.models.completion import Completion, answering_fallback, failure_of, parse, shorten
 from council.profile import Member
 from council.usage import Usage
 

@@ -11,10 +11,10 @@ import pytest
 from llmock.pytest_plugin import LLMock
 
 from council.calls import Call, Reply
-from council.client import ModelClient
 from council.errors import Cause, ModelError
+from council.models.client import ModelClient
+from council.models.retries import Backoff
 from council.profile import Member
-from council.retries import Backoff
 
 TEXT = "It depends on the load, and on who is on call at night when it breaks."
 PACE_MS = 2  # a broken stream is still being sent when the client hangs up

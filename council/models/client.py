@@ -23,11 +23,11 @@ from httpx_sse import EventSource
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception
 
 from council.calls import Call, JsonObject, Reply
-from council.catalog import Catalog
-from council.completion import Completion, failure_of, parse, shorten
 from council.errors import Failure, ModelError
+from council.models.catalog import Catalog
+from council.models.completion import Completion, failure_of, parse, shorten
+from council.models.retries import Backoff, Refused, retry_after, worth_retrying
 from council.profile import Member
-from council.retries import Backoff, Refused, retry_after, worth_retrying
 from council.usage import Usage, total
 
 OPENROUTER = "https://openrouter.ai/api/v1"

@@ -13,11 +13,11 @@ import respx
 from pytest_socket import SocketConnectBlockedError
 
 from council.calls import Call, ChatMessage, JsonObject, RetryBudget
-from council.catalog import Price
-from council.client import IDLE_KEPT, ModelClient
 from council.errors import Cause, Failure, ModelError
+from council.models.catalog import Price
+from council.models.client import IDLE_KEPT, ModelClient
+from council.models.retries import Backoff
 from council.profile import Member
-from council.retries import Backoff
 from council.usage import Usage
 from tests.model_server import ModelServer, Turn
 
@@ -707,7 +707,7 @@ async def test_without_a_model_list_the_cause_is_known(
 
 async def test_a_model_list_that_never_ends_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     """A run waits for it before it starts."""
-    monkeypatch.setattr("council.client.LIST_SECONDS", 0.02)
+    monkeypatch.setattr("council.models.client.LIST_SECONDS", 0.02)
     stream = _Open(b"[")
     with respx.mock:
         respx.get("http://127.0.0.1:9/v1/models").mock(return_value=httpx.Response(200, stream=stream))

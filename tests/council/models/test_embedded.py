@@ -9,13 +9,13 @@ import httpx
 import pytest
 import pytest_asyncio
 
-from council import embedded
 from council.calls import Call, ChatMessage, JsonObject
-from council.client import ModelClient
 from council.consultation import Opinion, Rebuttal
 from council.consulting import form_schema
 from council.errors import ModelError
 from council.floor import FORM_TOKENS
+from council.models import embedded
+from council.models.client import ModelClient
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 installed = pytest.mark.skipif(not embedded.available(), reason="the `local` extra isn't installed")

@@ -7,8 +7,8 @@ import pytest
 from structlog.testing import capture_logs
 
 from council.calls import JsonObject
-from council.catalog import Catalog, Price
 from council.errors import Failure, ModelError
+from council.models.catalog import Catalog, Price
 from council.profile import Member, Profile
 
 LIST: list[JsonObject] = [

@@ -16,9 +16,9 @@ from typing import Any, cast
 import orjson
 
 from council.calls import Call, ChatMessage, Citation, JsonObject, Reply
-from council.catalog import Price
 from council.characters import whole
 from council.errors import Cause, Failure, ModelError
+from council.models.catalog import Price
 from council.usage import Usage, estimate_tokens
 
 DETAIL_LENGTH = 200

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 import pytest
 
 from council.errors import Cause, Failure, ModelError
-from council.retries import Backoff, retry_after, worth_retrying
+from council.models.retries import Backoff, retry_after, worth_retrying
 
 NOW = datetime(2026, 1, 20, 10, 30, tzinfo=UTC)
 

@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from council.calls import Call, Reply
-from council.client import ModelClient
 from council.errors import Cause, Failure, ModelError
+from council.models.client import ModelClient
+from council.models.retries import Backoff
 from council.profile import Member
-from council.retries import Backoff
 
 FOLDER = Path(__file__).parent.parent / "aimock"
 PROGRAM = FOLDER / "node_modules/@copilotkit/aimock/dist/cli.js"

@@ -1,0 +1,1 @@
+"""Talking to models: one HTTP client, replies, retries, prices, the built-in model."""
