@@ -17,7 +17,7 @@ from council.models.client import ModelClient
 from council.models.retries import Backoff
 from council.profile import Member
 
-FOLDER = Path(__file__).parent.parent / "aimock"
+FOLDER = Path(__file__).parents[2] / "aimock"
 PROGRAM = FOLDER / "node_modules/@copilotkit/aimock/dist/cli.js"
 NODE = shutil.which("node")
 
