@@ -17,7 +17,7 @@ import structlog
 from bot.app import Library
 from bot.output import lasting_output
 from bot.runs import Question, Runs
-from bot.words import clip
+from bot.view.words import clip
 from council.brief import Attachment
 from council.cutoff import Stop
 from council.document.conversation import Source
@@ -203,7 +203,7 @@ def people(question: str, profile: Profile) -> Generator[Emit]:
     from rich.console import Console
 
     from bot.terminal import TerminalChannel
-    from bot.view import opening
+    from bot.view.view import opening
 
     with TerminalChannel(Console(), opening(question, profile, now=monotonic())) as channel:
         yield channel.hear

@@ -14,7 +14,7 @@ from bot.markdown import render
 from bot.options import RunOptions
 from bot.past import Sheet
 from bot.upkeep import mend
-from bot.words import listing
+from bot.view.words import listing
 from storage.rows import IndexRow
 
 HINT = (

@@ -20,7 +20,7 @@ from bot.attachments import text_file
 from bot.commands import UsageError, described
 from bot.configuration import INNER_KEYS, Configuration, ConfigurationError, load
 from bot.options import RunOptions
-from bot.words import count, explain
+from bot.view.words import count, explain
 from council.brief import Attachment
 from council.errors import CouncilError
 from council.profile import Member

@@ -9,16 +9,15 @@ from typing import Any
 
 import structlog
 
-from bot import words
 from bot.durability import Durability
 from bot.guide import guide
-from bot.message import Message
 from bot.options import AS_THE_PROFILE_HAS_IT, RunOptions
 from bot.presenter import Presenter, files_of
 from bot.queue import Queue, Ticket
 from bot.runs import Question, Runs
 from bot.venue import File, Venue, VenueError
-from bot.view import RunView, opening
+from bot.view.message import Message
+from bot.view.view import RunView, opening, words
 from council.brief import Attachment
 from council.cutoff import Stop
 from council.document.conversation import Source

@@ -45,7 +45,7 @@ from bot.librarian import Librarian
 from bot.looks import Choice
 from bot.options import AS_THE_PROFILE_HAS_IT, RunOptions
 from bot.venue import Button, File
-from bot.words import UNEXPECTED, listing
+from bot.view.words import UNEXPECTED, listing
 from council.brief import Attachment
 from council.document.conversation import Source
 from storage.journal import RunRow

@@ -12,12 +12,13 @@ from typing import Any, Self, cast
 import discord
 from discord import app_commands, ui
 
-from bot import chart, discord_text, words
+from bot import chart, discord_text
 from bot.desk import Refusal
 from bot.discord_card import embed_of
 from bot.discord_venue import NOBODY
 from bot.looks import Choice, Verb
 from bot.past import Sheet, shared
+from bot.view.view import words
 from storage.rows import IndexRow
 
 PRESSED = "past_button"

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from bot import tables, words
+from bot import tables
 from bot.dialect import (
     APART,
     DEEPEST_HEADING,
@@ -25,7 +25,9 @@ from bot.dialect import (
     longest_ticks,
 )
 from bot.dialect import words as plain
-from bot.message import (
+from bot.splitting import Block as Part
+from bot.splitting import Lines, Text, Word, split
+from bot.view.message import (
     IN_THREAD,
     OPEN,
     Block,
@@ -41,8 +43,7 @@ from bot.message import (
     Table,
     Title,
 )
-from bot.splitting import Block as Part
-from bot.splitting import Lines, Text, Word, split
+from bot.view.view import words
 
 CONTENT = 2000
 TITLE, DESCRIPTION, FOOTER, EMBED = 256, 4096, 2048, 6000

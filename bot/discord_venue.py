@@ -25,8 +25,8 @@ from tenacity import AsyncRetrying, retry_if_exception, stop_after_delay, wait_e
 
 from bot.discord_card import Drawn, draw
 from bot.discord_text import parts, units
-from bot.message import BELOW, IN_THREAD, Message
 from bot.venue import Card, File, Gone, NotAllowed, Part, Unreachable, VenueError
+from bot.view.message import BELOW, IN_THREAD, Message
 from council.document.conversation import Source
 from storage.journal import RunRow
 

@@ -3,10 +3,10 @@
 from collections.abc import Iterable, Iterator
 from itertools import chain
 
-from bot import words
 from bot.commands import ASK, ATTACHING, FORGET, PAST, described, usage
-from bot.message import Block, Heading, Line, Message, Pairs
 from bot.queue import Limits
+from bot.view.message import Block, Heading, Line, Message, Pairs
+from bot.view.view import words
 from council.profile import Member, Profile
 from storage.statistics import Spent
 

@@ -10,14 +10,15 @@ from contextlib import contextmanager
 
 import structlog
 
-from bot import past, words
+from bot import past
 from bot.commands import AT_ONCE, DAYS, HISTORY, LONGEST_WORDS, SEARCH, SHOW, Command, Given, person
 from bot.desk import Refusal
 from bot.looks import Answer, Detail, Figures, History, Look, Search, read
-from bot.message import printable
 from bot.past import HITS, Found, Link, Sheet
 from bot.presenter import files_of
 from bot.venue import File
+from bot.view.message import printable
+from bot.view.view import words
 from council.document.conversation import Source
 from storage.archive import Archive
 from storage.conversations import ConversationStore

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from bot.commands import LONGEST_WORDS, MOST_AT_ONCE
-from bot.message import printable
+from bot.view.message import printable
 from storage.archive import Cursor
 
 Part = Literal["critiques", "corrections"]

@@ -12,8 +12,7 @@ from markdown_it import MarkdownIt
 from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
 
-from bot import words
-from bot.message import (
+from bot.view.message import (
     OPEN,
     Block,
     Columns,
@@ -28,6 +27,7 @@ from bot.message import (
     Table,
     Title,
 )
+from bot.view.view import words
 
 DEEPEST = 6
 # Between a list and what would join it: another list, or text that is indented.

@@ -9,13 +9,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from bot import card, words
 from bot.chart import Chart
-from bot.folding import of_document
 from bot.looks import Answer, Choice, Detail, Figures, History, Part, Search
-from bot.message import Block, Entry, Footer, Heading, Line, Message, Quote, Table, Title
-from bot.thread import thread
-from bot.view import RunView
+from bot.view.folding import of_document
+from bot.view.message import Block, Entry, Footer, Heading, Line, Message, Quote, Table, Title
+from bot.view.thread import thread
+from bot.view.view import RunView, card, words
 from council.document.conversation import AssistantMessage, Conversation, UserMessage
 from council.usage import Usage
 from storage.archive import Hits, Page

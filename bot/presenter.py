@@ -13,15 +13,15 @@ from itertools import islice
 
 import structlog
 
-from bot.card import answer, card, title
-from bot.folding import fold
 from bot.markdown import render
-from bot.message import Line, Message, Title
-from bot.thread import thread, unposted
 from bot.transcript.html import to_html
 from bot.transcript.markdown import to_markdown
 from bot.venue import Button, Card, File, Part, Unreachable, Venue, VenueError
-from bot.view import RunView
+from bot.view.card import answer, card, title
+from bot.view.folding import fold
+from bot.view.message import Line, Message, Title
+from bot.view.thread import thread, unposted
+from bot.view.view import RunView
 from council.document.conversation import Conversation
 from council.events import Event, MemberStarted, RunCompleted, RunFailed
 from storage.errors import StorageError

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 import structlog
 
 from bot.insistence import InsistentSteps, insist, keep
-from bot.words import INTERRUPTED, explain
+from bot.view.words import INTERRUPTED, explain
 from council.brief import Attachment, Brief, Turn
 from council.calls import Ask
 from council.cutoff import Stop

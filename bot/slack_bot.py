@@ -42,7 +42,6 @@ from bot.commands import (
 )
 from bot.desk import NO_QUESTION, NO_TEXT, NOT_HERE, Click, Desk, Refusal, Request
 from bot.librarian import Librarian
-from bot.message import Message
 from bot.options import RunOptions
 from bot.past import Sheet
 from bot.slack_client import Json, granted, introduced, web_client
@@ -51,7 +50,8 @@ from bot.slack_past import alone
 from bot.slack_reading import LOOKUP_SECONDS, Reader, plain
 from bot.slack_venue import Pace, SlackVenue, Tell, action_id, line
 from bot.venue import LABELS, File, VenueError
-from bot.words import UNEXPECTED
+from bot.view.message import Message
+from bot.view.words import UNEXPECTED
 from council.document.conversation import Source
 from storage.journal import RunRow
 

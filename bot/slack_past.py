@@ -17,10 +17,10 @@ from slack_bolt.async_app import AsyncRespond
 
 from bot import slack_text
 from bot.looks import Choice
-from bot.message import Message
 from bot.past import Link, Sheet, shared
 from bot.slack_client import Json
 from bot.slack_venue import Tell
+from bot.view.message import Message
 from storage.rows import IndexRow
 
 log = structlog.get_logger()

@@ -10,9 +10,12 @@ from datetime import datetime
 from textwrap import wrap
 from typing import Any
 
-from bot import tables, words
+from bot import tables
 from bot.dialect import blocks, listed, plain_text
-from bot.message import (
+from bot.slack_markdown import CODE_WIDTH, DIALECT, has_room, pieces
+from bot.splitting import Block as Part
+from bot.splitting import leading
+from bot.view.message import (
     IN_THREAD,
     OPEN,
     Block,
@@ -28,9 +31,7 @@ from bot.message import (
     Table,
     Title,
 )
-from bot.slack_markdown import CODE_WIDTH, DIALECT, has_room, pieces
-from bot.splitting import Block as Part
-from bot.splitting import leading
+from bot.view.view import words
 
 Json = dict[str, Any]
 

@@ -16,9 +16,9 @@ from typing import Any
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot import slack_text
-from bot.message import BELOW, IN_THREAD, Line, Message
 from bot.slack_client import Json, NoThread, granted
 from bot.venue import Button, Card, File, Gone, NotAllowed, Part, VenueError
+from bot.view.message import BELOW, IN_THREAD, Line, Message
 from council.document.conversation import Source
 
 Tell = Callable[[Message], Coroutine[Any, Any, None]]

@@ -3,8 +3,8 @@
 from rich.cells import cell_len
 
 from bot.dialect import Cell, Dialect, Grid, words
-from bot.message import Table
 from bot.splitting import Block, Lines, Nest, Text, Word
+from bot.view.message import Table
 
 _GAP = "  "
 _BETWEEN = (Word(" "), Word("\u00b7"), Word(" "))

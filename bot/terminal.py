@@ -1,7 +1,7 @@
 """The terminal as a channel: the card live, the thread below it, then the answer.
 
 Where nobody watches (a pipe, a file, a dumb terminal) it writes plain lines and Markdown instead.
-All text reaches the terminal through `bot.message`, which holds no control character, and as
+All text reaches the terminal through `bot.view.message`, which holds no control character, and as
 rich's `Text` or `Markdown`, never as its markup.
 """
 
@@ -20,11 +20,10 @@ from rich.rule import Rule
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from bot import words
-from bot.card import asked, before, card, correction, names, progress, stage_line
-from bot.folding import fold
 from bot.markdown import contain, render
-from bot.message import (
+from bot.view.card import asked, before, card, correction, names, progress, stage_line
+from bot.view.folding import fold
+from bot.view.message import (
     Block,
     Columns,
     Entry,
@@ -38,8 +37,8 @@ from bot.message import (
     Title,
     printable,
 )
-from bot.thread import thread
-from bot.view import RunView
+from bot.view.thread import thread
+from bot.view.view import RunView, words
 from council.events import (
     Event,
     MemberAnswered,

@@ -6,7 +6,7 @@ from typing import Any, Literal, Protocol
 
 import orjson
 
-from bot.message import Message
+from bot.view.message import Message
 from council.errors import CouncilError
 
 Action = Literal["stop", "transcript", "again", "retry"]

@@ -8,7 +8,7 @@
         └── RunStopped        somebody pressed Stop before there was a final answer
 
 A `Failure` is the same fact as data: it is journalled, replayed, counted and shown.
-The sentences people read are made in `bot.words`, nowhere else.
+The sentences people read are made in `bot.view.words`, nowhere else.
 """
 
 from collections.abc import Mapping

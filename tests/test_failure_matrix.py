@@ -18,7 +18,7 @@ from bot.app import open_library
 from bot.runs import Question, Runs
 from bot.settings import Settings
 from bot.terminal import TerminalChannel
-from bot.view import opening
+from bot.view.view import opening
 from council.calls import Call, Reply
 from council.document.conversation import AssistantMessage, Source
 from council.models.client import ModelClient

@@ -4,8 +4,20 @@ from collections.abc import Iterable, Iterator
 
 from markupsafe import Markup, escape
 
-from bot.message import Block, Columns, Entry, Footer, Heading, Line, Pairs, Prose, Quote, Table, Title
 from bot.transcript import prose
+from bot.view.message import (
+    Block,
+    Columns,
+    Entry,
+    Footer,
+    Heading,
+    Line,
+    Pairs,
+    Prose,
+    Quote,
+    Table,
+    Title,
+)
 
 PART = 3
 """The level of heading that begins a part of a message."""

@@ -15,15 +15,14 @@ from typing import TYPE_CHECKING
 
 from markupsafe import Markup
 
-from bot import words
-from bot.card import answer, names
-from bot.message import Line, Message, Quote, printable
-from bot.thread import counted_votes, thread
 from bot.transcript import blocks, charts
 from bot.transcript.charts import Moved, Standing, Sure
 from bot.transcript.diff import Piece, diff, words_moved
 from bot.transcript.turns import Turn, turns
-from bot.view import RunView, Seat
+from bot.view.card import answer, names
+from bot.view.message import Line, Message, Quote, printable
+from bot.view.thread import counted_votes, thread
+from bot.view.view import RunView, Seat, words
 from council.document.conversation import Conversation
 from council.usage import total
 

@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator
 
-from bot import words
-from bot.card import answer
 from bot.markdown import render
-from bot.message import Heading, Line, Message, Quote, Title
-from bot.thread import thread
 from bot.transcript.turns import turns
+from bot.view.card import answer
+from bot.view.message import Heading, Line, Message, Quote, Title
+from bot.view.thread import thread
+from bot.view.view import words
 from council.document.conversation import Conversation
 
 

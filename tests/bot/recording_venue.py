@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from bot.markdown import render
-from bot.message import Line, Message, Prose
 from bot.venue import Card, File, Part
+from bot.view.message import Line, Message, Prose
 
 
 @dataclass

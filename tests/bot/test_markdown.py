@@ -7,7 +7,7 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from bot.markdown import contain, escape, render
-from bot.message import Block, Footer, Heading, Line, Message, Pairs, Prose, Quote, Table, Title
+from bot.view.message import Block, Footer, Heading, Line, Message, Pairs, Prose, Quote, Table, Title
 
 READER = MarkdownIt("commonmark").enable(["table", "strikethrough"])
 

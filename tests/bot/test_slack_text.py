@@ -6,9 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.card import card as card_of
-from bot.folding import fold
-from bot.message import (
+from bot.slack_text import CardBlocks, card, fallback, parts
+from bot.view.card import card as card_of
+from bot.view.folding import fold
+from bot.view.message import (
     Block,
     Footer,
     Heading,
@@ -20,8 +21,7 @@ from bot.message import (
     Table,
     Title,
 )
-from bot.slack_text import CardBlocks, card, fallback, parts
-from bot.thread import thread
+from bot.view.thread import thread
 from council.events import RunFailed
 from tests.bot.long_answer import answer
 from tests.bot.sample_run import CLAUDE, GEMINI, GPT, LATE, RUN_ID, seen

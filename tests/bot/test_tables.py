@@ -1,9 +1,9 @@
 """Tables where a platform has none."""
 
 from bot.discord_text import DIALECT
-from bot.message import Table
 from bot.splitting import split
 from bot.tables import drawn, grid
+from bot.view.message import Table
 
 
 def shown(table: Table, width: int) -> str:

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 import pytest
 from rich.console import Console
 
-from bot.card import card
-from bot.folding import fold
 from bot.markdown import render
-from bot.message import Block, Line, Prose, Table
 from bot.terminal import TerminalChannel, drawn
-from bot.thread import thread
-from bot.view import RunView, opening
+from bot.view.card import card
+from bot.view.folding import fold
+from bot.view.message import Block, Line, Prose, Table
+from bot.view.thread import thread
+from bot.view.view import RunView, opening
 from council.events import AnswerStreamed, Event, MemberFailed, RunCompleted, RunFailed, StageCompleted
 from tests.bot.sample_run import (
     CHAIRMAN,

@@ -27,7 +27,7 @@ from tests.bot.sample_run import (
     QUESTION,
     TITLE,
 )
-from tests.bot.test_rounds import SEATS, held
+from tests.bot.view.test_rounds import SEATS, held
 from tests.council.consultations import DEBATE, consultation
 from tests.council.scripted import profile
 

@@ -1,9 +1,9 @@
 """A whole conversation as one Markdown document."""
 
-from bot.folding import of_document
 from bot.markdown import render
-from bot.thread import thread
 from bot.transcript.markdown import to_markdown
+from bot.view.folding import of_document
+from bot.view.thread import thread
 from council.document.conversation import Conversation, UserMessage
 from tests.bot.sample_run import ASSISTANT, CONVERSATION, CONVERSATION_ID, FINAL, QUESTION
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 
-from bot.message import Block, Columns, Pairs, Prose
+from bot.view.message import Block, Columns, Pairs, Prose
 from council.consultation import HIGHEST, CodeSnippet, Consultation, Debate, fenced, weighed
 
 FULL, EMPTY = "\u25b0", "\u25b1"

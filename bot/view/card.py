@@ -4,10 +4,20 @@ from collections import Counter
 from collections.abc import Iterator
 from itertools import accumulate
 
-from bot import words
-from bot.message import Block, Footer, Heading, Line, Message, Pairs, Prose, Quote, Title
 from bot.queue import EXACT_POSITIONS
-from bot.view import ROUND_STAGES, Answered, Failed, RunFailure, RunView, Seat, StageView, State, Working
+from bot.view.message import Block, Footer, Heading, Line, Message, Pairs, Prose, Quote, Title
+from bot.view.view import (
+    ROUND_STAGES,
+    Answered,
+    Failed,
+    RunFailure,
+    RunView,
+    Seat,
+    StageView,
+    State,
+    Working,
+    words,
+)
 from council.document.conversation import Stage3Result
 
 TITLE_LENGTH = 80

@@ -1,11 +1,11 @@
 """Criteria and scores as people see them: in the thread, on the card, in the transcript."""
 
-from bot.card import asked, card
-from bot.folding import fold, of_document
 from bot.markdown import render
-from bot.thread import thread
 from bot.transcript.markdown import to_markdown
-from bot.view import RunView, opening
+from bot.view.card import asked, card
+from bot.view.folding import fold, of_document
+from bot.view.thread import thread
+from bot.view.view import RunView, opening
 from council.criteria import EvaluationCriteria
 from council.document.results import ScoredAnswer, ScoringMatrix
 from council.events import StageCompleted

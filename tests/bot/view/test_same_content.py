@@ -5,12 +5,12 @@ import re
 import pytest
 
 from bot import discord_text, slack_text
-from bot.card import card
-from bot.folding import fold
 from bot.markdown import render
-from bot.message import Message, Table
-from bot.thread import thread
-from bot.view import RunView
+from bot.view.card import card
+from bot.view.folding import fold
+from bot.view.message import Message, Table
+from bot.view.thread import thread
+from bot.view.view import RunView
 from council.events import RunFailed
 from tests.bot.sample_run import GPT, LATE, RUN_ID, seen
 from tests.bot.shown import blocks_text, text, words

@@ -6,13 +6,13 @@ import pytest
 from rich.console import Console
 
 from bot import discord_text, slack_text
-from bot.consultation import bar
-from bot.folding import of_document
 from bot.markdown import render
-from bot.message import Columns, Message, Prose
 from bot.terminal import drawn
-from bot.thread import thread
-from bot.view import RunView
+from bot.view.consultation import bar
+from bot.view.folding import of_document
+from bot.view.message import Columns, Message, Prose
+from bot.view.thread import thread
+from bot.view.view import RunView
 from council.consultation import Consultation, Debate
 from tests.bot.sample_run import (
     ANSWERS,

@@ -4,14 +4,14 @@ from dataclasses import replace
 
 import pytest
 
-from bot import past, terminal, words
-from bot.card import card
-from bot.folding import fold, of_document
+from bot import past, terminal
 from bot.looks import Detail
 from bot.markdown import render
-from bot.thread import thread, unposted
 from bot.transcript.markdown import to_markdown
-from bot.view import RunView, opening
+from bot.view.card import card
+from bot.view.folding import fold, of_document
+from bot.view.thread import thread, unposted
+from bot.view.view import RunView, opening, words
 from council.document.conversation import AssistantMessage, Conversation, UserMessage
 from council.document.iteration import IterationRound, IterationState, TerminationReason
 from council.events import MemberFailed, RunCompleted, StageStarted

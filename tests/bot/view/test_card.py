@@ -4,12 +4,12 @@ from dataclasses import replace
 
 import pytest
 
-from bot.card import answer, card, progress
-from bot.folding import fold, of_document
 from bot.markdown import render
-from bot.message import Footer
-from bot.view import RunView, opening
-from bot.words import explain
+from bot.view.card import answer, card, progress
+from bot.view.folding import fold, of_document
+from bot.view.message import Footer
+from bot.view.view import RunView, opening
+from bot.view.words import explain
 from council.document.conversation import (
     AggregateRanking,
     AssistantMessage,

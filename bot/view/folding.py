@@ -10,7 +10,7 @@ from datetime import datetime
 
 from pydantic import ValidationError
 
-from bot.view import (
+from bot.view.view import (
     ROUND_STAGES,
     WAITING,
     Answered,

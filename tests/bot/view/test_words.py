@@ -5,7 +5,7 @@ from typing import get_args
 
 import pytest
 
-from bot.words import (
+from bot.view.words import (
     agreement,
     cause,
     causes,

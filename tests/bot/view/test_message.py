@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.message import Line, Pairs, Prose, Quote, Table, printable
+from bot.view.message import Line, Pairs, Prose, Quote, Table, printable
 
 
 @given(st.text(st.characters()))
