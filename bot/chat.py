@@ -10,9 +10,9 @@ from bot.configuration import Configuration
 from bot.desk import Refusal
 from bot.librarian import Halt, Librarian
 from bot.looks import Choice
-from bot.markdown import render
 from bot.options import RunOptions
 from bot.past import Sheet
+from bot.render.markdown import render
 from bot.upkeep import mend
 from bot.view.words import listing
 from storage.rows import IndexRow

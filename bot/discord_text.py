@@ -11,8 +11,8 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from bot import tables
-from bot.dialect import (
+from bot.render import tables
+from bot.render.dialect import (
     APART,
     DEEPEST_HEADING,
     LINE,
@@ -24,9 +24,9 @@ from bot.dialect import (
     listed,
     longest_ticks,
 )
-from bot.dialect import words as plain
-from bot.splitting import Block as Part
-from bot.splitting import Lines, Text, Word, split
+from bot.render.dialect import words as plain
+from bot.render.splitting import Block as Part
+from bot.render.splitting import Lines, Text, Word, split
 from bot.view.message import (
     IN_THREAD,
     OPEN,

@@ -13,7 +13,7 @@ from itertools import islice
 
 import structlog
 
-from bot.markdown import render
+from bot.render.markdown import render
 from bot.transcript.html import to_html
 from bot.transcript.markdown import to_markdown
 from bot.venue import Button, Card, File, Part, Unreachable, Venue, VenueError

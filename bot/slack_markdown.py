@@ -11,9 +11,9 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from bot import tables
-from bot.dialect import LINE, Dialect, Grid, code_span, longest_ticks
-from bot.splitting import Block, Lines, Text, join, leading, split, written
+from bot.render import tables
+from bot.render.dialect import LINE, Dialect, Grid, code_span, longest_ticks
+from bot.render.splitting import Block, Lines, Text, join, leading, split, written
 
 STORED = 30  # blocks of one piece, so that our own find room beside it
 TABLE_ROWS, TABLE_COLUMNS, TABLE_CHARACTERS = 100, 20, 8_000

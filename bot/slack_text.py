@@ -10,11 +10,11 @@ from datetime import datetime
 from textwrap import wrap
 from typing import Any
 
-from bot import tables
-from bot.dialect import blocks, listed, plain_text
+from bot.render import tables
+from bot.render.dialect import blocks, listed, plain_text
+from bot.render.splitting import Block as Part
+from bot.render.splitting import leading
 from bot.slack_markdown import CODE_WIDTH, DIALECT, has_room, pieces
-from bot.splitting import Block as Part
-from bot.splitting import leading
 from bot.view.message import (
     IN_THREAD,
     OPEN,

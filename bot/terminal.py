@@ -20,7 +20,7 @@ from rich.rule import Rule
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from bot.markdown import contain, render
+from bot.render.markdown import contain, render
 from bot.view.card import asked, before, card, correction, names, progress, stage_line
 from bot.view.folding import fold
 from bot.view.message import (

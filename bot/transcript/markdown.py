@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from bot.markdown import render
+from bot.render.markdown import render
 from bot.transcript.turns import turns
 from bot.view.card import answer
 from bot.view.message import Heading, Line, Message, Quote, Title

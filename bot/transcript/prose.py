@@ -11,8 +11,8 @@ from typing import Any
 from markdown_it.token import Token
 from markupsafe import Markup, escape
 
-from bot.addresses import same
-from bot.commonmark import block_parser, inline_parser
+from bot.render.addresses import same
+from bot.render.commonmark import block_parser, inline_parser
 
 DEEPEST_HEADING = 6
 _DEEPEST = 60

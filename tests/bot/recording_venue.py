@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from bot.markdown import render
+from bot.render.markdown import render
 from bot.venue import Card, File, Part
 from bot.view.message import Line, Message, Prose
 

@@ -13,8 +13,8 @@ import pytest
 from bot.app import Library, open_library
 from bot.desk import Click, Desk, Refusal, Request
 from bot.durability import Durability
-from bot.markdown import render
 from bot.queue import Limits, Queue
+from bot.render.markdown import render
 from bot.runs import Runs
 from bot.settings import Settings
 from bot.venue import Gone, NotAllowed, Part

@@ -24,7 +24,7 @@ from bot.view.message import (
 )
 from bot.view.thread import thread
 from council.events import RunFailed
-from tests.bot.long_answer import answer
+from tests.bot.render.long_answer import answer
 from tests.bot.sample_run import CLAUDE, GEMINI, GPT, LATE, RUN_ID, seen
 from tests.bot.shown import READER, letters
 from tests.discord_server.limits import Shape, check

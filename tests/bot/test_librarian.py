@@ -12,8 +12,8 @@ from bot.commands import HISTORY, PAST, SEARCH, SHOW, STATS, Given
 from bot.desk import Refusal
 from bot.librarian import NO_SUCH, Librarian
 from bot.looks import Answer, Choice, Detail, Figures, History, Look, Search
-from bot.markdown import render
 from bot.past import Sheet
+from bot.render.markdown import render
 from bot.settings import Settings
 from council.brief import Brief
 from council.document.conversation import Source, timestamp

@@ -5,8 +5,8 @@ from datetime import UTC, datetime
 
 from bot import discord_text, past, slack_text
 from bot.looks import Answer, Choice, Detail, Figures, History, Search
-from bot.markdown import render
 from bot.past import Found, Sheet
+from bot.render.markdown import render
 from bot.view.message import Entry, Message
 from council.document.conversation import AssistantMessage, Conversation, Stage1Result, UserMessage
 from storage.archive import Cursor, Hit, Hits, Page

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.dialect import blocks
+from bot.render.dialect import blocks
 from bot.slack_markdown import DIALECT, Piece, pieces
 from tests.slack_server.blocks import checked
 from tests.slack_server.rules import Refused, Rules

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import pytest
 from rich.console import Console
 
-from bot.markdown import render
+from bot.render.markdown import render
 from bot.terminal import TerminalChannel, drawn
 from bot.view.card import card
 from bot.view.folding import fold

@@ -1,6 +1,6 @@
 """A whole conversation as one Markdown document."""
 
-from bot.markdown import render
+from bot.render.markdown import render
 from bot.transcript.markdown import to_markdown
 from bot.view.folding import of_document
 from bot.view.thread import thread

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from bot.markdown import render
+from bot.render.markdown import render
 from bot.view.card import answer, card, progress
 from bot.view.folding import fold, of_document
 from bot.view.message import Footer

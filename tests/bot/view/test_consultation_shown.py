@@ -6,7 +6,7 @@ import pytest
 from rich.console import Console
 
 from bot import discord_text, slack_text
-from bot.markdown import render
+from bot.render.markdown import render
 from bot.terminal import drawn
 from bot.view.consultation import bar
 from bot.view.folding import of_document

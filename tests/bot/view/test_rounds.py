@@ -6,7 +6,7 @@ import pytest
 
 from bot import past, terminal
 from bot.looks import Detail
-from bot.markdown import render
+from bot.render.markdown import render
 from bot.transcript.markdown import to_markdown
 from bot.view.card import card
 from bot.view.folding import fold, of_document

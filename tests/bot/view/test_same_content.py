@@ -5,7 +5,7 @@ import re
 import pytest
 
 from bot import discord_text, slack_text
-from bot.markdown import render
+from bot.render.markdown import render
 from bot.view.card import card
 from bot.view.folding import fold
 from bot.view.message import Message, Table

@@ -1,6 +1,6 @@
 """Criteria and scores as people see them: in the thread, on the card, in the transcript."""
 
-from bot.markdown import render
+from bot.render.markdown import render
 from bot.transcript.markdown import to_markdown
 from bot.view.card import asked, card
 from bot.view.folding import fold, of_document

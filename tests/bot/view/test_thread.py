@@ -1,6 +1,6 @@
 """The thread: what it holds, by exact text, and when each message is final."""
 
-from bot.markdown import render
+from bot.render.markdown import render
 from bot.view.folding import fold, of_document
 from bot.view.thread import thread, unposted
 from bot.view.view import RunView, opening

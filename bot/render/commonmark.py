@@ -2,7 +2,7 @@
 
 from markdown_it import MarkdownIt
 
-from bot.addresses import read_bare
+from bot.render.addresses import read_bare
 
 # Of brackets within brackets, each level costs time.
 _DEEPEST_INLINE = 20

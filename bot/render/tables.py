@@ -2,8 +2,8 @@
 
 from rich.cells import cell_len
 
-from bot.dialect import Cell, Dialect, Grid, words
-from bot.splitting import Block, Lines, Nest, Text, Word
+from bot.render.dialect import Cell, Dialect, Grid, words
+from bot.render.splitting import Block, Lines, Nest, Text, Word
 from bot.view.message import Table
 
 _GAP = "  "

@@ -1,8 +1,8 @@
 """Tables where a platform has none."""
 
 from bot.discord_text import DIALECT
-from bot.splitting import split
-from bot.tables import drawn, grid
+from bot.render.splitting import split
+from bot.render.tables import drawn, grid
 from bot.view.message import Table
 
 

@@ -13,9 +13,9 @@ from typing import Any, Protocol
 
 from markdown_it.token import Token
 
-from bot.addresses import find, is_honest, is_web, same
-from bot.commonmark import block_parser, inline_parser
-from bot.splitting import Block, Lines, Nest, Text, Word, join
+from bot.render.addresses import find, is_honest, is_web, same
+from bot.render.commonmark import block_parser, inline_parser
+from bot.render.splitting import Block, Lines, Nest, Text, Word, join
 
 DEEPEST_HEADING = 3
 APART = "\u200b"

@@ -2,10 +2,10 @@
 
 import pytest
 
-from bot.dialect import Dialect, blocks, code_span, plain_text
 from bot.discord_text import DIALECT as DISCORD
+from bot.render.dialect import Dialect, blocks, code_span, plain_text
+from bot.render.splitting import split
 from bot.slack_markdown import DIALECT as SLACK
-from bot.splitting import split
 from tests.bot.shown import text
 
 

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from bot.markdown import contain, escape, render
+from bot.render.markdown import contain, escape, render
 from bot.view.message import Block, Footer, Heading, Line, Message, Pairs, Prose, Quote, Table, Title
 
 READER = MarkdownIt("commonmark").enable(["table", "strikethrough"])

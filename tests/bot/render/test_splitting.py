@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.dialect import blocks
 from bot.discord_text import DIALECT as DISCORD
 from bot.discord_text import units
+from bot.render.dialect import blocks
+from bot.render.splitting import Text, Word, split
 from bot.slack_markdown import DIALECT as SLACK
-from bot.splitting import Text, Word, split
 from tests.bot.shown import fences, letters
 
 Split = Callable[[str, int], list[str]]

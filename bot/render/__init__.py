@@ -1,0 +1,1 @@
+"""Messages as text: Markdown parsed, written in a dialect, and split last."""
