@@ -22,7 +22,7 @@ from bench.load import PROFILE, QUESTION, Engine, Load, measure, no_models, p99,
 from bench.resume import resumption
 from bench.texts import comparisons, lag_over_long_reviews
 from bot.app import open_library
-from bot.runs import Question, Runs
+from bot.service.runs import Question, Runs
 from bot.settings import Settings
 from council.calls import Ask, Call, Reply
 from council.document.conversation import Source

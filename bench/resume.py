@@ -20,8 +20,8 @@ from pydantic import BaseModel
 from bench.load import ANSWER, BALLOT, SilentVenue, asked, desk_of, place, text
 from bot import logs
 from bot.app import open_library
-from bot.desk import Request
 from bot.serve import collect_rarely
+from bot.service.desk import Request
 from bot.settings import Settings
 from council.calls import Call, Reply
 from council.usage import Usage

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 from bench.archive import lag_of_the_loop
 from bench.load import PROFILE, QUESTION, silent
-from bot.runs import utc_now
 from bot.serve import collect_rarely
+from bot.service.runs import utc_now
 from council.brief import Brief
 from council.calls import Call, MemorySteps, Reply
 from council.document.changes import CHARACTERS_LIMIT, detect_significant_changes

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import structlog
 
 from bot.configuration import NOBODY_TO_ASK, Configuration, ConfigurationError
-from bot.desk import Desk
 from bot.librarian import Librarian
-from bot.queue import Queue
-from bot.runs import Runs
+from bot.service.desk import Desk
+from bot.service.queue import Queue
+from bot.service.runs import Runs
 from bot.settings import OPENROUTER, Settings
 from council.profile import Profile
 from storage.archive import Archive

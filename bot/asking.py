@@ -16,7 +16,7 @@ import structlog
 
 from bot.app import Library
 from bot.output import lasting_output
-from bot.runs import Question, Runs
+from bot.service.runs import Question, Runs
 from bot.view.words import clip
 from council.brief import Attachment
 from council.cutoff import Stop

@@ -5,14 +5,14 @@ import sys
 
 from bot import asking
 from bot.app import Library, open_council, open_desk, open_librarian
-from bot.commands import ASK, FORGET, HELP, PAST, UsageError, argument, parse, usage
 from bot.configuration import Configuration
-from bot.desk import Refusal
 from bot.librarian import Halt, Librarian
 from bot.looks import Choice
-from bot.options import RunOptions
 from bot.past import Sheet
 from bot.render.markdown import render
+from bot.service.commands import ASK, FORGET, HELP, PAST, UsageError, argument, parse, usage
+from bot.service.desk import Refusal
+from bot.service.options import RunOptions
 from bot.upkeep import mend
 from bot.view.words import listing
 from storage.rows import IndexRow

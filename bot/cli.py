@@ -16,10 +16,10 @@ from pydantic import SecretStr
 
 from bot import logs
 from bot.app import Library, open_council, open_library
-from bot.attachments import text_file
-from bot.commands import UsageError, described
 from bot.configuration import INNER_KEYS, Configuration, ConfigurationError, load
-from bot.options import RunOptions
+from bot.service.attachments import text_file
+from bot.service.commands import UsageError, described
+from bot.service.options import RunOptions
 from bot.view.words import count, explain
 from council.brief import Attachment
 from council.errors import CouncilError

@@ -15,9 +15,9 @@ from pydantic import SecretStr, ValidationError
 from pydantic_core import ErrorDetails
 from rapidfuzz import process
 
-from bot.durability import Durability
-from bot.options import DEFAULT
-from bot.queue import Limits
+from bot.service.durability import Durability
+from bot.service.options import DEFAULT
+from bot.service.queue import Limits
 from bot.settings import (
     Settings,
     address,

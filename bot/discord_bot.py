@@ -21,7 +21,15 @@ from discord.gateway import DiscordWebSocket
 from discord.http import Route
 
 from bot import discord_past
-from bot.commands import (
+from bot.configuration import ConfigurationError, Problem
+from bot.discord_card import CardButton
+from bot.discord_commands import Answer, Propose, fitting, read_text, read_texts, register, slash
+from bot.discord_past import PastButton
+from bot.discord_text import parts
+from bot.discord_venue import NOBODY, DiscordVenue, Pace, Place, upload
+from bot.librarian import Librarian
+from bot.looks import Choice
+from bot.service.commands import (
     ACTION,
     ASK,
     COMMANDS,
@@ -34,17 +42,9 @@ from bot.commands import (
     UsageError,
     parse_message,
 )
-from bot.configuration import ConfigurationError, Problem
-from bot.desk import NO_TEXT, Click, Desk, Refusal, Request
-from bot.discord_card import CardButton
-from bot.discord_commands import Answer, Propose, fitting, read_text, read_texts, register, slash
-from bot.discord_past import PastButton
-from bot.discord_text import parts
-from bot.discord_venue import NOBODY, DiscordVenue, Pace, Place, upload
-from bot.librarian import Librarian
-from bot.looks import Choice
-from bot.options import AS_THE_PROFILE_HAS_IT, RunOptions
-from bot.venue import Button, File
+from bot.service.desk import NO_TEXT, Click, Desk, Refusal, Request
+from bot.service.options import AS_THE_PROFILE_HAS_IT, RunOptions
+from bot.service.venue import Button, File
 from bot.view.words import UNEXPECTED, listing
 from council.brief import Attachment
 from council.document.conversation import Source

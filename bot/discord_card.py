@@ -10,7 +10,7 @@ from discord import ui
 
 from bot.discord_text import CardText
 from bot.discord_text import card as text_of
-from bot.venue import LABELS, Action, Button, Card
+from bot.service.venue import LABELS, Action, Button, Card
 
 PRESSED = "council_button"
 """The client's event for a pressed button, with the interaction and the `Button`."""

@@ -12,8 +12,8 @@ import aiohttp
 import discord
 from discord import app_commands
 
-from bot.attachments import LARGEST_FILE, NotTaken, not_given, sorted_out, text_file, too_large
-from bot.commands import Command, Given, Kind, Option
+from bot.service.attachments import LARGEST_FILE, NotTaken, not_given, sorted_out, text_file, too_large
+from bot.service.commands import Command, Given, Kind, Option
 from council.brief import Attachment
 
 LONGEST_TEXT = 6000

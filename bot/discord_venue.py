@@ -25,7 +25,7 @@ from tenacity import AsyncRetrying, retry_if_exception, stop_after_delay, wait_e
 
 from bot.discord_card import Drawn, draw
 from bot.discord_text import parts, units
-from bot.venue import Card, File, Gone, NotAllowed, Part, Unreachable, VenueError
+from bot.service.venue import Card, File, Gone, NotAllowed, Part, Unreachable, VenueError
 from bot.view.message import BELOW, IN_THREAD, Message
 from council.document.conversation import Source
 from storage.journal import RunRow
@@ -131,7 +131,7 @@ def lacking(has: discord.Permissions, *wanted: str) -> list[str]:
 
 
 class DiscordVenue:
-    """Shows one run where it was asked for; a `bot.venue.Venue`.
+    """Shows one run where it was asked for; a `bot.service.venue.Venue`.
 
     The card is the message that the run's row names, else the response to `interaction` where there
     is one, else a message of its own.

@@ -11,12 +11,22 @@ from contextlib import contextmanager
 import structlog
 
 from bot import past
-from bot.commands import AT_ONCE, DAYS, HISTORY, LONGEST_WORDS, SEARCH, SHOW, Command, Given, person
-from bot.desk import Refusal
 from bot.looks import Answer, Detail, Figures, History, Look, Search, read
 from bot.past import HITS, Found, Link, Sheet
-from bot.presenter import files_of
-from bot.venue import File
+from bot.service.commands import (
+    AT_ONCE,
+    DAYS,
+    HISTORY,
+    LONGEST_WORDS,
+    SEARCH,
+    SHOW,
+    Command,
+    Given,
+    person,
+)
+from bot.service.desk import Refusal
+from bot.service.presenter import files_of
+from bot.service.venue import File
 from bot.view.message import printable
 from bot.view.view import words
 from council.document.conversation import Source
@@ -54,7 +64,7 @@ class Librarian:
         self._forgetting = forgetting
 
     async def answer(self, command: Command, given: Given, here: Source, link: Link) -> Sheet:
-        """Do what a command of `bot.commands.PAST` says; options left out are missing or `None`."""
+        """Do what a command of `bot.service.commands.PAST` says; options left out are missing or `None`."""
         if command is HISTORY:
             return await self.open(History(_number(given.get("count"), AT_ONCE)), here, link)
         if command is SEARCH:

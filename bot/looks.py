@@ -6,7 +6,7 @@ A button carries an id or a cursor, never a place: whatever it says is looked up
 from dataclasses import dataclass
 from typing import Literal
 
-from bot.commands import LONGEST_WORDS, MOST_AT_ONCE
+from bot.service.commands import LONGEST_WORDS, MOST_AT_ONCE
 from bot.view.message import printable
 from storage.archive import Cursor
 

@@ -12,12 +12,12 @@ import structlog
 
 from bot.app import Library, open_council, open_desk, open_librarian
 from bot.configuration import Configuration, ConfigurationError, Problem
-from bot.desk import Desk
 from bot.librarian import Librarian
 from bot.reloading import watch
+from bot.service.desk import Desk
+from bot.service.venue import VenueError
 from bot.settings import Settings
 from bot.upkeep import keep_up
-from bot.venue import VenueError
 
 log = structlog.get_logger()
 

@@ -27,7 +27,9 @@ from slack_bolt.authorization import AuthorizeResult
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot import chart, slack_past, slack_text
-from bot.commands import (
+from bot.librarian import Librarian
+from bot.past import Sheet
+from bot.service.commands import (
     ASK,
     FORGET,
     HELP,
@@ -40,16 +42,14 @@ from bot.commands import (
     parse_message,
     person,
 )
-from bot.desk import NO_QUESTION, NO_TEXT, NOT_HERE, Click, Desk, Refusal, Request
-from bot.librarian import Librarian
-from bot.options import RunOptions
-from bot.past import Sheet
+from bot.service.desk import NO_QUESTION, NO_TEXT, NOT_HERE, Click, Desk, Refusal, Request
+from bot.service.options import RunOptions
+from bot.service.venue import LABELS, File, VenueError
 from bot.slack_client import Json, granted, introduced, web_client
 from bot.slack_manifest import PATH, REQUIRED, SHORTCUT
 from bot.slack_past import alone
 from bot.slack_reading import LOOKUP_SECONDS, Reader, plain
 from bot.slack_venue import Pace, SlackVenue, Tell, action_id, line
-from bot.venue import LABELS, File, VenueError
 from bot.view.message import Message
 from bot.view.words import UNEXPECTED
 from council.document.conversation import Source

@@ -24,7 +24,7 @@ from slack_sdk.http_retry.state import RetryState
 from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
-from bot.venue import Gone, NotAllowed, Unreachable, VenueError
+from bot.service.venue import Gone, NotAllowed, Unreachable, VenueError
 
 Json = dict[str, Any]
 

@@ -5,7 +5,7 @@ Source: https://docs.slack.dev/reference/app-manifest
 
 from typing import Any
 
-from bot.commands import ACTION, COMMANDS, FORGET, Command, usage
+from bot.service.commands import ACTION, COMMANDS, FORGET, Command, usage
 
 Json = dict[str, Any]
 

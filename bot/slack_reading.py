@@ -17,9 +17,17 @@ import aiohttp
 import structlog
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.attachments import LARGEST_FILE, NotTaken, not_given, not_text, sorted_out, text_file, too_large
+from bot.service.attachments import (
+    LARGEST_FILE,
+    NotTaken,
+    not_given,
+    not_text,
+    sorted_out,
+    text_file,
+    too_large,
+)
+from bot.service.venue import VenueError
 from bot.slack_client import Json, granted
-from bot.venue import VenueError
 from council.brief import Attachment
 
 log = structlog.get_logger()

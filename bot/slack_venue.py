@@ -16,8 +16,8 @@ from typing import Any
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot import slack_text
+from bot.service.venue import Button, Card, File, Gone, NotAllowed, Part, VenueError
 from bot.slack_client import Json, NoThread, granted
-from bot.venue import Button, Card, File, Gone, NotAllowed, Part, VenueError
 from bot.view.message import BELOW, IN_THREAD, Line, Message
 from council.document.conversation import Source
 

@@ -19,7 +19,7 @@ from council.models.embedded import demonstration_profile
 from council.profile import Member, Profile
 from storage.journal import Begun, NewRun
 from storage.sqlite_journal import SqliteJournal
-from tests.bot.test_runs import opened
+from tests.bot.service.test_runs import opened
 from tests.council.scripted import ScriptedCouncil, profile
 from tests.storage.examples import new_id
 from tests.test_program import COUNCIL, COVERAGE, PLAIN, QUESTION, Ended, Program, asked

@@ -15,7 +15,7 @@ import pytest
 from rich.console import Console
 
 from bot.app import open_library
-from bot.runs import Question, Runs
+from bot.service.runs import Question, Runs
 from bot.settings import Settings
 from bot.terminal import TerminalChannel
 from bot.view.view import opening

@@ -4,9 +4,9 @@ from collections import Counter
 from collections.abc import Iterator
 from itertools import accumulate
 
-from bot.queue import EXACT_POSITIONS
 from bot.view.message import Block, Footer, Heading, Line, Message, Pairs, Prose, Quote, Title
 from bot.view.view import (
+    EXACT_POSITIONS,
     ROUND_STAGES,
     Answered,
     Failed,

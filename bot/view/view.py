@@ -54,6 +54,8 @@ class Failed:
 State = Waiting | Working | Answered | Failed
 ROUND_STAGES: tuple[Stage, ...] = ("stage2", "stage2_5")
 WAITING = Waiting()
+EXACT_POSITIONS = 10
+"""Up to here a position in the queue is exact; further back it is told at marks on the way."""
 
 
 @dataclass(frozen=True, slots=True)

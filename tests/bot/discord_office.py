@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bot.app import Library, open_librarian, open_library
-from bot.desk import Desk
 from bot.discord_bot import DiscordBot
 from bot.discord_venue import Pace
-from bot.queue import Limits, Queue
-from bot.runs import Runs
+from bot.service.desk import Desk
+from bot.service.queue import Limits, Queue
+from bot.service.runs import Runs
 from bot.settings import Settings
 from council.errors import ModelError
 from council.models.catalog import Catalog

@@ -11,12 +11,12 @@ from discord.gateway import DiscordWebSocket
 from discord.http import Route
 
 from bot.app import open_librarian
-from bot.commands import ACTION, COMMANDS
 from bot.configuration import ConfigurationError
-from bot.desk import Desk
 from bot.discord_bot import HINT, DiscordBot
 from bot.discord_venue import DiscordVenue, Pace, Place
-from bot.venue import File, Gone, NotAllowed, Part, VenueError
+from bot.service.commands import ACTION, COMMANDS
+from bot.service.desk import Desk
+from bot.service.venue import File, Gone, NotAllowed, Part, VenueError
 from tests.bot.discord_office import HELD, Office, office
 from tests.bot.sample_run import accepted
 from tests.council.scripted import FOUR, ScriptedCouncil, failure

@@ -14,12 +14,12 @@ import discord
 import pytest
 from simcord import ChannelHandle, Env, GuildHandle, MemberActor
 
-from bot.desk import Desk
 from bot.discord_bot import DiscordBot
 from bot.discord_commands import register
 from bot.librarian import Librarian
+from bot.service.desk import Desk
 from tests.bot.discord_office import AT_ONCE
-from tests.bot.test_desk import office
+from tests.bot.service.test_desk import office
 from tests.council.scripted import FOUR, ScriptedCouncil
 
 QUESTION = "Shard or scale up?"

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.commands import LONGEST_WORDS, MOST_AT_ONCE
 from bot.looks import Answer, Detail, Figures, History, Look, Search, read
+from bot.service.commands import LONGEST_WORDS, MOST_AT_ONCE
 from storage.archive import Cursor
 
 CURSORS = st.builds(

@@ -15,18 +15,18 @@ import pytest
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
 from bot.app import Library, open_librarian, open_library
-from bot.attachments import LARGEST_FILE
-from bot.desk import NOT_HERE, Desk
 from bot.librarian import Librarian
-from bot.queue import Limits, Queue
-from bot.runs import Runs
+from bot.service.attachments import LARGEST_FILE
+from bot.service.desk import NOT_HERE, Desk
+from bot.service.queue import Limits, Queue
+from bot.service.runs import Runs
+from bot.service.venue import VenueError
 from bot.settings import Settings
 from bot.slack_bot import IN_PRIVATE, TOO_SLOW, SlackBot
 from bot.slack_client import granted
 from bot.slack_manifest import SHORTCUT
 from bot.slack_reading import plain
 from bot.slack_venue import BURST, EDITS_PER_MINUTE, INTERVAL, Pace
-from bot.venue import VenueError
 from council.errors import ModelError
 from council.models.catalog import Catalog
 from storage.journal import RunRow

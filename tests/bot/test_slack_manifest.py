@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from bot.commands import ACTION, COMMANDS
+from bot.service.commands import ACTION, COMMANDS
 from bot.slack_manifest import EVENTS, OPTIONAL, REQUIRED, SHORTCUT, app_manifest
 
 Json = dict[str, Any]

@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 
 from pydantic import BaseModel, ConfigDict, PositiveInt
 
-EXACT_POSITIONS = 10
+from bot.view.view import EXACT_POSITIONS
+
 # Further back, a position is told on arrival and again where it reaches one of these.
 MARKS: tuple[int, ...] = tuple(step * 10**power for power in range(1, 7) for step in (2, 5, 10))
 

@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Iterator
 from itertools import chain
 
-from bot.commands import ASK, ATTACHING, FORGET, PAST, described, usage
-from bot.queue import Limits
+from bot.service.commands import ASK, ATTACHING, FORGET, PAST, described, usage
+from bot.service.queue import Limits
 from bot.view.message import Block, Heading, Line, Message, Pairs
 from bot.view.view import words
 from council.profile import Member, Profile

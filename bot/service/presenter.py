@@ -14,9 +14,9 @@ from itertools import islice
 import structlog
 
 from bot.render.markdown import render
+from bot.service.venue import Button, Card, File, Part, Unreachable, Venue, VenueError
 from bot.transcript.html import to_html
 from bot.transcript.markdown import to_markdown
-from bot.venue import Button, Card, File, Part, Unreachable, Venue, VenueError
 from bot.view.card import answer, card, title
 from bot.view.folding import fold
 from bot.view.message import Line, Message, Title

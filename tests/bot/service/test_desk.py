@@ -11,20 +11,20 @@ from pathlib import Path
 import pytest
 
 from bot.app import Library, open_library
-from bot.desk import Click, Desk, Refusal, Request
-from bot.durability import Durability
-from bot.queue import Limits, Queue
 from bot.render.markdown import render
-from bot.runs import Runs
+from bot.service.desk import Click, Desk, Refusal, Request
+from bot.service.durability import Durability
+from bot.service.queue import Limits, Queue
+from bot.service.runs import Runs
+from bot.service.venue import Gone, NotAllowed, Part
 from bot.settings import Settings
-from bot.venue import Gone, NotAllowed, Part
 from council.brief import Attachment
 from council.document.conversation import Source
 from council.errors import ModelError
 from council.models.catalog import Catalog
 from council.profile import Member, Persona
 from storage.journal import RunRow
-from tests.bot.recording_venue import RecordingVenue
+from tests.bot.service.recording_venue import RecordingVenue
 from tests.council.scripted import FOUR, Clock, ScriptedCouncil, failure, profile
 
 TEAM = Source(platform="slack", workspace="T1", channel="C1", user="U1")

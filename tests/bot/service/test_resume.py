@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from bot.desk import Refusal
-from bot.runs import utc_now
-from bot.venue import Gone, Unreachable
+from bot.service.desk import Refusal
+from bot.service.runs import utc_now
+from bot.service.venue import Gone, Unreachable
 from council.calls import Steps
 from council.document.conversation import AssistantMessage, Source
 from storage.errors import DamageError, DatabaseError
 from storage.journal import RunRow
-from tests.bot.recording_venue import RecordingVenue
-from tests.bot.test_desk import TEAM, Office, click, office
+from tests.bot.service.recording_venue import RecordingVenue
+from tests.bot.service.test_desk import TEAM, Office, click, office
 from tests.council.scripted import FOUR, ScriptedCouncil, failure
 
 CHAIR = "stage3.1:chair/man:chairman"

@@ -14,7 +14,7 @@ import orjson
 import pytest
 
 from bot.app import Library, open_library
-from bot.runs import Question, Runs, turns
+from bot.service.runs import Question, Runs, turns
 from bot.settings import Settings
 from council.document.conversation import Source
 from council.errors import ModelError

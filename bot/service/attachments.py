@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from bot.commands import UsageError
+from bot.service.commands import UsageError
 from council.brief import Attachment
 
 LARGEST_FILE = 200_000

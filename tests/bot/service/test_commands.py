@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.commands import (
+from bot.service.commands import (
     ASK,
     COMMANDS,
     FORGET,

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from bot.render.markdown import render
-from bot.venue import Card, File, Part
+from bot.service.venue import Card, File, Part
 from bot.view.message import Line, Message, Prose
 
 

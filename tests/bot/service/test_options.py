@@ -5,8 +5,8 @@ import inspect
 import pytest
 
 from bot.cli import ask
-from bot.commands import ASK, UsageError
-from bot.options import RunOptions
+from bot.service.commands import ASK, UsageError
+from bot.service.options import RunOptions
 from council.criteria import Criterion, EvaluationCriteria
 from council.profile import Profile
 from tests.council.scripted import profile

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.queue import EXACT_POSITIONS, MARKS, Limits, Queue, Ticket
+from bot.service.queue import MARKS, Limits, Queue, Ticket
+from bot.view.view import EXACT_POSITIONS
 
 
 class Line:

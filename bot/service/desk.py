@@ -9,13 +9,13 @@ from typing import Any
 
 import structlog
 
-from bot.durability import Durability
-from bot.guide import guide
-from bot.options import AS_THE_PROFILE_HAS_IT, RunOptions
-from bot.presenter import Presenter, files_of
-from bot.queue import Queue, Ticket
-from bot.runs import Question, Runs
-from bot.venue import File, Venue, VenueError
+from bot.service.durability import Durability
+from bot.service.guide import guide
+from bot.service.options import AS_THE_PROFILE_HAS_IT, RunOptions
+from bot.service.presenter import Presenter, files_of
+from bot.service.queue import Queue, Ticket
+from bot.service.runs import Question, Runs
+from bot.service.venue import File, Venue, VenueError
 from bot.view.message import Message
 from bot.view.view import RunView, opening, words
 from council.brief import Attachment

@@ -6,7 +6,7 @@ from typing import Any, Literal, Self, cast
 
 from pydantic import ValidationError
 
-from bot.commands import ASK, Given, Option, UsageError
+from bot.service.commands import ASK, Given, Option, UsageError
 from council.criteria import EvaluationCriteria
 from council.personas import consultants
 from council.profile import Profile, Strategy
