@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import structlog
 
 from bot.configuration import NOBODY_TO_ASK, Configuration, ConfigurationError
-from bot.librarian import Librarian
+from bot.past.librarian import Librarian
 from bot.service.desk import Desk
 from bot.service.queue import Queue
 from bot.service.runs import Runs

@@ -6,9 +6,9 @@ import sys
 from bot import asking
 from bot.app import Library, open_council, open_desk, open_librarian
 from bot.configuration import Configuration
-from bot.librarian import Halt, Librarian
-from bot.looks import Choice
-from bot.past import Sheet
+from bot.past.librarian import Halt, Librarian
+from bot.past.looks import Choice
+from bot.past.past import Sheet
 from bot.render.markdown import render
 from bot.service.commands import ASK, FORGET, HELP, PAST, UsageError, argument, parse, usage
 from bot.service.desk import Refusal

@@ -27,8 +27,8 @@ from bot.discord_commands import Answer, Propose, fitting, read_text, read_texts
 from bot.discord_past import PastButton
 from bot.discord_text import parts
 from bot.discord_venue import NOBODY, DiscordVenue, Pace, Place, upload
-from bot.librarian import Librarian
-from bot.looks import Choice
+from bot.past.librarian import Librarian
+from bot.past.looks import Choice
 from bot.service.commands import (
     ACTION,
     ASK,

@@ -12,11 +12,11 @@ from typing import Any, Self, cast
 import discord
 from discord import app_commands, ui
 
-from bot import chart, discord_text
+from bot import discord_text
 from bot.discord_card import embed_of
 from bot.discord_venue import NOBODY
-from bot.looks import Choice, Verb
-from bot.past import Sheet, shared
+from bot.past.looks import Choice, Verb
+from bot.past.past import Sheet, chart, shared
 from bot.service.desk import Refusal
 from bot.view.view import words
 from storage.rows import IndexRow

@@ -12,7 +12,7 @@ import structlog
 
 from bot.app import Library, open_council, open_desk, open_librarian
 from bot.configuration import Configuration, ConfigurationError, Problem
-from bot.librarian import Librarian
+from bot.past.librarian import Librarian
 from bot.reloading import watch
 from bot.service.desk import Desk
 from bot.service.venue import VenueError

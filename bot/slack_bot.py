@@ -26,9 +26,9 @@ from slack_bolt.async_app import AsyncAck, AsyncApp, AsyncRespond
 from slack_bolt.authorization import AuthorizeResult
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot import chart, slack_past, slack_text
-from bot.librarian import Librarian
-from bot.past import Sheet
+from bot import slack_past, slack_text
+from bot.past.librarian import Librarian
+from bot.past.past import Sheet, chart
 from bot.service.commands import (
     ASK,
     FORGET,

@@ -16,8 +16,8 @@ import structlog
 from slack_bolt.async_app import AsyncRespond
 
 from bot import slack_text
-from bot.looks import Choice
-from bot.past import Link, Sheet, shared
+from bot.past.looks import Choice
+from bot.past.past import Link, Sheet, shared
 from bot.slack_client import Json
 from bot.slack_venue import Tell
 from bot.view.message import Message

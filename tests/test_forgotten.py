@@ -12,7 +12,7 @@ import structlog
 
 from bot import logs
 from bot.app import open_librarian
-from bot.librarian import NO_SUCH
+from bot.past.librarian import NO_SUCH
 from bot.service.desk import Refusal
 from council.calls import Call
 from storage.errors import ConversationNotFound

@@ -16,7 +16,7 @@ from simcord import ChannelHandle, Env, GuildHandle, MemberActor
 
 from bot.discord_bot import DiscordBot
 from bot.discord_commands import register
-from bot.librarian import Librarian
+from bot.past.librarian import Librarian
 from bot.service.desk import Desk
 from tests.bot.discord_office import AT_ONCE
 from tests.bot.service.test_desk import office

@@ -15,7 +15,7 @@ import pytest
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
 from bot.app import Library, open_librarian, open_library
-from bot.librarian import Librarian
+from bot.past.librarian import Librarian
 from bot.service.attachments import LARGEST_FILE
 from bot.service.desk import NOT_HERE, Desk
 from bot.service.queue import Limits, Queue

@@ -4,8 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from bot import past, terminal
-from bot.looks import Detail
+from bot import terminal
+from bot.past.looks import Detail
+from bot.past.past import past
 from bot.render.markdown import render
 from bot.transcript.markdown import to_markdown
 from bot.view.card import card

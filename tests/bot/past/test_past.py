@@ -3,9 +3,9 @@
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from bot import discord_text, past, slack_text
-from bot.looks import Answer, Choice, Detail, Figures, History, Search
-from bot.past import Found, Sheet
+from bot import discord_text, slack_text
+from bot.past.looks import Answer, Choice, Detail, Figures, History, Search
+from bot.past.past import Found, Sheet, past
 from bot.render.markdown import render
 from bot.view.message import Entry, Message
 from council.document.conversation import AssistantMessage, Conversation, Stage1Result, UserMessage

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from bot.app import Library, open_librarian, open_library
-from bot.librarian import NO_SUCH, Librarian
-from bot.looks import Answer, Choice, Detail, Figures, History, Look, Search
-from bot.past import Sheet
+from bot.past.librarian import NO_SUCH, Librarian
+from bot.past.looks import Answer, Choice, Detail, Figures, History, Look, Search
+from bot.past.past import Sheet
 from bot.render.markdown import render
 from bot.service.commands import HISTORY, PAST, SEARCH, SHOW, STATS, Given
 from bot.service.desk import Refusal

@@ -1,6 +1,6 @@
 """How each member of a channel's councils did, as a picture: a row a member, bars a figure.
 
-It is drawn by a process of its own (`python -m bot.chart`): loading matplotlib would hold up
+It is drawn by a process of its own (`python -m bot.past.chart`): loading matplotlib would hold up
 everything else for a quarter of a second, and each drawing for twenty milliseconds and more.
 """
 
@@ -107,7 +107,7 @@ async def draw(chart: Chart) -> bytes:
     """
     # -P: a folder called `bot` where the program runs isn't ours.
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-P", "-m", "bot.chart"), stdin=PIPE, stdout=PIPE, stderr=PIPE
+        *(sys.executable, "-P", "-m", "bot.past.chart"), stdin=PIPE, stdout=PIPE, stderr=PIPE
     )
     try:
         async with asyncio.timeout(SECONDS):

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from bot.chart import Chart
-from bot.looks import Answer, Choice, Detail, Figures, History, Part, Search
+from bot.past.chart import Chart
+from bot.past.looks import Answer, Choice, Detail, Figures, History, Part, Search
 from bot.view.folding import of_document
 from bot.view.message import Block, Entry, Footer, Heading, Line, Message, Quote, Table, Title
 from bot.view.thread import thread

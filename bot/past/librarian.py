@@ -10,9 +10,8 @@ from contextlib import contextmanager
 
 import structlog
 
-from bot import past
-from bot.looks import Answer, Detail, Figures, History, Look, Search, read
-from bot.past import HITS, Found, Link, Sheet
+from bot.past.looks import Answer, Detail, Figures, History, Look, Search, read
+from bot.past.past import HITS, Found, Link, Sheet, past
 from bot.service.commands import (
     AT_ONCE,
     DAYS,

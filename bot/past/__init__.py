@@ -1,0 +1,1 @@
+"""Past answers: finding them in a scope, and showing them in pages."""
