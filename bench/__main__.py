@@ -22,8 +22,8 @@ from bench.load import PROFILE, QUESTION, Engine, Load, measure, no_models, p99,
 from bench.resume import resumption
 from bench.texts import comparisons, lag_over_long_reviews
 from bot.app import open_library
+from bot.config.settings import Settings
 from bot.service.runs import Question, Runs
-from bot.settings import Settings
 from council.calls import Ask, Call, Reply
 from council.document.conversation import Source
 from council.models.catalog import Catalog
@@ -134,7 +134,7 @@ def start() -> None:
     ready = (
         "import asyncio, bot.cli, bot.asking\n"
         "from bot.app import open_council, open_library\n"
-        "from bot.configuration import load\n"
+        "from bot.config.configuration import load\n"
         "async def main():\n"
         "    configuration = load()\n"
         "    async with open_library(configuration.settings) as library:\n"

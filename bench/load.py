@@ -24,14 +24,14 @@ from typing import Literal, cast
 
 from pydantic import BaseModel
 
-from bot import logs
 from bot.app import Library, open_library
+from bot.config import logs
+from bot.config.settings import Settings
 from bot.serve import collect_rarely
 from bot.service.desk import Desk, Refusal, Request
 from bot.service.queue import Limits, Queue
 from bot.service.runs import Question, Runs, utc_now
 from bot.service.venue import Card, File, Part
-from bot.settings import Settings
 from bot.view.message import Message
 from council.brief import Brief
 from council.calls import Ask, Call, MemorySteps, Reply

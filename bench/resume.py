@@ -18,11 +18,11 @@ from typing import cast
 from pydantic import BaseModel
 
 from bench.load import ANSWER, BALLOT, SilentVenue, asked, desk_of, place, text
-from bot import logs
 from bot.app import open_library
+from bot.config import logs
+from bot.config.settings import Settings
 from bot.serve import collect_rarely
 from bot.service.desk import Request
-from bot.settings import Settings
 from council.calls import Call, Reply
 from council.usage import Usage
 

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 import structlog
 
-from bot.configuration import NOBODY_TO_ASK, Configuration, ConfigurationError
+from bot.config.configuration import NOBODY_TO_ASK, Configuration, ConfigurationError
+from bot.config.settings import OPENROUTER, Settings
 from bot.past.librarian import Librarian
 from bot.service.desk import Desk
 from bot.service.queue import Queue
 from bot.service.runs import Runs
-from bot.settings import OPENROUTER, Settings
 from council.profile import Profile
 from storage.archive import Archive
 from storage.audit import Audit

@@ -5,7 +5,7 @@ import sys
 
 from bot import asking
 from bot.app import Library, open_council, open_desk, open_librarian
-from bot.configuration import Configuration
+from bot.config.configuration import Configuration
 from bot.past.librarian import Halt, Librarian
 from bot.past.looks import Choice
 from bot.past.past import Sheet

@@ -14,9 +14,9 @@ from typing import Annotated, NoReturn, TypeVar, cast
 import typer
 from pydantic import SecretStr
 
-from bot import logs
 from bot.app import Library, open_council, open_library
-from bot.configuration import INNER_KEYS, Configuration, ConfigurationError, load
+from bot.config import logs
+from bot.config.configuration import INNER_KEYS, Configuration, ConfigurationError, load
 from bot.service.attachments import text_file
 from bot.service.commands import UsageError, described
 from bot.service.options import RunOptions

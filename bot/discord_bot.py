@@ -21,7 +21,7 @@ from discord.gateway import DiscordWebSocket
 from discord.http import Route
 
 from bot import discord_past
-from bot.configuration import ConfigurationError, Problem
+from bot.config.configuration import ConfigurationError, Problem
 from bot.discord_card import CardButton
 from bot.discord_commands import Answer, Propose, fitting, read_text, read_texts, register, slash
 from bot.discord_past import PastButton

@@ -3,7 +3,7 @@
 import base64
 import binascii
 
-from bot.configuration import ConfigurationError, Problem
+from bot.config.configuration import ConfigurationError, Problem
 
 PERMISSIONS = 309237763072
 """View, send, send in threads, create public threads, embed links, attach files, read history."""

@@ -11,12 +11,12 @@ from contextlib import AsyncExitStack
 import structlog
 
 from bot.app import Library, open_council, open_desk, open_librarian
-from bot.configuration import Configuration, ConfigurationError, Problem
+from bot.config.configuration import Configuration, ConfigurationError, Problem
+from bot.config.reloading import watch
+from bot.config.settings import Settings
 from bot.past.librarian import Librarian
-from bot.reloading import watch
 from bot.service.desk import Desk
 from bot.service.venue import VenueError
-from bot.settings import Settings
 from bot.upkeep import keep_up
 
 log = structlog.get_logger()

@@ -13,7 +13,7 @@ import pytest
 
 from bot import asking
 from bot.app import Library, open_library
-from bot.settings import Settings
+from bot.config.settings import Settings
 from council.brief import Brief
 from council.models.embedded import demonstration_profile
 from council.profile import Member, Profile

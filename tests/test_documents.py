@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from bot.settings import Settings
+from bot.config.settings import Settings
 from council.profile import Member, Profile
 
 ROOT = Path(__file__).parent.parent

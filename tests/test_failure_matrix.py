@@ -15,8 +15,8 @@ import pytest
 from rich.console import Console
 
 from bot.app import open_library
+from bot.config.settings import Settings
 from bot.service.runs import Question, Runs
-from bot.settings import Settings
 from bot.terminal import TerminalChannel
 from bot.view.view import opening
 from council.calls import Call, Reply

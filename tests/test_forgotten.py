@@ -10,8 +10,8 @@ import orjson
 import pytest
 import structlog
 
-from bot import logs
 from bot.app import open_librarian
+from bot.config import logs
 from bot.past.librarian import NO_SUCH
 from bot.service.desk import Refusal
 from council.calls import Call

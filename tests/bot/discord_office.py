@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bot.app import Library, open_librarian, open_library
+from bot.config.settings import Settings
 from bot.discord_bot import DiscordBot
 from bot.discord_venue import Pace
 from bot.service.desk import Desk
 from bot.service.queue import Limits, Queue
 from bot.service.runs import Runs
-from bot.settings import Settings
 from council.errors import ModelError
 from council.models.catalog import Catalog
 from tests.council.scripted import FOUR, Clock, ScriptedCouncil, failure, profile

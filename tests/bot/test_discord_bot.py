@@ -11,7 +11,7 @@ from discord.gateway import DiscordWebSocket
 from discord.http import Route
 
 from bot.app import open_librarian
-from bot.configuration import ConfigurationError
+from bot.config.configuration import ConfigurationError
 from bot.discord_bot import HINT, DiscordBot
 from bot.discord_venue import DiscordVenue, Pace, Place
 from bot.service.commands import ACTION, COMMANDS

@@ -12,7 +12,7 @@ import pytest
 import structlog.testing
 
 from bot.app import open_library
-from bot.settings import Settings
+from bot.config.settings import Settings
 from bot.upkeep import keep_up, look_after
 from council.document.conversation import Source, timestamp
 from storage.schema import known_migrations

@@ -11,13 +11,13 @@ from pathlib import Path
 import pytest
 
 from bot.app import Library, open_library
+from bot.config.settings import Settings
 from bot.render.markdown import render
 from bot.service.desk import Click, Desk, Refusal, Request
 from bot.service.durability import Durability
 from bot.service.queue import Limits, Queue
 from bot.service.runs import Runs
 from bot.service.venue import Gone, NotAllowed, Part
-from bot.settings import Settings
 from council.brief import Attachment
 from council.document.conversation import Source
 from council.errors import ModelError

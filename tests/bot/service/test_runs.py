@@ -14,8 +14,8 @@ import orjson
 import pytest
 
 from bot.app import Library, open_library
+from bot.config.settings import Settings
 from bot.service.runs import Question, Runs, turns
-from bot.settings import Settings
 from council.document.conversation import Source
 from council.errors import ModelError
 from council.events import RunCompleted, RunFailed

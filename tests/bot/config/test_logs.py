@@ -8,7 +8,7 @@ from collections.abc import Generator
 import pytest
 import structlog
 
-from bot import logs
+from bot.config import logs
 
 
 @pytest.fixture

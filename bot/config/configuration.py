@@ -15,10 +15,7 @@ from pydantic import SecretStr, ValidationError
 from pydantic_core import ErrorDetails
 from rapidfuzz import process
 
-from bot.service.durability import Durability
-from bot.service.options import DEFAULT
-from bot.service.queue import Limits
-from bot.settings import (
+from bot.config.settings import (
     Settings,
     address,
     dotenv_variables,
@@ -27,6 +24,9 @@ from bot.settings import (
     sources,
     variables,
 )
+from bot.service.durability import Durability
+from bot.service.options import DEFAULT
+from bot.service.queue import Limits
 from council.errors import CouncilError
 from council.personas import PRESETS
 from council.profile import Member, Profile

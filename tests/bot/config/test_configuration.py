@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 
-from bot.configuration import Configuration, ConfigurationError, load
+from bot.config.configuration import Configuration, ConfigurationError, load
 from council.personas import PRESETS
 from council.profile import Persona
 

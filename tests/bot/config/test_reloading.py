@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from structlog.testing import capture_logs
 
-from bot.configuration import load
-from bot.reloading import reload, watch
+from bot.config.configuration import load
+from bot.config.reloading import reload, watch
 from council.profile import Profile
 
 FILE = Path("council.toml")

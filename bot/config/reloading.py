@@ -7,7 +7,7 @@ from pathlib import Path
 
 import structlog
 
-from bot.configuration import Configuration, ConfigurationError, reread
+from bot.config.configuration import Configuration, ConfigurationError, reread
 from council.profile import Profile
 
 log = structlog.get_logger()

@@ -2,7 +2,7 @@
 
 A field's name in upper case is its variable. Every secret has a `…_FILE` twin that names a file to
 read it from, and stands behind it in the same place: the environment's twin comes before `.env`.
-Councils (who sits on them and how they run) are in `bot.configuration`.
+Councils (who sits on them and how they run) are in `bot.config.configuration`.
 """
 
 import os

@@ -1,0 +1,1 @@
+"""Settings, the configuration they make, reloading it, and logs."""
