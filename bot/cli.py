@@ -182,7 +182,7 @@ def slack() -> None:
 @invite.command()
 def discord() -> None:
     """Print the address that invites the bot to a Discord server."""
-    from bot.invite import discord_invite
+    from bot.discord.invite import discord_invite
 
     token = _configuration().settings.discord_token
     if token is None:

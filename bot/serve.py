@@ -149,7 +149,7 @@ async def _start_platforms(
 ) -> None:
     """Start what is configured; the SDKs are loaded only then."""
     if settings.discord_token:
-        from bot.discord_bot import DiscordBot
+        from bot.discord.bot import DiscordBot
 
         await stack.enter_async_context(
             DiscordBot(

@@ -3,7 +3,8 @@
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from bot import discord_text, slack_text
+from bot import slack_text
+from bot.discord import text as discord_text
 from bot.past.looks import Answer, Choice, Detail, Figures, History, Search
 from bot.past.past import Found, Sheet, past
 from bot.render.markdown import render

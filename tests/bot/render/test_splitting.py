@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.discord_text import DIALECT as DISCORD
-from bot.discord_text import units
+from bot.discord.text import DIALECT as DISCORD
+from bot.discord.text import units
 from bot.render.dialect import blocks
 from bot.render.splitting import Text, Word, split
 from bot.slack_markdown import DIALECT as SLACK

@@ -1,6 +1,6 @@
 """Tables where a platform has none."""
 
-from bot.discord_text import DIALECT
+from bot.discord.text import DIALECT
 from bot.render.splitting import split
 from bot.render.tables import drawn, grid
 from bot.view.message import Table

@@ -5,7 +5,8 @@ import io
 import pytest
 from rich.console import Console
 
-from bot import discord_text, slack_text
+from bot import slack_text
+from bot.discord import text as discord_text
 from bot.render.markdown import render
 from bot.terminal import drawn
 from bot.view.consultation import bar

@@ -4,7 +4,8 @@ import re
 
 import pytest
 
-from bot import discord_text, slack_text
+from bot import slack_text
+from bot.discord import text as discord_text
 from bot.render.markdown import render
 from bot.view.card import card
 from bot.view.folding import fold

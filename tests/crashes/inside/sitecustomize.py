@@ -15,7 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
-import bot.discord_venue
+import bot.discord.venue
 import bot.service.desk
 import bot.slack_venue
 
@@ -25,7 +25,7 @@ _TABLE = re.compile(r"\s*(?:INSERT INTO|UPDATE|DELETE FROM)\s+(\w+)", re.IGNOREC
 def adapt() -> None:
     """Let cards be edited as often as they change, and take questions however busy the machine is."""
     bot.service.desk.ACCEPT_SECONDS = 60.0
-    bot.discord_venue.Pace.__init__.__defaults__ = (0.01, 0.05, 0.1)  # edit, retry, settle
+    bot.discord.venue.Pace.__init__.__defaults__ = (0.01, 0.05, 0.1)  # edit, retry, settle
     bot.slack_venue.INTERVAL = bot.slack_venue.CARD_SECONDS = 0.01
 
 

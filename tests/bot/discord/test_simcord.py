@@ -14,11 +14,11 @@ import discord
 import pytest
 from simcord import ChannelHandle, Env, GuildHandle, MemberActor
 
-from bot.discord_bot import DiscordBot
-from bot.discord_commands import register
+from bot.discord.bot import DiscordBot
+from bot.discord.commands import register
 from bot.past.librarian import Librarian
 from bot.service.desk import Desk
-from tests.bot.discord_office import AT_ONCE
+from tests.bot.discord.office import AT_ONCE
 from tests.bot.service.test_desk import office
 from tests.council.scripted import FOUR, ScriptedCouncil
 

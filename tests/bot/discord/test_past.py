@@ -9,11 +9,11 @@ import pytest_asyncio
 from discord.gateway import DiscordWebSocket
 from discord.http import Route
 
-from bot.discord_past import SILENT
+from bot.discord.past import SILENT
 from bot.past.chart import Chart, ChartError
 from bot.past.librarian import NO_SUCH
 from bot.past.past import chart
-from tests.bot.discord_office import Office, office
+from tests.bot.discord.office import Office, office
 from tests.council.scripted import FOUR, ScriptedCouncil
 from tests.discord_server import Channel, DiscordServer, Message, Permission, User
 

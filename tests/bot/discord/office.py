@@ -8,8 +8,8 @@ from pathlib import Path
 
 from bot.app import Library, open_librarian, open_library
 from bot.config.settings import Settings
-from bot.discord_bot import DiscordBot
-from bot.discord_venue import Pace
+from bot.discord.bot import DiscordBot
+from bot.discord.venue import Pace
 from bot.service.desk import Desk
 from bot.service.queue import Limits, Queue
 from bot.service.runs import Runs

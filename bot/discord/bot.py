@@ -20,13 +20,13 @@ from discord import app_commands
 from discord.gateway import DiscordWebSocket
 from discord.http import Route
 
-from bot import discord_past
 from bot.config.configuration import ConfigurationError, Problem
-from bot.discord_card import CardButton
-from bot.discord_commands import Answer, Propose, fitting, read_text, read_texts, register, slash
-from bot.discord_past import PastButton
-from bot.discord_text import parts
-from bot.discord_venue import NOBODY, DiscordVenue, Pace, Place, upload
+from bot.discord import past as discord_past
+from bot.discord.card import CardButton
+from bot.discord.commands import Answer, Propose, fitting, read_text, read_texts, register, slash
+from bot.discord.past import PastButton
+from bot.discord.text import parts
+from bot.discord.venue import NOBODY, DiscordVenue, Pace, Place, upload
 from bot.past.librarian import Librarian
 from bot.past.looks import Choice
 from bot.service.commands import (

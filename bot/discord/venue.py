@@ -23,8 +23,8 @@ import discord
 import structlog
 from tenacity import AsyncRetrying, retry_if_exception, stop_after_delay, wait_exponential_jitter
 
-from bot.discord_card import Drawn, draw
-from bot.discord_text import parts, units
+from bot.discord.card import Drawn, draw
+from bot.discord.text import parts, units
 from bot.service.venue import Card, File, Gone, NotAllowed, Part, Unreachable, VenueError
 from bot.view.message import BELOW, IN_THREAD, Message
 from council.document.conversation import Source

@@ -8,8 +8,8 @@ from typing import Any, Self, cast
 import discord
 from discord import ui
 
-from bot.discord_text import CardText
-from bot.discord_text import card as text_of
+from bot.discord.text import CardText
+from bot.discord.text import card as text_of
 from bot.service.venue import LABELS, Action, Button, Card
 
 PRESSED = "council_button"

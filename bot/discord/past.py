@@ -12,9 +12,9 @@ from typing import Any, Self, cast
 import discord
 from discord import app_commands, ui
 
-from bot import discord_text
-from bot.discord_card import embed_of
-from bot.discord_venue import NOBODY
+from bot.discord import text as discord_text
+from bot.discord.card import embed_of
+from bot.discord.venue import NOBODY
 from bot.past.looks import Choice, Verb
 from bot.past.past import Sheet, chart, shared
 from bot.service.desk import Refusal

@@ -12,12 +12,12 @@ from discord.http import Route
 
 from bot.app import open_librarian
 from bot.config.configuration import ConfigurationError
-from bot.discord_bot import HINT, DiscordBot
-from bot.discord_venue import DiscordVenue, Pace, Place
+from bot.discord.bot import HINT, DiscordBot
+from bot.discord.venue import DiscordVenue, Pace, Place
 from bot.service.commands import ACTION, COMMANDS
 from bot.service.desk import Desk
 from bot.service.venue import File, Gone, NotAllowed, Part, VenueError
-from tests.bot.discord_office import HELD, Office, office
+from tests.bot.discord.office import HELD, Office, office
 from tests.bot.sample_run import accepted
 from tests.council.scripted import FOUR, ScriptedCouncil, failure
 from tests.discord_server import Channel, DiscordServer, Impossible, Message, Permission, Ping, User

@@ -1,0 +1,1 @@
+"""The Discord adapter: listens, acknowledges, posts and edits."""
