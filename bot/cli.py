@@ -171,7 +171,7 @@ def chat() -> None:
 @manifest.command()
 def slack() -> None:
     """Print the manifest to make the Slack app from."""
-    from bot.slack_manifest import app_manifest
+    from bot.slack.manifest import app_manifest
 
     settings = _configuration().settings
     # The bot takes the socket where it has a token for it; so does the app then.

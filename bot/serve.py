@@ -160,7 +160,7 @@ async def _start_platforms(
             )
         )
     if settings.slack_bot_token:
-        from bot.slack_bot import SlackBot
+        from bot.slack.bot import SlackBot
 
         app_token, secret = settings.slack_app_token, settings.slack_signing_secret
         bot = SlackBot(

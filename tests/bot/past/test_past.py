@@ -3,11 +3,11 @@
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from bot import slack_text
 from bot.discord import text as discord_text
 from bot.past.looks import Answer, Choice, Detail, Figures, History, Search
 from bot.past.past import Found, Sheet, past
 from bot.render.markdown import render
+from bot.slack import text as slack_text
 from bot.view.message import Entry, Message
 from council.document.conversation import AssistantMessage, Conversation, Stage1Result, UserMessage
 from storage.archive import Cursor, Hit, Hits, Page

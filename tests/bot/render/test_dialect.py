@@ -5,7 +5,7 @@ import pytest
 from bot.discord.text import DIALECT as DISCORD
 from bot.render.dialect import Dialect, blocks, code_span, plain_text
 from bot.render.splitting import split
-from bot.slack_markdown import DIALECT as SLACK
+from bot.slack.markdown import DIALECT as SLACK
 from tests.bot.shown import text
 
 

@@ -10,7 +10,7 @@ from bot.discord.text import DIALECT as DISCORD
 from bot.discord.text import units
 from bot.render.dialect import blocks
 from bot.render.splitting import Text, Word, split
-from bot.slack_markdown import DIALECT as SLACK
+from bot.slack.markdown import DIALECT as SLACK
 from tests.bot.shown import fences, letters
 
 Split = Callable[[str, int], list[str]]

@@ -5,9 +5,9 @@ import io
 import pytest
 from rich.console import Console
 
-from bot import slack_text
 from bot.discord import text as discord_text
 from bot.render.markdown import render
+from bot.slack import text as slack_text
 from bot.terminal import drawn
 from bot.view.consultation import bar
 from bot.view.folding import of_document

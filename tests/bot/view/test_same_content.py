@@ -4,9 +4,9 @@ import re
 
 import pytest
 
-from bot import slack_text
 from bot.discord import text as discord_text
 from bot.render.markdown import render
+from bot.slack import text as slack_text
 from bot.view.card import card
 from bot.view.folding import fold
 from bot.view.message import Message, Table

@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 
 import bot.discord.venue
 import bot.service.desk
-import bot.slack_venue
+import bot.slack.venue
 
 _TABLE = re.compile(r"\s*(?:INSERT INTO|UPDATE|DELETE FROM)\s+(\w+)", re.IGNORECASE)
 
@@ -26,7 +26,7 @@ def adapt() -> None:
     """Let cards be edited as often as they change, and take questions however busy the machine is."""
     bot.service.desk.ACCEPT_SECONDS = 60.0
     bot.discord.venue.Pace.__init__.__defaults__ = (0.01, 0.05, 0.1)  # edit, retry, settle
-    bot.slack_venue.INTERVAL = bot.slack_venue.CARD_SECONDS = 0.01
+    bot.slack.venue.INTERVAL = bot.slack.venue.CARD_SECONDS = 0.01
 
 
 def witness(port: int) -> Callable[[str], None]:

@@ -7,10 +7,10 @@ import pytest
 from bot.past.chart import PICTURE, Chart
 from bot.past.librarian import NO_SUCH
 from bot.past.past import chart
-from bot.slack_bot import IN_DIRECT
-from bot.slack_past import REST, USES
+from bot.slack.bot import IN_DIRECT
+from bot.slack.past import REST, USES
 from tests.bot.shown import blocks_text
-from tests.bot.test_slack_bot import Place, at_work
+from tests.bot.slack.test_bot import Place, at_work
 from tests.council.scripted import ScriptedCouncil
 from tests.slack_server import Channel, Ephemeral, Message, User
 

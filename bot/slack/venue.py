@@ -15,9 +15,9 @@ from typing import Any
 
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot import slack_text
 from bot.service.venue import Button, Card, File, Gone, NotAllowed, Part, VenueError
-from bot.slack_client import Json, NoThread, granted
+from bot.slack import text as slack_text
+from bot.slack.client import Json, NoThread, granted
 from bot.view.message import BELOW, IN_THREAD, Line, Message
 from council.document.conversation import Source
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.render.dialect import blocks
-from bot.slack_markdown import DIALECT, Piece, pieces
+from bot.slack.markdown import DIALECT, Piece, pieces
 from tests.slack_server.blocks import checked
 from tests.slack_server.rules import Refused, Rules
 

@@ -15,11 +15,11 @@ import aiohttp
 import structlog
 from slack_bolt.async_app import AsyncRespond
 
-from bot import slack_text
 from bot.past.looks import Choice
 from bot.past.past import Link, Sheet, shared
-from bot.slack_client import Json
-from bot.slack_venue import Tell
+from bot.slack import text as slack_text
+from bot.slack.client import Json
+from bot.slack.venue import Tell
 from bot.view.message import Message
 from storage.rows import IndexRow
 

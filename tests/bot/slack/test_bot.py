@@ -22,11 +22,11 @@ from bot.service.desk import NOT_HERE, Desk
 from bot.service.queue import Limits, Queue
 from bot.service.runs import Runs
 from bot.service.venue import VenueError
-from bot.slack_bot import IN_PRIVATE, TOO_SLOW, SlackBot
-from bot.slack_client import granted
-from bot.slack_manifest import SHORTCUT
-from bot.slack_reading import plain
-from bot.slack_venue import BURST, EDITS_PER_MINUTE, INTERVAL, Pace
+from bot.slack.bot import IN_PRIVATE, TOO_SLOW, SlackBot
+from bot.slack.client import granted
+from bot.slack.manifest import SHORTCUT
+from bot.slack.reading import plain
+from bot.slack.venue import BURST, EDITS_PER_MINUTE, INTERVAL, Pace
 from council.errors import ModelError
 from council.models.catalog import Catalog
 from storage.journal import RunRow
@@ -791,7 +791,7 @@ class TestRefusals:
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """Rather than to let Slack's 3 s pass."""
-        monkeypatch.setattr("bot.slack_bot.LOOKUP_SECONDS", 0.02)
+        monkeypatch.setattr("bot.slack.bot.LOOKUP_SECONDS", 0.02)
         async with at_work(tmp_path) as place:
             place.slack.fail("conversations.open", delay=0.1)
             assert (await place.slack.slash(place.general, place.ada, "/council", "--private So?")).acked

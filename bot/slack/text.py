@@ -14,7 +14,7 @@ from bot.render import tables
 from bot.render.dialect import blocks, listed, plain_text
 from bot.render.splitting import Block as Part
 from bot.render.splitting import leading
-from bot.slack_markdown import CODE_WIDTH, DIALECT, has_room, pieces
+from bot.slack.markdown import CODE_WIDTH, DIALECT, has_room, pieces
 from bot.view.message import (
     IN_THREAD,
     OPEN,

@@ -26,7 +26,6 @@ from slack_bolt.async_app import AsyncAck, AsyncApp, AsyncRespond
 from slack_bolt.authorization import AuthorizeResult
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot import slack_past, slack_text
 from bot.past.librarian import Librarian
 from bot.past.past import Sheet, chart
 from bot.service.commands import (
@@ -45,11 +44,13 @@ from bot.service.commands import (
 from bot.service.desk import NO_QUESTION, NO_TEXT, NOT_HERE, Click, Desk, Refusal, Request
 from bot.service.options import RunOptions
 from bot.service.venue import LABELS, File, VenueError
-from bot.slack_client import Json, granted, introduced, web_client
-from bot.slack_manifest import PATH, REQUIRED, SHORTCUT
-from bot.slack_past import alone
-from bot.slack_reading import LOOKUP_SECONDS, Reader, plain
-from bot.slack_venue import Pace, SlackVenue, Tell, action_id, line
+from bot.slack import past as slack_past
+from bot.slack import text as slack_text
+from bot.slack.client import Json, granted, introduced, web_client
+from bot.slack.manifest import PATH, REQUIRED, SHORTCUT
+from bot.slack.past import alone
+from bot.slack.reading import LOOKUP_SECONDS, Reader, plain
+from bot.slack.venue import Pace, SlackVenue, Tell, action_id, line
 from bot.view.message import Message
 from bot.view.words import UNEXPECTED
 from council.document.conversation import Source

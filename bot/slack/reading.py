@@ -27,7 +27,7 @@ from bot.service.attachments import (
     too_large,
 )
 from bot.service.venue import VenueError
-from bot.slack_client import Json, granted
+from bot.slack.client import Json, granted
 from council.brief import Attachment
 
 log = structlog.get_logger()

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.slack_text import CardBlocks, card, fallback, parts
+from bot.slack.text import CardBlocks, card, fallback, parts
 from bot.view.card import card as card_of
 from bot.view.folding import fold
 from bot.view.message import (

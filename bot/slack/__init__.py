@@ -1,0 +1,1 @@
+"""The Slack adapter: listens, acknowledges, posts and edits."""
