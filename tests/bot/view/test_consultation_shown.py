@@ -8,7 +8,7 @@ from rich.console import Console
 from bot.discord import text as discord_text
 from bot.render.markdown import render
 from bot.slack import text as slack_text
-from bot.terminal import drawn
+from bot.terminal.terminal import drawn
 from bot.view.consultation import bar
 from bot.view.folding import of_document
 from bot.view.message import Columns, Message, Prose

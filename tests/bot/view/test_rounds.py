@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from bot import terminal
 from bot.past.looks import Detail
 from bot.past.past import past
 from bot.render.markdown import render
+from bot.terminal.terminal import terminal
 from bot.transcript.markdown import to_markdown
 from bot.view.card import card
 from bot.view.folding import fold, of_document

@@ -7,7 +7,7 @@ import pytest
 from rich.console import Console
 
 from bot.render.markdown import render
-from bot.terminal import TerminalChannel, drawn
+from bot.terminal.terminal import TerminalChannel, drawn
 from bot.view.card import card
 from bot.view.folding import fold
 from bot.view.message import Block, Line, Prose, Table

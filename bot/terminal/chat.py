@@ -3,7 +3,6 @@
 import signal
 import sys
 
-from bot import asking
 from bot.app import Library, open_council, open_desk, open_librarian
 from bot.config.configuration import Configuration
 from bot.past.librarian import Halt, Librarian
@@ -13,6 +12,7 @@ from bot.render.markdown import render
 from bot.service.commands import ASK, FORGET, HELP, PAST, UsageError, argument, parse, usage
 from bot.service.desk import Refusal
 from bot.service.options import RunOptions
+from bot.terminal.terminal import asking
 from bot.upkeep import mend
 from bot.view.words import listing
 from storage.rows import IndexRow

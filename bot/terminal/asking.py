@@ -15,8 +15,8 @@ import orjson
 import structlog
 
 from bot.app import Library
-from bot.output import lasting_output
 from bot.service.runs import Question, Runs
+from bot.terminal.output import lasting_output
 from bot.view.words import clip
 from council.brief import Attachment
 from council.cutoff import Stop
@@ -202,7 +202,7 @@ def people(question: str, profile: Profile) -> Generator[Emit]:
     """Show the card, then the thread, then the answer."""
     from rich.console import Console
 
-    from bot.terminal import TerminalChannel
+    from bot.terminal.terminal import TerminalChannel
     from bot.view.view import opening
 
     with TerminalChannel(Console(), opening(question, profile, now=monotonic())) as channel:

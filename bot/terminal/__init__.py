@@ -1,0 +1,1 @@
+"""The terminal adapter: the same messages, drawn for one person."""
