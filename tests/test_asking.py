@@ -13,7 +13,7 @@ import pytest
 
 from bot.app import Library, open_library
 from bot.config.settings import Settings
-from bot.terminal.terminal import asking
+from bot.terminal import asking
 from council.brief import Brief
 from council.models.embedded import demonstration_profile
 from council.profile import Member, Profile

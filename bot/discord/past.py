@@ -15,10 +15,11 @@ from discord import app_commands, ui
 from bot.discord import text as discord_text
 from bot.discord.card import embed_of
 from bot.discord.venue import NOBODY
+from bot.past import chart
 from bot.past.looks import Choice, Verb
-from bot.past.past import Sheet, chart, shared
+from bot.past.past import Sheet, shared
 from bot.service.desk import Refusal
-from bot.view.view import words
+from bot.view import words
 from storage.rows import IndexRow
 
 PRESSED = "past_button"

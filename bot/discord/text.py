@@ -27,6 +27,7 @@ from bot.render.dialect import (
 from bot.render.dialect import words as plain
 from bot.render.splitting import Block as Part
 from bot.render.splitting import Lines, Text, Word, split
+from bot.view import words
 from bot.view.message import (
     IN_THREAD,
     OPEN,
@@ -43,7 +44,6 @@ from bot.view.message import (
     Table,
     Title,
 )
-from bot.view.view import words
 
 CONTENT = 2000
 TITLE, DESCRIPTION, FOOTER, EMBED = 256, 4096, 2048, 6000

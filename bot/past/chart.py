@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 import structlog
 from pydantic import TypeAdapter
 
-from bot.view.view import words
+from bot.view import words
 from council.errors import CouncilError
 from council.usage import Usage
 from storage.statistics import Figure, MemberStatistics

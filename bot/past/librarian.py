@@ -10,8 +10,9 @@ from contextlib import contextmanager
 
 import structlog
 
+from bot.past import past
 from bot.past.looks import Answer, Detail, Figures, History, Look, Search, read
-from bot.past.past import HITS, Found, Link, Sheet, past
+from bot.past.past import HITS, Found, Link, Sheet
 from bot.service.commands import (
     AT_ONCE,
     DAYS,
@@ -26,8 +27,8 @@ from bot.service.commands import (
 from bot.service.desk import Refusal
 from bot.service.presenter import files_of
 from bot.service.venue import File
+from bot.view import words
 from bot.view.message import printable
-from bot.view.view import words
 from council.document.conversation import Source
 from storage.archive import Archive
 from storage.conversations import ConversationStore

@@ -11,10 +11,11 @@ from datetime import datetime
 
 from bot.past.chart import Chart
 from bot.past.looks import Answer, Choice, Detail, Figures, History, Part, Search
+from bot.view import card, words
 from bot.view.folding import of_document
 from bot.view.message import Block, Entry, Footer, Heading, Line, Message, Quote, Table, Title
 from bot.view.thread import thread
-from bot.view.view import RunView, card, words
+from bot.view.view import RunView
 from council.document.conversation import AssistantMessage, Conversation, UserMessage
 from council.usage import Usage
 from storage.archive import Hits, Page

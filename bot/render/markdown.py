@@ -12,6 +12,7 @@ from markdown_it import MarkdownIt
 from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
 
+from bot.view import words
 from bot.view.message import (
     OPEN,
     Block,
@@ -27,7 +28,6 @@ from bot.view.message import (
     Table,
     Title,
 )
-from bot.view.view import words
 
 DEEPEST = 6
 # Between a list and what would join it: another list, or text that is indented.

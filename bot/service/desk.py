@@ -16,8 +16,9 @@ from bot.service.presenter import Presenter, files_of
 from bot.service.queue import Queue, Ticket
 from bot.service.runs import Question, Runs
 from bot.service.venue import File, Venue, VenueError
+from bot.view import words
 from bot.view.message import Message
-from bot.view.view import RunView, opening, words
+from bot.view.view import RunView, opening
 from council.brief import Attachment
 from council.cutoff import Stop
 from council.document.conversation import Source

@@ -5,8 +5,8 @@ from itertools import chain
 
 from bot.service.commands import ASK, ATTACHING, FORGET, PAST, described, usage
 from bot.service.queue import Limits
+from bot.view import words
 from bot.view.message import Block, Heading, Line, Message, Pairs
-from bot.view.view import words
 from council.profile import Member, Profile
 from storage.statistics import Spent
 

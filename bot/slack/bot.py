@@ -26,8 +26,9 @@ from slack_bolt.async_app import AsyncAck, AsyncApp, AsyncRespond
 from slack_bolt.authorization import AuthorizeResult
 from slack_sdk.web.async_client import AsyncWebClient
 
+from bot.past import chart
 from bot.past.librarian import Librarian
-from bot.past.past import Sheet, chart
+from bot.past.past import Sheet
 from bot.service.commands import (
     ASK,
     FORGET,

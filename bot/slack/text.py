@@ -15,6 +15,7 @@ from bot.render.dialect import blocks, listed, plain_text
 from bot.render.splitting import Block as Part
 from bot.render.splitting import leading
 from bot.slack.markdown import CODE_WIDTH, DIALECT, has_room, pieces
+from bot.view import words
 from bot.view.message import (
     IN_THREAD,
     OPEN,
@@ -31,7 +32,6 @@ from bot.view.message import (
     Table,
     Title,
 )
-from bot.view.view import words
 
 Json = dict[str, Any]
 

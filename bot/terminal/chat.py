@@ -12,7 +12,7 @@ from bot.render.markdown import render
 from bot.service.commands import ASK, FORGET, HELP, PAST, UsageError, argument, parse, usage
 from bot.service.desk import Refusal
 from bot.service.options import RunOptions
-from bot.terminal.terminal import asking
+from bot.terminal import asking
 from bot.upkeep import mend
 from bot.view.words import listing
 from storage.rows import IndexRow

@@ -21,6 +21,7 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from bot.render.markdown import contain, render
+from bot.view import words
 from bot.view.card import asked, before, card, correction, names, progress, stage_line
 from bot.view.folding import fold
 from bot.view.message import (
@@ -38,7 +39,7 @@ from bot.view.message import (
     printable,
 )
 from bot.view.thread import thread
-from bot.view.view import RunView, words
+from bot.view.view import RunView
 from council.events import (
     Event,
     MemberAnswered,

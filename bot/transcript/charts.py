@@ -6,7 +6,7 @@ from itertools import groupby
 
 from markupsafe import Markup
 
-from bot.view.view import words
+from bot.view import words
 from council.consultation import HIGHEST
 
 WIDTH = 360

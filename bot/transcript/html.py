@@ -19,10 +19,11 @@ from bot.transcript import blocks, charts
 from bot.transcript.charts import Moved, Standing, Sure
 from bot.transcript.diff import Piece, diff, words_moved
 from bot.transcript.turns import Turn, turns
+from bot.view import words
 from bot.view.card import answer, names
 from bot.view.message import Line, Message, Quote, printable
 from bot.view.thread import counted_votes, thread
-from bot.view.view import RunView, Seat, words
+from bot.view.view import RunView, Seat
 from council.document.conversation import Conversation
 from council.usage import total
 

@@ -4,10 +4,10 @@ from collections.abc import Iterator
 
 from bot.render.markdown import render
 from bot.transcript.turns import turns
+from bot.view import words
 from bot.view.card import answer
 from bot.view.message import Heading, Line, Message, Quote, Title
 from bot.view.thread import thread
-from bot.view.view import words
 from council.document.conversation import Conversation
 
 

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterator
 from itertools import accumulate
 
+from bot.view import words
 from bot.view.message import Block, Footer, Heading, Line, Message, Pairs, Prose, Quote, Title
 from bot.view.view import (
     EXACT_POSITIONS,
@@ -16,7 +17,6 @@ from bot.view.view import (
     StageView,
     State,
     Working,
-    words,
 )
 from council.document.conversation import Stage3Result
 

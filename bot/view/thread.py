@@ -3,10 +3,11 @@
 from collections.abc import Collection, Iterator, Sequence
 from urllib.parse import urlsplit
 
+from bot.view import words
 from bot.view.card import before, correction, names
 from bot.view.consultation import consultation, moved
 from bot.view.message import Block, Heading, Line, Message, Pairs, Prose, Table
-from bot.view.view import Answered, Failed, RunView, Seat, words
+from bot.view.view import Answered, Failed, RunView, Seat
 from council.calls import Citation
 from council.criteria import EvaluationCriteria
 from council.document.conversation import (

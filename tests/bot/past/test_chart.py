@@ -6,8 +6,8 @@ from dataclasses import replace
 import pytest
 from matplotlib.font_manager import fontManager
 
+from bot.past import chart as module
 from bot.past.chart import MOST_MEMBERS, Chart, ChartError, draw, lay_out
-from bot.past.past import chart as module
 from storage.statistics import Figure, MemberStatistics
 
 CLAUDE = MemberStatistics(

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from bot.past import chart
 from bot.past.chart import PICTURE, Chart
 from bot.past.librarian import NO_SUCH
-from bot.past.past import chart
 from bot.slack.bot import IN_DIRECT
 from bot.slack.past import REST, USES
 from tests.bot.shown import blocks_text

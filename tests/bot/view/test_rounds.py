@@ -4,15 +4,16 @@ from dataclasses import replace
 
 import pytest
 
+from bot.past import past
 from bot.past.looks import Detail
-from bot.past.past import past
 from bot.render.markdown import render
-from bot.terminal.terminal import terminal
+from bot.terminal import terminal
 from bot.transcript.markdown import to_markdown
+from bot.view import words
 from bot.view.card import card
 from bot.view.folding import fold, of_document
 from bot.view.thread import thread, unposted
-from bot.view.view import RunView, opening, words
+from bot.view.view import RunView, opening
 from council.document.conversation import AssistantMessage, Conversation, UserMessage
 from council.document.iteration import IterationRound, IterationState, TerminationReason
 from council.events import MemberFailed, RunCompleted, StageStarted
