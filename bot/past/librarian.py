@@ -64,7 +64,7 @@ class Librarian:
         self._forgetting = forgetting
 
     async def answer(self, command: Command, given: Given, here: Source, link: Link) -> Sheet:
-        """Do what a command of `bot.service.commands.PAST` says; options left out are missing or `None`."""
+        """Run one of `bot.service.commands.PAST`; omitted options are missing or `None`."""
         if command is HISTORY:
             return await self.open(History(_number(given.get("count"), AT_ONCE)), here, link)
         if command is SEARCH:
