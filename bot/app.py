@@ -98,7 +98,7 @@ async def open_council(configuration: Configuration, library: Library) -> AsyncG
         profiles = configuration.profiles
         addresses: Mapping[str, str] = {}
         if configuration.is_demonstration:
-            from council.models import embedded
+            from council.models import builtin as embedded
 
             if not embedded.available():
                 raise ConfigurationError([NOBODY_TO_ASK])

@@ -26,12 +26,12 @@ if TYPE_CHECKING:
         estimate_tokens_used,
         stage2_5_refine_responses,
     )
-    from council.reviews.critique import extract_critiques_from_rankings
+    from council.reviews.critiques import extract_critiques_from_rankings
 
 _HOMES = {
     "council.document.changes": ("detect_significant_changes", "summarize_changes"),
     "council.criteria": ("Criterion", "EvaluationCriteria"),
-    "council.reviews.critique": ("extract_critiques_from_rankings",),
+    "council.reviews.critiques": ("extract_critiques_from_rankings",),
     "council.document.iteration": (
         "CritiqueItem",
         "IterationConfig",

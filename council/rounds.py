@@ -8,7 +8,8 @@ further round begins when the last correction is in.
 import asyncio
 from dataclasses import dataclass, replace
 
-from council import consulting, prompts
+from council import consultants as consulting
+from council import prompts
 from council.calls import ChatMessage, Reply
 from council.consultation import Consultation, as_spoken, for_reviewers
 from council.document.conversation import peer_critiques
@@ -25,16 +26,16 @@ from council.document.iteration import (
 from council.document.results import Stage1Result, Stage2_5Result, Stage2Result
 from council.errors import Failure
 from council.events import StageCompleted, StageStarted
-from council.floor import Floor, Sitting
 from council.offload import offload
 from council.profile import Member
 from council.refinement import corrected, maintained, settle
-from council.reviews.ballot import ballot_schema, read_ballot
-from council.reviews.critique import extract_critiques_from_rankings, shorten
+from council.reviews.ballots import ballot_schema, read_ballot
 from council.reviews.critique_text import read_points
+from council.reviews.critiques import extract_critiques_from_rankings, shorten
+from council.reviews.labels import label_answers, reading_orders
 from council.reviews.ranking import aggregate
-from council.reviews.scoring import score
-from council.reviews.seating import label_answers, reading_orders
+from council.reviews.scores import score
+from council.session import Floor, Sitting
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,11 +13,12 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
-from council import consulting, prompts
+from council import consultants as consulting
+from council import prompts
 from council.brief import Brief
 from council.calls import Ask, Reply, Steps
+from council.cancel import Cutoff, Stop
 from council.consultation import for_the_chair
-from council.cutoff import Cutoff, Stop
 from council.document.conversation import (
     AnswerSource,
     AssistantMessage,
@@ -27,11 +28,11 @@ from council.document.conversation import (
 )
 from council.errors import Failure, NoAnswers, RunStopped
 from council.events import Emit, StageCompleted, StageStarted, TitleCompleted
-from council.floor import Floor
 from council.profile import Member, Profile
-from council.reviews.critique import shorten
+from council.reviews.critiques import shorten
 from council.reviews.ranking import counted, disagreements
 from council.rounds import Reviewed, review_and_correct
+from council.session import Floor
 
 TITLE_LENGTH = 80
 

@@ -15,7 +15,7 @@ from bot.app import Library, open_library
 from bot.config.settings import Settings
 from bot.terminal import asking
 from council.brief import Brief
-from council.models.embedded import demonstration_profile
+from council.models.builtin import demonstration_profile
 from council.profile import Member, Profile
 from storage.journal import Begun, NewRun
 from storage.sqlite_journal import SqliteJournal

@@ -7,7 +7,7 @@ import sys
 import httpx
 import pytest
 
-from council.reviews.ballot import ballot_schema, read_ballot
+from council.reviews.ballots import ballot_schema, read_ballot
 from tests.model_server import Json, ModelServer, council_member, log_normal
 
 LABELS = ("Response A", "Response B", "Response C")

@@ -17,7 +17,7 @@ import pytest
 
 from council.consultation import json_schema
 from council.document.conversation import Conversation
-from council.models import embedded
+from council.models import builtin as embedded
 from tests.council.consultations import faults
 from tests.model_server import ModelServer, Turn
 

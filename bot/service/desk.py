@@ -20,7 +20,7 @@ from bot.view import words
 from bot.view.message import Message
 from bot.view.view import RunView, opening
 from council.brief import Attachment
-from council.cutoff import Stop
+from council.cancel import Stop
 from council.document.conversation import Source
 from council.errors import CouncilError, ModelError
 from council.profile import Profile

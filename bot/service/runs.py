@@ -13,7 +13,7 @@ from bot.service.insistence import InsistentSteps, insist, keep
 from bot.view.words import INTERRUPTED, explain
 from council.brief import Attachment, Brief, Turn
 from council.calls import Ask
-from council.cutoff import Stop
+from council.cancel import Stop
 from council.document.conversation import AssistantMessage, Conversation, Source, UserMessage, timestamp
 from council.errors import CouncilError, RunError, RunStopped
 from council.events import Emit, RunCompleted, RunFailed

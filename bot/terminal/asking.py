@@ -19,7 +19,7 @@ from bot.service.runs import Question, Runs
 from bot.terminal.output import lasting_output
 from bot.view.words import clip
 from council.brief import Attachment
-from council.cutoff import Stop
+from council.cancel import Stop
 from council.document.conversation import Source
 from council.errors import CouncilError
 from council.events import Emit, Event, RunCompleted, RunFailed, to_json

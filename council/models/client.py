@@ -25,7 +25,7 @@ from tenacity import AsyncRetrying, RetryCallState, retry_if_exception
 from council.calls import Call, JsonObject, Reply
 from council.errors import Failure, ModelError
 from council.models.catalog import Catalog
-from council.models.completion import Completion, failure_of, parse, shorten
+from council.models.reply import Completion, failure_of, parse, shorten
 from council.models.retries import Backoff, Refused, retry_after, worth_retrying
 from council.profile import Member
 from council.usage import Usage, total

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 
 from council.brief import Brief
 from council.calls import Call, MemorySteps, Reply
-from council.cutoff import Stop
+from council.cancel import Stop
 from council.errors import Cause, Failure, ModelError
 from council.events import Event
 from council.profile import Member, Persona, Profile

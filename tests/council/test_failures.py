@@ -8,7 +8,7 @@ from structlog.testing import capture_logs
 from council.calls import Call
 from council.errors import AccountError, Cause, Failure, NoAnswers, RunStopped
 from council.events import MemberFailed, StageCompleted
-from council.reviews.seating import label_answers
+from council.reviews.labels import label_answers
 from tests.council.scripted import FOUR, ScriptedCouncil, ballot, failure, profile
 
 CAUSES: tuple[Cause, ...] = ("unavailable", "deadline", "empty", "filtered", "truncated", "not_found")

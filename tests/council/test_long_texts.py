@@ -10,10 +10,10 @@ import pytest
 from council.consultation import CodeSnippet, Opinion, fenced
 from council.consultation_text import read_opinion
 from council.document.changes import ORDERED_LIMIT, share_changed, summarize_changes
-from council.reviews.ballot import read_ballot
 from council.reviews.ballot_text import parse_ranking
-from council.reviews.critique import extract_critiques_from_rankings
+from council.reviews.ballots import read_ballot
 from council.reviews.critique_text import points_in_remark, read_points
+from council.reviews.critiques import extract_critiques_from_rankings
 from council.reviews.score_text import parse_scores
 from tests.council.reviews.ballots import LABELS
 

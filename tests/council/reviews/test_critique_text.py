@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from council.document.results import ReviewPoint
-from council.reviews.ballot import read_ballot
+from council.reviews.ballots import read_ballot
 from council.reviews.critique_text import read_points
 from tests.council.reviews.ballots import LABELS
 from tests.council.reviews.reviews import CASES, JSON_CASES

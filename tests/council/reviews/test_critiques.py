@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from council.document.iteration import CritiqueItem, format_critiques_for_refinement
 from council.document.results import ReviewPoint, Stage2Result
-from council.reviews.critique import extract_critiques_from_rankings, shorten
+from council.reviews.critiques import extract_critiques_from_rankings, shorten
 
 LABELS = {"Response A": "a/one", "Response B": "b/two", "Response C": "c/three"}
 

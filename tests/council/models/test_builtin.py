@@ -10,12 +10,12 @@ import pytest
 import pytest_asyncio
 
 from council.calls import Call, ChatMessage, JsonObject
+from council.consultants import form_schema
 from council.consultation import Opinion, Rebuttal
-from council.consulting import form_schema
 from council.errors import ModelError
-from council.floor import FORM_TOKENS
-from council.models import embedded
+from council.models import builtin as embedded
 from council.models.client import ModelClient
+from council.session import FORM_TOKENS
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 installed = pytest.mark.skipif(not embedded.available(), reason="the `local` extra isn't installed")

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from council.calls import Call, Citation, JsonObject
 from council.errors import Cause, ModelError
 from council.models.catalog import Price
-from council.models.completion import Completion, answering_fallback, failure_of, parse, shorten
+from council.models.reply import Completion, answering_fallback, failure_of, parse, shorten
 from council.profile import Member
 from council.usage import Usage
 

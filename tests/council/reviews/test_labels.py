@@ -7,8 +7,8 @@ from statistics import fmean
 
 import pytest
 
+from council.reviews.labels import label_answers, reading_orders
 from council.reviews.ranking import aggregate
-from council.reviews.seating import label_answers, reading_orders
 
 NAMES = [f"maker/model-{number}" for number in range(8)]
 

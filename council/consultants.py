@@ -23,8 +23,8 @@ from council.consultation import (
 from council.consultation_text import read_opinion
 from council.document.conversation import timestamp
 from council.errors import Failure
-from council.floor import AskAgain, Floor, Form
 from council.profile import Member
+from council.session import AskAgain, Floor, Form
 from council.usage import total
 
 

@@ -11,7 +11,7 @@ import structlog
 
 from council.brief import Brief
 from council.calls import Ask, Call, ChatMessage, JsonObject, Outcome, Reply, RetryBudget, Steps
-from council.cutoff import Cutoff, Stop
+from council.cancel import Cutoff, Stop
 from council.document.conversation import FailedCall, RunUsage
 from council.errors import AccountError, CouncilError, Failure, ModelError
 from council.events import (

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from council.cutoff import Cutoff, Stop
+from council.cancel import Cutoff, Stop
 from council.errors import ModelError
 
 

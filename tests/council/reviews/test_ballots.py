@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from council.document.results import ReviewPoint
-from council.reviews.ballot import Ballot, ballot_schema, read_ballot
 from council.reviews.ballot_text import parse_ranking
+from council.reviews.ballots import Ballot, ballot_schema, read_ballot
 from tests.council.reviews.ballots import CASES, LABELS, LIST
 
 
