@@ -132,7 +132,7 @@ async def log_normal() -> None:
 def start() -> None:
     """Time a fresh process from its start to a council that could be asked."""
     ready = (
-        "import asyncio, bot.cli, bot.terminal.asking\n"
+        "import asyncio, bot.cli, bot.terminal.ask\n"
         "from bot.app import open_council, open_library\n"
         "from bot.config.configuration import load\n"
         "async def main():\n"

@@ -28,7 +28,7 @@ from bot.app import Library, open_library
 from bot.config import logs
 from bot.config.settings import Settings
 from bot.serve import collect_rarely
-from bot.service.desk import Desk, Refusal, Request
+from bot.service.dispatcher import Desk, Refusal, Request
 from bot.service.queue import Limits, Queue
 from bot.service.runs import Question, Runs, utc_now
 from bot.service.venue import Card, File, Part

@@ -22,7 +22,7 @@ from bot.app import open_library
 from bot.config import logs
 from bot.config.settings import Settings
 from bot.serve import collect_rarely
-from bot.service.desk import Request
+from bot.service.dispatcher import Request
 from council.calls import Call, Reply
 from council.usage import Usage
 

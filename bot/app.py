@@ -8,8 +8,8 @@ import structlog
 
 from bot.config.configuration import NOBODY_TO_ASK, Configuration, ConfigurationError
 from bot.config.settings import OPENROUTER, Settings
-from bot.past.librarian import Librarian
-from bot.service.desk import Desk
+from bot.past.lookup import Librarian
+from bot.service.dispatcher import Desk
 from bot.service.queue import Queue
 from bot.service.runs import Runs
 from council.profile import Profile

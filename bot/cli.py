@@ -92,7 +92,7 @@ def ask(
     Ctrl-C stops the members; with enough answers the chairman still concludes. A second one ends
     that too, and a third leaves a run that waits for its disk.
     """
-    from bot.terminal import asking
+    from bot.terminal import ask as asking
 
     if events and as_json:
         _end("Choose one of --events and --json.", MISUSED)
@@ -133,7 +133,7 @@ def retry(
     run: Annotated[str, typer.Argument(help="The run's id, as its error shows it.", callback=_utf8)],
 ) -> None:
     """Go on with a run that gave no answer; what it was answered isn't paid for again."""
-    from bot.terminal import asking
+    from bot.terminal import ask as asking
 
     configuration = _configuration()
 
@@ -162,7 +162,7 @@ def run() -> None:
 @app.command()
 def chat() -> None:
     """Use the terminal as a channel: the commands of a team's chat, typed here."""
-    from bot.terminal.chat import chat as hold_chat
+    from bot.terminal.bot import chat as hold_chat
 
     configuration = _configuration()
     _with_library(configuration, lambda library: hold_chat(configuration, library))

@@ -12,10 +12,10 @@ import structlog
 
 from bot.app import Library, open_council, open_desk, open_librarian
 from bot.config.configuration import Configuration, ConfigurationError, Problem
-from bot.config.reloading import watch
+from bot.config.reload import watch
 from bot.config.settings import Settings
-from bot.past.librarian import Librarian
-from bot.service.desk import Desk
+from bot.past.lookup import Librarian
+from bot.service.dispatcher import Desk
 from bot.service.venue import VenueError
 from bot.upkeep import keep_up
 

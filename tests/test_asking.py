@@ -13,7 +13,7 @@ import pytest
 
 from bot.app import Library, open_library
 from bot.config.settings import Settings
-from bot.terminal import asking
+from bot.terminal import ask as asking
 from council.brief import Brief
 from council.models.builtin import demonstration_profile
 from council.profile import Member, Profile

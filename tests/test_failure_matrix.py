@@ -17,8 +17,8 @@ from rich.console import Console
 from bot.app import open_library
 from bot.config.settings import Settings
 from bot.service.runs import Question, Runs
-from bot.terminal.terminal import TerminalChannel
-from bot.view.view import opening
+from bot.terminal.venue import TerminalChannel
+from bot.view.state import opening
 from council.calls import Call, Reply
 from council.document.conversation import AssistantMessage, Source
 from council.models.client import ModelClient

@@ -12,13 +12,13 @@ import structlog
 
 from bot.app import open_librarian
 from bot.config import logs
-from bot.past.librarian import NO_SUCH
-from bot.service.desk import Refusal
+from bot.past.lookup import NO_SUCH
+from bot.service.dispatcher import Refusal
 from council.calls import Call
 from storage.errors import ConversationNotFound
 from storage.scope import Scope
 from tests.bot.service.recording_venue import RecordingVenue
-from tests.bot.service.test_desk import TEAM, office
+from tests.bot.service.test_dispatcher import TEAM, office
 from tests.council.scripted import ScriptedCouncil, ballot
 from tests.test_bad_disks import harm
 from tests.test_program import asked

@@ -27,8 +27,8 @@ from bot.discord.commands import Answer, Propose, fitting, read_text, read_texts
 from bot.discord.past import PastButton
 from bot.discord.text import parts
 from bot.discord.venue import NOBODY, DiscordVenue, Pace, Place, upload
-from bot.past.librarian import Librarian
-from bot.past.looks import Choice
+from bot.past.buttons import Choice
+from bot.past.lookup import Librarian
 from bot.service.commands import (
     ACTION,
     ASK,
@@ -42,7 +42,7 @@ from bot.service.commands import (
     UsageError,
     parse_message,
 )
-from bot.service.desk import NO_TEXT, Click, Desk, Refusal, Request
+from bot.service.dispatcher import NO_TEXT, Click, Desk, Refusal, Request
 from bot.service.options import AS_THE_PROFILE_HAS_IT, RunOptions
 from bot.service.venue import Button, File
 from bot.view.words import UNEXPECTED, listing

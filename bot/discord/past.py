@@ -16,9 +16,9 @@ from bot.discord import text as discord_text
 from bot.discord.card import embed_of
 from bot.discord.venue import NOBODY
 from bot.past import chart
-from bot.past.looks import Choice, Verb
-from bot.past.past import Sheet, shared
-from bot.service.desk import Refusal
+from bot.past.buttons import Choice, Verb
+from bot.past.pages import Sheet, shared
+from bot.service.dispatcher import Refusal
 from bot.view import words
 from storage.rows import IndexRow
 

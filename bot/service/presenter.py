@@ -18,10 +18,10 @@ from bot.service.venue import Button, Card, File, Part, Unreachable, Venue, Venu
 from bot.transcript.html import to_html
 from bot.transcript.markdown import to_markdown
 from bot.view.card import answer, card, title
-from bot.view.folding import fold
+from bot.view.fold import fold
 from bot.view.message import Line, Message, Title
+from bot.view.state import RunView
 from bot.view.thread import thread, unposted
-from bot.view.view import RunView
 from council.document.conversation import Conversation
 from council.events import Event, MemberStarted, RunCompleted, RunFailed
 from storage.errors import StorageError

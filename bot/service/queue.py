@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from pydantic import BaseModel, ConfigDict, PositiveInt
 
-from bot.view.view import EXACT_POSITIONS
+from bot.view.state import EXACT_POSITIONS
 
 # Further back, a position is told on arrival and again where it reaches one of these.
 MARKS: tuple[int, ...] = tuple(step * 10**power for power in range(1, 7) for step in (2, 5, 10))

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 
 import structlog
 
-from bot.service.insistence import InsistentSteps, insist, keep
+from bot.service.durable_writes import InsistentSteps, insist, keep
 from bot.view.words import INTERRUPTED, explain
 from council.brief import Attachment, Brief, Turn
 from council.calls import Ask

@@ -27,8 +27,8 @@ from slack_bolt.authorization import AuthorizeResult
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.past import chart
-from bot.past.librarian import Librarian
-from bot.past.past import Sheet
+from bot.past.lookup import Librarian
+from bot.past.pages import Sheet
 from bot.service.commands import (
     ASK,
     FORGET,
@@ -42,7 +42,7 @@ from bot.service.commands import (
     parse_message,
     person,
 )
-from bot.service.desk import NO_QUESTION, NO_TEXT, NOT_HERE, Click, Desk, Refusal, Request
+from bot.service.dispatcher import NO_QUESTION, NO_TEXT, NOT_HERE, Click, Desk, Refusal, Request
 from bot.service.options import RunOptions
 from bot.service.venue import LABELS, File, VenueError
 from bot.slack import past as slack_past

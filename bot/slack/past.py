@@ -15,8 +15,8 @@ import aiohttp
 import structlog
 from slack_bolt.async_app import AsyncRespond
 
-from bot.past.looks import Choice
-from bot.past.past import Link, Sheet, shared
+from bot.past.buttons import Choice
+from bot.past.pages import Link, Sheet, shared
 from bot.slack import text as slack_text
 from bot.slack.client import Json
 from bot.slack.venue import Tell

@@ -22,8 +22,8 @@ from bot.transcript.turns import Turn, turns
 from bot.view import words
 from bot.view.card import answer, names
 from bot.view.message import Line, Message, Quote, printable
+from bot.view.state import RunView, Seat
 from bot.view.thread import counted_votes, thread
-from bot.view.view import RunView, Seat
 from council.document.conversation import Conversation
 from council.usage import total
 

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from bot.view.folding import of_document
-from bot.view.view import RunView
+from bot.view.fold import of_document
+from bot.view.state import RunView
 from council.document.conversation import AssistantMessage, Conversation, UserMessage
 
 

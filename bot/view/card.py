@@ -6,7 +6,7 @@ from itertools import accumulate
 
 from bot.view import words
 from bot.view.message import Block, Footer, Heading, Line, Message, Pairs, Prose, Quote, Title
-from bot.view.view import (
+from bot.view.state import (
     EXACT_POSITIONS,
     ROUND_STAGES,
     Answered,

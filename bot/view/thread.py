@@ -5,9 +5,9 @@ from urllib.parse import urlsplit
 
 from bot.view import words
 from bot.view.card import before, correction, names
-from bot.view.consultation import consultation, moved
+from bot.view.consultants import consultation, moved
 from bot.view.message import Block, Heading, Line, Message, Pairs, Prose, Table
-from bot.view.view import Answered, Failed, RunView, Seat
+from bot.view.state import Answered, Failed, RunView, Seat
 from council.calls import Citation
 from council.criteria import EvaluationCriteria
 from council.document.conversation import (

@@ -4,8 +4,8 @@ Four members sit; grok-4 gives no answer, gemini's correction fails, gpt-5 corre
 claude keeps its answer. Times are seconds since the run began, all events carry plain data.
 """
 
-from bot.view.folding import fold
-from bot.view.view import RunView, opening
+from bot.view.fold import fold
+from bot.view.state import RunView, opening
 from council.brief import Brief
 from council.document.conversation import (
     AggregateRanking,

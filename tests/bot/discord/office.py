@@ -10,7 +10,7 @@ from bot.app import Library, open_librarian, open_library
 from bot.config.settings import Settings
 from bot.discord.bot import DiscordBot
 from bot.discord.venue import Pace
-from bot.service.desk import Desk
+from bot.service.dispatcher import Desk
 from bot.service.queue import Limits, Queue
 from bot.service.runs import Runs
 from council.errors import ModelError

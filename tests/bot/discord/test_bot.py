@@ -15,7 +15,7 @@ from bot.config.configuration import ConfigurationError
 from bot.discord.bot import HINT, DiscordBot
 from bot.discord.venue import DiscordVenue, Pace, Place
 from bot.service.commands import ACTION, COMMANDS
-from bot.service.desk import Desk
+from bot.service.dispatcher import Desk
 from bot.service.venue import File, Gone, NotAllowed, Part, VenueError
 from tests.bot.discord.office import HELD, Office, office
 from tests.bot.sample_run import accepted

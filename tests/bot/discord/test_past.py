@@ -12,7 +12,7 @@ from discord.http import Route
 from bot.discord.past import SILENT
 from bot.past import chart
 from bot.past.chart import Chart, ChartError
-from bot.past.librarian import NO_SUCH
+from bot.past.lookup import NO_SUCH
 from tests.bot.discord.office import Office, office
 from tests.council.scripted import FOUR, ScriptedCouncil
 from tests.discord_server import Channel, DiscordServer, Message, Permission, User

@@ -16,10 +16,10 @@ from simcord import ChannelHandle, Env, GuildHandle, MemberActor
 
 from bot.discord.bot import DiscordBot
 from bot.discord.commands import register
-from bot.past.librarian import Librarian
-from bot.service.desk import Desk
+from bot.past.lookup import Librarian
+from bot.service.dispatcher import Desk
 from tests.bot.discord.office import AT_ONCE
-from tests.bot.service.test_desk import office
+from tests.bot.service.test_dispatcher import office
 from tests.council.scripted import FOUR, ScriptedCouncil
 
 QUESTION = "Shard or scale up?"

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from bot.discord.text import CardText, card, parts, units
 from bot.view.card import card as card_of
-from bot.view.folding import fold
+from bot.view.fold import fold
 from bot.view.message import (
     BELOW,
     Block,

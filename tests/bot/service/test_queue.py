@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.service.queue import MARKS, Limits, Queue, Ticket
-from bot.view.view import EXACT_POSITIONS
+from bot.view.state import EXACT_POSITIONS
 
 
 class Line:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.service.desk import Refusal
+from bot.service.dispatcher import Refusal
 from bot.service.runs import utc_now
 from bot.service.venue import Gone, Unreachable
 from council.calls import Steps
@@ -15,7 +15,7 @@ from council.document.conversation import AssistantMessage, Source
 from storage.errors import DamageError, DatabaseError
 from storage.journal import RunRow
 from tests.bot.service.recording_venue import RecordingVenue
-from tests.bot.service.test_desk import TEAM, Office, click, office
+from tests.bot.service.test_dispatcher import TEAM, Office, click, office
 from tests.council.scripted import FOUR, ScriptedCouncil, failure
 
 CHAIR = "stage3.1:chair/man:chairman"

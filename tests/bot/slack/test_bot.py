@@ -16,9 +16,9 @@ from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
 from bot.app import Library, open_librarian, open_library
 from bot.config.settings import Settings
-from bot.past.librarian import Librarian
+from bot.past.lookup import Librarian
 from bot.service.attachments import LARGEST_FILE
-from bot.service.desk import NOT_HERE, Desk
+from bot.service.dispatcher import NOT_HERE, Desk
 from bot.service.queue import Limits, Queue
 from bot.service.runs import Runs
 from bot.service.venue import VenueError

@@ -6,7 +6,7 @@ import pytest
 
 from bot.past import chart
 from bot.past.chart import PICTURE, Chart
-from bot.past.librarian import NO_SUCH
+from bot.past.lookup import NO_SUCH
 from bot.slack.bot import IN_DIRECT
 from bot.slack.past import REST, USES
 from tests.bot.shown import blocks_text

@@ -2,7 +2,7 @@
 
 from bot.render.markdown import render
 from bot.transcript.markdown import to_markdown
-from bot.view.folding import of_document
+from bot.view.fold import of_document
 from bot.view.thread import thread
 from council.document.conversation import Conversation, UserMessage
 from tests.bot.sample_run import ASSISTANT, CONVERSATION, CONVERSATION_ID, FINAL, QUESTION

@@ -6,9 +6,9 @@ import pytest
 
 from bot.render.markdown import render
 from bot.view.card import answer, card, progress
-from bot.view.folding import fold, of_document
+from bot.view.fold import fold, of_document
 from bot.view.message import Footer
-from bot.view.view import RunView, opening
+from bot.view.state import RunView, opening
 from bot.view.words import explain
 from council.document.conversation import (
     AggregateRanking,

@@ -4,16 +4,16 @@ from dataclasses import replace
 
 import pytest
 
-from bot.past import past
-from bot.past.looks import Detail
+from bot.past import pages as past
+from bot.past.buttons import Detail
 from bot.render.markdown import render
-from bot.terminal import terminal
+from bot.terminal import venue as terminal
 from bot.transcript.markdown import to_markdown
 from bot.view import words
 from bot.view.card import card
-from bot.view.folding import fold, of_document
+from bot.view.fold import fold, of_document
+from bot.view.state import RunView, opening
 from bot.view.thread import thread, unposted
-from bot.view.view import RunView, opening
 from council.document.conversation import AssistantMessage, Conversation, UserMessage
 from council.document.iteration import IterationRound, IterationState, TerminationReason
 from council.events import MemberFailed, RunCompleted, StageStarted

@@ -8,10 +8,10 @@ from bot.discord import text as discord_text
 from bot.render.markdown import render
 from bot.slack import text as slack_text
 from bot.view.card import card
-from bot.view.folding import fold
+from bot.view.fold import fold
 from bot.view.message import Message, Table
+from bot.view.state import RunView
 from bot.view.thread import thread
-from bot.view.view import RunView
 from council.events import RunFailed
 from tests.bot.sample_run import GPT, LATE, RUN_ID, seen
 from tests.bot.shown import blocks_text, text, words

@@ -3,9 +3,9 @@
 from bot.render.markdown import render
 from bot.transcript.markdown import to_markdown
 from bot.view.card import asked, card
-from bot.view.folding import fold, of_document
+from bot.view.fold import fold, of_document
+from bot.view.state import RunView, opening
 from bot.view.thread import thread
-from bot.view.view import RunView, opening
 from council.criteria import EvaluationCriteria
 from council.document.results import ScoredAnswer, ScoringMatrix
 from council.events import StageCompleted

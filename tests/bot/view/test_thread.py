@@ -1,9 +1,9 @@
 """The thread: what it holds, by exact text, and when each message is final."""
 
 from bot.render.markdown import render
-from bot.view.folding import fold, of_document
+from bot.view.fold import fold, of_document
+from bot.view.state import RunView, opening
 from bot.view.thread import thread, unposted
-from bot.view.view import RunView, opening
 from council.calls import Citation
 from council.document.conversation import AssistantMessage, Conversation, peer_critiques
 from council.events import MemberFailed, RunCompleted, StageCompleted

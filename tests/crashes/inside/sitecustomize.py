@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import bot.discord.venue
-import bot.service.desk
+import bot.service.dispatcher
 import bot.slack.venue
 
 _TABLE = re.compile(r"\s*(?:INSERT INTO|UPDATE|DELETE FROM)\s+(\w+)", re.IGNORECASE)
@@ -24,7 +24,7 @@ _TABLE = re.compile(r"\s*(?:INSERT INTO|UPDATE|DELETE FROM)\s+(\w+)", re.IGNOREC
 
 def adapt() -> None:
     """Let cards be edited as often as they change, and take questions however busy the machine is."""
-    bot.service.desk.ACCEPT_SECONDS = 60.0
+    bot.service.dispatcher.ACCEPT_SECONDS = 60.0
     bot.discord.venue.Pace.__init__.__defaults__ = (0.01, 0.05, 0.1)  # edit, retry, settle
     bot.slack.venue.INTERVAL = bot.slack.venue.CARD_SECONDS = 0.01
 

@@ -202,8 +202,8 @@ def people(question: str, profile: Profile) -> Generator[Emit]:
     """Show the card, then the thread, then the answer."""
     from rich.console import Console
 
-    from bot.terminal.terminal import TerminalChannel
-    from bot.view.view import opening
+    from bot.terminal.venue import TerminalChannel
+    from bot.view.state import opening
 
     with TerminalChannel(Console(), opening(question, profile, now=monotonic())) as channel:
         yield channel.hear

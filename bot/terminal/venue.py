@@ -23,7 +23,7 @@ from rich.text import Text
 from bot.render.markdown import contain, render
 from bot.view import words
 from bot.view.card import asked, before, card, correction, names, progress, stage_line
-from bot.view.folding import fold
+from bot.view.fold import fold
 from bot.view.message import (
     Block,
     Columns,
@@ -38,8 +38,8 @@ from bot.view.message import (
     Title,
     printable,
 )
+from bot.view.state import RunView
 from bot.view.thread import thread
-from bot.view.view import RunView
 from council.events import (
     Event,
     MemberAnswered,

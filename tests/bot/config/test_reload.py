@@ -9,7 +9,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from bot.config.configuration import load
-from bot.config.reloading import reload, watch
+from bot.config.reload import reload, watch
 from council.profile import Profile
 
 FILE = Path("council.toml")

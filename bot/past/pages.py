@@ -9,13 +9,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from bot.past.buttons import Answer, Choice, Detail, Figures, History, Part, Search
 from bot.past.chart import Chart
-from bot.past.looks import Answer, Choice, Detail, Figures, History, Part, Search
 from bot.view import card, words
-from bot.view.folding import of_document
+from bot.view.fold import of_document
 from bot.view.message import Block, Entry, Footer, Heading, Line, Message, Quote, Table, Title
+from bot.view.state import RunView
 from bot.view.thread import thread
-from bot.view.view import RunView
 from council.document.conversation import AssistantMessage, Conversation, UserMessage
 from council.usage import Usage
 from storage.archive import Hits, Page

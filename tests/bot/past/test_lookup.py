@@ -9,12 +9,12 @@ import pytest
 
 from bot.app import Library, open_librarian, open_library
 from bot.config.settings import Settings
-from bot.past.librarian import NO_SUCH, Librarian
-from bot.past.looks import Answer, Choice, Detail, Figures, History, Look, Search
-from bot.past.past import Sheet
+from bot.past.buttons import Answer, Choice, Detail, Figures, History, Look, Search
+from bot.past.lookup import NO_SUCH, Librarian
+from bot.past.pages import Sheet
 from bot.render.markdown import render
 from bot.service.commands import HISTORY, PAST, SEARCH, SHOW, STATS, Given
-from bot.service.desk import Refusal
+from bot.service.dispatcher import Refusal
 from council.brief import Brief
 from council.document.conversation import Source, timestamp
 from storage.archive import Cursor

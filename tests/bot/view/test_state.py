@@ -2,8 +2,8 @@
 
 import pytest
 
-from bot.view.folding import fold, of_document
-from bot.view.view import Answered, Failed, RunView, Seat, Waiting, Working, opening
+from bot.view.fold import fold, of_document
+from bot.view.state import Answered, Failed, RunView, Seat, Waiting, Working, opening
 from council.document.conversation import AssistantMessage, Conversation, Stage1Result, Stage3Result
 from council.errors import Failure
 from council.events import (

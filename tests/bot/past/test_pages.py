@@ -4,9 +4,9 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from bot.discord import text as discord_text
-from bot.past import past
-from bot.past.looks import Answer, Choice, Detail, Figures, History, Search
-from bot.past.past import Found, Sheet
+from bot.past import pages as past
+from bot.past.buttons import Answer, Choice, Detail, Figures, History, Search
+from bot.past.pages import Found, Sheet
 from bot.render.markdown import render
 from bot.slack import text as slack_text
 from bot.view.message import Entry, Message

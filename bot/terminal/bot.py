@@ -5,14 +5,14 @@ import sys
 
 from bot.app import Library, open_council, open_desk, open_librarian
 from bot.config.configuration import Configuration
-from bot.past.librarian import Halt, Librarian
-from bot.past.looks import Choice
-from bot.past.past import Sheet
+from bot.past.buttons import Choice
+from bot.past.lookup import Halt, Librarian
+from bot.past.pages import Sheet
 from bot.render.markdown import render
 from bot.service.commands import ASK, FORGET, HELP, PAST, UsageError, argument, parse, usage
-from bot.service.desk import Refusal
+from bot.service.dispatcher import Refusal
 from bot.service.options import RunOptions
-from bot.terminal import asking
+from bot.terminal import ask as asking
 from bot.upkeep import mend
 from bot.view.words import listing
 from storage.rows import IndexRow

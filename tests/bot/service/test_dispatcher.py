@@ -13,7 +13,7 @@ import pytest
 from bot.app import Library, open_library
 from bot.config.settings import Settings
 from bot.render.markdown import render
-from bot.service.desk import Click, Desk, Refusal, Request
+from bot.service.dispatcher import Click, Desk, Refusal, Request
 from bot.service.durability import Durability
 from bot.service.queue import Limits, Queue
 from bot.service.runs import Runs

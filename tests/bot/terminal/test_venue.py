@@ -7,12 +7,12 @@ import pytest
 from rich.console import Console
 
 from bot.render.markdown import render
-from bot.terminal.terminal import TerminalChannel, drawn
+from bot.terminal.venue import TerminalChannel, drawn
 from bot.view.card import card
-from bot.view.folding import fold
+from bot.view.fold import fold
 from bot.view.message import Block, Line, Prose, Table
+from bot.view.state import RunView, opening
 from bot.view.thread import thread
-from bot.view.view import RunView, opening
 from council.events import AnswerStreamed, Event, MemberFailed, RunCompleted, RunFailed, StageCompleted
 from tests.bot.sample_run import (
     CHAIRMAN,

@@ -10,9 +10,9 @@ from contextlib import contextmanager
 
 import structlog
 
-from bot.past import past
-from bot.past.looks import Answer, Detail, Figures, History, Look, Search, read
-from bot.past.past import HITS, Found, Link, Sheet
+from bot.past import pages as past
+from bot.past.buttons import Answer, Detail, Figures, History, Look, Search, read
+from bot.past.pages import HITS, Found, Link, Sheet
 from bot.service.commands import (
     AT_ONCE,
     DAYS,
@@ -24,7 +24,7 @@ from bot.service.commands import (
     Given,
     person,
 )
-from bot.service.desk import Refusal
+from bot.service.dispatcher import Refusal
 from bot.service.presenter import files_of
 from bot.service.venue import File
 from bot.view import words

@@ -10,7 +10,7 @@ from datetime import datetime
 
 from pydantic import ValidationError
 
-from bot.view.view import (
+from bot.view.state import (
     ROUND_STAGES,
     WAITING,
     Answered,

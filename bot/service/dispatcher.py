@@ -10,7 +10,7 @@ from typing import Any
 import structlog
 
 from bot.service.durability import Durability
-from bot.service.guide import guide
+from bot.service.help import guide
 from bot.service.options import AS_THE_PROFILE_HAS_IT, RunOptions
 from bot.service.presenter import Presenter, files_of
 from bot.service.queue import Queue, Ticket
@@ -18,7 +18,7 @@ from bot.service.runs import Question, Runs
 from bot.service.venue import File, Venue, VenueError
 from bot.view import words
 from bot.view.message import Message
-from bot.view.view import RunView, opening
+from bot.view.state import RunView, opening
 from council.brief import Attachment
 from council.cancel import Stop
 from council.document.conversation import Source

@@ -8,12 +8,12 @@ from rich.console import Console
 from bot.discord import text as discord_text
 from bot.render.markdown import render
 from bot.slack import text as slack_text
-from bot.terminal.terminal import drawn
-from bot.view.consultation import bar
-from bot.view.folding import of_document
+from bot.terminal.venue import drawn
+from bot.view.consultants import bar
+from bot.view.fold import of_document
 from bot.view.message import Columns, Message, Prose
+from bot.view.state import RunView
 from bot.view.thread import thread
-from bot.view.view import RunView
 from council.consultation import Consultation, Debate
 from tests.bot.sample_run import (
     ANSWERS,
