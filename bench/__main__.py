@@ -39,7 +39,7 @@ LOG_NORMAL_RUNS = 40
 ENGINES: Mapping[Engine, str] = {
     "plain": "plain asyncio, nothing kept",
     "journal": "journal, document and index",
-    "desk": "the whole desk, shown to a silent venue",
+    "dispatcher": "the whole dispatcher, shown to a silent venue",
 }
 
 
@@ -173,15 +173,15 @@ def load() -> None:
             row("    CPU a run", f"{short.cpu_ms:.1f} ms")
     for runs in (200, 1_000):
         row(f"{runs:,} runs at once, calls of 10 s, begun over 10 s", "")
-        for engine in ("plain", "journal", "desk"):
+        for engine in ("plain", "journal", "dispatcher"):
             load_rows(Load(engine=engine, runs=runs, call=10, spread=10))
     row("1,000 runs at once and 5,000 waiting, calls of 10 s, asked over 10 s", "")
-    load_rows(Load(engine="desk", runs=1_000, call=10, spread=10, waiting=5_000))
+    load_rows(Load(engine="dispatcher", runs=1_000, call=10, spread=10, waiting=5_000))
 
 
 def load_rows(what: Load) -> None:
-    """Print one configuration's rows; the limits are those of what people use, the desk."""
-    figures, limited = measure(what), what.engine == "desk" and not what.waiting
+    """Print one configuration's rows; the limits are those of what people use, the dispatcher."""
+    figures, limited = measure(what), what.engine == "dispatcher" and not what.waiting
     row(f"  {ENGINES[what.engine]}: over the ideal 40 s, p50", f"{figures.over_p50 * 1000:.0f} ms")
     row("    p99", f"{figures.over_p99 * 1000:.0f} ms", "500 ms" if limited else "")
     row("    CPU a run", f"{figures.cpu_ms:.1f} ms")

@@ -2,10 +2,10 @@
 
 Each configuration is a process of its own, so that its memory is its own:
 
-    python -m bench.load desk 1000 --call 10 --spread 10 --waiting 5000
+    python -m bench.load dispatcher 1000 --call 10 --spread 10 --waiting 5000
 
 `plain` is the same council on plain asyncio, without journal, documents and index; `journal` has
-those; `desk` is all that a chat platform's question passes through, shown to a silent venue.
+those; `dispatcher` is all that a chat platform's question passes through, shown to a silent venue.
 """
 
 import argparse
@@ -28,7 +28,7 @@ from bot.app import Library, open_library
 from bot.config import logs
 from bot.config.settings import Settings
 from bot.serve import collect_rarely
-from bot.service.dispatcher import Desk, Refusal, Request
+from bot.service.dispatcher import Dispatcher, Refusal, Request
 from bot.service.queue import Limits, Queue
 from bot.service.runs import Question, Runs, utc_now
 from bot.service.venue import Card, File, Part
@@ -42,7 +42,7 @@ from council.profile import Profile
 from council.run import deliberate
 from council.usage import Usage
 
-Engine = Literal["plain", "journal", "desk"]
+Engine = Literal["plain", "journal", "dispatcher"]
 Carry = Callable[[int], Awaitable[None]]
 
 STAGES = 4
@@ -225,9 +225,9 @@ async def opened(load: Load, models: Models) -> AsyncGenerator[Carry]:
             if load.engine == "journal":
                 yield lambda number: journalled(runs, number)
                 return
-            desk = desk_of(library, models.ask, load.runs)
-            yield lambda number: shown(desk, number)
-            await desk.drain(0)
+            dispatcher = desk_of(library, models.ask, load.runs)
+            yield lambda number: shown(dispatcher, number)
+            await dispatcher.drain(0)
 
 
 def runs_of(library: Library, ask: Ask) -> Runs:
@@ -241,9 +241,9 @@ def runs_of(library: Library, ask: Ask) -> Runs:
     )
 
 
-def desk_of(library: Library, ask: Ask, at_once: int) -> Desk:
-    """Put up a desk where so many runs go at once, whoever asks and wherever."""
-    return Desk(
+def desk_of(library: Library, ask: Ask, at_once: int) -> Dispatcher:
+    """Put up a dispatcher where so many runs go at once, whoever asks and wherever."""
+    return Dispatcher(
         runs=runs_of(library, ask),
         journal=library.journal,
         store=library.store,
@@ -267,15 +267,15 @@ async def journalled(runs: Runs, number: int) -> None:
         sys.exit("a run of the benchmark failed")
 
 
-async def shown(desk: Desk, number: int) -> None:
+async def shown(dispatcher: Dispatcher, number: int) -> None:
     """Carry a run out as on a platform: accepted, queued, shown, the asker told."""
     venue = SilentVenue()
-    run = await desk.accept(
+    run = await dispatcher.accept(
         Request(text=text(number), source=place(number), entry_key=str(number), asker="Ada")
     )
     if run is None:
         sys.exit("a question of the benchmark was taken for another")
-    desk.begin(run, venue)
+    dispatcher.begin(run, venue)
     await venue.told.wait()
 
 
@@ -327,7 +327,7 @@ def main() -> None:
     """Print the figures of one configuration as JSON."""
     logs.configure(level=logging.ERROR, secrets=())
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("engine", choices=("plain", "journal", "desk"))
+    parser.add_argument("engine", choices=("plain", "journal", "dispatcher"))
     parser.add_argument("runs", type=int)
     parser.add_argument("--call", type=float, default=10.0)
     parser.add_argument("--spread", type=float, default=0.0)

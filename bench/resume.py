@@ -71,16 +71,16 @@ async def leave(folder: Path, runs: int) -> None:
         return await asyncio.Future[Reply]()
 
     async with open_library(Settings(council_data_dir=folder)) as library:
-        desk = desk_of(library, ask, runs)
+        dispatcher = desk_of(library, ask, runs)
         # All are taken before the first begins: what is measured is how they go on.
         accepted = [
-            await desk.accept(
+            await dispatcher.accept(
                 Request(text=text(number), source=place(number), entry_key=str(number), asker="Ada")
             )
             for number in range(runs)
         ]
         for run in filter(None, accepted):
-            desk.begin(run, SilentVenue())
+            dispatcher.begin(run, SilentVenue())
         await all_there.wait()
         os._exit(0)  # as a kill: nothing is drained
 
@@ -101,11 +101,11 @@ async def go_on(folder: Path, runs: int) -> Resumption:
     collect_rarely()
     began, busy = time.perf_counter(), time.process_time()
     async with open_library(Settings(council_data_dir=folder)) as library:
-        desk = desk_of(library, ask, runs)
-        await desk.resume(await desk.undelivered("bench"), lambda _: SilentVenue())
+        dispatcher = desk_of(library, ask, runs)
+        await dispatcher.resume(await dispatcher.undelivered("bench"), lambda _: SilentVenue())
         await all_there.wait()
         measured = Resumption(wall=time.perf_counter() - began, cpu=time.process_time() - busy)
-        await desk.drain(0)
+        await dispatcher.drain(0)
     return measured
 
 

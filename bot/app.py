@@ -8,8 +8,8 @@ import structlog
 
 from bot.config.configuration import NOBODY_TO_ASK, Configuration, ConfigurationError
 from bot.config.settings import OPENROUTER, Settings
-from bot.past.lookup import Librarian
-from bot.service.dispatcher import Desk
+from bot.past.lookup import Lookup
+from bot.service.dispatcher import Dispatcher
 from bot.service.queue import Queue
 from bot.service.runs import Runs
 from council.profile import Profile
@@ -98,12 +98,12 @@ async def open_council(configuration: Configuration, library: Library) -> AsyncG
         profiles = configuration.profiles
         addresses: Mapping[str, str] = {}
         if configuration.is_demonstration:
-            from council.models import builtin as embedded
+            from council.models import builtin
 
-            if not embedded.available():
+            if not builtin.available():
                 raise ConfigurationError([NOBODY_TO_ASK])
-            addresses = await stack.enter_async_context(embedded.serve())
-            profile = embedded.demonstration_profile([*addresses])
+            addresses = await stack.enter_async_context(builtin.serve())
+            profile = builtin.demonstration_profile([*addresses])
             profiles = {profile.name: profile}
         client = await stack.enter_async_context(
             ModelClient(
@@ -123,9 +123,9 @@ async def open_council(configuration: Configuration, library: Library) -> AsyncG
         yield Council(profiles, runs)
 
 
-def open_desk(configuration: Configuration, library: Library, council: Council) -> Desk:
-    """Put up the desk where every platform's questions arrive."""
-    return Desk(
+def open_dispatcher(configuration: Configuration, library: Library, council: Council) -> Dispatcher:
+    """Put up the dispatcher where every platform's questions arrive."""
+    return Dispatcher(
         runs=council.runs,
         journal=library.journal,
         store=library.store,
@@ -137,6 +137,6 @@ def open_desk(configuration: Configuration, library: Library, council: Council) 
     )
 
 
-def open_librarian(library: Library) -> Librarian:
-    """Engage the librarian, who finds past answers."""
-    return Librarian(library.archive, library.store, library.journal, library.forgetting)
+def open_lookup(library: Library) -> Lookup:
+    """Engage the lookup, who finds past answers."""
+    return Lookup(library.archive, library.store, library.journal, library.forgetting)

@@ -92,14 +92,16 @@ def ask(
     Ctrl-C stops the members; with enough answers the chairman still concludes. A second one ends
     that too, and a third leaves a run that waits for its disk.
     """
-    from bot.terminal import ask as asking
+    from bot.terminal import ask as terminal_ask
 
     if events and as_json:
         _end("Choose one of --events and --json.", MISUSED)
     text = (_piped() if question == "-" else question).strip()
     if not text:
         _end('There is no question. Write one: council ask "Should we shard now?"', MISUSED)
-    surface = asking.events if events else asking.document if as_json else asking.people
+    surface = (
+        terminal_ask.events if events else terminal_ask.document if as_json else terminal_ask.people
+    )
     given = {
         "profile": profile,
         "rounds": rounds,
@@ -121,7 +123,7 @@ def ask(
             except UsageError as error:
                 _end(str(error), MISUSED)
             resume_within = configuration.durability.resume_within
-            terminal = asking.Asking(library, council.runs, resume_within)
+            terminal = terminal_ask.Asking(library, council.runs, resume_within)
             return await terminal.ask(seats, text, surface, attachments=attachments, anew=new)
 
     if not _with_library(configuration, run):
@@ -133,17 +135,17 @@ def retry(
     run: Annotated[str, typer.Argument(help="The run's id, as its error shows it.", callback=_utf8)],
 ) -> None:
     """Go on with a run that gave no answer; what it was answered isn't paid for again."""
-    from bot.terminal import ask as asking
+    from bot.terminal import ask as terminal_ask
 
     configuration = _configuration()
 
     async def again(library: Library) -> str | None:
         async with open_council(configuration, library) as council:
             resume_within = configuration.durability.resume_within
-            terminal = asking.Asking(library, council.runs, resume_within)
+            terminal = terminal_ask.Asking(library, council.runs, resume_within)
             try:
-                return await terminal.retry(run, asking.people)
-            except asking.NotRetried as error:
+                return await terminal.retry(run, terminal_ask.people)
+            except terminal_ask.NotRetried as error:
                 _end(str(error), MISUSED)
 
     if not _with_library(configuration, again):

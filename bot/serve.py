@@ -10,12 +10,12 @@ from contextlib import AsyncExitStack
 
 import structlog
 
-from bot.app import Library, open_council, open_desk, open_librarian
+from bot.app import Library, open_council, open_dispatcher, open_lookup
 from bot.config.configuration import Configuration, ConfigurationError, Problem
 from bot.config.reload import watch
 from bot.config.settings import Settings
-from bot.past.lookup import Librarian
-from bot.service.dispatcher import Desk
+from bot.past.lookup import Lookup
+from bot.service.dispatcher import Dispatcher
 from bot.service.venue import VenueError
 from bot.upkeep import keep_up
 
@@ -56,11 +56,11 @@ async def serve(configuration: Configuration, library: Library) -> None:
     collect_rarely()
     async with AsyncExitStack() as stack:
         council = await stack.enter_async_context(open_council(configuration, library))
-        desk = open_desk(configuration, library, council)
-        await _before(ended, _start(configuration, library, desk, stack))
+        dispatcher = open_dispatcher(configuration, library, council)
+        await _before(ended, _start(configuration, library, dispatcher, stack))
         await ended.wait()
         log.info("draining", seconds=configuration.durability.drain_seconds)
-        await desk.drain()
+        await dispatcher.drain()
 
 
 async def _before(ended: asyncio.Event, start: Coroutine[object, object, None]) -> None:
@@ -78,21 +78,21 @@ async def _before(ended: asyncio.Event, start: Coroutine[object, object, None]) 
 
 
 async def _start(
-    configuration: Configuration, library: Library, desk: Desk, stack: AsyncExitStack
+    configuration: Configuration, library: Library, dispatcher: Dispatcher, stack: AsyncExitStack
 ) -> None:
     settings = configuration.settings
     await _hold_platforms(configuration, library, stack)
-    await _watch(configuration, desk, stack)
-    await _start_platforms(settings, desk, open_librarian(library), stack)
+    await _watch(configuration, dispatcher, stack)
+    await _start_platforms(settings, dispatcher, open_lookup(library), stack)
     upkeep = asyncio.create_task(keep_up(library, settings.council_retention_days))
     stack.callback(upkeep.cancel)
 
 
-async def _watch(configuration: Configuration, desk: Desk, stack: AsyncExitStack) -> None:
+async def _watch(configuration: Configuration, dispatcher: Dispatcher, stack: AsyncExitStack) -> None:
     """Take changed councils over while the bot runs: by looking at the file, and at SIGHUP."""
     asked = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, asked.set)
-    watching = asyncio.create_task(watch(configuration, asked, desk.seat))
+    watching = asyncio.create_task(watch(configuration, asked, dispatcher.seat))
 
     async def end() -> None:
         watching.cancel()
@@ -145,7 +145,7 @@ async def _hold_platforms(configuration: Configuration, library: Library, stack:
 
 
 async def _start_platforms(
-    settings: Settings, desk: Desk, librarian: Librarian, stack: AsyncExitStack
+    settings: Settings, dispatcher: Dispatcher, lookup: Lookup, stack: AsyncExitStack
 ) -> None:
     """Start what is configured; the SDKs are loaded only then."""
     if settings.discord_token:
@@ -153,8 +153,8 @@ async def _start_platforms(
 
         await stack.enter_async_context(
             DiscordBot(
-                desk,
-                librarian,
+                dispatcher,
+                lookup,
                 token=settings.discord_token.get_secret_value(),
                 api_base=settings.discord_api_base_url,
             )
@@ -164,8 +164,8 @@ async def _start_platforms(
 
         app_token, secret = settings.slack_app_token, settings.slack_signing_secret
         bot = SlackBot(
-            desk,
-            librarian,
+            dispatcher,
+            lookup,
             bot_token=settings.slack_bot_token.get_secret_value(),
             app_token=app_token.get_secret_value() if app_token else None,
             signing_secret=secret.get_secret_value() if secret else None,

@@ -9,47 +9,47 @@ from council.errors import Cause, Failure, ModelError
 T = TypeVar("T")
 
 
-class Cutoff:
-    """Guards calls; once tripped it ends those in flight and lets no other start.
+class Cancellation:
+    """Guards calls; once cancelled it ends those in flight and lets no other start.
 
-    The first cause stays. A cutoff made `within` another is tripped with it.
+    The first cause stays. A cancellation made `within` another is cancelled with it.
     """
 
-    def __init__(self, within: "Cutoff | None" = None) -> None:
+    def __init__(self, within: "Cancellation | None" = None) -> None:
         self.cause: Cause | None = None
         self._calls: set[asyncio.Task[Any]] = set()
-        self._heirs: list[Callable[[Cause], None]] = []
+        self._linked: list[Callable[[Cause], None]] = []
         self._timers: list[asyncio.TimerHandle] = []
         if within:
-            within.bequeath(self.trip)
+            within.link(self.cancel)
 
-    def bequeath(self, trip: Callable[[Cause], None]) -> None:
-        """Pass this cutoff's cause on to `trip`, at once where there is one already."""
-        self._heirs.append(trip)
+    def link(self, cancel: Callable[[Cause], None]) -> None:
+        """Pass this cancellation's cause on to `cancel`, at once where there is one already."""
+        self._linked.append(cancel)
         if self.cause is not None:
-            trip(self.cause)
+            cancel(self.cause)
 
     def expire(self, cause: Cause, after: float) -> None:
-        """Trip with `cause` in `after` seconds, unless closed before."""
-        self._timers.append(asyncio.get_running_loop().call_later(after, self.trip, cause))
+        """Cancel with `cause` in `after` seconds, unless closed before."""
+        self._timers.append(asyncio.get_running_loop().call_later(after, self.cancel, cause))
 
     def close(self) -> None:
         """Forget the timers."""
         for timer in self._timers:
             timer.cancel()
 
-    def trip(self, cause: Cause) -> None:
+    def cancel(self, cause: Cause) -> None:
         """End every guarded call at once."""
         if self.cause is not None:
             return
         self.cause = cause
         for call in self._calls:
             call.cancel()
-        for trip in self._heirs:
-            trip(cause)
+        for cancel in self._linked:
+            cancel(cause)
 
     async def guard(self, call: Coroutine[Any, Any, T]) -> T:
-        """Await a call; raises `ModelError` with the cutoff's cause when it was ended.
+        """Await a call; raises `ModelError` with the cancellation's cause when it was ended.
 
         A call that came back all the same before it could be ended keeps its result.
         """
@@ -74,8 +74,8 @@ class Stop:
     """The button: one press ends the members' calls, a second one the chairman's too."""
 
     def __init__(self) -> None:
-        self.everything = Cutoff()
-        self.members = Cutoff(within=self.everything)
+        self.everything = Cancellation()
+        self.members = Cancellation(within=self.everything)
 
     @property
     def pressed(self) -> bool:
@@ -85,6 +85,6 @@ class Stop:
     def press(self) -> None:
         """End the members' calls; if they are ended already, everything."""
         if self.members.cause is None:
-            self.members.trip("stopped")
+            self.members.cancel("stopped")
         else:
-            self.everything.trip("stopped")
+            self.everything.cancel("stopped")

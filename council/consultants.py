@@ -24,12 +24,12 @@ from council.consultation_text import read_opinion
 from council.document.conversation import timestamp
 from council.errors import Failure
 from council.profile import Member
-from council.session import AskAgain, Floor, Form
+from council.session import AskAgain, Form, Session
 from council.usage import total
 
 
 def form(
-    floor: Floor,
+    session: Session,
     member: Member,
     messages: tuple[ChatMessage, ...],
     *,
@@ -41,7 +41,7 @@ def form(
     `after` is the round of reviews that it replies to, by `critics`: 0 for a first answer, which
     debates nothing.
     """
-    profile = floor.brief.profile
+    profile = session.brief.profile
     if profile.answer_format == "plain":
         return None
     kind = Rebuttal if after else Opinion
@@ -59,14 +59,14 @@ def form(
                 tokens_used=reply.usage.tokens,
                 latency_ms=reply.latency_ms,
                 model_version=reply.answered_by or member.model,
-                timestamp=timestamp(floor.now()),
+                timestamp=timestamp(session.now()),
             ),
         )
 
     async def settle(reply: Reply, again: AskAgain) -> Reply:
         reading = await asyncio.to_thread(read_opinion, reply.text, kind)
         if reading.opinion is None:
-            retried = await again(prompts.again(floor.brief, messages, reply.text, reading.problem))
+            retried = await again(prompts.again(session.brief, messages, reply.text, reading.problem))
             reply = _with_both(reply, retried)
             if isinstance(retried, Reply):
                 second = await asyncio.to_thread(read_opinion, retried.text, kind)

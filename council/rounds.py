@@ -8,8 +8,7 @@ further round begins when the last correction is in.
 import asyncio
 from dataclasses import dataclass, replace
 
-from council import consultants as consulting
-from council import prompts
+from council import consultants, prompts
 from council.calls import ChatMessage, Reply
 from council.consultation import Consultation, as_spoken, for_reviewers
 from council.document.conversation import peer_critiques
@@ -35,7 +34,7 @@ from council.reviews.critiques import extract_critiques_from_rankings, shorten
 from council.reviews.labels import label_answers, reading_orders
 from council.reviews.ranking import aggregate
 from council.reviews.scores import score
-from council.session import Floor, Sitting
+from council.session import Session, StageCancellation
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +57,9 @@ class Reviewed:
         return cls(none, none, None, None)
 
 
-async def review_and_correct(floor: Floor, answers: list[Stage1Result]) -> Reviewed:
+async def review_and_correct(session: Session, answers: list[Stage1Result]) -> Reviewed:
     """Hold rounds of stages 2 and 2.5 until one of the reasons of `TerminationReason` ends them."""
-    profile = floor.brief.profile
+    profile = session.brief.profile
     state = IterationState(
         max_rounds=profile.max_rounds,
         min_change_threshold=profile.min_change_threshold,
@@ -70,24 +69,26 @@ async def review_and_correct(floor: Floor, answers: list[Stage1Result]) -> Revie
     consultations = {answer.model: answer.consultation for answer in answers}
     rounds: list[Round] = []
     while not state.terminated:
-        if floor.skips("stage2", state.current_round + 1):
+        if session.skips("stage2", state.current_round + 1):
             state.terminate(TerminationReason.USER_STOPPED)
             break
         data = start_new_round(state)
-        held = await _Table(floor, texts, consultations, data).hold()
+        held = await _Table(session, texts, consultations, data).hold()
         if not held.reviews and not data.refinements:
             state.terminate(
-                TerminationReason.USER_STOPPED if floor.was_stopped else TerminationReason.ERROR_OCCURRED
+                TerminationReason.USER_STOPPED
+                if session.was_stopped
+                else TerminationReason.ERROR_OCCURRED
             )
         number = data.round_number
-        complete_round(state, data, floor.tokens(f"stage2.{number}", f"stage2_5.{number}"))
+        complete_round(state, data, session.tokens(f"stage2.{number}", f"stage2_5.{number}"))
         rounds.append(held)
         texts = {each.model: each.corrected_response for each in held.corrections}
         consultations = {each.model: each.consultation for each in held.corrections}
     is_told = profile.max_rounds > 1 or profile.critique_mode == "extracted"
     told = state if is_told else None
     if not rounds:
-        nothing = Reviewed.none(label_answers([*texts], floor.brief.seed))
+        nothing = Reviewed.none(label_answers([*texts], session.brief.seed))
         return replace(nothing, iteration=told)
     ranked = [each for each in rounds if each.ranking and each.ranking.ballots]
     return Reviewed(
@@ -130,16 +131,16 @@ class _Table:
 
     def __init__(
         self,
-        floor: Floor,
+        session: Session,
         texts: dict[str, str],
         consultations: dict[str, Consultation | None],
         data: IterationRound,
     ) -> None:
-        self._floor = floor
+        self._session = session
         self._texts = texts
         self._consultations = consultations
         self._data = data
-        brief, number = floor.brief, data.round_number
+        brief, number = session.brief, data.round_number
         self._names = [*texts]
         self._members = {member.name: member for member in brief.profile.members}
         self._labels = label_answers(self._names, brief.seed, number)
@@ -154,11 +155,11 @@ class _Table:
 
     async def hold(self) -> Round:
         """Hear every review and every correction, each as soon as its data is there."""
-        floor, names, number = self._floor, self._names, self._data.round_number
-        floor.emit(StageStarted("stage2", tuple(names), number))
+        session, names, number = self._session, self._names, self._data.round_number
+        session.emit(StageStarted("stage2", tuple(names), number))
         with (
-            floor.open("stage2", number) as review_sitting,
-            floor.open("stage2_5", number) as correct_sitting,
+            session.open("stage2", number) as review_sitting,
+            session.open("stage2_5", number) as correct_sitting,
         ):
             async with asyncio.TaskGroup() as group:
                 for name in names:
@@ -170,7 +171,7 @@ class _Table:
                     if isinstance(outcome := await self._reviewing[name], Stage2Result)
                 ]
                 held = self._counted(reviews)
-                floor.emit(
+                session.emit(
                     StageCompleted(
                         "stage2",
                         tuple(reviews),
@@ -180,15 +181,15 @@ class _Table:
                         scores=held.scores,
                     )
                 )
-                floor.emit(StageStarted("stage2_5", tuple(names), number))
+                session.emit(StageStarted("stage2_5", tuple(names), number))
         held.corrections.extend(task.result() for task in correcting)
-        floor.emit(StageCompleted("stage2_5", tuple(held.corrections), number))
-        floor.raise_for_account()
+        session.emit(StageCompleted("stage2_5", tuple(held.corrections), number))
+        session.raise_for_account()
         await offload(_size(held.corrections), self._note, held)
         return held
 
     def _counted(self, reviews: list[Stage2Result]) -> Round:
-        criteria = self._floor.brief.profile.criteria
+        criteria = self._session.brief.profile.criteria
         given = {review.model: review.scores for review in reviews}
         return Round(
             self._labels,
@@ -208,8 +209,8 @@ class _Table:
             data.aggregate_ranking = held.ranking
             data.scores = held.scores
 
-    async def _review(self, name: str, sitting: Sitting) -> Stage2Result | Failure:
-        brief, member = self._floor.brief, self._members[name]
+    async def _review(self, name: str, cancellation: StageCancellation) -> Stage2Result | Failure:
+        brief, member = self._session.brief, self._members[name]
         order = [self._label_of[author] for author in self._orders[name]]
         criteria = brief.profile.criteria.names if brief.profile.criteria else ()
 
@@ -234,8 +235,8 @@ class _Table:
 
         terse = brief.profile.demonstration
         labelled = [(label, self._readable(self._labels[label])) for label in order]
-        return await self._floor.hear(
-            sitting,
+        return await self._session.hear(
+            cancellation,
             member,
             prompts.review(brief, member, labelled),
             becomes,
@@ -245,7 +246,7 @@ class _Table:
     def _readable(self, name: str) -> str:
         return for_reviewers(self._texts[name], self._consultations[name])
 
-    async def _correct(self, name: str, sitting: Sitting) -> Stage2_5Result:
+    async def _correct(self, name: str, cancellation: StageCancellation) -> Stage2_5Result:
         peers = [await self._reviewing[peer] for peer in self._names if peer != name]
         reviews = [peer for peer in peers if isinstance(peer, Stage2Result)]
         before, member = self._texts[name], self._members[name]
@@ -262,14 +263,14 @@ class _Table:
             return await offload(size, corrected, name, before, critiques, reply)
 
         number, critics = self._data.round_number, [review.model for review in reviews]
-        form = consulting.form(self._floor, member, prompt, after=number, critics=critics)
-        result = await self._floor.hear(sitting, member, prompt, becomes, form=form)
+        form = consultants.form(self._session, member, prompt, after=number, critics=critics)
+        result = await self._session.hear(cancellation, member, prompt, becomes, form=form)
         if isinstance(result, Failure):
             return corrected(name, before, critiques, result, self._consultations[name])
         return result
 
     async def _points(self, name: str, reviews: list[Stage2Result]) -> list[CritiqueItem]:
-        label, most = self._label_of[name], self._floor.brief.profile.max_critiques
+        label, most = self._label_of[name], self._session.brief.profile.max_critiques
         size = sum(len(review.ranking) for review in reviews)
         found = await offload(size, extract_critiques_from_rankings, reviews, {label: name}, most)
         self._data.critiques |= found
@@ -281,7 +282,7 @@ class _Table:
     def _by_point(
         self, member: Member, points: list[CritiqueItem]
     ) -> tuple[str, tuple[ChatMessage, ...]]:
-        brief = self._floor.brief
+        brief = self._session.brief
         short = shorten([point.critique_text for point in points], brief.profile.max_critique_tokens)
         handed = [
             point.model_copy(update={"critique_text": text})
@@ -293,7 +294,7 @@ class _Table:
     def _by_review(
         self, member: Member, reviews: list[Stage2Result]
     ) -> tuple[str, tuple[ChatMessage, ...]]:
-        brief = self._floor.brief
+        brief = self._session.brief
         short = shorten([review.ranking for review in reviews], brief.profile.max_critique_tokens)
         prompt = prompts.correction(
             brief,

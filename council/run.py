@@ -13,11 +13,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
-from council import consultants as consulting
-from council import prompts
+from council import consultants, prompts
 from council.brief import Brief
 from council.calls import Ask, Reply, Steps
-from council.cancel import Cutoff, Stop
+from council.cancel import Cancellation, Stop
 from council.consultation import for_the_chair
 from council.document.conversation import (
     AnswerSource,
@@ -32,7 +31,7 @@ from council.profile import Member, Profile
 from council.reviews.critiques import shorten
 from council.reviews.ranking import counted, disagreements
 from council.rounds import Reviewed, review_and_correct
-from council.session import Floor
+from council.session import Session
 
 TITLE_LENGTH = 80
 
@@ -59,19 +58,19 @@ async def deliberate(
     Raises `NoAnswers`, `AccountError` or `RunStopped` when there can't be an answer.
     """
     started_at = brief.started_at or timestamp(now())
-    floor = Floor(brief, ask=ask, steps=steps, emit=emit, now=now, stop=stop or Stop())
-    titling = Cutoff(within=floor.stop.members)
-    title = asyncio.create_task(_title(floor, titling))
+    session = Session(brief, ask=ask, steps=steps, emit=emit, now=now, stop=stop or Stop())
+    titling = Cancellation(within=session.stop.members)
+    title = asyncio.create_task(_title(session, titling))
     try:
-        answers = await _answers(floor)
+        answers = await _answers(session)
         if len(answers) == 1:
             reviewed = Reviewed.none()
-            final = _only(floor, answers[0])
+            final = _only(session, answers[0])
         else:
-            reviewed = await review_and_correct(floor, answers)
-            final = await _synthesis(floor, answers, reviewed)
+            reviewed = await review_and_correct(session, answers)
+            final = await _synthesis(session, answers, reviewed)
     finally:
-        titling.trip("not_needed")
+        titling.cancel("not_needed")
         named = await title
     if brief.wants_title:
         emit(TitleCompleted(named))
@@ -84,13 +83,13 @@ async def deliberate(
             stage3=final,
             label_to_model=reviewed.first.labels or None,
             aggregate_ranking=reviewed.first.ranking,
-            usage=floor.usage(),
+            usage=session.usage(),
             settings=brief.profile.model_dump(mode="json", exclude_defaults=True),
             strategy=brief.profile.strategy,
             criteria=brief.profile.criteria,
             scores=reviewed.first.scores,
             iteration=reviewed.iteration,
-            failures=floor.failures,
+            failures=session.failures,
             started_at=started_at,
             finished_at=timestamp(now()),
         ),
@@ -98,9 +97,9 @@ async def deliberate(
     )
 
 
-async def _answers(floor: Floor) -> list[Stage1Result]:
+async def _answers(session: Session) -> list[Stage1Result]:
     """Stage 1: every member answers on its own; answers come back in seating order."""
-    profile = floor.brief.profile
+    profile = session.brief.profile
 
     async def answer(member: Member) -> Stage1Result | Failure:
         async def becomes(reply: Reply) -> Stage1Result:
@@ -115,34 +114,34 @@ async def _answers(floor: Floor) -> list[Stage1Result]:
                 unstructured=reply.unstructured,
             )
 
-        messages = prompts.answer(floor.brief, member)
-        form = consulting.form(floor, member, messages)
-        return await floor.hear(sitting, member, messages, becomes, form=form)
+        messages = prompts.answer(session.brief, member)
+        form = consultants.form(session, member, messages)
+        return await session.hear(cancellation, member, messages, becomes, form=form)
 
-    floor.emit(StageStarted("stage1", tuple(member.name for member in profile.members)))
-    with floor.open("stage1") as sitting:
+    session.emit(StageStarted("stage1", tuple(member.name for member in profile.members)))
+    with session.open("stage1") as cancellation:
         async with asyncio.TaskGroup() as group:
             seats = [group.create_task(answer(member)) for member in profile.members]
     results = [seat.result() for seat in seats]
     answers = [result for result in results if isinstance(result, Stage1Result)]
-    floor.emit(StageCompleted("stage1", tuple(answers)))
-    floor.raise_for_account()
+    session.emit(StageCompleted("stage1", tuple(answers)))
+    session.raise_for_account()
     failures = {
         member.name: result
         for member, result in zip(profile.members, results, strict=True)
         if isinstance(result, Failure)
     }
-    if len(answers) < profile.quorum and floor.skips("stage2"):
+    if len(answers) < profile.quorum and session.skips("stage2"):
         raise RunStopped(failures)
     if not answers:
         raise NoAnswers(failures)
     return answers
 
 
-async def _synthesis(floor: Floor, answers: list[Stage1Result], reviewed: Reviewed) -> Stage3Result:
+async def _synthesis(session: Session, answers: list[Stage1Result], reviewed: Reviewed) -> Stage3Result:
     """Stage 3: the chairman writes; when it can't, the next in line does, and that is said."""
-    profile = floor.brief.profile
-    stopped_early = floor.was_stopped
+    profile = session.brief.profile
+    stopped_early = session.was_stopped
     texts = {answer.model: answer.response for answer in answers}
     texts |= {result.model: result.corrected_response for result in reviewed.corrections or []}
     consultations = {
@@ -165,7 +164,7 @@ async def _synthesis(floor: Floor, answers: list[Stage1Result], reviewed: Review
             )
 
         prompt = prompts.synthesis(
-            floor.brief,
+            session.brief,
             member,
             responses=[
                 (label, name, for_the_chair(texts[name], consultations[name]))
@@ -177,20 +176,20 @@ async def _synthesis(floor: Floor, answers: list[Stage1Result], reviewed: Review
             disagreements=disagreements(votes, last.labels),
             reviews=[(each.model, text) for each, text in zip(last.reviews, read, strict=True)],
         )
-        return await floor.hear(sitting, member, prompt, becomes, role=source)
+        return await session.hear(cancellation, member, prompt, becomes, role=source)
 
     result = _verbatim(last.best, answers, reviewed, stopped_early=stopped_early)
-    floor.emit(StageStarted("stage3", (profile.chairman.name,)))
-    with floor.open("stage3") as sitting:
+    session.emit(StageStarted("stage3", (profile.chairman.name,)))
+    with session.open("stage3") as cancellation:
         for member, source in _line_to_the_chair(profile, last.best):
             written = await write(member, source)
             if isinstance(written, Stage3Result):
                 result = written
                 break
-            floor.raise_for_account()
-            if floor.stop.everything.cause is not None:
+            session.raise_for_account()
+            if session.stop.everything.cause is not None:
                 raise RunStopped(enough=True)
-    floor.emit(StageCompleted("stage3", (result,)))
+    session.emit(StageCompleted("stage3", (result,)))
     return result
 
 
@@ -209,7 +208,7 @@ def _line_to_the_chair(profile: Profile, best: str) -> Iterable[tuple[Member, An
     return seats.values()
 
 
-def _only(floor: Floor, answer: Stage1Result) -> Stage3Result:
+def _only(session: Session, answer: Stage1Result) -> Stage3Result:
     """Give the one answer there is as the final one: one model, not reviewed."""
     result = Stage3Result(
         model=answer.model,
@@ -218,8 +217,8 @@ def _only(floor: Floor, answer: Stage1Result) -> Stage3Result:
         answered_by=answer.answered_by,
         truncated=answer.truncated,
     )
-    floor.emit(StageStarted("stage3", ()))
-    floor.emit(StageCompleted("stage3", (result,)))
+    session.emit(StageStarted("stage3", ()))
+    session.emit(StageCompleted("stage3", (result,)))
     return result
 
 
@@ -243,14 +242,14 @@ def _verbatim(
     )
 
 
-async def _title(floor: Floor, cutoff: Cutoff) -> str:
+async def _title(session: Session, cancellation: Cancellation) -> str:
     """Name the conversation: by the title model where there is one, else by the question."""
-    member = floor.brief.profile.title_model
-    if member and floor.brief.wants_title:
-        text = await floor.hear_title(member, prompts.title(floor.brief, member), cutoff)
+    member = session.brief.profile.title_model
+    if member and session.brief.wants_title:
+        text = await session.hear_title(member, prompts.title(session.brief, member), cancellation)
         if text and (line := _one_line(text.strip().strip("\"'*#`\u201c\u201d "))):
             return line
-    return _one_line(floor.brief.question)
+    return _one_line(session.brief.question)
 
 
 def _one_line(text: str) -> str:

@@ -1,4 +1,4 @@
-"""Where members get the floor: every model call of a run passes through here, one way."""
+"""Where members get the session: every model call of a run passes through here, one way."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Generator
@@ -11,7 +11,7 @@ import structlog
 
 from council.brief import Brief
 from council.calls import Ask, Call, ChatMessage, JsonObject, Outcome, Reply, RetryBudget, Steps
-from council.cancel import Cutoff, Stop
+from council.cancel import Cancellation, Stop
 from council.document.conversation import FailedCall, RunUsage
 from council.errors import AccountError, CouncilError, Failure, ModelError
 from council.events import (
@@ -41,7 +41,7 @@ FORM_TOKENS = 480
 """Room for what the demonstration's grammar ends by itself: a ballot, a consultation."""
 
 AskAgain = Callable[[tuple[ChatMessage, ...]], Awaitable[Outcome]]
-"""Makes a member's call once more, with other messages and under the same cutoff."""
+"""Makes a member's call once more, with other messages and under the same cancellation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,10 +52,10 @@ class Form:
     settle: Callable[[Reply, AskAgain], Awaitable[Reply]]
 
 
-class Sitting(Cutoff):
-    """A stage's cutoff in one round: its wall clock, and the stragglers' grace after the quorum."""
+class StageCancellation(Cancellation):
+    """A stage's cancellation in one round: its wall clock, and the stragglers' grace after the quorum."""
 
-    def __init__(self, stage: Stage, number: int, profile: Profile, within: Cutoff) -> None:
+    def __init__(self, stage: Stage, number: int, profile: Profile, within: Cancellation) -> None:
         super().__init__(within)
         self.stage: Stage = stage
         self.round = number
@@ -76,7 +76,7 @@ class Sitting(Cutoff):
             self.expire("straggler", self._grace)
 
 
-class Floor:
+class Session:
     """Calls members, remembers what they said, tells the observers, keeps the accounts."""
 
     def __init__(
@@ -104,18 +104,18 @@ class Floor:
         self._refused: AccountError | None = None
 
     @contextmanager
-    def open(self, stage: Stage, number: int = 1) -> Generator[Sitting]:
+    def open(self, stage: Stage, number: int = 1) -> Generator[StageCancellation]:
         """Open a stage: the members' Stop ends its calls, except the chairman's."""
         within = self.stop.everything if stage == "stage3" else self.stop.members
-        sitting = Sitting(stage, number, self.brief.profile, within)
+        cancellation = StageCancellation(stage, number, self.brief.profile, within)
         try:
-            yield sitting
+            yield cancellation
         finally:
-            sitting.close()
+            cancellation.close()
 
     async def hear(
         self,
-        sitting: Sitting,
+        cancellation: StageCancellation,
         member: Member,
         messages: tuple[ChatMessage, ...],
         becomes: Callable[[Reply], Awaitable[R]],
@@ -129,7 +129,7 @@ class Floor:
         A `form` takes the place of `schema` and may ask once more. `role` tells two calls of one
         member in a stage apart. A call that was cut off before it began isn't made, told or recorded.
         """
-        stage, number = sitting.stage, sitting.round
+        stage, number = cancellation.stage, cancellation.round
         profile = self.brief.profile
 
         def retry(failure: Failure, wait: float) -> None:
@@ -152,18 +152,20 @@ class Floor:
             on_retry=retry,
             on_text=stream if stage == "stage3" else None,
         )
-        # In a replay, what was heard before the cutoff counts as it did then.
+        # In a replay, what was heard before the cancellation counts as it did then.
         if self._steps.recall(call) is None:
-            if sitting.cause is not None:
-                self.was_stopped |= sitting.cause == "stopped"
-                return Failure(cause=sitting.cause, attempts=0)
-            sitting.begin()
+            if cancellation.cause is not None:
+                self.was_stopped |= cancellation.cause == "stopped"
+                return Failure(cause=cancellation.cause, attempts=0)
+            cancellation.begin()
             self.emit(MemberStarted(stage, member.name, number))
-        outcome = await self._step(call, sitting)
+        outcome = await self._step(call, cancellation)
         if form and isinstance(outcome, Reply):
 
             def again(messages: tuple[ChatMessage, ...]) -> Awaitable[Outcome]:
-                return self._step(replace(call, step=f"{call.step}:again", messages=messages), sitting)
+                return self._step(
+                    replace(call, step=f"{call.step}:again", messages=messages), cancellation
+                )
 
             outcome = await _read(call, form.settle(outcome, again))
         if isinstance(outcome, Reply):
@@ -171,7 +173,7 @@ class Floor:
             if not isinstance(result, Failure):
                 took, used = outcome.latency_ms, outcome.usage
                 self.emit(MemberAnswered(stage, member.name, result, took, used, number))
-                sitting.succeed()
+                cancellation.succeed()
                 return result
             outcome = result
         self._note_refusal(outcome, member)
@@ -181,7 +183,7 @@ class Floor:
         return outcome
 
     async def hear_title(
-        self, member: Member, messages: tuple[ChatMessage, ...], cutoff: Cutoff
+        self, member: Member, messages: tuple[ChatMessage, ...], cancellation: Cancellation
     ) -> str | None:
         """Ask for a title; its failure is nobody's loss."""
         call = Call(
@@ -191,7 +193,7 @@ class Floor:
             deadline=self.brief.profile.call_deadline,
             retries=self._retries,
         )
-        outcome = await self._step(call, cutoff)
+        outcome = await self._step(call, cancellation)
         return None if isinstance(outcome, Failure) else outcome.text
 
     def skips(self, stage: Stage, number: int = 1) -> bool:
@@ -209,7 +211,7 @@ class Floor:
         """End every call where a stage's call was refused for its key, or for lack of credit."""
         if why.is_account and self._refused is None:
             self._refused = AccountError(why, member.api_key_env)
-            self.stop.everything.trip("not_needed")
+            self.stop.everything.cancel("not_needed")
 
     def tokens(self, *stages: str) -> int:
         """Add up the tokens of some stages' rounds: `stage2.2`, `stage2_5.2`."""
@@ -227,12 +229,12 @@ class Floor:
             latencies=dict(self._latencies),
         )
 
-    async def _step(self, call: Call, cutoff: Cutoff) -> Outcome:
+    async def _step(self, call: Call, cancellation: Cancellation) -> Outcome:
         """Make a call unless its outcome is known, and keep the outcome."""
         outcome = self._steps.recall(call)
         if outcome is None:
             try:
-                outcome = await cutoff.guard(self._ask_and_record(call))
+                outcome = await cancellation.guard(self._ask_and_record(call))
             except ModelError as cut_off:
                 outcome = cut_off.failure
                 await asyncio.shield(self._steps.record(call, outcome))

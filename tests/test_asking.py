@@ -13,7 +13,7 @@ import pytest
 
 from bot.app import Library, open_library
 from bot.config.settings import Settings
-from bot.terminal import ask as asking
+from bot.terminal import ask as terminal_ask
 from council.brief import Brief
 from council.models.builtin import demonstration_profile
 from council.profile import Member, Profile
@@ -133,7 +133,7 @@ async def interrupted(folder: Path, council: Profile) -> None:
                 id="1",
                 entry_key="terminal:1",
                 conversation_id=new_id(),
-                origin=asking.person(),
+                origin=terminal_ask.person(),
                 brief=Brief(question=QUESTION, profile=council, seed=1, boundary="b"),
             )
         )
@@ -176,8 +176,8 @@ async def test_a_run_is_held_before_another_process_can_find_it(tmp_path: Path) 
     council = ScriptedCouncil()
     async with opened(tmp_path, council) as (runs, library):
         journal = Watched(library)
-        terminal = asking.Asking(library, replace(runs, journal=journal), resume_within=60.0)
-        assert await terminal.ask(profile(), QUESTION, asking.document) is not None
+        terminal = terminal_ask.Asking(library, replace(runs, journal=journal), resume_within=60.0)
+        assert await terminal.ask(profile(), QUESTION, terminal_ask.document) is not None
     assert journal.free == [False]
 
 
@@ -186,4 +186,4 @@ async def test_somebody_without_a_name_asks(monkeypatch: pytest.MonkeyPatch) -> 
     for name in ("LOGNAME", "USER", "LNAME", "USERNAME"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(os, "getuid", lambda: 4_000_000)
-    assert asking.person().user == "4000000"
+    assert terminal_ask.person().user == "4000000"

@@ -10,7 +10,7 @@ import orjson
 import pytest
 import structlog
 
-from bot.app import open_librarian
+from bot.app import open_lookup
 from bot.config import logs
 from bot.past.lookup import NO_SUCH
 from bot.service.dispatcher import Refusal
@@ -64,9 +64,9 @@ def log() -> Generator[io.StringIO]:
 async def test_a_forgotten_answer_is_in_no_file_search_export_log_or_figure(
     tmp_path: Path, log: io.StringIO
 ) -> None:
-    """From a question at the desk to its deletion in chat; what others asked stays as it was."""
+    """From a question at the dispatcher to its deletion in chat; what others asked stays as it was."""
     async with office(tmp_path, talkative()) as place:
-        librarian = open_librarian(place.library)
+        lookup = open_lookup(place.library)
         kept = await place.see(RecordingVenue(), "1", text="Buy a bigger machine?", source=BOB)
         run = await place.see(RecordingVenue(), "2", text=f"Sell the {WORD} now?")
         document = await place.library.store.content(run.conversation_id)
@@ -77,17 +77,17 @@ async def test_a_forgotten_answer_is_in_no_file_search_export_log_or_figure(
         scope = Scope.of(TEAM)
         assert (await place.library.archive.search(scope, WORD)).found == 1
 
-        sheet = await librarian.ask_to_forget({"what": f"sell the {WORD}"}, TEAM, is_admin=False)
+        sheet = await lookup.ask_to_forget({"what": f"sell the {WORD}"}, TEAM, is_admin=False)
         [button] = sheet.choices
-        await librarian.forget(button.about, TEAM, place.desk.halt, is_admin=False)
-        await librarian.scrub()
+        await lookup.forget(button.about, TEAM, place.dispatcher.halt, is_admin=False)
+        await lookup.scrub()
 
         assert holding(tmp_path) == set()
         assert (await place.library.archive.search(scope, WORD)).found == 0
         with pytest.raises(ConversationNotFound):
             await place.library.store.load(run.conversation_id)
         with pytest.raises(Refusal, match=NO_SUCH):
-            await librarian.transcript(run.conversation_id, TEAM)
+            await lookup.transcript(run.conversation_id, TEAM)
         assert await place.library.journal.get(run.id) is None
         left = await place.library.archive.statistics(scope)
         assert (left.answered, {member.runs for member in left.members}) == (1, {1})
@@ -116,14 +116,14 @@ async def test_a_run_that_is_forgotten_while_it_goes_on_leaves_nothing(
     council = talkative()
     council.held.add(stage)
     async with office(tmp_path, council) as place:
-        librarian = open_librarian(place.library)
+        lookup = open_lookup(place.library)
         run = await place.ask(text=f"Sell the {WORD} now?")
         assert run is not None
-        place.desk.begin(run, RecordingVenue())
+        place.dispatcher.begin(run, RecordingVenue())
         await council.until_called(stage)
-        await librarian.forget("me", TEAM, place.desk.halt, is_admin=False)
-        await place.desk.settled()
-        await librarian.scrub()
+        await lookup.forget("me", TEAM, place.dispatcher.halt, is_admin=False)
+        await place.dispatcher.settled()
+        await lookup.scrub()
         assert holding(tmp_path) == set()
         assert await place.library.journal.get(run.id) is None
         assert (await place.library.store.listing()).documents == {}

@@ -17,7 +17,7 @@ import pytest
 
 from council.consultation import json_schema
 from council.document.conversation import Conversation
-from council.models import builtin as embedded
+from council.models import builtin
 from tests.council.consultations import faults
 from tests.model_server import ModelServer, Turn
 
@@ -390,7 +390,7 @@ async def test_without_model_extra_and_key_the_error_says_both_ways(tmp_path: Pa
 
 
 @pytest.mark.soak
-@pytest.mark.skipif(not embedded.available(), reason="the `local` extra isn't installed")
+@pytest.mark.skipif(not builtin.available(), reason="the `local` extra isn't installed")
 async def test_the_built_in_council_answers_for_real(tmp_path: Path) -> None:
     """Real generation to a final answer, labelled as a demonstration, without key or network."""
     ended = await Program(tmp_path)("ask", "What is the capital of France?")
@@ -401,7 +401,7 @@ async def test_the_built_in_council_answers_for_real(tmp_path: Path) -> None:
 
 
 @pytest.mark.soak
-@pytest.mark.skipif(not embedded.available(), reason="the `local` extra isn't installed")
+@pytest.mark.skipif(not builtin.available(), reason="the `local` extra isn't installed")
 async def test_the_built_in_consultants_debate_in_form(tmp_path: Path) -> None:
     """Two rounds: every answer and every correction is a consultation, valid by the printed schema."""
     council = Program(tmp_path)

@@ -1,4 +1,4 @@
-"""Discord: listens to commands, mentions and buttons, and hands them to the desk.
+"""Discord: listens to commands, mentions and buttons, and hands them to the dispatcher.
 
 No privileged intent is asked for: a message's text comes with a mention of the bot, in direct
 messages, and with the message action.
@@ -28,7 +28,7 @@ from bot.discord.past import PastButton
 from bot.discord.text import parts
 from bot.discord.venue import NOBODY, DiscordVenue, Pace, Place, upload
 from bot.past.buttons import Choice
-from bot.past.lookup import Librarian
+from bot.past.lookup import Lookup
 from bot.service.commands import (
     ACTION,
     ASK,
@@ -42,7 +42,7 @@ from bot.service.commands import (
     UsageError,
     parse_message,
 )
-from bot.service.dispatcher import NO_TEXT, Click, Desk, Refusal, Request
+from bot.service.dispatcher import NO_TEXT, Click, Dispatcher, Refusal, Request
 from bot.service.options import AS_THE_PROFILE_HAS_IT, RunOptions
 from bot.service.venue import Button, File
 from bot.view.words import UNEXPECTED, listing
@@ -79,15 +79,15 @@ class DiscordBot:
 
     def __init__(
         self,
-        desk: Desk,
-        librarian: Librarian,
+        dispatcher: Dispatcher,
+        lookup: Lookup,
         *,
         token: str,
         api_base: str | None = None,
         pace: Pace | None = None,
     ) -> None:
-        self._desk = desk
-        self._librarian = librarian
+        self._dispatcher = dispatcher
+        self._lookup = lookup
         self._token = token
         self._api_base = api_base
         self._pace = pace or Pace()
@@ -134,7 +134,7 @@ class DiscordBot:
             await asyncio.gather(self._connection, return_exceptions=True)
 
     async def _start(self) -> None:
-        interrupted = await self._desk.undelivered("discord")
+        interrupted = await self._dispatcher.undelivered("discord")
         if self._api_base:
             Route.BASE = self._api_base
         await self._client.login(self._token)
@@ -150,7 +150,7 @@ class DiscordBot:
         if self._connection.done():
             ready.cancel()
             await self._connection
-        await self._desk.resume(interrupted, self._venue_of)
+        await self._dispatcher.resume(interrupted, self._venue_of)
 
     def _command_tree(self) -> app_commands.CommandTree[discord.AutoShardedClient]:
         tree = app_commands.CommandTree(
@@ -197,7 +197,7 @@ class DiscordBot:
 
         async def work() -> None:
             source = _place(interaction).source(interaction.user.id)
-            first, *rest = parts(await self._desk.help(source))
+            first, *rest = parts(await self._dispatcher.help(source))
             await interaction.response.send_message(first, ephemeral=True)
             for part in rest:
                 await interaction.followup.send(part, ephemeral=True)
@@ -208,7 +208,7 @@ class DiscordBot:
         async def answer(interaction: discord.Interaction, given: Given) -> None:
             async def work() -> None:
                 here = _place(interaction).source(interaction.user.id)
-                sheet = await self._librarian.answer(command, given, here, discord_past.link)
+                sheet = await self._lookup.answer(command, given, here, discord_past.link)
                 await discord_past.show(interaction, sheet)
 
             await self._answer(interaction, work())
@@ -218,7 +218,7 @@ class DiscordBot:
     async def _ask_to_forget(self, interaction: discord.Interaction, given: Given) -> None:
         async def work() -> None:
             who, is_admin = self._standing(interaction)
-            sheet = await self._librarian.ask_to_forget(given, who, is_admin=is_admin)
+            sheet = await self._lookup.ask_to_forget(given, who, is_admin=is_admin)
             await discord_past.show(interaction, sheet)
 
         await self._answer(interaction, work())
@@ -226,27 +226,27 @@ class DiscordBot:
     async def _forget(self, interaction: discord.Interaction, about: str) -> None:
         who, is_admin = self._standing(interaction)
         await interaction.response.defer(ephemeral=True, thinking=True)
-        said = await self._librarian.forget(about, who, self._desk.halt, is_admin=is_admin)
-        self._desk.spawn(self._librarian.scrub())
+        said = await self._lookup.forget(about, who, self._dispatcher.halt, is_admin=is_admin)
+        self._dispatcher.spawn(self._lookup.scrub())
         await _whisper(interaction, said)
 
     def _standing(self, interaction: discord.Interaction) -> tuple[Source, bool]:
         who = _place(interaction).source(interaction.user.id)
         by_platform = interaction.permissions.manage_guild
-        return who, self._desk.is_admin(who, by_platform=by_platform)
+        return who, self._dispatcher.is_admin(who, by_platform=by_platform)
 
     async def _propose_profiles(
         self, interaction: discord.Interaction, typed: str
     ) -> list[app_commands.Choice[str]]:
         del interaction  # every council can be asked everywhere
-        return fitting(self._desk.profile_names(), typed)
+        return fitting(self._dispatcher.profile_names(), typed)
 
     async def _propose_answers(
         self, interaction: discord.Interaction, typed: str
     ) -> list[app_commands.Choice[str]]:
         try:
             here = _place(interaction).source(interaction.user.id)
-            return discord_past.proposals(await self._librarian.proposals(typed, here))
+            return discord_past.proposals(await self._lookup.proposals(typed, here))
         except Refusal as refusal:
             log.info("nothing_proposed", reason=str(refusal))
             return []
@@ -260,9 +260,9 @@ class DiscordBot:
                 await self._forget(interaction, choice.about)
                 return
             if choice.verb == "transcript":
-                await _hand_over(interaction, self._librarian.transcript(choice.about, here))
+                await _hand_over(interaction, self._lookup.transcript(choice.about, here))
                 return
-            sheet = await self._librarian.press(choice.about, here, discord_past.link)
+            sheet = await self._lookup.press(choice.about, here, discord_past.link)
             if choice.verb == "share":
                 await discord_past.share(interaction, sheet)
             else:
@@ -294,14 +294,14 @@ class DiscordBot:
             source = _place(interaction).source(interaction.user.id)
             is_admin = interaction.permissions.manage_guild
             click = Click(run_id=button.run_id, source=source, is_admin=is_admin)
-            run = await self._desk.run_of(click)
+            run = await self._dispatcher.run_of(click)
             match button.action:
                 case "stop":
-                    await _whisper(interaction, await self._desk.stop(click, run.origin.user))
+                    await _whisper(interaction, await self._dispatcher.stop(click, run.origin.user))
                 case "retry":
-                    await _whisper(interaction, await self._desk.retry(click, self._venue_of))
+                    await _whisper(interaction, await self._dispatcher.retry(click, self._venue_of))
                 case "transcript":
-                    await _hand_over(interaction, self._desk.transcript(run))
+                    await _hand_over(interaction, self._dispatcher.transcript(run))
                 case "again":
                     brief = run.brief
                     options = RunOptions.of(brief.profile)
@@ -331,7 +331,7 @@ class DiscordBot:
         venue = DiscordVenue(
             self._client, run, pace=self._pace, interaction=None if left_out else interaction
         )
-        self._desk.begin(run, venue)
+        self._dispatcher.begin(run, venue)
 
     async def _ask_about(self, interaction: discord.Interaction, message: discord.Message) -> None:
         """Ask what a message says, its text files as attachments."""
@@ -367,7 +367,7 @@ class DiscordBot:
             await card.delete()
             raise
         if run:
-            self._desk.begin(run, self._venue_of(run))
+            self._dispatcher.begin(run, self._venue_of(run))
         await _whisper(
             interaction, f"The council answers in your direct messages: {place.link(card.id)}"
         )
@@ -381,7 +381,7 @@ class DiscordBot:
         run = await self._accept(message.id, message.author, place, typed.question, attachments, options)
         if run is None:
             return
-        self._desk.begin(run, self._venue_of(run))
+        self._dispatcher.begin(run, self._venue_of(run))
         if left_out:
             await _reply(message, left_out)
 
@@ -410,7 +410,7 @@ class DiscordBot:
         card_id: int | None = None,
     ) -> RunRow | None:
         message = str(card_id) if card_id else None
-        return await self._desk.accept(
+        return await self._dispatcher.accept(
             Request(
                 text=text,
                 source=place.source(asker.id).model_copy(update={"message": message}),

@@ -1,4 +1,4 @@
-"""The librarian: finds past answers for whoever asks, in the scope they stand in and nowhere else.
+"""Finds past answers for whoever asks, in the scope they stand in and nowhere else.
 
 Every command, button and proposal comes through here with the place it was used in. What that
 scope doesn't hold is refused in the same words, whether it exists elsewhere or not.
@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 import structlog
 
-from bot.past import pages as past
+from bot.past import pages
 from bot.past.buttons import Answer, Detail, Figures, History, Look, Search, read
 from bot.past.pages import HITS, Found, Link, Sheet
 from bot.service.commands import (
@@ -52,7 +52,7 @@ PROPOSED = 25
 LISTED = 10
 
 
-class Librarian:
+class Lookup:
     """Looks past answers up; knows no platform. Every method raises `Refusal`."""
 
     def __init__(
@@ -92,22 +92,22 @@ class Librarian:
                         if after
                         else await self._archive.history(scope, before=before, limit=count)
                     )
-                    return past.history(page, look, await self._found(page.rows, link))
+                    return pages.history(page, look, await self._found(page.rows, link))
                 case Search(text, offset):
                     hits = await self._archive.search(scope, text, limit=HITS, offset=offset)
-                    return past.search(
+                    return pages.search(
                         hits, look, await self._found((hit.row for hit in hits.hits), link)
                     )
                 case Answer(conversation_id):
                     row = await self._row(scope, conversation_id)
                     found = await self._found([row], link)
                     conversation = await self._store.load(row.id)
-                    return await asyncio.to_thread(past.answer, conversation, row, look, found)
+                    return await asyncio.to_thread(pages.answer, conversation, row, look, found)
                 case Detail():
                     row = await self._row(scope, look.conversation_id)
-                    return await asyncio.to_thread(past.detail, await self._store.load(row.id), look)
+                    return await asyncio.to_thread(pages.detail, await self._store.load(row.id), look)
                 case Figures(days):
-                    return past.figures(await self._archive.statistics(scope, days=days), look)
+                    return pages.figures(await self._archive.statistics(scope, days=days), look)
 
     async def proposals(self, typed: str, here: Source) -> list[IndexRow]:
         """Give the conversations that begin as somebody types, the newest for nothing typed."""
@@ -131,7 +131,7 @@ class Librarian:
                 row = await self._one(Scope.of(who), wanted)
                 about = row.id
             what, selection = await self._selected(about, who, is_admin=is_admin)
-        return past.farewell(what, about, selection, row, at_terminal=who.platform == TERMINAL)
+        return pages.farewell(what, about, selection, row, at_terminal=who.platform == TERMINAL)
 
     async def forget(self, about: str, who: Source, halt: Halt, *, is_admin: bool) -> str:
         """Delete what a button says, as far as who pressed it may; says what was deleted."""
@@ -142,7 +142,7 @@ class Librarian:
                 # One of them may have given its answer at the last moment.
                 what, selection = await self._selected(about, who, is_admin=is_admin)
             await self._forgetting.forget(selection, by=f"{who.platform}:{who.user}")
-        return f"Deleted {what}." if who.platform == TERMINAL else f"Deleted {what}. {past.REMAINS}"
+        return f"Deleted {what}." if who.platform == TERMINAL else f"Deleted {what}. {pages.REMAINS}"
 
     async def scrub(self) -> None:
         """Overwrite what deleted answers have left in the database's file."""
@@ -206,7 +206,7 @@ class Librarian:
             return await self.open(Answer(rows[0].id), here, link)
         listed = rows[:LISTED]
         found = await self._found(listed, link)
-        return past.matches(listed, text, found, more=len(rows) > LISTED)
+        return pages.matches(listed, text, found, more=len(rows) > LISTED)
 
     async def _row(self, scope: Scope, conversation_id: str) -> IndexRow:
         row = await self._archive.get(scope, conversation_id)

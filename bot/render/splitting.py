@@ -1,6 +1,6 @@
 """Cuts a platform's text to the length its messages take.
 
-The blocks that are cut come from `bot.render.dialect`, which reads them with a Markdown parser. A block that
+The blocks that are cut are read by `bot.render.dialect`, a Markdown parser. A block that
 fits into a part stays whole. A larger one is cut between its blocks, items or lines; a line at a
 space, else between two letters. What must stand around its pieces (a fence, a table's head, bold)
 is closed in one part and opened again in the next, and counts.

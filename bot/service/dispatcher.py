@@ -1,4 +1,4 @@
-"""The desk: takes questions and clicks from every platform, and sees each run through."""
+"""Takes questions and clicks from every platform, and sees each run through."""
 
 import asyncio
 import time
@@ -79,7 +79,7 @@ VenueOf = Callable[[RunRow], Venue | None]
 """Gives the place where a run is shown; `None` where that isn't this bot's."""
 
 
-class Desk:
+class Dispatcher:
     """Accepts, queues, shows and stops runs; knows no platform."""
 
     def __init__(
@@ -321,7 +321,7 @@ class Desk:
         except VenueError as error:
             log.info("card_not_posted", reason=str(error))
             if not resumed:  # nobody would see the answer: it isn't paid for
-                stop.everything.trip("stopped")
+                stop.everything.cancel("stopped")
             return "undeliverable"
         where = run.origin.model_copy(update={"message": card_id})
         await self._place(run, where)
@@ -356,7 +356,7 @@ class Desk:
         """End these runs, and wait until they are over or have had their time."""
         for run_id in run_ids:
             if stop := self._going.get(run_id):
-                stop.everything.trip("stopped")
+                stop.everything.cancel("stopped")
         with suppress(TimeoutError):
             async with asyncio.timeout(HALT_SECONDS):
                 while any(run_id in self._going for run_id in run_ids):  # noqa: ASYNC110 - it is soon over

@@ -18,7 +18,7 @@ LONGEST_WAIT = 15.0
 T = TypeVar("T")
 
 
-async def insist(write: Callable[[], Awaitable[T]], emit: Emit) -> T:
+async def until_written(write: Callable[[], Awaitable[T]], emit: Emit) -> T:
     """Write until the storage takes it; the observers hear that the run is held, and that it goes on.
 
     Full, read-only and locked disks are waited out. What the storage refuses for itself is raised.
@@ -55,7 +55,7 @@ async def keep(write: Callable[[], Awaitable[None]], emit: Emit) -> None:
     The answer goes into a document, which needs no journal; only another crash would cost calls.
     """
     try:
-        await insist(write, emit)
+        await until_written(write, emit)
     except DamageError:
         log.exception("journal_damaged")
 
@@ -67,7 +67,7 @@ def _passes(error: BaseException) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class InsistentSteps:
+class DurableSteps:
     """A run's steps, none of which is lost to a disk that can't be written; a `council.calls.Steps`."""
 
     steps: Steps

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 
 import structlog
 
-from bot.service.durable_writes import InsistentSteps, insist, keep
+from bot.service.durable_writes import DurableSteps, keep, until_written
 from bot.view.words import INTERRUPTED, explain
 from council.brief import Attachment, Brief, Turn
 from council.calls import Ask
@@ -134,7 +134,7 @@ class Runs:
         deliberation = await deliberate(
             await self._prepared(run, emit),
             ask=self.ask,
-            steps=InsistentSteps(await self.journal.steps(run), emit),
+            steps=DurableSteps(await self.journal.steps(run), emit),
             emit=emit,
             now=self.now,
             stop=stop,
@@ -154,7 +154,7 @@ class Runs:
                 now=self.now(),
             )
 
-        stored = await insist(save, emit)
+        stored = await until_written(save, emit)
         if stored.set_aside:
             log.warning("broken_document_set_aside", copy=str(stored.set_aside))
         try:

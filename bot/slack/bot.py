@@ -1,7 +1,7 @@
-"""Slack: listens by Socket Mode or HTTP, acknowledges, and hands over to the desk.
+"""Slack: listens by Socket Mode or HTTP, acknowledges, and hands over to the dispatcher.
 
 Everything is acknowledged after it is done or written down, within Slack's 3 s: Bolt runs each
-listener before it answers, and keeps no reference to what goes on later, so that is the desk's.
+listener before it answers, and keeps no reference to what goes on later, so that is the dispatcher's.
 """
 
 # pyright: reportUnknownMemberType=false
@@ -27,7 +27,7 @@ from slack_bolt.authorization import AuthorizeResult
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.past import chart
-from bot.past.lookup import Librarian
+from bot.past.lookup import Lookup
 from bot.past.pages import Sheet
 from bot.service.commands import (
     ASK,
@@ -42,7 +42,7 @@ from bot.service.commands import (
     parse_message,
     person,
 )
-from bot.service.dispatcher import NO_QUESTION, NO_TEXT, NOT_HERE, Click, Desk, Refusal, Request
+from bot.service.dispatcher import NO_QUESTION, NO_TEXT, NOT_HERE, Click, Dispatcher, Refusal, Request
 from bot.service.options import RunOptions
 from bot.service.venue import LABELS, File, VenueError
 from bot.slack import past as slack_past
@@ -82,8 +82,8 @@ class SlackBot:
 
     def __init__(
         self,
-        desk: Desk,
-        librarian: Librarian,
+        dispatcher: Dispatcher,
+        lookup: Lookup,
         *,
         bot_token: str,
         app_token: str | None = None,
@@ -96,8 +96,8 @@ class SlackBot:
     ) -> None:
         if not app_token and not (signing_secret and http_port):
             raise ValueError("Slack needs app_token, or signing_secret and http_port")
-        self._desk = desk
-        self._librarian = librarian
+        self._dispatcher = dispatcher
+        self._lookup = lookup
         self._app_token = app_token
         self._signing_secret = signing_secret
         self._http_port = http_port
@@ -120,13 +120,13 @@ class SlackBot:
             self._me = str(bot.me["user_id"])
             self._team = str(bot.me["team_id"])
             self._link = slack_past.linked(str(bot.me["url"]))
-            interrupted = await self._desk.undelivered("slack")
+            interrupted = await self._dispatcher.undelivered("slack")
             app = self._app(bot.me)
             if self._app_token:
                 await self._open_socket(app, self._app_token, stack)
             else:
                 await self._serve(app, stack)
-            await self._desk.resume(interrupted, self._venue_of)
+            await self._dispatcher.resume(interrupted, self._venue_of)
             self._open = stack.pop_all()
         return self
 
@@ -204,7 +204,7 @@ class SlackBot:
             options=options,
         )
         if await self._take(request, tell) and request.source.channel != channel:
-            self._desk.spawn(tell(line(IN_PRIVATE)))
+            self._dispatcher.spawn(tell(line(IN_PRIVATE)))
 
     async def _direct(self, user: str) -> str:
         try:
@@ -221,7 +221,7 @@ class SlackBot:
 
     async def _help(self, command: Json, tell: Tell) -> None:
         here = _source(command["team_id"], command["channel_id"], command["user_id"])
-        self._desk.spawn(tell(await self._desk.help(here)))
+        self._dispatcher.spawn(tell(await self._dispatcher.help(here)))
 
     def _on_past(self, past: Command) -> Callable[..., Awaitable[None]]:
         async def listener(ack: AsyncAck, respond: AsyncRespond, command: Json) -> None:
@@ -233,8 +233,8 @@ class SlackBot:
     async def _look_up(self, past: Command, command: Json, respond: AsyncRespond) -> None:
         here = _source(command["team_id"], command["channel_id"], command["user_id"])
         given = argument(past, plain(command["text"]))
-        sheet = await self._librarian.answer(past, given, here, self._link)
-        self._desk.spawn(slack_past.show(respond, sheet))
+        sheet = await self._lookup.answer(past, given, here, self._link)
+        self._dispatcher.spawn(slack_past.show(respond, sheet))
 
     async def _on_forget(self, ack: AsyncAck, respond: AsyncRespond, command: Json) -> None:
         await self._attempt(alone(respond), self._ask_to_forget(command, respond))
@@ -245,18 +245,18 @@ class SlackBot:
         text = command["text"]
         given = argument(FORGET, text if person(text) else plain(text))
         is_admin = await self._may(who)
-        sheet = await self._librarian.ask_to_forget(given, who, is_admin=is_admin)
-        self._desk.spawn(slack_past.show(respond, sheet))
+        sheet = await self._lookup.ask_to_forget(given, who, is_admin=is_admin)
+        self._dispatcher.spawn(slack_past.show(respond, sheet))
 
     async def _forget(self, about: str, who: Source, tell: Tell) -> None:
         is_admin = await self._may(who)
-        said = await self._librarian.forget(about, who, self._desk.halt, is_admin=is_admin)
-        self._desk.spawn(self._librarian.scrub())
+        said = await self._lookup.forget(about, who, self._dispatcher.halt, is_admin=is_admin)
+        self._dispatcher.spawn(self._lookup.scrub())
         await tell(line(said))
 
     async def _may(self, who: Source) -> bool:
         person = await self._reader.person(str(who.user))
-        return self._desk.is_admin(who, by_platform=person.is_admin)
+        return self._dispatcher.is_admin(who, by_platform=person.is_admin)
 
     async def _on_past_click(
         self, ack: AsyncAck, respond: AsyncRespond, body: Json, action: Json
@@ -272,17 +272,19 @@ class SlackBot:
         verb = slack_past.verb(action["action_id"])
         tell = alone(respond)
         if verb == "forget":
-            self._desk.spawn(self._attempt(tell, self._forget(about, here, tell)))
+            self._dispatcher.spawn(self._attempt(tell, self._forget(about, here, tell)))
             return
         if verb == "transcript":
-            self._desk.spawn(self._attempt(tell, self._send_directly(about, here, tell)))
+            self._dispatcher.spawn(self._attempt(tell, self._send_directly(about, here, tell)))
             return
-        sheet = await self._librarian.press(about, here, self._link)
+        sheet = await self._lookup.press(about, here, self._link)
         if verb == "share":
-            self._desk.spawn(self._attempt(tell, self._share(sheet, here, who["name"], respond, tell)))
+            self._dispatcher.spawn(
+                self._attempt(tell, self._share(sheet, here, who["name"], respond, tell))
+            )
         else:
             turned = verb == "turn" and bool(shown.get("is_ephemeral"))
-            self._desk.spawn(slack_past.show(respond, sheet, turned=turned))
+            self._dispatcher.spawn(slack_past.show(respond, sheet, turned=turned))
 
     async def _share(
         self, sheet: Sheet, here: Source, by: str, respond: AsyncRespond, tell: Tell
@@ -295,7 +297,7 @@ class SlackBot:
 
     async def _send_directly(self, conversation_id: str, here: Source, tell: Tell) -> None:
         """Send a transcript where one person alone sees it: what only they are shown holds no file."""
-        files = await self._librarian.transcript(conversation_id, here)
+        files = await self._lookup.transcript(conversation_id, here)
         direct = here.model_copy(update={"channel": await self._direct(str(here.user))})
         await SlackVenue(self._client, self._pace, tell, direct).attach(TRANSCRIPT, *files)
         await tell(line(IN_DIRECT))
@@ -348,13 +350,13 @@ class SlackBot:
             options=RunOptions.read(typed.given),
         )
         if await self._take(request, tell) and left_out:
-            self._desk.spawn(tell(line(left_out)))
+            self._dispatcher.spawn(tell(line(left_out)))
 
     async def _take(self, request: Request, tell: Tell) -> bool:
-        """Hand a question to the desk; tells whether it is new."""
-        run = await self._desk.accept(request)
+        """Hand a question to the dispatcher; tells whether it is new."""
+        run = await self._dispatcher.accept(request)
         if run is not None:
-            self._desk.begin(run, SlackVenue(self._client, self._pace, tell, request.source))
+            self._dispatcher.begin(run, SlackVenue(self._client, self._pace, tell, request.source))
         return run is not None
 
     def _venue_of(self, run: RunRow) -> SlackVenue | None:
@@ -381,18 +383,18 @@ class SlackBot:
         thread = card.get("thread_ts")
         here = _source(body["team"]["id"], card["channel_id"], who["id"], thread)
         click = Click(run_id=_run_id(action), source=here, is_admin=False)
-        run = await self._desk.run_of(click)
+        run = await self._dispatcher.run_of(click)
         match action["action_id"].removeprefix(action_id("")):
             case "stop":
                 if who["id"] != run.origin.user:
                     click = replace(click, is_admin=(await self._reader.person(who["id"])).is_admin)
-                self._desk.spawn(tell(line(await self._desk.stop(click, run.origin.user))))
+                self._dispatcher.spawn(tell(line(await self._dispatcher.stop(click, run.origin.user))))
             case "retry":
-                self._desk.spawn(tell(line(await self._desk.retry(click, self._venue_of))))
+                self._dispatcher.spawn(tell(line(await self._dispatcher.retry(click, self._venue_of))))
             case "transcript":
                 below = here.model_copy(update={"thread": thread or card["message_ts"]})
                 venue = SlackVenue(self._client, self._pace, tell, below)
-                self._desk.spawn(self._attempt(tell, self._give_transcript(run, venue)))
+                self._dispatcher.spawn(self._attempt(tell, self._give_transcript(run, venue)))
             case _:
                 # A card with replies is the head of its own thread; the new run gets one of its own.
                 own = thread == card["message_ts"]
@@ -407,7 +409,7 @@ class SlackBot:
                 await self._take(request, tell)
 
     async def _give_transcript(self, run: RunRow, venue: SlackVenue) -> None:
-        await venue.attach(TRANSCRIPT, *await self._desk.transcript(run))
+        await venue.attach(TRANSCRIPT, *await self._dispatcher.transcript(run))
 
     async def _attempt(self, tell: Tell, work: Coroutine[Any, Any, object]) -> None:
         """Do what somebody asked for; what stands against it is told to them alone."""
@@ -423,7 +425,7 @@ class SlackBot:
             said = UNEXPECTED.format(number)
         else:
             return
-        self._desk.spawn(tell(line(said)))
+        self._dispatcher.spawn(tell(line(said)))
 
     def _beside(self, here: Source) -> Tell:
         """Show messages to one person, where no response URL came with what they did."""

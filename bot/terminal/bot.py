@@ -3,16 +3,16 @@
 import signal
 import sys
 
-from bot.app import Library, open_council, open_desk, open_librarian
+from bot.app import Library, open_council, open_dispatcher, open_lookup
 from bot.config.configuration import Configuration
 from bot.past.buttons import Choice
-from bot.past.lookup import Halt, Librarian
+from bot.past.lookup import Halt, Lookup
 from bot.past.pages import Sheet
 from bot.render.markdown import render
 from bot.service.commands import ASK, FORGET, HELP, PAST, UsageError, argument, parse, usage
 from bot.service.dispatcher import Refusal
 from bot.service.options import RunOptions
-from bot.terminal import ask as asking
+from bot.terminal import ask as terminal_ask
 from bot.upkeep import mend
 from bot.view.words import listing
 from storage.rows import IndexRow
@@ -31,16 +31,16 @@ async def chat(configuration: Configuration, library: Library) -> None:
     """Read commands until the input ends."""
     await mend(library)
     async with open_council(configuration, library) as council:
-        desk = open_desk(configuration, library, council)
+        dispatcher = open_dispatcher(configuration, library, council)
         resume_within = configuration.durability.resume_within
-        terminal = asking.Asking(library, council.runs, resume_within)
-        shelf = _Shelf(open_librarian(library), desk.halt)
+        terminal = terminal_ask.Asking(library, council.runs, resume_within)
+        shelf = _Shelf(open_lookup(library), dispatcher.halt)
         conversation: str | None = None
         _say(HINT)
         while (line := _read()) is not None:
             word, _, rest = line.strip().partition(" ")
             if word == f"/{HELP.name}":
-                _say(render(await desk.help(asking.HERE)))
+                _say(render(await dispatcher.help(terminal_ask.HERE)))
             elif word in (f"/{ASK.name}", "@council"):
                 try:
                     typed = parse(rest)
@@ -49,7 +49,7 @@ async def chat(configuration: Configuration, library: Library) -> None:
                     _say(str(error))
                     continue
                 after = conversation if word == "@council" else None
-                answered = await terminal.ask(profile, typed.question, asking.people, after=after)
+                answered = await terminal.ask(profile, typed.question, terminal_ask.people, after=after)
                 if answered:
                     conversation = answered
                     _say(TRANSCRIPT.format(answered[:8]))
@@ -60,8 +60,8 @@ async def chat(configuration: Configuration, library: Library) -> None:
 class _Shelf:
     """Past answers in the terminal: a button is pressed by typing what stands on it."""
 
-    def __init__(self, librarian: Librarian, halt: Halt) -> None:
-        self._librarian = librarian
+    def __init__(self, lookup: Lookup, halt: Halt) -> None:
+        self._lookup = lookup
         self._halt = halt
         self._choices: dict[str, Choice] = {}
 
@@ -72,18 +72,18 @@ class _Shelf:
         try:
             if command is FORGET:
                 given = argument(FORGET, line.removeprefix(word))
-                self._show(await self._librarian.ask_to_forget(given, asking.person(), is_admin=True))
+                self._show(await self._lookup.ask_to_forget(given, terminal_ask.person(), is_admin=True))
             elif command:
                 given = argument(command, line.removeprefix(word))
-                self._show(await self._librarian.answer(command, given, asking.HERE, _nowhere))
+                self._show(await self._lookup.answer(command, given, terminal_ask.HERE, _nowhere))
             elif choice and choice.verb == "forget":
-                said = await self._librarian.forget(
-                    choice.about, asking.person(), self._halt, is_admin=True
+                said = await self._lookup.forget(
+                    choice.about, terminal_ask.person(), self._halt, is_admin=True
                 )
-                await self._librarian.scrub()
+                await self._lookup.scrub()
                 _say(said)
             elif choice:
-                self._show(await self._librarian.press(choice.about, asking.HERE, _nowhere))
+                self._show(await self._lookup.press(choice.about, terminal_ask.HERE, _nowhere))
         except (Refusal, UsageError) as refusal:
             _say(str(refusal))
         return bool(command or choice)

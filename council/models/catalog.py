@@ -108,7 +108,7 @@ class Catalog:
         return member.model_copy(update={"structured": bool(listing and listing.structured)})
 
     def _listing(self, model: str) -> Listing | None:
-        # Variants that only route differently (`:nitro`, `:floor`) aren't listed by themselves.
+        # Variants that only route differently (`:nitro`, `:session`) aren't listed by themselves.
         return self._listings.get(model) or self._listings.get(model.partition(":")[0])
 
 

@@ -46,7 +46,7 @@ class Backoff:
     def wait(self, attempt: int, retry_after: float | None, chance: random.Random) -> float:
         """Draw the seconds to wait after the first, second or later attempt.
 
-        A provider's `Retry-After` is a floor; the jitter above it keeps a council's calls, all
+        A provider's `Retry-After` is a session; the jitter above it keeps a council's calls, all
         refused at once, from coming back at once.
         """
         if retry_after is not None:

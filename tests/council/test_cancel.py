@@ -1,10 +1,10 @@
-"""A cutoff ends calls for a stated cause, and keeps what came back in time."""
+"""A cancellation ends calls for a stated cause, and keeps what came back in time."""
 
 import asyncio
 
 import pytest
 
-from council.cancel import Cutoff, Stop
+from council.cancel import Cancellation, Stop
 from council.errors import ModelError
 
 
@@ -21,16 +21,16 @@ async def at_once() -> str:
 
 async def test_a_call_that_comes_back_keeps_its_result() -> None:
     """Nothing else happens."""
-    assert await Cutoff().guard(at_once()) == "here"
+    assert await Cancellation().guard(at_once()) == "here"
 
 
 async def test_a_call_in_flight_is_ended_with_the_cause() -> None:
     """As a failure of one attempt."""
-    cutoff = Cutoff()
-    call = asyncio.create_task(cutoff.guard(forever()))
+    cancellation = Cancellation()
+    call = asyncio.create_task(cancellation.guard(forever()))
     await asyncio.sleep(0)
     await asyncio.sleep(0)
-    cutoff.trip("straggler")
+    cancellation.cancel("straggler")
     with pytest.raises(ModelError) as caught:
         await call
     assert caught.value.failure.cause == "straggler"
@@ -39,40 +39,40 @@ async def test_a_call_in_flight_is_ended_with_the_cause() -> None:
 
 async def test_no_call_starts_after_the_cutoff() -> None:
     """It wasn't attempted at all."""
-    cutoff = Cutoff()
-    cutoff.trip("stopped")
+    cancellation = Cancellation()
+    cancellation.cancel("stopped")
     with pytest.raises(ModelError) as caught:
-        await cutoff.guard(at_once())
+        await cancellation.guard(at_once())
     assert caught.value.failure.attempts == 0
 
 
 async def test_the_first_cause_stays() -> None:
     """Whatever comes after it."""
-    cutoff = Cutoff()
-    cutoff.trip("stopped")
-    cutoff.trip("straggler")
-    assert cutoff.cause == "stopped"
+    cancellation = Cancellation()
+    cancellation.cancel("stopped")
+    cancellation.cancel("straggler")
+    assert cancellation.cause == "stopped"
 
 
 async def test_an_inner_cutoff_is_tripped_with_its_outer_one() -> None:
     """Even when it is made afterwards; never the other way round."""
-    outer = Cutoff()
-    before = Cutoff(within=outer)
-    before_alone = Cutoff(within=outer)
-    before_alone.trip("stage_deadline")
+    outer = Cancellation()
+    before = Cancellation(within=outer)
+    before_alone = Cancellation(within=outer)
+    before_alone.cancel("stage_deadline")
     assert outer.cause is None
-    outer.trip("stopped")
-    assert (before.cause, Cutoff(within=outer).cause) == ("stopped", "stopped")
+    outer.cancel("stopped")
+    assert (before.cause, Cancellation(within=outer).cause) == ("stopped", "stopped")
     assert before_alone.cause == "stage_deadline"
 
 
 async def test_a_closed_cutoff_forgets_its_timers() -> None:
     """A stage that is over can't run out of time."""
-    cutoff = Cutoff()
-    cutoff.expire("stage_deadline", after=0.001)
-    cutoff.close()
+    cancellation = Cancellation()
+    cancellation.expire("stage_deadline", after=0.001)
+    cancellation.close()
     await asyncio.sleep(0.003)
-    assert cutoff.cause is None
+    assert cancellation.cause is None
 
 
 async def test_cancelling_a_guarded_call_takes_it_along() -> None:
@@ -85,7 +85,7 @@ async def test_cancelling_a_guarded_call_takes_it_along() -> None:
         finally:
             ended.set()
 
-    guarded = asyncio.create_task(Cutoff().guard(call()))
+    guarded = asyncio.create_task(Cancellation().guard(call()))
     await asyncio.sleep(0)
     await asyncio.sleep(0)
     guarded.cancel()

@@ -165,7 +165,7 @@ async def test_a_correction_that_fails_keeps_the_first_consultation() -> None:
 
 
 async def test_a_stop_ends_the_second_try_too() -> None:
-    """It stands under the same cutoff as the first."""
+    """It stands under the same cancellation as the first."""
     scripted = council(**{f"stage1.1:{GPT}": BAD_SCORE})
     scripted.held.add(f"stage1.1:{GPT}:again")
     scripted.script["stage3"] = "Done."

@@ -6,11 +6,11 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from bot.app import Library, open_librarian, open_library
+from bot.app import Library, open_library, open_lookup
 from bot.config.settings import Settings
 from bot.discord.bot import DiscordBot
 from bot.discord.venue import Pace
-from bot.service.dispatcher import Desk
+from bot.service.dispatcher import Dispatcher
 from bot.service.queue import Limits, Queue
 from bot.service.runs import Runs
 from council.errors import ModelError
@@ -30,21 +30,21 @@ AT_ONCE = Pace(edit=0.0, retry=0.001, settle=0.001)
 
 @dataclass
 class Office:
-    """A guild with one channel and one member, and the desk that its questions arrive at."""
+    """A guild with one channel and one member, and the dispatcher that its questions arrive at."""
 
     server: DiscordServer
     general: Channel
     ada: User
     council: ScriptedCouncil
     library: Library
-    desk: Desk
+    dispatcher: Dispatcher
 
     @asynccontextmanager
     async def bot(self, pace: Pace = AT_ONCE) -> AsyncGenerator[DiscordBot]:
         """Run the bot."""
         token = self.server.world.token
         async with DiscordBot(
-            self.desk, open_librarian(self.library), token=token, api_base=self.server.url, pace=pace
+            self.dispatcher, open_lookup(self.library), token=token, api_base=self.server.url, pace=pace
         ) as running:
             yield running
 
@@ -64,7 +64,7 @@ class Office:
     async def asked(self, question: str = "Shard or scale up?", **options: object) -> Message:
         """Ask by command and wait until all is over and shown."""
         card = await self.ask(question, **options)
-        await self.desk.settled()
+        await self.dispatcher.settled()
         return card
 
     async def refused(self, asked: Interaction) -> str:
@@ -79,7 +79,7 @@ class Office:
         before = len(self.server.messages(channel, by_bot=True))
         self.server.mention(channel, self.ada, text)
         await self.server.until(lambda: len(self.server.messages(channel, by_bot=True)) > before)
-        await self.desk.settled()
+        await self.dispatcher.settled()
         return self.server.messages(channel, by_bot=True)[before:]
 
     async def documents(self) -> list[str]:
@@ -91,7 +91,7 @@ class Office:
 async def office(
     server: DiscordServer, folder: Path, council: ScriptedCouncil, admins: frozenset[str] = frozenset()
 ) -> AsyncGenerator[Office]:
-    """Open a desk for a new guild; the bot isn't running yet."""
+    """Open a dispatcher for a new guild; the bot isn't running yet."""
     guild = server.guild("The team")
     ada, general = server.member(guild, "ada"), server.channel(guild, "general")
     async with open_library(Settings(council_data_dir=folder)) as library:
@@ -104,7 +104,7 @@ async def office(
             now=Clock(),
             entropy=random.Random(1),  # noqa: S311 - a test draws the same each time
         )
-        desk = Desk(
+        dispatcher = Dispatcher(
             runs=runs,
             journal=library.journal,
             store=library.store,
@@ -113,8 +113,8 @@ async def office(
             queue=Queue(Limits()),
             admins=admins,
         )
-        yield Office(server, general, ada, council, library, desk)
-        await desk.drain(0)
+        yield Office(server, general, ada, council, library, dispatcher)
+        await dispatcher.drain(0)
 
 
 async def _no_list() -> list[dict[str, object]]:

@@ -10,12 +10,12 @@ import pytest_asyncio
 from discord.gateway import DiscordWebSocket
 from discord.http import Route
 
-from bot.app import open_librarian
+from bot.app import open_lookup
 from bot.config.configuration import ConfigurationError
 from bot.discord.bot import HINT, DiscordBot
 from bot.discord.venue import DiscordVenue, Pace, Place
 from bot.service.commands import ACTION, COMMANDS
-from bot.service.dispatcher import Desk
+from bot.service.dispatcher import Dispatcher
 from bot.service.venue import File, Gone, NotAllowed, Part, VenueError
 from tests.bot.discord.office import HELD, Office, office
 from tests.bot.sample_run import accepted
@@ -108,8 +108,8 @@ async def test_a_wrong_token_is_a_problem_of_the_configuration(quiet: Office) ->
     """It names the variable."""
     with pytest.raises(ConfigurationError, match="DISCORD_TOKEN: Discord refuses it"):
         async with DiscordBot(
-            quiet.desk,
-            open_librarian(quiet.library),
+            quiet.dispatcher,
+            open_lookup(quiet.library),
             token="wrong",  # noqa: S106 - a fake's
             api_base=quiet.server.url,
         ):
@@ -120,7 +120,7 @@ async def test_an_unreachable_discord_is_a_problem_in_words(quiet: Office) -> No
     """Nothing of the network's own errors shows."""
     base = "http://127.0.0.1:9/api/v10"
     with pytest.raises(ConfigurationError, match="Discord could not be reached"):
-        async with DiscordBot(quiet.desk, open_librarian(quiet.library), token="x", api_base=base):  # noqa: S106 - a fake's
+        async with DiscordBot(quiet.dispatcher, open_lookup(quiet.library), token="x", api_base=base):  # noqa: S106 - a fake's
             pass
 
 
@@ -189,7 +189,7 @@ async def test_the_card_is_edited_in_every_stage(
         await council.until_called(step)
         await server.until(lambda stage=stage: f"**{stage}**: waiting" not in card.text)
         council.release(step)
-    await team.desk.settled()
+    await team.dispatcher.settled()
     assert len(card.history) > len(HELD)
     assert ANSWER in card.text
 
@@ -203,7 +203,7 @@ async def test_a_run_outlives_the_interactions_token(
     await council.until_called(HELD["Reviews"])
     server.advance(16 * 60)
     council.release(HELD["Reviews"])
-    await team.desk.settled()
+    await team.dispatcher.settled()
     assert ANSWER in card.text
     assert {version.by for version in card.history[1:]} == {"bot"}
     assert len(server.pings()) == 1
@@ -216,7 +216,7 @@ async def test_a_redelivered_command_is_one_run(
     asked = server.slash(team.general, team.ada, "council", question="Why?")
     server.redeliver(asked, times=3)
     card = await team.card(asked)
-    await team.desk.settled()
+    await team.dispatcher.settled()
     server.redeliver(asked)
     await team.asked("Something else")
     assert server.messages(team.general)[0] is card
@@ -231,7 +231,7 @@ async def test_the_card_is_answered_in_time(server: DiscordServer, team: Office)
     await team.card(asked)
     assert asked.acknowledged_after is not None
     assert asked.acknowledged_after < 3
-    await team.desk.settled()
+    await team.dispatcher.settled()
 
 
 async def test_a_response_that_comes_too_late_is_posted_instead(
@@ -241,7 +241,7 @@ async def test_a_response_that_comes_too_late_is_posted_instead(
     server.fail(RESPOND, 404, code=10062)
     server.slash(team.general, team.ada, "council", question="Why?")
     [card] = await server.until(lambda: server.messages(team.general))
-    await team.desk.settled()
+    await team.dispatcher.settled()
     assert card.history[0].by == "bot"
     assert ANSWER in card.text
 
@@ -254,7 +254,7 @@ async def test_a_response_whose_receipt_is_lost_is_found_again(
     server.slash(team.general, team.ada, "council", question="Why?")
     [card] = await server.until(lambda: server.messages(team.general))
     await server.until(lambda: len(card.history) > 1)
-    await team.desk.settled()
+    await team.dispatcher.settled()
     assert server.messages(team.general) == [card]
     assert ANSWER in card.text
 
@@ -317,14 +317,14 @@ async def test_the_options_change_the_run_and_are_kept_when_it_is_asked_again(
     asked_for = "4 consultants, up to 2 rounds, strategy coverage. Criteria: Cost:3, Security!."
     assert asked_for in card.text
     council.release(HELD["Answers"])
-    await team.desk.settled()
+    await team.dispatcher.settled()
     assert "Criteria" in council.prompt(f"stage1.1:{FOUR[0]}")
     council.calls.clear()
     council.held = {HELD["Reviews"]}
     again = await team.card(server.click(card, button(card, "Ask again"), team.ada))
     assert asked_for in again.text
     council.release(HELD["Reviews"])
-    await team.desk.settled()
+    await team.dispatcher.settled()
     assert "- Cost (weight 3)" in council.prompt(f"stage1.1:{FOUR[0]}")
     wrong = server.slash(team.general, team.ada, "council", question="Why?", criteria="Cost:much")
     assert (await team.refused(wrong)).startswith("The option criteria can't be \u201cCost:much\u201d.")
@@ -374,7 +374,7 @@ async def test_the_asker_stops_a_run(server: DiscordServer, team: Office) -> Non
     server.redeliver(pressed)
     await team.council.until_called(HELD["Final answer"])
     team.council.release(HELD["Final answer"])
-    await team.desk.settled()
+    await team.dispatcher.settled()
     assert ANSWER in card.text
     assert "stopped early" in card.text.lower()
 
@@ -388,7 +388,7 @@ async def test_a_stranger_stops_nothing_and_an_admin_does(server: DiscordServer,
     stop = button(card, "Stop")
     assert "Only whoever asked, or an admin" in await team.refused(server.click(card, stop, eve))
     assert "Stopping" in await team.refused(server.click(card, stop, grace))
-    await team.desk.settled()
+    await team.dispatcher.settled()
     assert ANSWER in card.text
 
 
@@ -403,7 +403,7 @@ async def test_an_admin_may_be_named_in_the_settings(server: DiscordServer, tmp_
         server.join(team.general.guild, boss)
         card = await held(team)
         assert "Stopping" in await team.refused(server.click(card, button(card, "Stop"), boss))
-        await team.desk.settled()
+        await team.dispatcher.settled()
 
 
 async def test_the_transcript_is_a_file_for_whoever_presses(server: DiscordServer, team: Office) -> None:
@@ -426,7 +426,7 @@ async def test_asking_again_is_a_run_of_its_own(
     bob = server.member(team.general.guild, "bob")
     council.calls.clear()
     again = await team.card(server.click(card, button(card, "Ask again"), bob))
-    await team.desk.settled()
+    await team.dispatcher.settled()
     assert again is not card
     assert ANSWER in again.text
     assert "Two shards." in council.prompt(f"stage1.1:{FOUR[0]}")
@@ -441,7 +441,7 @@ async def test_buttons_survive_a_restart(server: DiscordServer, quiet: Office) -
     async with quiet.bot():
         assert (await transcript(server, card, quiet.ada)).attachments
         again = await quiet.card(server.click(card, button(card, "Ask again"), quiet.ada))
-        await quiet.desk.settled()
+        await quiet.dispatcher.settled()
         assert ANSWER in again.text
 
 
@@ -510,7 +510,7 @@ async def test_inside_a_thread_the_parts_go_into_it(
     thread = server.thread(parent, "An idea", quiet.ada)
     async with quiet.bot():
         card = await quiet.card(server.slash(thread, quiet.ada, "council", question="Is it good?"))
-        await quiet.desk.settled()
+        await quiet.dispatcher.settled()
     shown = server.messages(thread, by_bot=True)
     assert shown[0] is card
     assert len(shown) == 11
@@ -525,7 +525,7 @@ async def test_direct_messages_get_the_parts_in_place(
     council.script["stage3"] = f"{ANSWER}\n\n{LONG}{LONG}"
     direct = server.dm(team.ada)
     card = await team.card(server.slash(direct, team.ada, "council", question="Why?"))
-    await team.desk.settled()
+    await team.dispatcher.settled()
     shown = texts(server, direct)
     assert ANSWER in card.text
     assert "continues below" in card.text
@@ -586,7 +586,7 @@ async def test_a_redelivered_mention_is_one_run(
     """One card, one set of calls."""
     server.redeliver(server.mention(team.general, team.ada, "Shard now?"), times=3)
     await server.until(lambda: server.messages(team.general, by_bot=True))
-    await team.desk.settled()
+    await team.dispatcher.settled()
     assert len(server.messages(team.general, by_bot=True)) == 1
     assert len(council.calls) == len({call.step for call in council.calls})
 
@@ -613,7 +613,7 @@ async def test_a_direct_message_is_a_question(
     assert council.calls == []
     server.say(direct, team.ada, "Shard now?")
     [card, *_] = await server.until(lambda: server.messages(direct, by_bot=True)[1:])
-    await team.desk.settled()
+    await team.dispatcher.settled()
     assert ANSWER in card.text
     assert "Asked by Ada" in card.history[0].embeds[0]["description"]
     assert [ping.id for ping in server.pings()] == [team.ada.id]
@@ -638,7 +638,7 @@ async def test_talk_among_people_and_replies_start_nothing(
 
 async def test_a_mention_that_is_refused_says_why(server: DiscordServer, team: Office) -> None:
     """In a reply."""
-    await team.desk.drain(0)
+    await team.dispatcher.drain(0)
     [said] = await team.mentioned(team.general, "Shard now?")
     assert "restarting" in said.content
     assert server.pings() == []
@@ -652,7 +652,7 @@ async def test_the_message_action_asks_what_the_message_says(
     bob = server.member(team.general.guild, "bob")
     message = server.say(team.general, team.ada, "Is P equal to NP?")
     card = await team.card(server.menu("Ask the council", message, bob))
-    await team.desk.settled()
+    await team.dispatcher.settled()
     assert ANSWER in card.text
     assert "Asked by Bob" in card.history[0].embeds[0]["description"]
     assert "Is P equal to NP?" in council.prompt(f"stage1.1:{FOUR[0]}")
@@ -750,7 +750,7 @@ async def test_files_of_a_mention_reach_the_members(
     question = f"{server.bot.mention} Does it hold?"
     asked = server.say(team.general, team.ada, question, files=TOO_MUCH)
     await server.until(lambda: len(server.messages(team.general, by_bot=True)) == 2)
-    await team.desk.settled()
+    await team.dispatcher.settled()
     [said] = [message for message in server.messages(team.general) if message.reply_to is asked]
     assert said.content == LEFT_OUT
     assert "Two shards." in council.prompt(f"stage1.1:{FOUR[0]}")
@@ -764,7 +764,7 @@ async def test_files_of_a_message_reach_the_members_by_the_action(
     message = server.say(team.general, team.ada, "", files=TOO_MUCH)
     assert await team.refused(server.menu(ACTION, message, team.ada)) == LEFT_OUT
     [card] = await server.until(lambda: server.messages(team.general, by_bot=True)[1:])
-    await team.desk.settled()
+    await team.dispatcher.settled()
     assert "The question is in plan.md." in card.history[0].embeds[0]["description"]
     assert "Two shards." in council.prompt(f"stage1.1:{FOUR[0]}")
     picture = server.say(team.general, team.ada, "", files={"logo.bin": b"\x89\xff"})
@@ -780,7 +780,7 @@ async def test_a_private_run_is_held_in_direct_messages(server: DiscordServer, t
     direct = server.dm(team.ada)
     [card] = await server.until(lambda: server.messages(direct))
     await server.until(lambda: asked.message and asked.message.content)
-    await team.desk.settled()
+    await team.dispatcher.settled()
     said = await team.refused(asked)
     assert said.endswith(f"https://discord.com/channels/@me/{direct.id}/{card.id}")
     assert [message for message in server.messages(team.general) if not message.ephemeral] == []
@@ -807,7 +807,7 @@ async def test_a_refused_private_question_leaves_nothing_behind(
     server: DiscordServer, team: Office
 ) -> None:
     """The note in the direct messages goes again."""
-    await team.desk.drain(0)
+    await team.dispatcher.drain(0)
     asked = server.slash(team.general, team.ada, "council", question="Why?", private=True)
     await server.until(lambda: asked.message and asked.message.content)
     assert "restarting" in await team.refused(asked)
@@ -839,7 +839,7 @@ async def test_what_is_deleted_during_a_run_costs_no_answer(
             assert team.general.guild is not None
             server.kick_bot(team.general.guild)
     council.release(step)
-    await team.desk.settled()
+    await team.dispatcher.settled()
     [document] = await team.documents()
     assert len((await team.library.store.load(document)).messages) == 2
     if what == "thread":
@@ -866,7 +866,7 @@ async def test_a_thread_lost_during_a_run_becomes_a_file_beside_the_card(
     else:
         server.archive(thread, locked=True)
     council.release(HELD["Corrections"])
-    await team.desk.settled()
+    await team.dispatcher.settled()
     assert "continues below" in card.text
     _, file, mention = server.messages(team.general)
     assert file.content == (
@@ -897,7 +897,7 @@ async def test_a_card_that_cannot_be_edited_any_more_is_posted_anew(
         else:
             server.archive(thread)
         council.release(HELD["Answers"])
-        await quiet.desk.settled()
+        await quiet.dispatcher.settled()
     assert ANSWER not in card.text
     assert len([text for text in texts(server, thread) if ANSWER in text]) == 1
 
@@ -914,7 +914,7 @@ async def test_an_unexpected_error_shows_an_id_and_nothing_of_its_insides(
         await asyncio.sleep(0)
         raise RuntimeError("the secret insides")
 
-    monkeypatch.setattr(Desk, "accept", broken)
+    monkeypatch.setattr(Dispatcher, "accept", broken)
     asked = server.slash(team.general, team.ada, "council", question="Why?")
     said = [await team.refused(asked)]
     said += [message.content for message in await team.mentioned(team.general, "Why?")]
@@ -935,7 +935,7 @@ async def test_the_card_is_left_alone_for_about_a_second(
         card = await quiet.ask()
         await council.until_called(HELD["Final answer"])
         assert len(card.history) == 1
-        await quiet.desk.drain(0)
+        await quiet.dispatcher.drain(0)
 
 
 # ── the venue alone ──────────────────────────────────────────────────────────────────────────

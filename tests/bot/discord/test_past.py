@@ -33,7 +33,7 @@ async def team(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> AsyncIterator
         while not await place.library.database.read("SELECT 1 FROM runs WHERE origin ->> 'thread'"):
             await asyncio.sleep(0.01)
         council.release("stage3.1:chair/man:chairman")
-        await place.desk.settled()
+        await place.dispatcher.settled()
         yield place
 
 
@@ -205,7 +205,7 @@ async def test_an_answer_is_deleted_after_a_second_press(team: Office) -> None:
     assert refused.content == "Only whoever asked, or an admin, can delete this answer."
     gone = await pressed(team, asked, "Delete")
     await team.server.until(lambda: gone.content.startswith("Deleted \u201cShard or scale up?\u201d."))
-    await team.desk.settled()
+    await team.dispatcher.settled()
     assert "There is no answer here yet." in (await told(team, "history")).text
 
 
@@ -220,5 +220,5 @@ async def test_an_admin_deletes_all_that_somebody_asked(team: Office) -> None:
     assert "Delete all that Ada has asked on this server?" in asked.text
     gone = await pressed(team, asked, "Delete", admin)
     await team.server.until(lambda: gone.content.startswith("Deleted all that Ada has asked"))
-    await team.desk.settled()
+    await team.dispatcher.settled()
     assert "There is no answer here yet." in (await told(team, "history")).text

@@ -16,8 +16,8 @@ from simcord import ChannelHandle, Env, GuildHandle, MemberActor
 
 from bot.discord.bot import DiscordBot
 from bot.discord.commands import register
-from bot.past.lookup import Librarian
-from bot.service.dispatcher import Desk
+from bot.past.lookup import Lookup
+from bot.service.dispatcher import Dispatcher
 from tests.bot.discord.office import AT_ONCE
 from tests.bot.service.test_dispatcher import office
 from tests.council.scripted import FOUR, ScriptedCouncil
@@ -61,18 +61,18 @@ class Team:
         ]
 
 
-def client_of(desk: Desk) -> discord.AutoShardedClient:
+def client_of(dispatcher: Dispatcher) -> discord.AutoShardedClient:
     """Make a bot and give its client, to be connected by simcord; entering the bot would do it for real."""
-    bot = DiscordBot(desk, cast("Librarian", None), token="simulated", pace=AT_ONCE)  # noqa: S106 - not a secret
+    bot = DiscordBot(dispatcher, cast("Lookup", None), token="simulated", pace=AT_ONCE)  # noqa: S106 - not a secret
     client, tree = bot._client, bot._tree  # pyright: ignore[reportPrivateUsage] - the bot offers no other transport
     vars(client)["tree"] = tree  # where simcord looks for the commands
     return client
 
 
 @asynccontextmanager
-async def team(desk: Desk) -> AsyncGenerator[Team]:
+async def team(dispatcher: Dispatcher) -> AsyncGenerator[Team]:
     """Put the bot into a guild; what it raises unhandled fails the test."""
-    client = client_of(desk)
+    client = client_of(dispatcher)
     env = Env(client, shard_count=1)
     await env.start()
     try:
@@ -106,7 +106,7 @@ def labels(card: discord.Message) -> list[str | None]:
 
 async def test_a_question_becomes_card_thread_answer_and_one_mention(tmp_path: Path) -> None:
     """The channel gets the card alone; the thread gets everything, and the asker one ping."""
-    async with office(tmp_path, ScriptedCouncil()) as place, team(place.desk) as here:
+    async with office(tmp_path, ScriptedCouncil()) as place, team(place.dispatcher) as here:
         general = here.guild.create_text_channel("general")
         await here.ask(general)
         [card], [thread] = posted(general), general.threads
@@ -137,7 +137,7 @@ async def test_without_a_thread_the_parts_come_in_place(
     tmp_path: Path, denied: Mapping[str, bool], reason: str
 ) -> None:
     """The first one says why; the answer and the mention are the same."""
-    async with office(tmp_path, ScriptedCouncil()) as place, team(place.desk) as here:
+    async with office(tmp_path, ScriptedCouncil()) as place, team(place.dispatcher) as here:
         small = here.without(**denied)
         await here.ask(small)
         card, why, *parts = posted(small)
@@ -151,7 +151,7 @@ async def test_without_a_thread_the_parts_come_in_place(
 
 async def test_direct_messages_have_no_thread(tmp_path: Path) -> None:
     """The parts come below the card there."""
-    async with office(tmp_path, ScriptedCouncil()) as place, team(place.desk) as here:
+    async with office(tmp_path, ScriptedCouncil()) as place, team(place.dispatcher) as here:
         await here.ada.user.slash("council", question=QUESTION)
         direct = here.ada.user.dm_channel
         card, why, *parts = posted(direct)
@@ -165,7 +165,7 @@ async def test_direct_messages_have_no_thread(tmp_path: Path) -> None:
 async def test_nothing_of_a_long_answer_is_lost_or_refused(tmp_path: Path) -> None:
     """It is cut on the card and stands whole in the thread, each message within Discord's limits."""
     council = ScriptedCouncil(script={"stage3": LONG_ANSWER})
-    async with office(tmp_path, council) as place, team(place.desk) as here:
+    async with office(tmp_path, council) as place, team(place.dispatcher) as here:
         general = here.guild.create_text_channel("general")
         await here.ask(general)
         [card], [thread] = posted(general), general.threads
@@ -178,13 +178,13 @@ async def test_nothing_of_a_long_answer_is_lost_or_refused(tmp_path: Path) -> No
 
 
 async def test_the_buttons_of_before_a_restart_still_work(tmp_path: Path) -> None:
-    """Another process, another client, another desk over the same storage: the card is the same."""
-    async with office(tmp_path, ScriptedCouncil()) as before, team(before.desk) as here:
+    """Another process, another client, another dispatcher over the same storage: the card is the same."""
+    async with office(tmp_path, ScriptedCouncil()) as before, team(before.dispatcher) as here:
         general = here.guild.create_text_channel("general")
         await here.ask(general)
         [card] = posted(general)
         async with office(tmp_path, ScriptedCouncil()) as after:
-            await here.env.restart_bot(client_of(after.desk))
+            await here.env.restart_bot(client_of(after.dispatcher))
             pressed = await here.ada.click(card, label="Transcript")
             assert pressed.response
             assert pressed.ephemeral

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from bot.app import Library, open_librarian, open_library
+from bot.app import Library, open_library, open_lookup
 from bot.config.settings import Settings
 from bot.past.buttons import Answer, Choice, Detail, Figures, History, Look, Search
-from bot.past.lookup import NO_SUCH, Librarian
+from bot.past.lookup import NO_SUCH, Lookup
 from bot.past.pages import Sheet
 from bot.render.markdown import render
 from bot.service.commands import HISTORY, PAST, SEARCH, SHOW, STATS, Given
@@ -41,9 +41,9 @@ def nowhere(row: IndexRow) -> None:
 
 @dataclass
 class Room:
-    """The librarian, and a way to leave answers."""
+    """The lookup, and a way to leave answers."""
 
-    librarian: Librarian
+    lookup: Lookup
     library: Library
 
     async def leave(
@@ -72,18 +72,18 @@ class Room:
 
     async def look(self, look: Look, here: Source = HERE) -> Sheet:
         """Look something up."""
-        return await self.librarian.open(look, here, nowhere)
+        return await self.lookup.open(look, here, nowhere)
 
     async def show(self, wanted: str, here: Source = HERE) -> Sheet:
         """Give the command to show an answer."""
-        return await self.librarian.answer(SHOW, {"answer": wanted}, here, nowhere)
+        return await self.lookup.answer(SHOW, {"answer": wanted}, here, nowhere)
 
 
 @pytest.fixture
 async def room(tmp_path: Path) -> AsyncIterator[Room]:
     """An empty archive."""
     async with open_library(Settings(council_data_dir=tmp_path)) as library:
-        yield Room(open_librarian(library), library)
+        yield Room(open_lookup(library), library)
 
 
 def text(sheet: Sheet) -> str:
@@ -100,37 +100,37 @@ async def test_pages_turn_both_ways(room: Room) -> None:
     """By what their buttons say; the first page has nothing newer, the last nothing older."""
     for number in range(5):
         await room.leave(f"Answer {number}", at=NOW + timedelta(minutes=number))
-    first = await room.librarian.answer(HISTORY, {"count": 2}, HERE, nowhere)
+    first = await room.lookup.answer(HISTORY, {"count": 2}, HERE, nowhere)
     assert [word in text(first) for word in ("Answer 4", "Answer 3", "Answer 2")] == [True, True, False]
-    second = await room.librarian.press(choice(first, "Older").about, HERE, nowhere)
-    third = await room.librarian.press(choice(second, "Older").about, HERE, nowhere)
+    second = await room.lookup.press(choice(first, "Older").about, HERE, nowhere)
+    third = await room.lookup.press(choice(second, "Older").about, HERE, nowhere)
     assert "Answer 0" in text(third)
     assert [each.label for each in third.choices] == ["1", "Newer", "Share here"]
-    back = await room.librarian.press(choice(third, "Newer").about, HERE, nowhere)
+    back = await room.lookup.press(choice(third, "Newer").about, HERE, nowhere)
     assert text(back) == text(second)
-    front = await room.librarian.press(choice(back, "Newer").about, HERE, nowhere)
+    front = await room.lookup.press(choice(back, "Newer").about, HERE, nowhere)
     assert front.message == first.message
 
 
 async def test_an_answer_is_found_by_its_words_and_by_how_id_or_title_begin(room: Room) -> None:
     """Several that begin so are listed, to choose from."""
     one, other = await room.leave("Shard or scale"), await room.leave("Sharding costs")
-    assert "2 of 2" in text(await room.librarian.answer(SEARCH, {"words": "tenant"}, HERE, nowhere))
+    assert "2 of 2" in text(await room.lookup.answer(SEARCH, {"words": "tenant"}, HERE, nowhere))
     for wanted in (one, one.upper(), one[:13], "shard OR"):
         assert text(await room.show(wanted)).startswith("# Shard or scale\n\n**Asked by Ada.**")
     listed = await room.show("shard")
     assert text(listed).startswith("## Answers like “shard”\n\nSeveral answers begin so; choose one.")
-    shown = {(await room.librarian.press(each.about, HERE, nowhere)).message for each in listed.choices}
+    shown = {(await room.lookup.press(each.about, HERE, nowhere)).message for each in listed.choices}
     assert shown == {(await room.show(each)).message for each in (one, other)}
-    assert {row.id for row in await room.librarian.proposals("", HERE)} == {one, other}
-    assert [row.id for row in await room.librarian.proposals("sharding", HERE)] == [other]
+    assert {row.id for row in await room.lookup.proposals("", HERE)} == {one, other}
+    assert [row.id for row in await room.lookup.proposals("sharding", HERE)] == [other]
 
 
 async def test_the_statistics_are_the_channels(room: Room) -> None:
     """Over 30 days where nothing else is said."""
     await room.leave(at=datetime.now(NOW.tzinfo) - timedelta(days=20))
-    assert "last 30 days\n\n1 answer, " in text(await room.librarian.answer(STATS, {}, HERE, nowhere))
-    ten = await room.librarian.answer(STATS, {"days": 10}, HERE, nowhere)
+    assert "last 30 days\n\n1 answer, " in text(await room.lookup.answer(STATS, {}, HERE, nowhere))
+    ten = await room.lookup.answer(STATS, {"days": 10}, HERE, nowhere)
     assert "Nothing was asked here in this time." in text(ten)
 
 
@@ -138,7 +138,7 @@ async def test_the_statistics_are_the_channels(room: Room) -> None:
 async def test_words_that_no_button_could_hold_are_refused(room: Room, words: str) -> None:
     """Before anything is searched."""
     with pytest.raises(Refusal, match=r"no words|more than 75 characters"):
-        await room.librarian.answer(SEARCH, {"words": words}, HERE, nowhere)
+        await room.lookup.answer(SEARCH, {"words": words}, HERE, nowhere)
 
 
 def looks(conversation_id: str, at: str) -> Iterator[Look]:
@@ -172,22 +172,22 @@ async def test_nothing_of_a_channel_reaches_another(room: Room, place: str) -> N
     secret, unknown = await room.leave("Secret plan"), new_id()
     at = timestamp(NOW)
     for mine, theirs in zip(looks(secret, at), looks(unknown, at), strict=True):
-        heard = await said(room.librarian.press(str(mine), there, nowhere))
+        heard = await said(room.lookup.press(str(mine), there, nowhere))
         assert "Secret" not in heard
         assert "tenant" not in heard
-        other = await said(room.librarian.press(str(theirs), there, nowhere))
+        other = await said(room.lookup.press(str(theirs), there, nowhere))
         assert heard == other.replace(unknown, secret)
     for wanted in (secret, secret[:8], secret[0], "Secret plan", "secret", "%", "*"):
         with pytest.raises(Refusal, match=NO_SUCH):
             await room.show(wanted, there)
-        assert await room.librarian.proposals(wanted, there) == []
-    assert await room.librarian.proposals("", there) == []
+        assert await room.lookup.proposals(wanted, there) == []
+    assert await room.lookup.proposals("", there) == []
     with pytest.raises(Refusal, match=NO_SUCH):
-        await room.librarian.transcript(secret, there)
+        await room.lookup.transcript(secret, there)
     given: dict[str, Given] = {SEARCH.name: {"words": "secret"}, SHOW.name: {"answer": secret}}
     for command in PAST:
         options = given.get(command.name, {})
-        heard = await said(room.librarian.answer(command, options, there, nowhere))
+        heard = await said(room.lookup.answer(command, options, there, nowhere))
         assert not {"Secret", "tenant", secret[:8]} & {*heard.split()}
 
 
@@ -195,14 +195,14 @@ async def test_nothing_of_a_channel_reaches_another(room: Room, place: str) -> N
 async def test_a_forged_button_is_refused_in_the_same_words(room: Room, about: str) -> None:
     """Whatever it says."""
     await room.leave()
-    assert await said(room.librarian.press(about, HERE, nowhere)) == NO_SUCH
+    assert await said(room.lookup.press(about, HERE, nowhere)) == NO_SUCH
 
 
 async def test_a_strange_cursor_shows_the_channels_own_or_nothing(room: Room) -> None:
     """It can lead nowhere else."""
     await room.leave()
-    assert "There is nothing here." in await said(room.librarian.press("history:5:<", HERE, nowhere))
-    assert "Shard or scale" in await said(room.librarian.press("history:5:>", HERE, nowhere))
+    assert "There is nothing here." in await said(room.lookup.press("history:5:<", HERE, nowhere))
+    assert "Shard or scale" in await said(room.lookup.press("history:5:>", HERE, nowhere))
 
 
 async def test_a_damaged_document_is_said_without_its_place(room: Room, tmp_path: Path) -> None:
@@ -225,7 +225,7 @@ async def nothing_runs(run_ids: Sequence[str]) -> None:
 async def test_who_asked_can_have_an_answer_deleted_after_saying_so_twice(room: Room) -> None:
     """First it is said what goes, then it goes; a second press finds nothing."""
     mine, other = await room.leave("Mine"), await room.leave("Other")
-    asked = await room.librarian.ask_to_forget({"what": mine[:9]}, HERE, is_admin=False)
+    asked = await room.lookup.ask_to_forget({"what": mine[:9]}, HERE, is_admin=False)
     assert text(asked) == (
         "## Delete “Mine”?\n\n"
         f"**Should we shard?**  \n2026-01-20 10:30 UTC \u00b7 id {mine[:8]}\n\n"
@@ -237,19 +237,19 @@ async def test_who_asked_can_have_an_answer_deleted_after_saying_so_twice(room: 
     )
     [delete] = asked.choices
     assert (delete.verb, delete.about) == ("forget", mine)
-    said = await room.librarian.forget(mine, HERE, nothing_runs, is_admin=False)
+    said = await room.lookup.forget(mine, HERE, nothing_runs, is_admin=False)
     assert said.startswith("Deleted “Mine”. Cards and threads remain")
     with pytest.raises(Refusal, match=NO_SUCH):
-        await room.librarian.forget(mine, HERE, nothing_runs, is_admin=False)
-    assert [row.id for row in await room.librarian.proposals("", HERE)] == [other]
+        await room.lookup.forget(mine, HERE, nothing_runs, is_admin=False)
+    assert [row.id for row in await room.lookup.proposals("", HERE)] == [other]
 
 
 async def test_a_terminal_has_no_cards_that_remain(room: Room) -> None:
     """So none are spoken of, neither before nor after."""
     mine = await room.leave("Mine", source=TERMINAL)
-    asked = await room.librarian.ask_to_forget({"what": "Mine"}, TERMINAL, is_admin=True)
+    asked = await room.lookup.ask_to_forget({"what": "Mine"}, TERMINAL, is_admin=True)
     assert text(asked).endswith("are stopped first.\n\nThere is no way back.\n")
-    said = await room.librarian.forget(mine, TERMINAL, nothing_runs, is_admin=True)
+    said = await room.lookup.forget(mine, TERMINAL, nothing_runs, is_admin=True)
     assert said == "Deleted “Mine”."
 
 
@@ -259,32 +259,32 @@ async def test_nobody_deletes_what_isnt_theirs(room: Room) -> None:
     bob = HERE.model_copy(update={"user": "200"})
     for what in (mine, "channel"):
         with pytest.raises(Refusal, match="Only"):
-            await room.librarian.ask_to_forget({"what": what}, bob, is_admin=False)
+            await room.lookup.ask_to_forget({"what": what}, bob, is_admin=False)
         with pytest.raises(Refusal, match="Only"):
-            await room.librarian.forget(what, bob, nothing_runs, is_admin=False)
+            await room.lookup.forget(what, bob, nothing_runs, is_admin=False)
     with pytest.raises(Refusal, match="nothing to delete"):
-        await room.librarian.ask_to_forget({"what": "me"}, bob, is_admin=True)
+        await room.lookup.ask_to_forget({"what": "me"}, bob, is_admin=True)
     for there in ELSEWHERE.values():
         with pytest.raises(Refusal, match=NO_SUCH):
-            await room.librarian.forget(mine, there, nothing_runs, is_admin=True)
+            await room.lookup.forget(mine, there, nothing_runs, is_admin=True)
         with pytest.raises(Refusal, match=NO_SUCH):
-            await room.librarian.ask_to_forget({"what": "Mine"}, there, is_admin=True)
+            await room.lookup.ask_to_forget({"what": "Mine"}, there, is_admin=True)
         with pytest.raises(Refusal, match="nothing to delete"):
-            await room.librarian.forget("channel", there, nothing_runs, is_admin=True)
-    assert "Deleted all of this channel" in await room.librarian.forget(
+            await room.lookup.forget("channel", there, nothing_runs, is_admin=True)
+    assert "Deleted all of this channel" in await room.lookup.forget(
         "channel", bob, nothing_runs, is_admin=True
     )
-    assert await room.librarian.proposals("", HERE) == []
+    assert await room.lookup.proposals("", HERE) == []
 
 
 async def test_a_person_can_have_all_deleted_that_they_asked(room: Room) -> None:
     """On Discord in every server."""
     await room.leave(source=HERE)
     await room.leave(source=ELSEWHERE["another workspace"])
-    asked = await room.librarian.ask_to_forget({"what": "me"}, HERE, is_admin=False)
+    asked = await room.lookup.ask_to_forget({"what": "me"}, HERE, is_admin=False)
     assert "2 conversations and 2 runs" in text(asked)
-    await room.librarian.forget("me", HERE, nothing_runs, is_admin=False)
-    assert await room.librarian.proposals("", HERE) == []
+    await room.lookup.forget("me", HERE, nothing_runs, is_admin=False)
+    assert await room.lookup.proposals("", HERE) == []
 
 
 async def test_an_admin_can_have_all_deleted_that_somebody_asked(room: Room) -> None:
@@ -292,18 +292,18 @@ async def test_an_admin_can_have_all_deleted_that_somebody_asked(room: Room) -> 
     admin = HERE.model_copy(update={"user": "200", "channel": "11"})
     await room.leave("Here")
     there = await room.leave("There", source=ELSEWHERE["another workspace"])
-    asked = await room.librarian.ask_to_forget({"what": "<@100>"}, admin, is_admin=True)
+    asked = await room.lookup.ask_to_forget({"what": "<@100>"}, admin, is_admin=True)
     assert text(asked).startswith(
         "## Delete all that Ada has asked on this server?\n\nThat is 1 conversation and 1 run:"
     )
     [delete] = asked.choices
-    said = await room.librarian.forget(delete.about, admin, nothing_runs, is_admin=True)
+    said = await room.lookup.forget(delete.about, admin, nothing_runs, is_admin=True)
     assert said.startswith("Deleted all that Ada has asked on this server. Cards and threads remain")
-    assert await room.librarian.proposals("", HERE) == []
-    left = await room.librarian.proposals("", ELSEWHERE["another workspace"])
+    assert await room.lookup.proposals("", HERE) == []
+    left = await room.lookup.proposals("", ELSEWHERE["another workspace"])
     assert [row.id for row in left] == [there]
     with pytest.raises(Refusal, match="nothing to delete"):
-        await room.librarian.forget(delete.about, admin, nothing_runs, is_admin=True)
+        await room.lookup.forget(delete.about, admin, nothing_runs, is_admin=True)
 
 
 async def test_only_an_admin_has_deleted_what_somebody_else_asked(room: Room) -> None:
@@ -312,10 +312,10 @@ async def test_only_an_admin_has_deleted_what_somebody_else_asked(room: Room) ->
     bob = HERE.model_copy(update={"user": "200"})
     refusal = "Only an admin can delete all that somebody else has asked."
     with pytest.raises(Refusal, match=refusal):
-        await room.librarian.ask_to_forget({"what": "<@!100>"}, bob, is_admin=False)
+        await room.lookup.ask_to_forget({"what": "<@!100>"}, bob, is_admin=False)
     with pytest.raises(Refusal, match=refusal):
-        await room.librarian.forget("user:100", bob, nothing_runs, is_admin=False)
-    own = await room.librarian.ask_to_forget({"what": "<@100|ada>"}, HERE, is_admin=False)
+        await room.lookup.forget("user:100", bob, nothing_runs, is_admin=False)
+    own = await room.lookup.ask_to_forget({"what": "<@100|ada>"}, HERE, is_admin=False)
     assert "Delete all that you have asked?" in text(own)
 
 
@@ -334,6 +334,6 @@ async def test_an_answer_given_while_its_run_is_stopped_goes_too(room: Room) -> 
         assert run_ids == [run.id]
         await room.leave("Just in time", conversation_id=run.conversation_id)
 
-    await room.librarian.forget("me", HERE, too_late, is_admin=False)
-    assert await room.librarian.proposals("", HERE) == []
+    await room.lookup.forget("me", HERE, too_late, is_admin=False)
+    assert await room.lookup.proposals("", HERE) == []
     assert (await room.library.store.listing()).documents == {}

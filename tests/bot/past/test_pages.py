@@ -4,7 +4,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from bot.discord import text as discord_text
-from bot.past import pages as past
+from bot.past import pages
 from bot.past.buttons import Answer, Choice, Detail, Figures, History, Search
 from bot.past.pages import Found, Sheet
 from bot.render.markdown import render
@@ -50,7 +50,7 @@ def labels(sheet: Sheet) -> list[str]:
 def test_a_page_of_the_history_says_who_asked_when_and_how_far_they_agreed() -> None:
     """With the beginning of the id, which finds it again, and the link to the thread."""
     older, newer = Cursor("2026-01-20", ROW.id), Cursor("2026-01-21", OTHER.id)
-    sheet = past.history(Page((OTHER, ROW), older, newer), History(2), FOUND)
+    sheet = pages.history(Page((OTHER, ROW), older, newer), History(2), FOUND)
     assert render(sheet.message) == (
         "## Past answers\n\n"
         "**1. \\<@1> \\`x\\` @everyone**  \n"
@@ -72,12 +72,12 @@ def test_a_page_of_the_history_says_who_asked_when_and_how_far_they_agreed() -> 
 def test_an_empty_channel_says_how_to_begin() -> None:
     """And has no buttons; a page emptied meanwhile only says that nothing is there."""
     empty = Page((), None)
-    assert past.history(empty, History(5), NOWHERE) == Sheet(
-        Message("past", past.history(empty, History(5), NOWHERE).message.blocks)
+    assert pages.history(empty, History(5), NOWHERE) == Sheet(
+        Message("past", pages.history(empty, History(5), NOWHERE).message.blocks)
     )
-    assert "Ask with /council." in render(past.history(empty, History(5), NOWHERE).message)
+    assert "Ask with /council." in render(pages.history(empty, History(5), NOWHERE).message)
     later = History(5, before=Cursor("2026", "x"))
-    assert "There is nothing here." in render(past.history(empty, later, NOWHERE).message)
+    assert "There is nothing here." in render(pages.history(empty, later, NOWHERE).message)
 
 
 def test_a_search_shows_the_words_in_their_context() -> None:
@@ -85,7 +85,7 @@ def test_a_search_shows_the_words_in_their_context() -> None:
     hits = tuple(
         Hit(ROW, (("keep the rest on ", False), ("cron", True), (".", False))) for _ in range(5)
     )
-    sheet = past.search(Hits(hits[:1], 11), Search("cron", 5), NOWHERE)
+    sheet = pages.search(Hits(hits[:1], 11), Search("cron", 5), NOWHERE)
     assert render(sheet.message) == (
         "## Answers with “cron”\n\n"
         "**6. Cron or Temporal for nightly jobs**  \n"
@@ -94,15 +94,15 @@ def test_a_search_shows_the_words_in_their_context() -> None:
         "_6 to 6 of 11_\n"
     )
     assert labels(sheet) == ["6", "Better hits", "More hits", "Share here"]
-    assert labels(past.search(Hits(hits, 5), Search("cron"), NOWHERE)) == [*"12345", "Share here"]
-    nothing = past.search(Hits((), 0), Search("cron"), NOWHERE)
+    assert labels(pages.search(Hits(hits, 5), Search("cron"), NOWHERE)) == [*"12345", "Share here"]
+    nothing = pages.search(Hits((), 0), Search("cron"), NOWHERE)
     assert render(nothing.message).endswith("No answer in this channel has all these words.\n")
     assert nothing.choices == ()
 
 
 def test_one_answer_stands_with_its_question_and_leads_to_its_details() -> None:
     """Each button holds the conversation's id and the place of the answer in it, nothing else."""
-    sheet = past.answer(CONVERSATION, ROW, Answer(ROW.id), FOUND)
+    sheet = pages.answer(CONVERSATION, ROW, Answer(ROW.id), FOUND)
     assert render(sheet.message) == (
         "# Cron or Temporal for nightly jobs\n\n"
         "**Asked by Ada.**  \n"
@@ -127,26 +127,26 @@ def test_a_conversation_of_several_questions_shows_the_last_and_the_way_back() -
     long = Conversation.model_validate(
         CONVERSATION.model_copy(update={"messages": [*CONVERSATION.messages, *turns]})
     )
-    last = past.answer(long, ROW, Answer(ROW.id), FOUND)
+    last = pages.answer(long, ROW, Answer(ROW.id), FOUND)
     assert "**Question 2 of 2. Begun by Ada.**" in render(last.message)
     assert "> And in a year?" in render(last.message)
     assert labels(last)[0] == "Earlier question"
-    first = past.answer(long, ROW, Answer(ROW.id, 0), FOUND)
+    first = pages.answer(long, ROW, Answer(ROW.id, 0), FOUND)
     assert f"> {QUESTION}" in render(first.message)
     assert labels(first)[0] == "Later question"
-    assert past.answer(long, ROW, Answer(ROW.id, 7), FOUND) == last
+    assert pages.answer(long, ROW, Answer(ROW.id, 7), FOUND) == last
 
 
 def test_details_show_one_member_and_name_the_others() -> None:
     """The members come in the order of the ranking; what isn't on record is said."""
-    sheet = past.detail(CONVERSATION, Detail("critiques", ROW.id, 0))
+    sheet = pages.detail(CONVERSATION, Detail("critiques", ROW.id, 0))
     text = render(sheet.message)
     assert text.startswith(f"# {TITLE}\n\n## Critiques of anthropic/claude-sonnet-4.5\n")
     assert labels(sheet) == ["gemini-2.5-pro (The Pragmatist)", "gpt-5", "Transcript", "Share here"]
-    corrected = render(past.detail(CONVERSATION, Detail("corrections", ROW.id, 0, 2)).message)
+    corrected = render(pages.detail(CONVERSATION, Detail("corrections", ROW.id, 0, 2)).message)
     assert "### Corrected response\n\nMove the jobs that must recover half-way." in corrected
     for missing in (Detail("critiques", ROW.id, 5), Detail("critiques", ROW.id, 0, 9)):
-        nothing = past.detail(CONVERSATION, missing)
+        nothing = pages.detail(CONVERSATION, missing)
         assert render(nothing.message).endswith("No reviews are on record for this answer.\n")
         assert nothing.choices == ()
 
@@ -156,7 +156,7 @@ def test_more_members_than_buttons_are_counted() -> None:
     many = [Stage1Result(model=f"a/{number}", response="Shard.") for number in range(26)]
     message = AssistantMessage(role="assistant", stage1=many, stage2=[], stage3=FINAL)
     held = CONVERSATION.model_copy(update={"messages": [CONVERSATION.messages[0], message]})
-    sheet = past.detail(held, Detail("corrections", ROW.id, 0, 25))
+    sheet = pages.detail(held, Detail("corrections", ROW.id, 0, 25))
     assert "There are buttons for 20 of 26 members; the transcript has all." in render(sheet.message)
     assert len(sheet.choices) == 21
 
@@ -164,16 +164,16 @@ def test_more_members_than_buttons_are_counted() -> None:
 def test_a_conversation_without_an_answer_says_so() -> None:
     """As other programs may leave it; its question is shown all the same."""
     asked = CONVERSATION.model_copy(update={"messages": CONVERSATION.messages[:1]})
-    sheet = past.answer(asked, ROW, Answer(ROW.id), FOUND)
+    sheet = pages.answer(asked, ROW, Answer(ROW.id), FOUND)
     assert render(sheet.message) == f"# {TITLE}\n\n> {QUESTION}\n\nIt has no answer.\n"
     assert sheet.choices == ()
-    listed = past.history(Page((replace(ROW, exchanges=0, agreement=None),), None), History(1), FOUND)
+    listed = pages.history(Page((replace(ROW, exchanges=0, agreement=None),), None), History(1), FOUND)
     assert "2026-01-20 10:30 UTC \u00b7 Ada \u00b7 no answer \u00b7 id" in render(listed.message)
 
 
 def test_what_is_shared_says_by_whom_and_turns_no_pages() -> None:
     """What its buttons show, they show to whoever presses them."""
-    sheet = past.shared(past.answer(CONVERSATION, ROW, Answer(ROW.id), FOUND), "Bob <@1>")
+    sheet = pages.shared(pages.answer(CONVERSATION, ROW, Answer(ROW.id), FOUND), "Bob <@1>")
     assert render(sheet.message).startswith(
         "Bob \\<@1> shares this from the council's past answers.\n\n# Cron or Temporal"
     )
@@ -201,7 +201,7 @@ def test_statistics_say_how_many_runs_are_behind_each_figure() -> None:
         seconds=Figure(44.0, 12),
         members=(member,),
     )
-    sheet = past.figures(counted, Figures(30))
+    sheet = pages.figures(counted, Figures(30))
     assert render(sheet.message) == (
         "## Statistics of this channel, last 30 days\n\n"
         "12 answers, 1 run failed, 0 runs stopped. 4,500 tokens, $0.30 where prices are known. "
@@ -215,10 +215,10 @@ def test_statistics_say_how_many_runs_are_behind_each_figure() -> None:
     assert sheet.choices == (Choice("Share here", "share", "figures:30"),)
     failed = replace(counted, answered=0, members=(), seconds=Figure(None, 0))
     assert "0 answers, 1 run failed, 0 runs stopped. 4,500 tokens, $0.30 where prices are known." in (
-        render(past.figures(failed, Figures(30)).message)
+        render(pages.figures(failed, Figures(30)).message)
     )
     nobody = replace(failed, failed=0)
-    assert "Nothing was asked here in this time." in render(past.figures(nobody, Figures(1)).message)
+    assert "Nothing was asked here in this time." in render(pages.figures(nobody, Figures(1)).message)
 
 
 ENTRY = Entry(

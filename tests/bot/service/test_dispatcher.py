@@ -1,4 +1,4 @@
-"""The desk and the presenter: one run from request to mention, and everything that can refuse."""
+"""The dispatcher and the presenter: one run from request to mention, and everything that can refuse."""
 
 import asyncio
 import random
@@ -13,7 +13,7 @@ import pytest
 from bot.app import Library, open_library
 from bot.config.settings import Settings
 from bot.render.markdown import render
-from bot.service.dispatcher import Click, Desk, Refusal, Request
+from bot.service.dispatcher import Click, Dispatcher, Refusal, Request
 from bot.service.durability import Durability
 from bot.service.queue import Limits, Queue
 from bot.service.runs import Runs
@@ -37,9 +37,9 @@ async def no_list() -> list[dict[str, object]]:
 
 @dataclass
 class Office:
-    """A desk over real storage, its models played by a script."""
+    """A dispatcher over real storage, its models played by a script."""
 
-    desk: Desk
+    dispatcher: Dispatcher
     council: ScriptedCouncil
     library: Library
 
@@ -48,14 +48,14 @@ class Office:
     ) -> RunRow | None:
         """Hand a question in."""
         request = Request(text=text, source=source, entry_key=key, asker="Ada", **more)  # pyright: ignore[reportArgumentType] - named per test
-        return await self.desk.accept(request)
+        return await self.dispatcher.accept(request)
 
     async def see(self, venue: RecordingVenue, key: str = "1", **more: object) -> RunRow:
         """Ask and show, to the end."""
         run = await self.ask(key, **more)  # pyright: ignore[reportArgumentType] - named per test
         assert run is not None
-        self.desk.begin(run, venue)
-        await self.desk.settled()
+        self.dispatcher.begin(run, venue)
+        await self.dispatcher.settled()
         return run
 
 
@@ -69,7 +69,7 @@ async def office(
     now: Callable[[], datetime] | None = None,
     **limits: int,
 ) -> AsyncGenerator[Office]:
-    """Open a desk."""
+    """Open a dispatcher."""
     async with open_library(Settings(council_data_dir=folder)) as library:
         runs = Runs(
             ask=council.ask,
@@ -80,7 +80,7 @@ async def office(
             now=now or Clock(),
             entropy=random.Random(1),  # noqa: S311 - a test draws the same each time
         )
-        desk = Desk(
+        dispatcher = Dispatcher(
             runs=runs,
             journal=library.journal,
             store=library.store,
@@ -90,8 +90,8 @@ async def office(
             durability=Durability(resume_within=resume_within),
             admins=frozenset({"slack:BOSS"}),
         )
-        yield Office(desk, council, library)
-        await desk.drain(0)
+        yield Office(dispatcher, council, library)
+        await dispatcher.drain(0)
 
 
 async def test_a_run_is_shown_from_card_to_mention(tmp_path: Path) -> None:
@@ -130,14 +130,14 @@ async def test_the_card_is_edited_as_each_stage_finishes(tmp_path: Path) -> None
     async with office(tmp_path, council) as place:
         run = await place.ask()
         assert run is not None
-        place.desk.begin(run, venue)
+        place.dispatcher.begin(run, venue)
         for step in sorted(held):
             await council.until_called(step)
             states = len(venue.cards)
             while len(venue.cards) == states:
                 await asyncio.sleep(0.001)
             council.release(step)
-        await place.desk.settled()
+        await place.dispatcher.settled()
     for stage in ("Answers: done", "Reviews: done", "Corrections: done"):
         assert any(stage in text for text in venue.texts)
 
@@ -149,12 +149,12 @@ async def test_edits_that_wait_show_the_newest_state_alone(tmp_path: Path) -> No
     async with office(tmp_path, ScriptedCouncil()) as place:
         run = await place.ask()
         assert run is not None
-        place.desk.begin(run, venue)
+        place.dispatcher.begin(run, venue)
         while not (row := await place.library.journal.get(run.id)) or row.status == "running":
             await asyncio.sleep(0.001)
         await asyncio.sleep(0.002)
         venue.gate.set()
-        await place.desk.settled()
+        await place.dispatcher.settled()
     assert len(venue.cards) <= 3
     assert "The council's answer" in venue.texts[-1]
 
@@ -171,12 +171,12 @@ async def test_a_question_is_taken_while_the_model_list_is_slow(tmp_path: Path) 
     async with office(tmp_path, council, catalog=Catalog(slow_list)) as place:
         run = await place.ask()
         assert run is not None
-        place.desk.begin(run, venue)
+        place.dispatcher.begin(run, venue)
         while not venue.cards:
             await asyncio.sleep(0.001)
         assert council.calls == []
         listed.set()
-        await place.desk.settled()
+        await place.dispatcher.settled()
     assert venue.mentions == ["The council has answered."]
 
 
@@ -216,11 +216,11 @@ async def test_a_run_waits_its_turn_and_shows_its_position(tmp_path: Path) -> No
         for key, venue in (("1", first), ("2", second)):
             run = await place.ask(key)
             assert run is not None
-            place.desk.begin(run, venue)
+            place.dispatcher.begin(run, venue)
         while not second.texts:
             await asyncio.sleep(0.001)
         council.release(f"stage1.1:{FOUR[0]}")
-        await place.desk.settled()
+        await place.dispatcher.settled()
     assert "in the queue" not in first.texts[0]
     assert "Waiting for its turn: 1st in the queue." in second.texts[0]
     assert "in the queue" not in second.texts[-1]
@@ -257,12 +257,12 @@ async def test_the_answer_does_not_wait_for_the_thread(tmp_path: Path) -> None:
     async with office(tmp_path, ScriptedCouncil()) as place:
         run = await place.ask()
         assert run is not None
-        place.desk.begin(run, venue)
+        place.dispatcher.begin(run, venue)
         while not any("Ask again" in button.label for card in venue.cards for button in card.buttons):
             await asyncio.sleep(0.001)
         assert (venue.posted, venue.mentions) == ([], [])
         posting.set()
-        await place.desk.settled()
+        await place.dispatcher.settled()
     assert len(venue.posted) == 9
     assert len(venue.mentions) == 1
 
@@ -393,14 +393,14 @@ async def test_stop_is_for_the_asker_and_for_admins(tmp_path: Path) -> None:
     async with office(tmp_path, council) as place:
         run = await place.ask()
         assert run is not None
-        place.desk.begin(run, venue)
+        place.dispatcher.begin(run, venue)
         await council.until_called(*(f"stage1.1:{name}" for name in FOUR))
         with pytest.raises(Refusal, match="Only whoever asked, or an admin"):
-            await place.desk.stop(click(run, "U2"), run.origin.user)
-        assert "Stopping" in await place.desk.stop(click(run, "BOSS"), run.origin.user)
-        await place.desk.settled()
+            await place.dispatcher.stop(click(run, "U2"), run.origin.user)
+        assert "Stopping" in await place.dispatcher.stop(click(run, "BOSS"), run.origin.user)
+        await place.dispatcher.settled()
         with pytest.raises(Refusal, match="This run is over"):
-            await place.desk.stop(click(run), run.origin.user)
+            await place.dispatcher.stop(click(run), run.origin.user)
     assert "stopped early" in venue.texts[-1].lower()
 
 
@@ -412,20 +412,20 @@ async def test_stop_ends_a_run_that_waits_its_turn_at_once(tmp_path: Path) -> No
         runs = [await place.ask("1"), await place.ask("2")]
         for run, venue in zip(runs, (first, second), strict=True):
             assert run is not None
-            place.desk.begin(run, venue)
+            place.dispatcher.begin(run, venue)
         waiting = runs[1]
         assert waiting is not None
         while not any("1st in the queue" in text for text in second.texts):
             await asyncio.sleep(0.001)
         await council.until_called(*(f"stage1.1:{name}" for name in FOUR))
         calls = len(council.calls)
-        await place.desk.stop(click(waiting), waiting.origin.user)
+        await place.dispatcher.stop(click(waiting), waiting.origin.user)
         while not second.mentions:
             await asyncio.sleep(0.001)
         assert len(council.calls) == calls
         assert first.mentions == []
         council.release(f"stage1.1:{FOUR[0]}")
-        await place.desk.settled()
+        await place.dispatcher.settled()
     assert "The run was stopped" in second.texts[-1]
     assert first.mentions == ["The council has answered."]
 
@@ -435,16 +435,16 @@ async def test_a_button_works_only_where_its_run_is(tmp_path: Path, where: dict[
     """From anywhere else there is no such run."""
     async with office(tmp_path, ScriptedCouncil()) as place:
         run = await place.see(RecordingVenue())
-        assert (await place.desk.run_of(click(run))).id == run.id
+        assert (await place.dispatcher.run_of(click(run))).id == run.id
         with pytest.raises(Refusal, match="This run isn't on record here"):
-            await place.desk.run_of(click(run, where=where))
+            await place.dispatcher.run_of(click(run, where=where))
 
 
 async def test_the_transcript_is_the_conversation_as_page_and_as_markdown(tmp_path: Path) -> None:
     """Under names of its own."""
     async with office(tmp_path, ScriptedCouncil()) as place:
         run = await place.see(RecordingVenue())
-        page, markdown = await place.desk.transcript(run)
+        page, markdown = await place.dispatcher.transcript(run)
     assert page.name == f"council-{run.conversation_id[:8]}.html"
     assert page.data.startswith(b"<!doctype html>")
     assert markdown.name == f"council-{run.conversation_id[:8]}.md"
@@ -457,9 +457,9 @@ async def test_a_draining_desk_takes_nothing_new_and_lets_runs_end(tmp_path: Pat
     async with office(tmp_path, council) as place:
         run = await place.ask()
         assert run is not None
-        place.desk.begin(run, RecordingVenue())
+        place.dispatcher.begin(run, RecordingVenue())
         await council.until_called(f"stage1.1:{FOUR[0]}")
-        await place.desk.drain(0)
+        await place.dispatcher.drain(0)
         with pytest.raises(Refusal, match="restarting"):
             await place.ask("2")
         row = await place.library.journal.get(run.id)
@@ -471,8 +471,8 @@ async def test_help_says_which_models_see_the_question_and_what_was_spent(tmp_pa
     """In this place alone."""
     async with office(tmp_path, ScriptedCouncil()) as place:
         await place.see(RecordingVenue())
-        here = render(await place.desk.help(TEAM))
-        elsewhere = render(await place.desk.help(TEAM.model_copy(update={"channel": "C2"})))
+        here = render(await place.dispatcher.help(TEAM))
+        elsewhere = render(await place.dispatcher.help(TEAM.model_copy(update={"channel": "C2"})))
     assert "openai/gpt-5, anthropic/claude, google/gemini, x-ai/grok; chairman chair/man." in here
     assert "Here so far: 1 answer, 0 runs failed, 0 runs stopped, $0.013 where prices are known." in here
     assert "Here so far: 0 answers, 0 runs failed, 0 runs stopped, no cost." in elsewhere
@@ -485,12 +485,12 @@ async def test_help_counts_what_a_run_without_an_answer_cost(tmp_path: Path) -> 
     async with office(tmp_path, council) as place:
         run = await place.ask()
         assert run is not None
-        place.desk.begin(run, venue)
+        place.dispatcher.begin(run, venue)
         await council.until_called(writing)
         for _ in range(2):
-            await place.desk.stop(click(run), run.origin.user)
-        await place.desk.settled()
-        said = render(await place.desk.help(TEAM))
+            await place.dispatcher.stop(click(run), run.origin.user)
+        await place.dispatcher.settled()
+        said = render(await place.dispatcher.help(TEAM))
     assert "The run was stopped before there was a final answer. Retry goes on" in venue.texts[-1]
     assert "$0.012" in venue.texts[-1]
     assert "Here so far: 0 answers, 0 runs failed, 1 run stopped, $0.012 where prices" in said
@@ -509,8 +509,8 @@ async def test_help_names_every_model_that_sees_the_question(tmp_path: Path) -> 
         title_model="t/one",
     )
     async with office(tmp_path, ScriptedCouncil()) as place:
-        place.desk.seat({"default": seats})
-        said = render(await place.desk.help(TEAM))
+        place.dispatcher.seat({"default": seats})
+        said = render(await place.dispatcher.help(TEAM))
     assert (
         "Your question goes to these models with its files and with what was asked and answered before in "
         "the same conversation, by others too. Those after “or” get it where the one before can't answer."
@@ -524,7 +524,7 @@ async def test_help_names_every_model_that_sees_the_question(tmp_path: Path) -> 
 async def test_help_says_how_options_and_files_are_given_everywhere(tmp_path: Path) -> None:
     """By flags and options; no surface is left out."""
     async with office(tmp_path, ScriptedCouncil()) as place:
-        said = render(await place.desk.help(TEAM))
+        said = render(await place.dispatcher.help(TEAM))
     assert (
         "On Slack, at the terminal and in a message to the bot they are flags before the question: "
         "--rounds 2 --criteria “Cost:3, Security!” Should we shard?\n\n"
@@ -541,10 +541,10 @@ async def test_halted_runs_are_over_before_anything_is_deleted(tmp_path: Path) -
     async with office(tmp_path, council) as place:
         run = await place.ask()
         assert run is not None
-        place.desk.begin(run, RecordingVenue())
+        place.dispatcher.begin(run, RecordingVenue())
         await council.until_called(held)
-        await place.desk.halt([run.id, "unknown"])
+        await place.dispatcher.halt([run.id, "unknown"])
         ended = await place.library.journal.get(run.id)
         assert ended is not None
         assert ended.status == "stopped"
-        await place.desk.halt([run.id])
+        await place.dispatcher.halt([run.id])

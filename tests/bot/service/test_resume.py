@@ -29,16 +29,16 @@ async def interrupted(
     async with office(folder, council) as place:
         run = await place.ask()
         assert run is not None
-        place.desk.begin(run, venue)
+        place.dispatcher.begin(run, venue)
         await council.until_called(*held)
     return run
 
 
 async def resumed(place: Office, venue: RecordingVenue) -> RunRow:
     """Start again, and let what was interrupted end."""
-    [run] = await place.desk.undelivered("slack")
-    await place.desk.resume([run], lambda _: venue)
-    await place.desk.settled()
+    [run] = await place.dispatcher.undelivered("slack")
+    await place.dispatcher.resume([run], lambda _: venue)
+    await place.dispatcher.settled()
     ended = await place.library.journal.get(run.id)
     assert ended is not None
     return ended
@@ -65,7 +65,7 @@ async def test_calls_go_first_and_then_cards(tmp_path: Path, monkeypatch: pytest
         for key in ("1", "2"):
             run = await place.ask(key)
             assert run is not None
-            place.desk.begin(run, RecordingVenue())
+            place.dispatcher.begin(run, RecordingVenue())
         while calls(first).count(CHAIR) < 2:
             await asyncio.sleep(0.001)
     async with office(tmp_path, second) as place:
@@ -77,14 +77,14 @@ async def test_calls_go_first_and_then_cards(tmp_path: Path, monkeypatch: pytest
             return await steps(run)
 
         monkeypatch.setattr(place.library.journal, "steps", slowly)
-        runs = await place.desk.undelivered("slack")
-        await place.desk.resume(runs, lambda _: Watched())
+        runs = await place.dispatcher.undelivered("slack")
+        await place.dispatcher.resume(runs, lambda _: Watched())
         await second.until_called(CHAIR)
         for _ in range(50):
             await asyncio.sleep(0)
         assert picked_up == []
         slow.set()
-        await place.desk.settled()
+        await place.dispatcher.settled()
     assert len(picked_up) == 2
     assert calls(second) == [CHAIR, CHAIR]
 
@@ -100,7 +100,7 @@ async def test_an_interrupted_run_goes_on_on_its_card(tmp_path: Path, held: str)
     async with office(tmp_path, second) as place:
         run = await resumed(place, venue)
         document = await place.library.store.load(run.conversation_id)
-        assert await place.desk.undelivered("slack") == []
+        assert await place.dispatcher.undelivered("slack") == []
     assert (run.status, run.delivery) == ("answered", "shown")
     whole = ScriptedCouncil()
     await whole.run()
@@ -127,7 +127,7 @@ async def test_an_answer_that_was_not_shown_is_shown_without_a_call(tmp_path: Pa
     async with office(tmp_path, first) as place:
         run = await place.ask()
         assert run is not None
-        place.desk.begin(run, stuck)
+        place.dispatcher.begin(run, stuck)
         await posting.wait()
     venue = RecordingVenue(cards=stuck.cards, posted=stuck.posted)
     async with office(tmp_path, second) as place:
@@ -160,9 +160,9 @@ async def test_stop_is_remembered_while_the_chairman_writes(tmp_path: Path) -> N
     async with office(tmp_path, first) as place:
         run = await place.ask()
         assert run is not None
-        place.desk.begin(run, venue)
+        place.dispatcher.begin(run, venue)
         await first.until_called(held)
-        await place.desk.stop(click(run), run.origin.user)
+        await place.dispatcher.stop(click(run), run.origin.user)
         await first.until_called(CHAIR)
     async with office(tmp_path, second) as place:
         await resumed(place, venue)
@@ -189,7 +189,7 @@ async def test_a_failure_that_was_not_shown_is_shown_without_a_call(tmp_path: Pa
     async with office(tmp_path, council) as place:
         run = await place.ask()
         assert run is not None
-        place.desk.begin(run, stuck)
+        place.dispatcher.begin(run, stuck)
         while not (row := await place.library.journal.get(run.id)) or not row.is_over:
             await asyncio.sleep(0)
     second, venue = ScriptedCouncil(), RecordingVenue(cards=stuck.cards)
@@ -218,9 +218,9 @@ async def test_a_run_of_another_workspace_is_left_alone(tmp_path: Path) -> None:
     first, second = ScriptedCouncil(), ScriptedCouncil()
     await interrupted(tmp_path, first, RecordingVenue(), CHAIR)
     async with office(tmp_path, second) as place:
-        runs = await place.desk.undelivered("slack")
-        await place.desk.resume(runs, lambda _: None)
-        assert await place.desk.undelivered("slack") == runs
+        runs = await place.dispatcher.undelivered("slack")
+        await place.dispatcher.resume(runs, lambda _: None)
+        assert await place.dispatcher.undelivered("slack") == runs
 
 
 async def test_too_old_a_run_is_closed_and_can_be_retried(tmp_path: Path) -> None:
@@ -233,11 +233,11 @@ async def test_too_old_a_run_is_closed_and_can_be_retried(tmp_path: Path) -> Non
         assert "too long ago" in venue.texts[-1]
         assert [button.action for button in venue.cards[-1].buttons] == ["retry", "again"]
         assert calls(second) == []
-        said = await place.desk.retry(click(run), lambda _: venue)
+        said = await place.dispatcher.retry(click(run), lambda _: venue)
         assert said == "Going on with this run; what was answered isn't asked again."
-        await place.desk.settled()
+        await place.dispatcher.settled()
         with pytest.raises(Refusal, match="has its answer"):
-            await place.desk.retry(click(run), lambda _: venue)
+            await place.dispatcher.retry(click(run), lambda _: venue)
     assert calls(second) == [CHAIR]
     assert "The council's answer" in venue.texts[-1]
     keys = [message.key for message in venue.posted]
@@ -254,8 +254,8 @@ async def test_a_retry_asks_only_who_failed_and_what_depends_on_it(tmp_path: Pat
         assert "credit" in venue.texts[-1]
         council.script.clear()
         council.calls.clear()
-        await place.desk.retry(click(run), lambda _: venue)
-        await place.desk.settled()
+        await place.dispatcher.retry(click(run), lambda _: venue)
+        await place.dispatcher.settled()
         ended = await place.library.journal.get(run.id)
     assert ended is not None
     assert (ended.status, ended.delivery, ended.retries) == ("answered", "shown", 1)
@@ -272,8 +272,8 @@ async def test_a_retried_member_of_stage_1_is_reviewed(tmp_path: Path) -> None:
         run = await place.see(venue)
         council.script.clear()
         council.calls.clear()
-        await place.desk.retry(click(run), lambda _: venue)
-        await place.desk.settled()
+        await place.dispatcher.retry(click(run), lambda _: venue)
+        await place.dispatcher.settled()
     whole = ScriptedCouncil()
     await whole.run()
     assert calls(council) == calls(whole)
@@ -287,9 +287,10 @@ async def test_two_presses_of_retry_run_once(tmp_path: Path) -> None:
         council.script.clear()
         council.calls.clear()
         said = await asyncio.gather(
-            *(place.desk.retry(click(run), lambda _: venue) for _ in range(2)), return_exceptions=True
+            *(place.dispatcher.retry(click(run), lambda _: venue) for _ in range(2)),
+            return_exceptions=True,
         )
-        await place.desk.settled()
+        await place.dispatcher.settled()
     assert sorted(type(one).__name__ for one in said) == ["Refusal", "str"]
     assert len(calls(council)) == len(set(calls(council)))
 
@@ -307,13 +308,13 @@ async def test_retry_before_all_is_shown_changes_nothing(tmp_path: Path) -> None
     async with office(tmp_path, council) as place:
         run = await place.ask()
         assert run is not None
-        place.desk.begin(run, venue)
+        place.dispatcher.begin(run, venue)
         while not any(button.action == "retry" for card in venue.cards for button in card.buttons):
             await asyncio.sleep(0.001)
         with pytest.raises(Refusal, match="on its way"):
-            await place.desk.retry(click(run), lambda _: venue)
+            await place.dispatcher.retry(click(run), lambda _: venue)
         mentioning.set()
-        await place.desk.settled()
+        await place.dispatcher.settled()
         ended = await place.library.journal.get(run.id)
     assert ended is not None
     assert (ended.status, ended.delivery) == ("failed", "shown")
@@ -337,12 +338,12 @@ async def test_a_run_waits_for_a_disk_that_cannot_be_written(
         monkeypatch.setattr(database, "write", refuse)
         run = await place.ask()
         assert run is not None
-        place.desk.begin(run, venue)
+        place.dispatcher.begin(run, venue)
         while not any("Waiting for the council's storage" in text for text in venue.texts):
             await asyncio.sleep(0.001)
         assert not any(step.startswith("stage2") for step in calls(council))
         full = False
-        await place.desk.settled()
+        await place.dispatcher.settled()
     assert "The council's answer" in venue.texts[-1]
     assert "Waiting for" not in venue.texts[-1]
     assert len(calls(council)) == len(set(calls(council)))
@@ -356,17 +357,17 @@ async def test_runs_of_one_conversation_go_on_in_order(tmp_path: Path) -> None:
     async with office(tmp_path, first) as place:
         run = await place.ask()
         assert run is not None
-        place.desk.begin(run, venue)
+        place.dispatcher.begin(run, venue)
         await first.until_called(*first.held)
         follow_up = await place.ask("2", "And in two years?", thread)
         assert follow_up is not None
         assert follow_up.conversation_id == run.conversation_id
-        place.desk.begin(follow_up, RecordingVenue())
+        place.dispatcher.begin(follow_up, RecordingVenue())
     async with office(tmp_path, second) as place:
-        runs = await place.desk.undelivered("slack")
+        runs = await place.dispatcher.undelivered("slack")
         assert [each.id for each in runs] == [run.id, follow_up.id]
-        await place.desk.resume(runs, lambda _: RecordingVenue())
-        await place.desk.settled()
+        await place.dispatcher.resume(runs, lambda _: RecordingVenue())
+        await place.dispatcher.settled()
         document = await place.library.store.load(run.conversation_id)
         later = await place.library.journal.get(follow_up.id)
     assert [message.role for message in document.messages] == ["user", "assistant"] * 2
@@ -379,11 +380,11 @@ async def test_the_clock_may_be_set_back(tmp_path: Path) -> None:
     first, second, venue = ScriptedCouncil(), ScriptedCouncil(), RecordingVenue()
     await interrupted(tmp_path, first, venue, CHAIR)
     async with office(tmp_path, second) as place:
-        [run] = await place.desk.undelivered("slack")
+        [run] = await place.dispatcher.undelivered("slack")
         brief = run.brief.model_copy(update={"started_at": "2999-01-01T00:00:00.000Z"})
         future = replace(run, created_at="2999-01-01T00:00:00.000Z", brief=brief)
-        await place.desk.resume([future], lambda _: venue)
-        await place.desk.settled()
+        await place.dispatcher.resume([future], lambda _: venue)
+        await place.dispatcher.settled()
     assert "The council's answer" in venue.texts[-1]
     assert TEAM.user == run.origin.user
 
@@ -401,8 +402,8 @@ async def test_a_run_goes_on_without_a_journal_that_is_damaged(
             raise DamageError("council.db is damaged")
 
         monkeypatch.setattr(place.library.database, "write", refuse)
-        place.desk.begin(run, venue)
-        await place.desk.settled()
+        place.dispatcher.begin(run, venue)
+        await place.dispatcher.settled()
         document = await place.library.store.load(run.conversation_id)
     assert "The council's answer" in venue.texts[-1]
     assert len(document.messages) == 2

@@ -14,11 +14,11 @@ import aiohttp
 import pytest
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
-from bot.app import Library, open_librarian, open_library
+from bot.app import Library, open_library, open_lookup
 from bot.config.settings import Settings
-from bot.past.lookup import Librarian
+from bot.past.lookup import Lookup
 from bot.service.attachments import LARGEST_FILE
-from bot.service.dispatcher import NOT_HERE, Desk
+from bot.service.dispatcher import NOT_HERE, Dispatcher
 from bot.service.queue import Limits, Queue
 from bot.service.runs import Runs
 from bot.service.venue import VenueError
@@ -76,7 +76,7 @@ class Place:
 
     slack: SlackServer
     council: ScriptedCouncil
-    desk: Desk
+    dispatcher: Dispatcher
     library: Library
     ada: User
     bob: User
@@ -108,7 +108,7 @@ class Place:
         """Ask by command and see the run through."""
         delivery = await self.slack.slash(self.general, user or self.ada, "/council", text)
         assert delivery.acked
-        await self.desk.settled()
+        await self.dispatcher.settled()
         return self.cards(self.general)[-1]
 
     async def run(self, card: Message) -> RunRow:
@@ -128,7 +128,7 @@ async def at_work(
     by_http: bool = False,
     admins: frozenset[str] = frozenset(),
 ) -> AsyncGenerator[Place]:
-    """Start a Slack, a desk over real storage, and the bot between them."""
+    """Start a Slack, a dispatcher over real storage, and the bot between them."""
     clock = HandClock()
     models = council or ScriptedCouncil()
     async with AsyncExitStack() as stack:
@@ -148,7 +148,7 @@ async def at_work(
             now=Clock(),
             entropy=random.Random(1),  # noqa: S311 - a test draws the same each time
         )
-        desk = Desk(
+        dispatcher = Dispatcher(
             runs=runs,
             journal=library.journal,
             store=library.store,
@@ -161,8 +161,8 @@ async def at_work(
         if by_http:
             slack.use_http(f"http://127.0.0.1:{port}/slack/events")
         bot = SlackBot(
-            desk,
-            open_librarian(library),
+            dispatcher,
+            open_lookup(library),
             bot_token=slack.token,
             app_token=None if by_http else slack.app_token,
             signing_secret=slack.signing_secret if by_http else None,
@@ -173,10 +173,10 @@ async def at_work(
             sleep=Sleeper(clock).sleep,
         )
         await stack.enter_async_context(bot)
-        stack.push_async_callback(desk.drain, 0)
+        stack.push_async_callback(dispatcher.drain, 0)
         if not by_http:
             await slack.connected()
-        yield Place(slack, models, desk, library, ada, bob, general)
+        yield Place(slack, models, dispatcher, library, ada, bob, general)
 
 
 def free_port() -> int:
@@ -214,7 +214,7 @@ class TestRun:
                 await council.until_called(step)
                 await place.slack.until(lambda said=said: said in card.text)
                 council.release(step)
-            await place.desk.settled()
+            await place.dispatcher.settled()
 
             assert card.text.startswith(
                 "Shard & scale?\nThe council's answer, written by chair/man.\n".replace("&", "&amp;")
@@ -294,7 +294,7 @@ class TestRun:
                 delivery = await place.slack.mention(place.general, place.ada, "Again?")
             for _ in range(3):
                 assert (await place.slack.redeliver(delivery)).in_time
-            await place.desk.settled()
+            await place.dispatcher.settled()
             assert len(place.cards(place.general)) == 1
             assert len(place.council.asked("stage1")) == 4
             assert place.told(place.ada) == []
@@ -363,7 +363,7 @@ class TestPace:
         async with at_work(tmp_path) as place:
             for number in range(12):
                 await place.slack.slash(place.general, place.ada, "/council", f"Question {number}?")
-            await place.desk.settled()
+            await place.dispatcher.settled()
             cards = place.cards(place.general)
             assert len(cards) == 12
             assert all("chairman man" in card.text for card in cards)
@@ -400,12 +400,12 @@ class TestWaysIn:
         async with at_work(tmp_path) as place:
             typed = "\u2014strategy coverage \u2014criteria \u201cCost:3, Security!\u201d Shard?"
             card = await place.ask(typed)
-            await place.desk.settled()
+            await place.dispatcher.settled()
             assert "strategy coverage" in str(card.blocks)
             profile = (await place.run(card)).brief.profile
             assert (profile.strategy, str(profile.criteria)) == ("coverage", "Cost:3, Security!")
             assert (await place.slack.click(card, "council_again", place.bob)).acked
-            await place.desk.settled()
+            await place.dispatcher.settled()
             again = place.cards(place.general)[-1]
             assert again is not card
             assert (await place.run(again)).brief.profile == profile
@@ -426,7 +426,7 @@ class TestWaysIn:
             await place.slack.mention(
                 place.general, place.ada, "\u2014rounds 2 Should we shard?", thread_ts=talk.ts
             )
-            await place.desk.settled()
+            await place.dispatcher.settled()
             [card] = [
                 each for each in place.slack.thread(place.general, talk.ts) if any(each.elements())
             ]
@@ -446,7 +446,7 @@ class TestWaysIn:
             place.council.calls.clear()
             below = len(place.slack.thread(place.general, first.ts))
             await place.slack.mention(place.general, place.bob, "And in a year?", thread_ts=first.ts)
-            await place.desk.settled()
+            await place.dispatcher.settled()
             _, card, *parts, mention = place.slack.thread(place.general, first.ts)[below:]
             assert card.history[0].text.startswith("And in a year?\nAsked by bob.")
             assert len(parts) == 9
@@ -465,7 +465,7 @@ class TestWaysIn:
             talk = place.slack.post(place.general, place.bob, "What do we do?")
             for text in ("Shard?", "When?"):
                 await place.slack.mention(place.general, place.ada, text, thread_ts=talk.ts)
-                await place.desk.settled()
+                await place.dispatcher.settled()
             assert place.slack.messages(place.general) == [talk]
             cards = [m for m in place.slack.thread(place.general, talk.ts) if any(m.elements())]
             one, two = [await place.run(card) for card in cards]
@@ -490,7 +490,7 @@ class TestWaysIn:
                 place.general, place.bob, "Shall we move to <https://x.example|x>?"
             )
             assert (await place.slack.shortcut(SHORTCUT, message, place.ada)).acked
-            await place.desk.settled()
+            await place.dispatcher.settled()
             [card] = place.cards(place.general)
             assert "Asked by ada." in card.history[0].text
             run = await place.run(card)
@@ -515,7 +515,7 @@ class TestWaysIn:
                 "Left out: logo.bin (not text), huge.log (larger than 200 kB), "
                 "else.txt (Slack didn't give it)."
             )
-            await place.desk.settled()
+            await place.dispatcher.settled()
             run = await place.run(place.cards(place.general)[0])
             assert [(file.name, file.text) for file in run.brief.attachments] == [
                 ("plan.md", "Größe: 3 TB")
@@ -528,7 +528,7 @@ class TestWaysIn:
             slack, ada = place.slack, place.ada
             plan = slack.add_file("plan.md", b"3 TB", ada)
             await slack.direct_message(ada, "", files=[plan])
-            await place.desk.settled()
+            await place.dispatcher.settled()
             direct = slack.world.open_im(slack.team, ada.id)
             run = await place.run(place.cards(direct)[0])
             assert run.brief.question == "The question is in plan.md."
@@ -547,7 +547,7 @@ class TestWaysIn:
             message = place.slack.post(place.general, place.ada, "Well?", files=[plan])
             await place.slack.shortcut(SHORTCUT, message, place.ada)
             assert await place.until_told(place.ada) == "Left out: plan.md (Slack didn't give it)."
-            await place.desk.settled()
+            await place.dispatcher.settled()
             run = await place.run(place.cards(place.general)[0])
             assert run.brief.attachments == ()
 
@@ -555,7 +555,7 @@ class TestWaysIn:
         """Card, thread and mention stay between the two."""
         async with at_work(tmp_path) as place:
             await place.slack.direct_message(place.ada, "Shard?")
-            await place.desk.settled()
+            await place.dispatcher.settled()
             direct = place.slack.world.open_im(place.slack.team, place.ada.id)
             [card] = place.cards(direct)
             assert "Asked by ada." in card.history[0].text
@@ -574,7 +574,7 @@ class TestWaysIn:
             edited = place.slack.post(direct, place.ada, "Shard?")
             await deliver(place.slack, "message", direct, edited, subtype="message_changed")
             await deliver(place.slack, "message", place.general, edited)
-            await place.desk.settled()
+            await place.dispatcher.settled()
             assert place.council.calls == []
             assert place.told(robot, direct) == []
 
@@ -585,7 +585,7 @@ class TestWaysIn:
                 place.general, place.ada, "/council", "\u2014private Am I underpaid?"
             )
             assert delivery.acked
-            await place.desk.settled()
+            await place.dispatcher.settled()
             assert place.told(place.ada) == [IN_PRIVATE]
             assert place.slack.messages(place.general) == []
             direct = place.slack.world.open_im(place.slack.team, place.ada.id)
@@ -632,7 +632,7 @@ class TestClicks:
                 assert place.bob.id in str(admins), "the ids of the fake have moved"
             clicker = place.ada if who == "asker" else place.bob
             assert (await place.slack.click(card, "council_stop", clicker)).acked
-            await place.desk.settled()
+            await place.dispatcher.settled()
             assert place.told(clicker)[0].startswith("Stopping.")
             assert "Stopped early" in card.text
             assert [element["action_id"] for element, _ in card.elements()] == [
@@ -649,7 +649,7 @@ class TestClicks:
             await place.slack.redeliver(pressed)
             await place.council.until_called(chairman)
             place.council.release(chairman)
-            await place.desk.settled()
+            await place.dispatcher.settled()
             assert place.told(place.ada) == [
                 "Stopping. If there are enough answers, the chairman still concludes."
             ]
@@ -664,7 +664,7 @@ class TestClicks:
             said = await place.until_told(place.bob)
             assert said == "Only whoever asked, or an admin, can stop this run."
             place.council.release(f"stage1.1:{FOUR[0]}")
-            await place.desk.settled()
+            await place.dispatcher.settled()
             assert "Stopped early" not in card.text
 
     async def test_a_transcript_comes_as_a_file_into_the_thread(self, tmp_path: Path) -> None:
@@ -672,7 +672,7 @@ class TestClicks:
         async with at_work(tmp_path) as place:
             card = await place.ask()
             assert (await place.slack.click(card, "council_transcript", place.bob)).acked
-            await place.desk.settled()
+            await place.dispatcher.settled()
             *_, posted = place.slack.thread(place.general, card.ts)
             assert [file.name.rpartition(".")[2] for file in posted.files] == ["html", "md"]
             for file in posted.files:
@@ -686,11 +686,11 @@ class TestClicks:
             notes = place.slack.add_file("plan.md", b"3 TB", place.ada)
             message = place.slack.post(place.general, place.ada, "Does it hold?", files=[notes])
             await place.slack.shortcut(SHORTCUT, message, place.ada)
-            await place.desk.settled()
+            await place.dispatcher.settled()
             [first] = place.cards(place.general)
             click = await place.slack.click(first, "council_again", place.bob)
             await place.slack.redeliver(click)
-            await place.desk.settled()
+            await place.dispatcher.settled()
             _, second = place.cards(place.general)
             one, two = await place.run(first), await place.run(second)
             assert two.brief.question == one.brief.question
@@ -703,10 +703,10 @@ class TestClicks:
         async with at_work(tmp_path) as place:
             talk = place.slack.post(place.general, place.bob, "What do we do?")
             await place.slack.mention(place.general, place.ada, "Shard?", thread_ts=talk.ts)
-            await place.desk.settled()
+            await place.dispatcher.settled()
             [card] = [m for m in place.slack.thread(place.general, talk.ts) if any(m.elements())]
             await place.slack.click(card, "council_again", place.bob)
-            await place.desk.settled()
+            await place.dispatcher.settled()
             assert place.cards(place.general) == []
             cards = [m for m in place.slack.thread(place.general, talk.ts) if any(m.elements())]
             one, two = [await place.run(card) for card in cards]
@@ -718,13 +718,13 @@ class TestClicks:
         async with at_work(tmp_path) as place:
             secret = place.slack.add_channel("secret", place.ada)
             await place.slack.slash(secret, place.ada, "/council", "Who goes?")
-            await place.desk.settled()
+            await place.dispatcher.settled()
             run = await place.run(place.cards(secret)[0])
             card = await place.ask()
             calls = len(place.council.calls)
             for value in (run.id, "../../etc/passwd", "' OR 1=1 --"):
                 assert (await place.slack.click(card, action, place.bob, value=value)).acked
-            await place.desk.settled()
+            await place.dispatcher.settled()
             assert place.told(place.bob) == [NOT_HERE] * 3
             assert len(place.council.calls) == calls
 
@@ -751,7 +751,7 @@ class TestRefusals:
             run = await place.run(card)
             place.general.archived = True
             council.release(f"stage2.1:{FOUR[0]}")
-            await place.desk.settled()
+            await place.dispatcher.settled()
             stored = await place.library.store.load(run.conversation_id)
             assert len(stored.messages) == 2
             assert place.pings() == []
@@ -785,7 +785,7 @@ class TestRefusals:
                     message = place.slack.post(place.general, place.ada, "Well?", files=[plan])
                     await place.slack.shortcut(SHORTCUT, message, place.ada)
             assert await place.until_told(place.ada) == said
-            await place.desk.settled()
+            await place.dispatcher.settled()
 
     async def test_slow_direct_messages_refuse_a_private_run(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -803,7 +803,7 @@ class TestRefusals:
         async with at_work(tmp_path) as place:
             place.slack.fail("users.info", "fatal_error")
             await place.slack.mention(place.general, place.ada, "Shard?")
-            await place.desk.settled()
+            await place.dispatcher.settled()
             [card] = place.cards(place.general)
             assert "Asked by" not in card.history[0].text
             assert place.pings() == [{place.ada.id}]
@@ -826,7 +826,7 @@ class TestRefusals:
             card = await place.card()
             place.slack.fail("chat.postMessage", "restricted_action_non_threadable_channel")
             place.council.release(held)
-            await place.desk.settled()
+            await place.dispatcher.settled()
             assert place.slack.thread(place.general, card.ts) == []
             _, why, *parts, mention = place.cards(place.general)
             assert why.text == "No thread here: threads are switched off in this channel."
@@ -854,7 +854,7 @@ class TestRefusals:
             place.slack.fail("chat.postMessage", code)
             place.slack.fail("files.completeUploadExternal", code)
             council.release(held)
-            await place.desk.settled()
+            await place.dispatcher.settled()
             assert "continues below" in str(card.blocks)
             _, file, mention = place.cards(place.general)
             assert file.text == (
@@ -890,7 +890,7 @@ class TestRefusals:
             async def broken(_: object) -> None:
                 raise RuntimeError("the secret insides")
 
-            monkeypatch.setattr(place.desk, "accept", broken)
+            monkeypatch.setattr(place.dispatcher, "accept", broken)
             assert (await place.slack.slash(place.general, place.ada, "/council", "Shard?")).acked
             said = await place.until_told(place.ada)
             logged = capsys.readouterr().out
@@ -911,7 +911,7 @@ class TestRefusals:
                 wrong: "xoxb-no",
             }
             bot = SlackBot(
-                place.desk, open_librarian(place.library), **tokens, api_url=place.slack.api_url
+                place.dispatcher, open_lookup(place.library), **tokens, api_url=place.slack.api_url
             )
             with pytest.raises(VenueError, match="Slack doesn't accept the token"):
                 await bot.__aenter__()
@@ -919,7 +919,7 @@ class TestRefusals:
     def test_a_server_without_a_secret_is_refused(self) -> None:
         """It would take anybody's word."""
         with pytest.raises(ValueError, match="signing_secret"):
-            SlackBot(cast("Desk", None), cast("Librarian", None), bot_token="xoxb-1", http_port=3000)  # noqa: S106 - no real token
+            SlackBot(cast("Dispatcher", None), cast("Lookup", None), bot_token="xoxb-1", http_port=3000)  # noqa: S106 - no real token
 
 
 class TestHttp:
@@ -933,7 +933,7 @@ class TestHttp:
             message = place.slack.post(place.general, place.bob, "Shard now?")
             assert (await place.slack.shortcut(SHORTCUT, message, place.ada)).acked
             assert (await place.slack.click(card, "council_transcript", place.ada)).acked
-            await place.desk.settled()
+            await place.dispatcher.settled()
             assert len(place.cards(place.general)) == 3
             assert place.slack.thread(place.general, card.ts)[-1].files
             assert place.slack.calls("apps.connections.open") == []

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from bot.past import pages as past
+from bot.past import pages
 from bot.past.buttons import Detail
 from bot.render.markdown import render
 from bot.terminal import venue as terminal
@@ -141,18 +141,18 @@ async def test_a_past_answers_details_are_the_last_rounds() -> None:
     stored = conversation(message)
     order = places(views(council, seats, message)[-1])
     one = Detail("corrections", ID, 0, order.index("a/one"))
-    sheet = past.detail(stored, one)
+    sheet = pages.detail(stored, one)
     assert render(sheet.message).startswith(
         "# Shard or scale up\n\nRound 2 of 2.\n\n## a/one, round 2\n\n"
     )
     assert render(sheet.message).endswith(f"### Corrected response\n\n{SECOND['a/one']}\n")
     short = [name.partition("/")[2] for name in order if name != "a/one"]
     assert [each.label for each in sheet.choices] == [*short, "Round 1", "Transcript", "Share here"]
-    first = past.detail(stored, replace(one, round=1))
+    first = pages.detail(stored, replace(one, round=1))
     assert "Round 1 of 2.\n\n## a/one\n\n" in render(first.message)
     assert "### Original response" in render(first.message)
     assert [each.label for each in first.choices] == [*short, "Round 2", "Transcript", "Share here"]
-    told = render(past.detail(stored, Detail("critiques", ID, 0)).message)
+    told = render(pages.detail(stored, Detail("critiques", ID, 0)).message)
     assert f"## Critiques of {order[0]}, round 2" in told
 
 

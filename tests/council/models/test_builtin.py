@@ -13,12 +13,12 @@ from council.calls import Call, ChatMessage, JsonObject
 from council.consultants import form_schema
 from council.consultation import Opinion, Rebuttal
 from council.errors import ModelError
-from council.models import builtin as embedded
+from council.models import builtin
 from council.models.client import ModelClient
 from council.session import FORM_TOKENS
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
-installed = pytest.mark.skipif(not embedded.available(), reason="the `local` extra isn't installed")
+installed = pytest.mark.skipif(not builtin.available(), reason="the `local` extra isn't installed")
 
 BALLOT: JsonObject = {
     "type": "object",
@@ -50,7 +50,7 @@ BALLOT: JsonObject = {
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def served() -> AsyncGenerator[Mapping[str, str]]:
     """Serve the model for this module."""
-    async with embedded.serve() as addresses:
+    async with builtin.serve() as addresses:
         yield addresses
 
 
@@ -58,7 +58,7 @@ async def ask(
     served: Mapping[str, str], content: str, *, tokens: int, schema: JsonObject | None = None
 ) -> str:
     """Ask the first member."""
-    profile = embedded.demonstration_profile([*served])
+    profile = builtin.demonstration_profile([*served])
     messages: Sequence[ChatMessage] = [{"role": "user", "content": content}]
     async with ModelClient(max_attempts=1, addresses=served) as client:
         reply = await client.ask(
@@ -110,16 +110,16 @@ async def test_the_model_gives_a_consultation(served: Mapping[str, str], kind: t
 async def test_a_prompt_over_the_context_is_a_clear_failure(served: Mapping[str, str]) -> None:
     """Nothing is cut off in silence."""
     with pytest.raises(ModelError) as caught:
-        await ask(served, "word " * embedded.CONTEXT, tokens=8)
+        await ask(served, "word " * builtin.CONTEXT, tokens=8)
     assert caught.value.failure.cause == "bad_request"
-    assert f"({embedded.CONTEXT} tokens)" in caught.value.failure.detail
+    assert f"({builtin.CONTEXT} tokens)" in caught.value.failure.detail
 
 
 @installed
 async def test_the_server_is_gone_after_its_use(capfd: pytest.CaptureFixture[str]) -> None:
     """With its port and its threads, and without a word on the terminal."""
     before = _threads()
-    async with embedded.serve() as addresses:
+    async with builtin.serve() as addresses:
         assert _threads() > before
     async with httpx.AsyncClient() as client:
         for address in addresses.values():
@@ -135,7 +135,7 @@ async def test_the_server_is_gone_after_its_use(capfd: pytest.CaptureFixture[str
 async def test_the_demonstration_council_is_three_personas_on_one_model() -> None:
     """Marked as a demonstration, and without a title model: every call costs seconds."""
     one, two = "embedded:1", "embedded:2"
-    profile = embedded.demonstration_profile([one, two])
+    profile = builtin.demonstration_profile([one, two])
     assert [member.endpoint for member in profile.members] == [one, two, one]
     assert [member.name for member in profile.members] == [
         "smollm2-135m-instruct#the-architect",
