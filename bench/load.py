@@ -29,7 +29,8 @@ from bot.config import logs
 from bot.config.settings import Settings
 from bot.serve import collect_rarely
 from bot.service.dispatcher import Dispatcher, Refusal, Request
-from bot.service.queue import Limits, Queue
+from bot.service.limits import Limits
+from bot.service.queue import Queue
 from bot.service.runs import Question, Runs, utc_now
 from bot.service.venue import Card, File, Part
 from bot.view.message import Message

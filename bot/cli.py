@@ -17,7 +17,7 @@ from pydantic import SecretStr
 from bot.app import Library, open_council, open_library
 from bot.config import logs
 from bot.config.configuration import INNER_KEYS, Configuration, ConfigurationError, load
-from bot.service.attachments import text_file
+from bot.service.attachments import LARGEST_FILE, text_file
 from bot.service.commands import UsageError, described
 from bot.service.options import RunOptions
 from bot.view.words import count, explain
@@ -338,7 +338,8 @@ def _piped() -> str:
 def _read(file: Path) -> Attachment:
     name = os.fsencode(file.name).decode(errors="replace")
     try:
-        return text_file(name, file.read_bytes())
+        with file.open("rb") as content:
+            return text_file(name, content.read(LARGEST_FILE + 1))
     except OSError as error:
         raise UsageError(f"{file} can't be read ({error.strerror}).") from error
 

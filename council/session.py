@@ -53,7 +53,7 @@ class Form:
 
 
 class StageCancellation(Cancellation):
-    """A stage's cancellation in one round: its wall clock, and the stragglers' grace after the quorum."""
+    """A stage's cancellation in one round: its wall clock, and the stragglers' grace after quorum."""
 
     def __init__(self, stage: Stage, number: int, profile: Profile, within: Cancellation) -> None:
         super().__init__(within)

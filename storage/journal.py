@@ -100,6 +100,10 @@ class Journal(Protocol):
         """Write a run down as running, or find the one that its entry key has begun before."""
         ...
 
+    async def knows(self, entry_key: str) -> bool:
+        """Return whether a delivery with this entry key began a run."""
+        ...
+
     async def get(self, run_id: str) -> RunRow | None:
         """Give a run, or `None` where there is no such."""
         ...

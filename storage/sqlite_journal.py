@@ -166,6 +166,12 @@ class SqliteJournal:
             raise damaged(self._database.path)
         return Begun(found[0], created=found[0].id == run.id)
 
+    async def knows(self, entry_key: str) -> bool:
+        """Return whether a delivery with this entry key began a run."""
+        query = "SELECT EXISTS (SELECT 1 FROM runs WHERE entry_key = ?) AS known"
+        [row] = await self._database.read(query, (entry_key,))
+        return bool(row["known"])
+
     async def get(self, run_id: str) -> RunRow | None:
         """Give a run, or `None` where there is no such."""
         found = await self._find("id = ?", run_id)

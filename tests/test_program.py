@@ -302,6 +302,8 @@ async def test_config_shows_limits_and_times_and_no_short_secret(tmp_path: Path)
         "runs                   8  (council.toml)\n"
         "runs_per_channel       4  (default)\n"
         "runs_per_user          2  (default)\n"
+        "waiting_per_channel    100  (default)\n"
+        "waiting_per_user       10  (default)\n"
         "\n[durability]\n"
         "resume_within          3600.0  (default)\n"
         "drain_seconds          5.0  (council.toml)\n"

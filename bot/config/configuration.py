@@ -24,9 +24,8 @@ from bot.config.settings import (
     sources,
     variables,
 )
-from bot.service.durability import Durability
+from bot.service.limits import Durability, Limits
 from bot.service.options import DEFAULT
-from bot.service.queue import Limits
 from council.errors import CouncilError
 from council.personas import PRESETS
 from council.profile import Member, Profile

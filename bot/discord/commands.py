@@ -12,7 +12,7 @@ import aiohttp
 import discord
 from discord import app_commands
 
-from bot.service.attachments import LARGEST_FILE, NotTaken, not_given, sorted_out, text_file, too_large
+from bot.service.attachments import NotTaken, admitted, not_given, one_line, sorted_out, text_file
 from bot.service.commands import Command, Given, Kind, Option
 from council.brief import Attachment
 
@@ -117,9 +117,10 @@ def _name(shape: dict[str, Any]) -> tuple[int, str]:
 
 async def read_text(file: discord.Attachment) -> Attachment:
     """Read a file that was given as an option. Raises `NotTaken`."""
-    name = file.filename
-    if file.size > LARGEST_FILE:
-        raise too_large(name)
+    name = one_line(file.filename)
+    [allowed] = _admitted([file])
+    if isinstance(allowed, NotTaken):
+        raise allowed
     try:
         # The command has to be answered in 3 seconds.
         async with asyncio.timeout(FILE_SECONDS):
@@ -134,10 +135,14 @@ async def read_texts(
 ) -> tuple[tuple[Attachment, ...], str | None]:
     """Read a message's files; gives the texts, and which files were left out and why."""
 
-    async def read(file: discord.Attachment) -> Attachment | NotTaken:
+    async def read(file: discord.Attachment | NotTaken) -> Attachment | NotTaken:
         try:
-            return await read_text(file)
+            return file if isinstance(file, NotTaken) else await read_text(file)
         except NotTaken as error:
             return error
 
-    return sorted_out(await asyncio.gather(*map(read, files)))
+    return sorted_out(await asyncio.gather(*map(read, _admitted(files))))
+
+
+def _admitted(files: Sequence[discord.Attachment]) -> list[discord.Attachment | NotTaken]:
+    return admitted(files, name=lambda file: file.filename, size=lambda file: file.size)

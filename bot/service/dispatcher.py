@@ -9,8 +9,8 @@ from typing import Any
 
 import structlog
 
-from bot.service.durability import Durability
 from bot.service.help import guide
+from bot.service.limits import Backlog, Durability, TooManyWaiting, channel_of, user_of
 from bot.service.options import AS_THE_PROFILE_HAS_IT, RunOptions
 from bot.service.presenter import Presenter, files_of
 from bot.service.queue import Queue, Ticket
@@ -101,6 +101,7 @@ class Dispatcher:
         self._index = index
         self._profiles = profiles
         self._queue = queue
+        self._backlog = Backlog(queue.limits)
         self._durability = durability or Durability()
         self._admins = admins
         self._clock = clock
@@ -123,22 +124,30 @@ class Dispatcher:
             raise Refusal(f"The question is longer than {LONGEST_QUESTION:,} characters. Shorten it.")
         source = request.source
         profile = request.options.applied(self._profiles)
+        entry_key = f"{source.platform}:{request.entry_key}"
         try:
-            async with asyncio.timeout(ACCEPT_SECONDS):
-                begun = await self._runs.accept(
-                    Question(
-                        text=text,
-                        source=source,
-                        entry_key=f"{source.platform}:{request.entry_key}",
-                        profile=profile,
-                        asker=request.asker,
-                        attachments=request.attachments,
-                        conversation_id=await self._journal.conversation_in(source),
+            with self._backlog.admitted(entry_key, source) as is_new:
+                async with asyncio.timeout(ACCEPT_SECONDS):
+                    begun = await self._runs.accept(
+                        Question(
+                            text=text,
+                            source=source,
+                            entry_key=entry_key,
+                            profile=profile,
+                            asker=request.asker,
+                            attachments=request.attachments,
+                            conversation_id=await self._journal.conversation_in(source),
+                        )
                     )
-                )
+        except TooManyWaiting:
+            if await self._journal.knows(entry_key):
+                return None
+            raise
         except (TimeoutError, StorageError) as error:
             log.warning("question_not_taken", reason=str(error) or "the journal took too long")
             raise Refusal(BUSY) from error
+        if is_new and not begun.created:
+            self._backlog.release(entry_key)
         return begun.run if begun.created else None
 
     def begin(self, run: RunRow, venue: Venue) -> None:
@@ -173,9 +182,10 @@ class Dispatcher:
         if run.id in self._going:  # reopened now, its ending would be written over it
             raise Refusal("This run is on its way already.")
         venue = venue_of(run)
-        reopened = await self._journal.reopen(run.id) if venue else None
-        if reopened is None or venue is None:
-            raise Refusal("This run has its answer; there is nothing to retry.")
+        with self._backlog.admitted(run.entry_key, run.origin):
+            reopened = await self._journal.reopen(run.id) if venue else None
+            if reopened is None or venue is None:
+                raise Refusal("This run has its answer; there is nothing to retry.")
         if run.id in self._going:
             raise Refusal("This run is on its way already.")
         self._start(reopened, venue, Together(1))
@@ -251,6 +261,7 @@ class Dispatcher:
         stop = Stop()
         for _ in range(run.stops):
             stop.press()
+        self._backlog.count(run.entry_key, run.origin)
         self._going[run.id] = stop
         self.spawn(self._see_through(run, venue, stop, resumed))
 
@@ -273,13 +284,14 @@ class Dispatcher:
             except StorageError:
                 log.exception("run_left_to_the_next_start")
             finally:
+                self._backlog.release(run.entry_key)
                 del self._going[run.id]
 
     async def _carry_out(self, run: RunRow, presenter: Presenter, stop: Stop) -> None:
         source = run.origin
         ticket = Ticket(
-            channel=f"{source.platform}/{source.workspace}/{source.channel}",
-            user=f"{source.platform}/{source.workspace}/{source.user}",
+            channel=channel_of(source),
+            user=user_of(source),
             conversation=run.conversation_id,
         )
 
@@ -290,6 +302,7 @@ class Dispatcher:
             turn = stack.enter_async_context(self._queue.turn(ticket, moved))
             with suppress(ModelError):  # stopped while it waited: it ends without its turn
                 await stop.members.guard(turn)
+            self._backlog.release(run.entry_key)
             begun = presenter.view.started if run.brief.started_at else self._clock()
             presenter.show_view(replace(presenter.view, position=None, started=begun))
             await self._runs.carry_out(run, presenter.hear, stop)

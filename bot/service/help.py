@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from itertools import chain
 
 from bot.service.commands import ASK, ATTACHING, FORGET, PAST, described, usage
-from bot.service.queue import Limits
+from bot.service.limits import Limits
 from bot.view import words
 from bot.view.message import Block, Heading, Line, Message, Pairs
 from council.profile import Member, Profile
@@ -39,7 +39,8 @@ def guide(profiles: Iterable[Profile], limits: Limits, spent: Spent) -> Message:
             Heading("Limits and cost", 3),
             Line(
                 f"At once: {words.count(limits.runs_per_user, 'question')} a person, "
-                f"{words.count(limits.runs_per_channel, 'question')} a channel; the rest waits."
+                f"{words.count(limits.runs_per_channel, 'question')} a channel; the rest waits, up to "
+                f"{limits.waiting_per_user:,} a person and {limits.waiting_per_channel:,} a channel."
             ),
             Line(f"Here so far: {words.runs(spent)}, {words.paid(spent)}."),
             Heading("Options of /council", 3),

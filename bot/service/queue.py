@@ -10,22 +10,11 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
-from pydantic import BaseModel, ConfigDict, PositiveInt
-
+from bot.service.limits import Limits
 from bot.view.state import EXACT_POSITIONS
 
 # Further back, a position is told on arrival and again where it reaches one of these.
 MARKS: tuple[int, ...] = tuple(step * 10**power for power in range(1, 7) for step in (2, 5, 10))
-
-
-class Limits(BaseModel):
-    """How many runs there may be at once."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    runs: PositiveInt = 32
-    runs_per_channel: PositiveInt = 4
-    runs_per_user: PositiveInt = 2
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,11 +20,12 @@ from slack_sdk.web.async_client import AsyncWebClient
 from bot.service.attachments import (
     LARGEST_FILE,
     NotTaken,
+    admitted,
     not_given,
     not_text,
+    one_line,
     sorted_out,
     text_file,
-    too_large,
 )
 from bot.service.venue import VenueError
 from bot.slack.client import Json, granted
@@ -117,27 +118,28 @@ class Reader:
             return (), "The message's files were left out: the scope files:read is missing."
         try:
             async with asyncio.timeout(LOOKUP_SECONDS):
-                read = await asyncio.gather(*map(self._file, files))
+                read = await asyncio.gather(*map(self._file, admitted(files, name=_name, size=_size)))
         except TimeoutError:
             return (), "The message's files were left out: Slack took too long to give them."
         return sorted_out(read)
 
-    async def _file(self, file: Json) -> Attachment | NotTaken:
-        name = str(file.get("name") or "a file")
+    async def _file(self, file: Json | NotTaken) -> Attachment | NotTaken:
+        if isinstance(file, NotTaken):
+            return file
+        name = _name(file)
         kind = str(file.get("mimetype") or "")
-        if file.get("size", 0) > LARGEST_FILE:
-            return too_large(name)
         if kind.startswith(NOT_TEXT):
             return not_text(name)
         try:
-            return text_file(name, await self._download(str(file.get("url_private") or ""), kind))
+            address = str(file.get("url_private") or "")
+            return text_file(name, await self._download(address, kind, _size(file)))
         except NotTaken as error:
             return error
         except (aiohttp.ClientError, ValueError) as error:
             log.info("file_unreadable", reason=str(error))
             return not_given(name, "Slack")
 
-    async def _download(self, address: str, kind: str) -> bytes:
+    async def _download(self, address: str, kind: str, size: int) -> bytes:
         """Fetch a file from Slack's own hosts alone: the token goes with the request."""
         if urlsplit(address)[:2] not in self._hosts:
             raise ValueError("the file isn't kept at Slack")
@@ -151,6 +153,16 @@ class Reader:
             content = bytearray()
             async for chunk in response.content.iter_any():
                 content += chunk
-                if len(content) > LARGEST_FILE:
+                if len(content) > size:
                     raise ValueError("the file is larger than Slack said")
         return bytes(content)
+
+
+def _name(file: Json) -> str:
+    return one_line(str(file.get("name") or "")) or "a file"
+
+
+def _size(file: Json) -> int:
+    """Return the size that Slack tells; without one a file counts as the largest that is taken."""
+    size = file.get("size")
+    return size if isinstance(size, int) and size >= 0 else LARGEST_FILE

@@ -71,6 +71,8 @@ class DiscordServer:
         self.gateway.changed = self._changed
         self.api = Api(self.world, self._changed)
         self.revision = 0
+        self.downloads: list[int] = []
+        """The ids of the attachments that were handed over, in order."""
         self._turn = asyncio.Event()
         self._middlewares = middlewares
         self._runner: web.AppRunner | None = None
@@ -450,6 +452,7 @@ class DiscordServer:
         attachment = self.world.attachments.get(int(request.match_info["id"]))
         if attachment is None or attachment.filename != request.match_info["name"]:
             return web.Response(status=404, text="This content is no longer available.")
+        self.downloads.append(attachment.id)
         headers = {"Content-Type": attachment.content_type}
         return web.Response(body=attachment.data, headers=headers)
 

@@ -16,6 +16,8 @@ class Files:
     def __init__(self, board: Board) -> None:
         self.board = board
         self.world = board.world
+        self.downloads: list[str] = []
+        """The ids of the files that were handed over, in order."""
 
     def routes(self) -> list[web.RouteDef]:
         """What the server mounts."""
@@ -90,4 +92,5 @@ class Files:
             return web.Response(
                 text="<!DOCTYPE html><title>Sign in | Slack</title>", content_type="text/html"
             )
+        self.downloads.append(file.id)
         return web.Response(body=file.content or b"", content_type="text/plain")

@@ -11,7 +11,8 @@ from bot.config.settings import Settings
 from bot.discord.bot import DiscordBot
 from bot.discord.venue import Pace
 from bot.service.dispatcher import Dispatcher
-from bot.service.queue import Limits, Queue
+from bot.service.limits import Limits
+from bot.service.queue import Queue
 from bot.service.runs import Runs
 from council.errors import ModelError
 from council.models.catalog import Catalog

@@ -757,6 +757,24 @@ async def test_files_of_a_mention_reach_the_members(
     assert [ping.id for ping in server.pings()] == [team.ada.id]
 
 
+async def test_files_that_are_too_large_together_are_left_out(
+    server: DiscordServer, team: Office, council: ScriptedCouncil
+) -> None:
+    """Nothing beyond the limit is downloaded."""
+    files = {f"{number}.md": bytes([97 + number]) * 150_000 for number in range(4)}
+    files["note.md"] = b"Two shards."
+    message = server.say(team.general, team.ada, "Do they hold?", files=files)
+    assert await team.refused(server.menu(ACTION, message, team.ada)) == (
+        "Left out: 2.md and 3.md (the files are larger than 400 kB together)."
+    )
+    await server.until(lambda: server.messages(team.general, by_bot=True)[1:])
+    await team.dispatcher.settled()
+    prompt = council.prompt(f"stage1.1:{FOUR[0]}")
+    assert all(f"[Attachment {name} " in prompt for name in ("0.md", "1.md", "note.md"))
+    assert "[Attachment 2.md " not in prompt
+    assert len(server.downloads) == 3
+
+
 async def test_files_of_a_message_reach_the_members_by_the_action(
     server: DiscordServer, team: Office, council: ScriptedCouncil
 ) -> None:

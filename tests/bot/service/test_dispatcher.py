@@ -13,9 +13,10 @@ import pytest
 from bot.app import Library, open_library
 from bot.config.settings import Settings
 from bot.render.markdown import render
+from bot.service.commands import UsageError
 from bot.service.dispatcher import Click, Dispatcher, Refusal, Request
-from bot.service.durability import Durability
-from bot.service.queue import Limits, Queue
+from bot.service.limits import Durability, Limits
+from bot.service.queue import Queue
 from bot.service.runs import Runs
 from bot.service.venue import Gone, NotAllowed, Part
 from council.brief import Attachment
@@ -225,6 +226,65 @@ async def test_a_run_waits_its_turn_and_shows_its_position(tmp_path: Path) -> No
     assert "Waiting for its turn: 1st in the queue." in second.texts[0]
     assert "in the queue" not in second.texts[-1]
     assert len(first.mentions) == len(second.mentions) == 1
+
+
+async def test_of_a_hundred_questions_at_once_no_more_wait_than_may(tmp_path: Path) -> None:
+    """The rest isn't written down; what was delivered before is no new question."""
+    council = ScriptedCouncil(held={f"stage1.1:{FOUR[0]}"})
+    async with office(tmp_path, council, runs=1, waiting_per_user=10) as place:
+        runs = await asyncio.gather(*(place.ask(str(key)) for key in range(100)), return_exceptions=True)
+        accepted = [run for run in runs if isinstance(run, RunRow)]
+        [refused] = {str(run) for run in runs if isinstance(run, UsageError)}
+        assert (len(accepted), len(runs)) == (10, 100)
+        assert refused == (
+            "You already have 10 questions waiting, which is the limit, so this one wasn't asked. Ask "
+            "again when one of them has started, or stop one that you no longer need."
+        )
+        assert len(await place.dispatcher.undelivered("slack")) == 10
+        for run in accepted:
+            place.dispatcher.begin(run, RecordingVenue())
+        await council.until_called(f"stage1.1:{FOUR[0]}")  # the first has its turn: there is room again
+        assert await place.ask("more") is not None
+        with pytest.raises(UsageError, match="10 questions waiting"):
+            await place.ask("too many")
+        assert await place.ask("more") is None
+        assert await place.ask(accepted[0].entry_key.removeprefix("slack:")) is None
+        assert await place.ask("other", source=TEAM.model_copy(update={"user": "U2"})) is not None
+        council.release(f"stage1.1:{FOUR[0]}")
+        await place.dispatcher.settled()
+        assert await place.ask("later") is not None
+
+
+async def test_what_waits_after_a_restart_counts(tmp_path: Path) -> None:
+    """It is resumed whatever the limit says."""
+    first, second = ScriptedCouncil(), ScriptedCouncil(held={f"stage1.1:{FOUR[0]}"})
+    async with office(tmp_path, first) as place:
+        for key in "1234":
+            await place.ask(key)
+    async with office(tmp_path, second, runs=1, waiting_per_user=2) as place:
+        await place.dispatcher.resume(
+            await place.dispatcher.undelivered("slack"), lambda _: RecordingVenue()
+        )
+        await second.until_called(f"stage1.1:{FOUR[0]}")
+        with pytest.raises(UsageError, match="2 questions waiting"):
+            await place.ask("5")
+        second.release(f"stage1.1:{FOUR[0]}")
+        await place.dispatcher.settled()
+        assert await place.dispatcher.undelivered("slack") == []
+        assert await place.ask("5") is not None
+
+
+async def test_a_retry_counts_as_well(tmp_path: Path) -> None:
+    """Else old runs would get past the limit."""
+    council = ScriptedCouncil(script={"stage1": failure("empty")})
+    async with office(tmp_path, council, waiting_per_user=1) as place:
+        failed = await place.see(RecordingVenue())
+        assert await place.ask("2") is not None
+        with pytest.raises(UsageError, match="1 question waiting"):
+            await place.dispatcher.retry(click(failed), lambda _: RecordingVenue())
+        row = await place.library.journal.get(failed.id)
+        assert row is not None
+        assert row.status == "failed"
 
 
 async def test_a_card_that_is_gone_costs_the_card_alone(tmp_path: Path) -> None:

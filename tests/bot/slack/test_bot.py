@@ -19,7 +19,8 @@ from bot.config.settings import Settings
 from bot.past.lookup import Lookup
 from bot.service.attachments import LARGEST_FILE
 from bot.service.dispatcher import NOT_HERE, Dispatcher
-from bot.service.queue import Limits, Queue
+from bot.service.limits import Limits
+from bot.service.queue import Queue
 from bot.service.runs import Runs
 from bot.service.venue import VenueError
 from bot.slack.bot import IN_PRIVATE, TOO_SLOW, SlackBot
@@ -521,6 +522,25 @@ class TestWaysIn:
                 ("plan.md", "Größe: 3 TB")
             ]
             assert "Größe: 3 TB" in place.council.prompt(f"stage1.1:{FOUR[0]}")
+
+    async def test_of_hundreds_of_files_a_few_are_fetched(self, tmp_path: Path) -> None:
+        """Nothing beyond the limit is downloaded, and nothing beyond a file's own size."""
+        async with at_work(tmp_path) as place:
+            slack, ada = place.slack, place.ada
+            files = [slack.add_file(f"{number}.md", b"x" * 1000, ada) for number in range(400)]
+            files[3].content = b"x" * 1001
+            message = slack.post(place.general, ada, "Do these hold?", files=files)
+            await slack.shortcut(SHORTCUT, message, ada)
+            assert await place.until_told(ada) == (
+                "Left out: 3.md (Slack didn't give it), 10.md, 11.md, 12.md and 387 more (only 10 files "
+                "are read)."
+            )
+            await place.dispatcher.settled()
+            run = await place.run(place.cards(place.general)[0])
+            assert [file.name for file in run.brief.attachments] == [
+                f"{number}.md" for number in range(10) if number != 3
+            ]
+            assert len(slack.api.files.downloads) == 10
 
     async def test_a_text_file_alone_is_the_question(self, tmp_path: Path) -> None:
         """Anything else alone isn't, and why is said."""

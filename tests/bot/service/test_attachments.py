@@ -1,0 +1,69 @@
+"""The files of a question: how many, how large, and what is said of the rest."""
+
+from dataclasses import dataclass
+
+import pytest
+
+from bot.service.attachments import (
+    LARGEST_FILE,
+    LARGEST_TOGETHER,
+    MOST_FILES,
+    NotTaken,
+    admitted,
+    sorted_out,
+    text_file,
+)
+from council.brief import Attachment
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """A file as a platform announces it."""
+
+    name: str
+    size: int = 1
+
+
+def looked_at(*files: File) -> list[File | NotTaken]:
+    """Choose among files."""
+    return admitted(files, name=lambda file: file.name, size=lambda file: file.size)
+
+
+def left_out(*files: File) -> str | None:
+    """Say which of these files are left out."""
+    return sorted_out(
+        file if isinstance(file, NotTaken) else Attachment(name=file.name, text="")
+        for file in looked_at(*files)
+    )[1]
+
+
+def test_the_first_files_are_taken_and_the_rest_is_counted() -> None:
+    """Hundreds of names would be no answer."""
+    files = [File(f"{number}.md") for number in range(400)]
+    taken = [file for file in looked_at(*files) if isinstance(file, File)]
+    assert taken == files[:MOST_FILES]
+    assert left_out(*files) == ("Left out: 10.md, 11.md, 12.md and 387 more (only 10 files are read).")
+
+
+def test_files_are_limited_together() -> None:
+    """A smaller one behind still has room."""
+    half = LARGEST_TOGETHER // 2
+    files = (File("a", half), File("b", half - 10), File("c", half), File("d", 10), File("e"))
+    taken = [file for file in looked_at(*files) if isinstance(file, File)]
+    assert [file.name for file in taken] == ["a", "b", "d"]
+    assert left_out(*files) == "Left out: c and e (the files are larger than 400 kB together)."
+
+
+def test_a_file_too_large_by_itself_takes_no_room() -> None:
+    """Neither of the number nor of the size."""
+    files = (File("huge.log", LARGEST_FILE + 1), *(File(str(number)) for number in range(10)))
+    assert left_out(*files) == "Left out: huge.log (larger than 200 kB)."
+
+
+def test_a_name_is_one_short_line_without_control_characters() -> None:
+    """It is shown, and it stands in prompts."""
+    hostile = f"a\x1b[2J\r\n\u2028b\x9b{'c' * 300}.md"
+    assert text_file(hostile, b"text").name == f"a[2J b{'c' * 93}\u2026"
+    with pytest.raises(NotTaken, match=r"^a\[2J bc+\u2026 is not text\. Attach") as refused:
+        text_file(hostile, b"\0")
+    assert "\n" not in str(refused.value)

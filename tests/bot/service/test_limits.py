@@ -1,0 +1,91 @@
+"""What may wait: so many questions of a person and of a channel, counted without a gap."""
+
+from contextlib import suppress
+
+import pytest
+
+from bot.service.limits import Backlog, Limits, TooManyWaiting
+from council.document.conversation import Source
+
+HERE = Source(platform="slack", workspace="T1", channel="C1", user="U1")
+BOB = HERE.model_copy(update={"user": "U2"})
+OTHER_ROOM = HERE.model_copy(update={"channel": "C2"})
+
+
+def backlog(**limits: int) -> Backlog:
+    """Make one that holds two of a person and three of a channel."""
+    return Backlog(Limits.model_validate({"waiting_per_user": 2, "waiting_per_channel": 3} | limits))
+
+
+def arrive(waiting: Backlog, *keys: str, source: Source = HERE) -> None:
+    """Let questions in."""
+    for key in keys:
+        with waiting.admitted(key, source):
+            pass
+
+
+def fail(waiting: Backlog, key: str) -> None:
+    """Let a question in that can't be written down."""
+    with suppress(OSError), waiting.admitted(key, HERE):
+        raise OSError
+
+
+def test_a_person_has_so_many_waiting_wherever_they_ask() -> None:
+    """The sentence says the number and what to do."""
+    waiting = backlog()
+    arrive(waiting, "1", "2")
+    with pytest.raises(TooManyWaiting) as refused:
+        arrive(waiting, "3", source=OTHER_ROOM)
+    assert str(refused.value) == (
+        "You already have 2 questions waiting, which is the limit, so this one wasn't asked. Ask again "
+        "when one of them has started, or stop one that you no longer need."
+    )
+    arrive(waiting, "3", source=BOB)
+
+
+def test_a_channel_has_so_many_waiting_whoever_asks() -> None:
+    """The sentence says the number and what to do."""
+    waiting = backlog()
+    arrive(waiting, "1", "2")
+    arrive(waiting, "3", source=BOB)
+    with pytest.raises(TooManyWaiting) as refused:
+        arrive(waiting, "4", source=BOB)
+    assert str(refused.value) == (
+        "This channel already has 3 questions waiting, which is the limit, so yours wasn't asked. Try "
+        "again in a few minutes."
+    )
+    arrive(waiting, "4", source=BOB.model_copy(update={"workspace": "T2"}))
+
+
+def test_a_question_that_starts_makes_room() -> None:
+    """Once, however often that is said."""
+    waiting = backlog()
+    arrive(waiting, "1", "2")
+    waiting.release("1")
+    waiting.release("1")
+    arrive(waiting, "3")
+    with pytest.raises(TooManyWaiting):
+        arrive(waiting, "4")
+
+
+def test_a_question_that_could_not_be_written_down_makes_room() -> None:
+    """One that was counted before stays counted."""
+    waiting = backlog(waiting_per_user=1)
+    fail(waiting, "1")
+    arrive(waiting, "2")
+    fail(waiting, "2")
+    with pytest.raises(TooManyWaiting):
+        arrive(waiting, "3")
+
+
+def test_what_an_earlier_process_accepted_counts_and_is_not_refused() -> None:
+    """The limits hold for what comes new."""
+    waiting = backlog()
+    for key in ("1", "2", "3", "4"):
+        waiting.count(key, HERE)
+    waiting.release("1")
+    waiting.release("2")
+    with pytest.raises(TooManyWaiting):
+        arrive(waiting, "5")
+    waiting.release("3")
+    arrive(waiting, "5")
