@@ -946,6 +946,152 @@ async def test_requests_can_be_held_back(server: DiscordServer, bot: Bot, genera
     assert server.messages(general)[0].content == "two"
 
 
+async def test_a_fault_of_a_period_ends_with_it(
+    server: DiscordServer, bot: Bot, general: Channel
+) -> None:
+    """Its seconds begin with the first request that it meets, by this Discord's clock."""
+    channel = bot.get_partial_messageable(general.id)
+    fault = server.fail(SEND, 403, code=50013, seconds=60)
+    server.advance(1000)
+    for _ in range(3):
+        with pytest.raises(discord.Forbidden):
+            await channel.send("no")
+        server.advance(19.9)
+    server.advance(0.4)
+    await channel.send("yes")
+    assert fault.hits == 3
+
+
+async def test_a_fault_may_be_bound_to_a_channel_its_threads_or_a_person(
+    server: DiscordServer, bot: Bot, guild: Guild, general: Channel, ada: User
+) -> None:
+    """Whatever else the bot does goes well meanwhile."""
+    other, thread = server.channel(guild, "other"), server.thread(general, "a thread", ada)
+    exactly = server.fail(SEND, 404, code=10003, channel=general.id)
+    await bot.get_partial_messageable(other.id).send("x")
+    await bot.get_partial_messageable(thread.id).send("x")
+    with pytest.raises(discord.NotFound):
+        await bot.get_partial_messageable(general.id).send("x")
+    within = server.fail(SEND, 404, code=10003, within=general.id)
+    with pytest.raises(discord.NotFound):
+        await bot.get_partial_messageable(thread.id).send("x")
+    personal = server.fail("POST /users/@me/channels", 403, code=50007, user=ada.id)
+    bob = server.member(guild, "bob")
+    await (await bot.fetch_user(bob.id)).create_dm()
+    with pytest.raises(discord.Forbidden):
+        await (await bot.fetch_user(ada.id)).create_dm()
+    assert [exactly.hits, within.hits, personal.hits] == [1, 1, 1]
+
+
+async def test_an_interactions_requests_are_about_its_channel(
+    server: DiscordServer, bot: Bot, guild: Guild, general: Channel, ada: User
+) -> None:
+    """A fault of a channel meets responses to what was used there."""
+    other = server.channel(guild, "other")
+    server.fail("POST /interactions/{interaction_id}/{token}/callback", 500, channel=general.id)
+    await server.slash(other, ada, "council", question="Why?").acknowledged()
+    assert bot.is_ready()
+    server.slash(general, ada, "council", question="Why?")
+    await server.until(lambda: any(entry.status == 500 for entry in server.requests()))
+
+
+@pytest.mark.parametrize("breaks", ["reset", "hang"])
+@pytest.mark.parametrize("applied", [False, True])
+async def test_connections_break_before_or_after_a_request_is_carried_out(
+    server: DiscordServer, general: Channel, breaks: str, applied: bool
+) -> None:
+    """The client sees a reset, or nothing at all; the message is there or isn't."""
+    server.fail(SEND, breaks=breaks, applied=applied)
+    url = f"{server.url}/channels/{general.id}/messages"
+    headers = {"Authorization": f"Bot {server.world.token}"}
+    async with aiohttp.ClientSession(headers=headers) as session:
+        with pytest.raises((ConnectionResetError, aiohttp.ClientError, TimeoutError)):
+            async with asyncio.timeout(0.1 if breaks == "hang" else 10):
+                await session.post(url, json={"content": "one"})
+        async with session.post(url, json={"content": "two"}) as answer:
+            assert answer.status == 200
+    sent = [message.content for message in server.messages(general)]
+    assert sent == (["one", "two"] if applied else ["two"])
+    assert [entry.status for entry in server.requests(SEND) if entry.status] in ([200], [499, 200])
+
+
+async def test_a_proxy_answers_with_a_page(server: DiscordServer, bot: Bot, general: Channel) -> None:
+    """discord.py finds no JSON in it, and no code."""
+    server.fail(SEND, 503, html=True)
+    with pytest.raises(discord.DiscordServerError) as caught:
+        await bot.get_partial_messageable(general.id).send("x")
+    assert caught.value.code == 0
+    assert "<title>503" in caught.value.text
+
+
+async def test_the_budgets_of_discord_can_be_enforced(
+    server: DiscordServer, guild: Guild, general: Channel
+) -> None:
+    """Five posts in five seconds per channel, fifty requests a second in all, with Discord's headers."""
+    server.enforce_budgets()
+    headers = {"Authorization": f"Bot {server.world.token}"}
+    async with aiohttp.ClientSession(headers=headers) as session:
+
+        async def post(channel: Channel) -> aiohttp.ClientResponse:
+            url = f"{server.url}/channels/{channel.id}/messages"
+            async with session.post(url, json={"content": "x"}) as answer:
+                await answer.read()
+                return answer
+
+        answers = [await post(general) for _ in range(6)]
+        assert [answer.status for answer in answers] == [200] * 5 + [429]
+        assert [answer.headers["X-RateLimit-Remaining"] for answer in answers] == [*"43210", "0"]
+        assert 4 < float(answers[-1].headers["X-RateLimit-Reset-After"]) <= 5
+        rooms = [server.channel(guild, f"room-{number}") for number in range(45)]
+        assert [(await post(room)).status for room in rooms].count(429) == 1
+        server.advance(5)
+        assert (await post(general)).status == 200
+
+
+async def test_ten_thousand_invalid_requests_ban_the_address(
+    server: DiscordServer, bot: Bot, general: Channel
+) -> None:
+    """Every answer is a 429 without `Via` then, as Cloudflare's is, for ten minutes."""
+    server.api.invalid.banned_at = 3
+    channel = bot.get_partial_messageable(general.id)
+    server.fail(SEND, 403, code=50013, times=3)
+    for _ in range(3):
+        with pytest.raises(discord.Forbidden):
+            await channel.send("no")
+    with pytest.raises(discord.HTTPException) as caught:
+        await channel.send("banned")
+    assert caught.value.status == 429
+    assert server.invalid_requests() == 4
+    server.advance(601)
+    await channel.send("back")
+
+
+async def test_the_bot_can_lose_and_regain_a_channel(
+    server: DiscordServer, bot: Bot, general: Channel
+) -> None:
+    """Without View Channel it is 50001; afterwards all is as before."""
+    channel = bot.get_partial_messageable(general.id)
+    server.hide(general)
+    with pytest.raises(discord.Forbidden) as caught:
+        await channel.send("x")
+    assert caught.value.code == 50001
+    server.reveal(general)
+    await channel.send("x")
+
+
+async def test_who_was_told_is_on_record(
+    server: DiscordServer, bot: Bot, general: Channel, ada: User
+) -> None:
+    """A post that mentions somebody tells them, also once it is deleted; an edit doesn't."""
+    channel = bot.get_partial_messageable(general.id)
+    told = await channel.send(ada.mention)
+    await told.edit(content=f"{ada.mention} again")
+    silent = await channel.send("nobody")
+    await silent.edit(content=ada.mention)
+    server.delete_message(server.world.messages[told.id])
+    assert [message.id for message in server.told(ada)] == [told.id]
+
+
 # ── from another process ─────────────────────────────────────────────────────────────────────
 
 

@@ -11,7 +11,7 @@ import time
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 import aiohttp
 import pytest
@@ -20,7 +20,7 @@ from aiohttp import web
 from slack_bolt.adapter.socket_mode.aiohttp import AsyncSocketModeHandler
 from slack_bolt.async_app import AsyncAck, AsyncApp, AsyncBoltRequest, AsyncRespond
 from slack_bolt.response import BoltResponse
-from slack_sdk.errors import SlackApiError
+from slack_sdk.errors import SlackApiError, SlackRequestError
 from slack_sdk.http_retry import builtin_async_handlers
 from slack_sdk.http_retry.builtin_async_handlers import AsyncRateLimitErrorRetryHandler
 from slack_sdk.web.async_client import AsyncWebClient
@@ -589,6 +589,108 @@ class TestRates:
 
         assert errors == ["fatal_error", "fatal_error"]
         assert slack.requests[-1].status == 503
+
+    async def test_a_fault_of_a_period_ends_with_it(
+        self, slack: SlackServer, general: Channel, client: AsyncWebClient, clock: HandClock
+    ) -> None:
+        """Its seconds begin with the first call that it meets."""
+        fault = slack.fail("chat.postMessage", "fatal_error", seconds=60)
+        clock.advance(1000)
+        for _ in range(3):
+            await refusal(client.chat_postMessage(channel=general.id, text="x"))
+            clock.advance(20)
+        await client.chat_postMessage(channel=general.id, text="x")
+        assert fault.hits == 3
+
+    async def test_a_fault_may_be_bound_to_a_thread_or_a_person(
+        self, slack: SlackServer, general: Channel, client: AsyncWebClient, ada: User
+    ) -> None:
+        """Whatever else the bot does goes well meanwhile."""
+        threads = slack.fail("chat.postMessage", "thread_locked", in_thread=True)
+        person = slack.fail("conversations.open", "user_disabled", user=ada.id)
+        card = await answered(client.chat_postMessage(channel=general.id, text="card"))
+        below = client.chat_postMessage(channel=general.id, text="x", thread_ts=card["ts"])
+        assert (await refusal(below))["error"] == "thread_locked"
+        await client.conversations_open(users=slack.add_user("bob").id)
+        assert (await refusal(client.conversations_open(users=ada.id)))["error"] == "user_disabled"
+        assert [threads.hits, person.hits] == [1, 1]
+
+    @pytest.mark.parametrize("breaks", ["reset", "hang"])
+    @pytest.mark.parametrize("applied", [False, True])
+    async def test_connections_break_before_or_after_a_call_is_carried_out(
+        self,
+        slack: SlackServer,
+        general: Channel,
+        client: AsyncWebClient,
+        breaks: Literal["reset", "hang"],
+        applied: bool,
+    ) -> None:
+        """The caller sees a reset, or nothing at all; the message is there or isn't."""
+        client.retry_handlers.clear()
+        slack.fail("chat.postMessage", breaks=breaks, applied=applied)
+        with pytest.raises((aiohttp.ClientError, TimeoutError)):
+            async with asyncio.timeout(0.1 if breaks == "hang" else 10):
+                await client.chat_postMessage(channel=general.id, text="one")
+        await client.chat_postMessage(channel=general.id, text="two")
+        sent = [message.text for message in slack.messages(general)]
+        assert sent == (["one", "two"] if applied else ["two"])
+
+    async def test_a_proxy_answers_with_a_page(
+        self, slack: SlackServer, general: Channel, client: AsyncWebClient
+    ) -> None:
+        """The SDK finds no JSON in it."""
+        slack.fail("chat.postMessage", status=502, html=True)
+        with pytest.raises(SlackApiError, match="status: 502"):
+            await client.chat_postMessage(channel=general.id, text="x")
+
+    async def test_uploads_go_wrong_too(
+        self, slack: SlackServer, general: Channel, client: AsyncWebClient
+    ) -> None:
+        """The upload itself is no method, but may fail all the same."""
+        fault = slack.fail("upload", status=500, html=True)
+        with pytest.raises(SlackRequestError):
+            await client.files_upload_v2(channel=general.id, content="x", filename="x.md")
+        assert fault.hits == 1
+
+    async def test_the_budget_of_a_channel_can_be_enforced(
+        self, slack: SlackServer, general: Channel, client: AsyncWebClient, clock: HandClock
+    ) -> None:
+        """One post a second, after as long a burst as a test allows."""
+        slack.enforce_budgets(burst=3)
+        for _ in range(3):
+            await client.chat_postMessage(channel=general.id, text="x")
+        said = await refusal(client.chat_postMessage(channel=general.id, text="x"))
+        assert said["error"] == "ratelimited"
+        assert slack.requests[-1].retry_after == 1
+        clock.advance(1)
+        await client.chat_postMessage(channel=general.id, text="x")
+
+    async def test_what_admins_take_away_is_gone(
+        self, slack: SlackServer, general: Channel, client: AsyncWebClient, ada: User
+    ) -> None:
+        """A message, a thread, the bot's membership, a channel, the token: each with Slack's word."""
+        slack.team.scopes.discard("chat:write.public")
+        card = await answered(client.chat_postMessage(channel=general.id, text=f"<@{ada.id}>"))
+        await client.chat_postMessage(channel=general.id, text="x", thread_ts=card["ts"])
+        slack.delete_thread(slack.message(general, card["ts"]))
+        edit = client.chat_update(channel=general.id, ts=card["ts"], text="x")
+        assert (await refusal(edit))["error"] == "message_not_found"
+        below = client.chat_postMessage(channel=general.id, text="x", thread_ts=card["ts"])
+        assert (await refusal(below))["error"] == "thread_not_found"
+        slack.kick_bot(general)
+        post = client.chat_postMessage(channel=general.id, text="x")
+        assert (await refusal(post))["error"] == "not_in_channel"
+        slack.invite_bot(general)
+        await client.chat_postMessage(channel=general.id, text="x")
+        slack.delete_channel(general)
+        post = client.chat_postMessage(channel=general.id, text="x")
+        assert (await refusal(post))["error"] == "channel_not_found"
+        slack.revoke_token()
+        assert (await refusal(client.auth_test()))["error"] == "token_revoked"
+        slack.revoke_app_token("account_inactive")
+        opened = client.apps_connections_open(app_token=slack.app_token)
+        assert (await refusal(opened))["error"] == "account_inactive"
+        assert [message.ts for message in slack.told(ada)] == [card["ts"]]
 
     def test_the_busiest_minute_is_a_window_of_sixty_seconds(self) -> None:
         """A call sixty seconds after another is not in its minute."""

@@ -2,6 +2,7 @@
 
     state        what exists            permissions  who may do what where
     limits       what fits              mentions     whom a text pings
+    faults       what goes wrong, budgets
     posting      messages and threads   wire         all of it as JSON
     gateway      WebSocket sessions     rest         routes, limits, failures, the log
     endpoints, interactions, commands   the API itself
@@ -14,16 +15,30 @@ where discord.py goes then.
 
 from .control import Remote
 from .errors import ApiError, Impossible
+from .faults import Fault
 from .permissions import NEW_GUILD, Permission
-from .rest import Fault, Request
+from .rest import Request
 from .server import DiscordServer
-from .state import Attachment, Channel, Guild, Intent, Interaction, Message, Ping, Role, User, Version
+from .state import (
+    Attachment,
+    Channel,
+    Clock,
+    Guild,
+    Intent,
+    Interaction,
+    Message,
+    Ping,
+    Role,
+    User,
+    Version,
+)
 
 __all__ = [
     "NEW_GUILD",
     "ApiError",
     "Attachment",
     "Channel",
+    "Clock",
     "DiscordServer",
     "Fault",
     "Guild",

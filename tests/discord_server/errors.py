@@ -22,6 +22,7 @@ class ApiError(Exception):
         self.errors = errors
         self.retry_after: float | None = None
         self.is_global = False
+        self.is_html = False
 
     def body(self) -> dict[str, Any]:
         """Give the JSON body."""

@@ -1,9 +1,8 @@
 """The plumbing of the REST side: routes, tokens, bodies, rate limits, injected failures, the log."""
 
-import asyncio
 import time
-from collections import deque
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, cast
 
@@ -12,6 +11,7 @@ from aiohttp import BodyPartReader, web
 
 from . import errors
 from .errors import ApiError
+from .faults import BY_GUILD, Fault, Invalid, Limit, about, break_off, page
 from .posting import Upload
 from .state import Json, World
 
@@ -40,7 +40,10 @@ class Call:
 
 @dataclass(slots=True, eq=False)
 class Request:
-    """A line of the log; `started` and `ended` are `time.perf_counter()` seconds."""
+    """A line of the log; `started` and `ended` are `time.perf_counter()` seconds.
+
+    A `status` of 499 says that the answer was kept back or lost.
+    """
 
     route: str
     path: str
@@ -50,61 +53,6 @@ class Request:
     ended: float = 0.0
     status: int = 0
     code: int = 0
-
-
-@dataclass(slots=True, eq=False)
-class Fault:
-    """Something that goes wrong with the next `times` requests of a route.
-
-    `status` None only delays. With `applied`, the request takes effect and the answer is lost. `gate`
-    holds requests back until `release`.
-    """
-
-    route: str
-    status: int | None = 503
-    code: int = 0
-    message: str = ""
-    retry_after: float = 0.01
-    is_global: bool = False
-    times: int = 1
-    applied: bool = False
-    channel: int | None = None
-    gate: asyncio.Event | None = None
-    hits: int = 0
-    index: int = 0
-
-    def release(self) -> None:
-        """Let held requests go on, and hold no more."""
-        self.times = self.hits
-        if self.gate is not None:
-            self.gate.set()
-
-    def covers(self, route: str, call: Call) -> bool:
-        """Say whether this request is one of those that fail."""
-        here = self.channel is None or call.parameters.get("channel_id") == str(self.channel)
-        return self.hits < self.times and self.route in {route, "*"} and here
-
-
-@dataclass(slots=True, eq=False)
-class Limit:
-    """A bucket: so many requests in so many seconds, per channel, guild or webhook."""
-
-    requests: int
-    seconds: float
-    windows: dict[tuple[str, ...], deque[float]] = field(
-        default_factory=dict[tuple[str, ...], deque[float]]
-    )
-
-    def take(self, key: tuple[str, ...]) -> tuple[int, float]:
-        """Count a request; give what remains (-1: refused) and the seconds until more."""
-        now = time.monotonic()
-        window = self.windows.setdefault(key, deque())
-        while window and now - window[0] >= self.seconds:
-            window.popleft()
-        if len(window) < self.requests:
-            window.append(now)
-            return self.requests - len(window), self.seconds - (now - window[0])
-        return -1, self.seconds - (now - window[0])
 
 
 ROUTES: dict[str, tuple[Handler, bool]] = {}
@@ -130,6 +78,10 @@ class Api:
     faults: list[Fault] = field(default_factory=list[Fault])
     limits: dict[str, Limit] = field(default_factory=dict[str, Limit])
     overall: Limit | None = None
+    invalid: Invalid = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.invalid = Invalid(self.world.clock)
 
     def mount(self, app: web.Application) -> None:
         """Put the endpoints under /api/v10; whatever isn't one is logged and refused."""
@@ -147,8 +99,12 @@ class Api:
                 line, request.path, None, self.world.clock.now(), started=time.perf_counter()
             )
             self.requests.append(entry)
-            response = await self._answer(request, line, handler, entry, token=token)
+            if self.invalid.is_banned:
+                response = page(429)
+            else:
+                response = await self._answer(request, line, handler, entry, token=token)
             entry.status, entry.ended = response.status, time.perf_counter()
+            self.invalid.note(entry.status)
             self.changed()
             return response
 
@@ -164,11 +120,16 @@ class Api:
             headers |= self._rate(line, call, token=token)
             if fault := await self._fault(line, call):
                 if fault.applied:
-                    handler(call)
+                    with suppress(ApiError):  # the answer is lost, a refusal as well
+                        handler(call)
+                if fault.breaks:
+                    return await break_off(request, fault.breaks, fault.over)
                 raise _failure(fault)
             reply = handler(call)
         except ApiError as error:
             entry.code = error.code
+            if error.is_html:
+                return page(error.status)
             if error.retry_after is not None:
                 headers |= _exhausted(error.retry_after, is_global=error.is_global)
             return web.Response(status=error.status, headers=headers, body=orjson.dumps(error.body()))
@@ -194,30 +155,40 @@ class Api:
 
     def _rate(self, line: str, call: Call, *, token: bool) -> dict[str, str]:
         """Count the request against its limits; give the headers, or refuse with a 429."""
+        now = self.world.clock.now()
         if token and self.overall is not None:
-            remaining, wait = self.overall.take(())
+            remaining, wait = self.overall.take((), now)
             if remaining < 0:
                 raise errors.rate_limited(wait, is_global=True)
         limit = self.limits.get(line)
         if limit is None:
             return _bucket(line, PLENTY, PLENTY - 1, 1.0)
-        majors = ("channel_id", "guild_id", "webhook_id", "token")
-        key = (line, *(call.parameters.get(name, "") for name in majors))
-        remaining, wait = limit.take(key)
+        remaining, wait = limit.take((line, *self._majors(line, call)), now)
         if remaining < 0:
             raise errors.rate_limited(wait)
         return _bucket(line, limit.requests, remaining, wait)
 
+    def _majors(self, line: str, call: Call) -> list[str]:
+        """Give the resource that a route's budget belongs to."""
+        if line in BY_GUILD:
+            channel = self.world.channels.get(int(call.parameters["channel_id"]))
+            return [str(channel.guild.id) if channel and channel.guild else ""]
+        majors = ("channel_id", "guild_id", "webhook_id", "token")
+        return [call.parameters.get(name, "") for name in majors]
+
     async def _fault(self, line: str, call: Call) -> Fault | None:
         """Find the failure set for this request, after waiting at its gate."""
-        fault = next((fault for fault in self.faults if fault.covers(line, call)), None)
+        if not self.faults:
+            return None
+        now, concerned = self.world.clock.now(), about(self.world, call.parameters, call.body)
+        fault = next((fault for fault in self.faults if fault.covers(line, concerned, now)), None)
         if fault is None:
             return None
-        fault.hits += 1
+        fault.meet(now)
         if fault.gate is not None:
             self.changed()
             await fault.gate.wait()
-        return fault if fault.status is not None else None
+        return fault if fault.status is not None or fault.breaks else None
 
 
 def _refuse(_: Call) -> None:
@@ -241,7 +212,9 @@ def _failure(fault: Fault) -> ApiError:
     assert fault.status is not None
     if fault.status == 429:
         return errors.rate_limited(fault.retry_after, is_global=fault.is_global, code=fault.code)
-    return ApiError(fault.status, fault.code, fault.message or f"{fault.status}: injected")
+    error = ApiError(fault.status, fault.code, fault.message or f"{fault.status}: injected")
+    error.is_html = fault.html
+    return error
 
 
 def _bucket(line: str, limit: int, remaining: int, reset_after: float) -> dict[str, str]:

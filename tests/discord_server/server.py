@@ -10,9 +10,10 @@ from aiohttp.typedefs import Middleware
 
 from . import commands, control, endpoints, interactions, posting, wire
 from .errors import Impossible
+from .faults import OBSERVED, Fault, Limit
 from .gateway import Gateway
 from .permissions import NEW_GUILD, Permission, in_channel
-from .rest import ROUTES, Api, Fault, Limit, Request
+from .rest import ROUTES, Api, Request
 from .state import (
     Attachment,
     Channel,
@@ -44,8 +45,6 @@ KINDS = {
     "forum": ChannelType.FORUM,
 }
 Value = TypeVar("Value")
-INVALID = {401, 403, 429}
-TEN_MINUTES = 600.0
 
 
 class DiscordServer:
@@ -63,9 +62,10 @@ class DiscordServer:
         shards: int = 1,
         privileged: Intent = NO_INTENTS,
         token: str = TOKEN,
+        clock: Clock | None = None,
         middlewares: Sequence[Middleware] = (),
     ) -> None:
-        self.world = World(token, privileged, shards)
+        self.world = World(token, privileged, shards, clock or Clock())
         self.gateway = Gateway(self.world)
         self.world.publish = self._publish
         self.gateway.changed = self._changed
@@ -195,6 +195,20 @@ class DiscordServer:
         channel.overwrites[target.id] = Overwrite(target.id, kind, allow, deny)
         self._publish(Event("CHANNEL_UPDATE", wire.channel(channel), channel.guild, Intent.GUILDS))
 
+    def hide(self, channel: Channel) -> None:
+        """Take View Channel from the bot in one channel, until `reveal`."""
+        self.overwrite(channel, self.bot, deny=Permission.VIEW_CHANNEL)
+
+    def reveal(self, channel: Channel) -> None:
+        """Give the bot back what `hide` took."""
+        del channel.overwrites[self.bot.id]
+        self._publish(Event("CHANNEL_UPDATE", wire.channel(channel), channel.guild, Intent.GUILDS))
+
+    def reset_token(self) -> None:
+        """Let the owner make a new token: the bot's own is refused from now on, everywhere."""
+        self.world.token = secrets.token_urlsafe(24)
+        self.gateway.drop(4004)
+
     def kick_bot(self, guild: Guild) -> None:
         """Throw the bot out of a guild."""
         guild.has_bot = False
@@ -309,8 +323,9 @@ class DiscordServer:
     def fail(self, route: str, status: int = 503, **details: Any) -> Fault:
         """Let the next requests of a route fail, `"POST /channels/{channel_id}/messages"` or `"*"`.
 
-        `times`, `code`, `message`, `channel` (an id), for a 429 `retry_after` and `is_global`; with
-        `applied=True` the request takes effect and only its answer is lost.
+        `times` or `seconds`, `code`, `message`, `channel`, `within` or `user` (ids), `html`, for a 429
+        `retry_after` and `is_global`; `breaks` resets the connection or lets it hang; with
+        `applied=True` the request takes effect and only its answer is lost. See `Fault`.
         """
         return self._set(Fault(route, status, **details))
 
@@ -323,6 +338,12 @@ class DiscordServer:
         """Limit a route per channel, guild or webhook, with the headers and 429s of a real bucket."""
         self._known_route(route)
         self.api.limits[route] = Limit(requests, seconds)
+
+    def enforce_budgets(self) -> None:
+        """Hold the bot to the buckets that Discord is known for, and to 50 requests a second."""
+        for route, (requests, seconds) in OBSERVED.items():
+            self.rate_limit(route, requests, seconds)
+        self.global_limit()
 
     def global_limit(self, requests: int = 50, seconds: float = 1.0) -> None:
         """Limit all requests with the bot's token together; interaction endpoints don't count."""
@@ -360,6 +381,15 @@ class DiscordServer:
         posts = [entry for entry in self.world.messages.values() if entry.author is self.bot]
         return [ping for message in posts for ping in message.pinged]
 
+    def told(self, user: User) -> list[Message]:
+        """Give the bot's messages that notified somebody by a mention in a post, deleted ones too."""
+        posts = [entry for entry in self.world.messages.values() if entry.author is self.bot]
+        return [
+            message
+            for message in posts
+            if any(ping.id == user.id and ping.on == "post" for ping in message.pinged)
+        ]
+
     def requests(self, route: str | None = None) -> list[Request]:
         """Give the log of requests, of one route or all."""
         return [entry for entry in self.api.requests if route in {None, entry.route}]
@@ -370,8 +400,7 @@ class DiscordServer:
 
     def invalid_requests(self) -> int:
         """Count the answers of 401, 403 and 429 of the last ten minutes; 10,000 would mean a ban."""
-        since = self.clock.now() - TEN_MINUTES
-        return sum(1 for entry in self.api.requests if entry.status in INVALID and entry.at > since)
+        return self.api.invalid.count()
 
     async def until(self, read: Callable[[], Value], within: float = 30.0) -> Value:
         """Wait until what `read` finds in this Discord is truthy, and give it.

@@ -61,14 +61,15 @@ FIRST_RESPONSE = 3.0
 
 
 class Clock:
-    """Wall time that a test can push forward."""
+    """Time that a test can push forward, by default wall time."""
 
-    def __init__(self) -> None:
+    def __init__(self, read: Callable[[], float] = time.time) -> None:
+        self._read = read
         self._ahead = 0.0
 
     def now(self) -> float:
         """Give seconds since 1970, as this Discord sees it."""
-        return time.time() + self._ahead
+        return self._read() + self._ahead
 
     def advance(self, seconds: float) -> None:
         """Let time pass at once."""
@@ -330,8 +331,8 @@ class Event:
 class World:
     """Everything there is, and the ids it goes by."""
 
-    def __init__(self, token: str, privileged: Intent, shards: int) -> None:
-        self.clock = Clock()
+    def __init__(self, token: str, privileged: Intent, shards: int, clock: Clock) -> None:
+        self.clock = clock
         self.patience = FIRST_RESPONSE
         self.token = token
         self.privileged = privileged

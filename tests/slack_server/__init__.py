@@ -17,7 +17,8 @@ written `&lt;`, `&gt;` and `&amp;`, as Slack writes it.
 """
 
 from tests.slack_server.delivery import Attempt, Delivery, Endpoint
-from tests.slack_server.rules import Call, Fault, HandClock, Patience, Rates, Rules
+from tests.slack_server.faults import Fault
+from tests.slack_server.rules import Call, HandClock, Patience, Rates, Rules
 from tests.slack_server.server import SlackServer
 from tests.slack_server.workspace import Channel, Ephemeral, Message, StoredFile, Team, User
 

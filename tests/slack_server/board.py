@@ -42,7 +42,7 @@ class Board:
                     channel = self.world.open_im(team, name)
                 except Refused:
                     channel = None
-        if channel is None or channel.team != team.id:
+        if channel is None or channel.deleted or channel.team != team.id:
             raise Refused("channel_not_found")
         if channel.kind != "public" and team.bot.id not in channel.members:
             raise Refused("channel_not_found")

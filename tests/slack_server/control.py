@@ -111,6 +111,38 @@ class Control:
         """Answer the next calls of a method otherwise."""
         self._server.fail(method, **how)
 
+    async def enforce_budgets(self, burst: int = 1) -> None:
+        """Hold the bot to one post a second in each channel."""
+        self._server.enforce_budgets(burst)
+
+    async def delete_message(self, channel: str, ts: str) -> None:
+        """Let an admin delete a message."""
+        self._server.delete_message(self._server.message(channel, ts))
+
+    async def delete_thread(self, channel: str, ts: str) -> None:
+        """Let an admin delete a message and everything below it."""
+        self._server.delete_thread(self._server.message(channel, ts))
+
+    async def delete_channel(self, channel: str) -> None:
+        """Let an admin delete a channel."""
+        self._server.delete_channel(self._server.world.channels[channel])
+
+    async def kick_bot(self, channel: str) -> None:
+        """Let somebody remove the bot from a channel."""
+        self._server.kick_bot(self._server.world.channels[channel])
+
+    async def invite_bot(self, channel: str) -> None:
+        """Let somebody bring the bot into a channel."""
+        self._server.invite_bot(self._server.world.channels[channel])
+
+    async def revoke_token(self, error: str = "token_revoked") -> None:
+        """Refuse the bot's token from now on."""
+        self._server.revoke_token(error)
+
+    async def told(self, user: str) -> list[Message]:
+        """The bot's messages that notified somebody."""
+        return self._server.told(user)
+
     async def refresh_sockets(self) -> None:
         """Ask the bot to open its sockets anew."""
         await self._server.refresh_sockets()

@@ -1,20 +1,25 @@
 """Files: announced, uploaded, completed, and downloaded with the bot's token."""
 
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from aiohttp import web
 
 from tests.slack_server.blocks import checked
 from tests.slack_server.board import Board
-from tests.slack_server.rules import Json, Refused
+from tests.slack_server.rules import Call, Json, Refused
 from tests.slack_server.workspace import StoredFile, Team
+
+Meet = Callable[[str, web.Request, Call], Awaitable[web.Response | None]]
+"""Gives what goes out in place of the answer where a test has set something to go wrong."""
 
 
 class Files:
     """The three steps of an upload, and the private URLs."""
 
-    def __init__(self, board: Board) -> None:
+    def __init__(self, board: Board, meet: Meet) -> None:
         self.board = board
+        self.meet = meet
         self.world = board.world
         self.downloads: list[str] = []
         """The ids of the files that were handed over, in order."""
@@ -46,6 +51,9 @@ class Files:
     async def _upload(self, request: web.Request) -> web.Response:
         file = self.world.files.get(request.match_info["file"])
         content = await request.read()
+        call = Call("upload", {"filename": file.name} if file else {}, None, self.world.clock())
+        if (broken := await self.meet("upload", request, call)) is not None:
+            return broken
         if request.content_type == "multipart/form-data" or file is None:
             return web.Response(status=404 if file is None else 400, text="no file")
         file.content = content
@@ -85,6 +93,9 @@ class Files:
 
     async def _download(self, request: web.Request) -> web.Response:
         file = self.world.files.get(request.match_info["file"])
+        call = Call("download", {"filename": file.name} if file else {}, None, self.world.clock())
+        if (broken := await self.meet("download", request, call)) is not None:
+            return broken
         token = request.headers.get("Authorization", "").removeprefix("Bearer ")
         team = next((team for team in self.world.teams.values() if team.token == token), None)
         if file is None or team is None or file.team != team.id or "files:read" not in team.scopes:

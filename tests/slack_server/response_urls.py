@@ -7,6 +7,7 @@ from typing import Literal
 from aiohttp import web
 
 from tests.slack_server.board import Board, read_arguments
+from tests.slack_server.files import Meet
 from tests.slack_server.rules import Call, Json, Refused
 from tests.slack_server.workspace import Ephemeral, Message, Team
 
@@ -26,10 +27,11 @@ class ResponseUrl:
 class ResponseUrls:
     """Gives them out and takes what is sent to them."""
 
-    def __init__(self, board: Board, calls: list[Call]) -> None:
+    def __init__(self, board: Board, calls: list[Call], meet: Meet) -> None:
         self.board = board
         self.world = board.world
         self.calls = calls
+        self.meet = meet
         self._urls: dict[str, ResponseUrl] = {}
 
     def routes(self) -> list[web.RouteDef]:
@@ -50,6 +52,8 @@ class ResponseUrls:
         arguments = await read_arguments(request)
         call = Call("response_url", arguments, url.team.id if url else None, now)
         self.calls.append(call)
+        if (broken := await self.meet("response_url", request, call)) is not None:
+            return broken
         if url is None or now - url.made_at > self.board.rules.response_url_seconds:
             call.error, call.status = "expired_url", 404
         elif url.uses >= self.board.rules.response_url_uses:

@@ -67,29 +67,11 @@ class Patience:
 
 
 @dataclass(slots=True)
-class Fault:
-    """An answer Slack gives instead of its own, for the next `times` matching calls."""
-
-    method: str
-    error: str | None = None
-    status: int = 200
-    retry_after: int | None = None
-    delay: float = 0.0
-    times: int = 1
-    channel: str | None = None
-
-    def matches(self, method: str, arguments: Json) -> bool:
-        """Whether this call meets it."""
-        return (
-            self.times > 0
-            and self.method == method
-            and (self.channel is None or self.channel == arguments.get("channel"))
-        )
-
-
-@dataclass(slots=True)
 class Call:
-    """One request to the Web API, as the log keeps it (the token left out)."""
+    """One request to the Web API, as the log keeps it (the token left out).
+
+    A `status` of 499 says that the answer was kept back or lost.
+    """
 
     method: str
     arguments: Json
@@ -109,7 +91,9 @@ class Rates:
     per_minute: dict[str, int | None] = field(default_factory=dict[str, int | None])
     """Overrides of a method's tier; None lifts its limit."""
     channel_post_seconds: float | None = None
-    """Least time between two `chat.postMessage` in a channel; None (the default) allows bursts."""
+    """Time between two `chat.postMessage` in a channel; None (the default) allows bursts."""
+    channel_post_burst: int = 1
+    """How many posts a channel takes at once; «short bursts» are allowed, and not measured."""
     _calls: dict[tuple[str, str], deque[float]] = field(
         default_factory=lambda: defaultdict[tuple[str, str], deque[float]](deque)
     )
@@ -132,10 +116,12 @@ class Rates:
         """Seconds to wait before this channel takes another post, or None, which counts it."""
         if self.channel_post_seconds is None:
             return None
-        now, last = self.clock(), self._posts.get(channel)
-        if last is not None and now - last < self.channel_post_seconds:
-            return max(1, math.ceil(last + self.channel_post_seconds - now))
-        self._posts[channel] = now
+        now, seconds = self.clock(), self.channel_post_seconds
+        due = max(now, self._posts.get(channel, now))
+        early = due - now - (self.channel_post_burst - 1) * seconds
+        if early > 0:
+            return max(1, math.ceil(early))
+        self._posts[channel] = due + seconds
         return None
 
 

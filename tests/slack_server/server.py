@@ -10,11 +10,11 @@ from aiohttp.typedefs import Middleware
 
 from tests.slack_server import control, payloads
 from tests.slack_server.delivery import Attempt, Courier, Delivery, Endpoint
+from tests.slack_server.faults import Breaks, Fault
 from tests.slack_server.rules import (
     Call,
     Changes,
     Clock,
-    Fault,
     Json,
     Patience,
     Rates,
@@ -84,6 +84,8 @@ class SlackServer:
         return self
 
     async def __aexit__(self, *_: object) -> None:
+        for fault in self.api.faults:
+            fault.release()
         await self.courier.close()
         if self._runner is not None:
             await self._runner.cleanup()
@@ -268,11 +270,75 @@ class SlackServer:
         delay: float = 0.0,
         times: int = 1,
         channel: str | None = None,
+        seconds: float | None = None,
+        applied: bool = False,
+        html: bool = False,
+        breaks: Breaks | None = None,
+        user: str | None = None,
+        in_thread: bool | None = None,
     ) -> Fault:
-        """Answer the next calls of a method otherwise: an error, a status, a 429, or late."""
-        fault = Fault(method, error, status, retry_after, delay, times, channel)
+        """Let the next calls of a method (`"*"`: of any) go wrong; see `Fault`.
+
+        Uploads, downloads and response URLs go by `upload`, `download` and `response_url`.
+        """
+        fault = Fault(
+            method,
+            error,
+            status,
+            retry_after,
+            delay,
+            times,
+            channel,
+            seconds,
+            applied,
+            html,
+            breaks,
+            user,
+            in_thread,
+        )
         self.api.faults.append(fault)
         return fault
+
+    def enforce_budgets(self, burst: int = 1) -> None:
+        """Hold the bot to one post a second in each channel, beside the tiers of the methods."""
+        self.rates.enforced = True
+        self.rates.channel_post_seconds = 1.0
+        self.rates.channel_post_burst = burst
+
+    def delete_message(self, message: Message) -> None:
+        """Let an admin delete a message; what stands below it stays."""
+        message.deleted_at = self.clock()
+        self.changes.happened()
+
+    def delete_thread(self, message: Message) -> None:
+        """Let an admin delete a message and everything below it."""
+        for entry in (message, *self.thread(message.channel, message.ts)):
+            self.delete_message(entry)
+
+    def delete_channel(self, channel: Channel) -> None:
+        """Let an admin delete a channel; its messages stay readable to the test."""
+        channel.deleted = True
+        self.changes.happened()
+
+    def kick_bot(self, channel: Channel) -> None:
+        """Let somebody remove the bot from a channel."""
+        channel.members.discard(self.world.teams[channel.team].bot.id)
+        self.changes.happened()
+
+    def invite_bot(self, channel: Channel) -> None:
+        """Let somebody bring the bot into a channel."""
+        channel.members.add(self.world.teams[channel.team].bot.id)
+        self.changes.happened()
+
+    def revoke_token(self, error: str = "token_revoked", team: Team | None = None) -> None:
+        """Refuse the bot's token from now on."""
+        (team or self.team).revoked = error
+        self.changes.happened()
+
+    def revoke_app_token(self, error: str = "token_revoked") -> None:
+        """Refuse the app-level token from now on."""
+        self.world.app_revoked = error
+        self.changes.happened()
 
     async def refresh_sockets(self) -> None:
         """Ask the bot to open its sockets anew."""
@@ -297,6 +363,13 @@ class SlackServer:
     def calls(self, method: str) -> list[Call]:
         """The bot's calls of one method."""
         return [call for call in self.api.calls if call.method == method]
+
+    def told(self, user: User | str) -> list[Message]:
+        """The bot's messages that notified somebody by a mention, deleted ones too."""
+        reader = self._user(user).id
+        channels = self.world.channels.values()
+        posted = (message for channel in channels for message in channel.messages.values())
+        return [message for message in posted if message.bot_id and reader in message.pinged]
 
     def busiest_minute(self, method: str, team: Team | None = None) -> int:
         """The most calls of a method within any sixty seconds in a workspace."""

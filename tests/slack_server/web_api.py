@@ -3,14 +3,16 @@
 import asyncio
 import secrets
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 
 from aiohttp import web
 
 from tests.slack_server.board import UPDATED_TEXT_MOST, Board, need, read_arguments
+from tests.slack_server.faults import Fault, break_off, page
 from tests.slack_server.files import Files
 from tests.slack_server.response_urls import ResponseUrls
-from tests.slack_server.rules import Call, Fault, Json, Rates, Refused, Rules
+from tests.slack_server.rules import Call, Json, Rates, Refused, Rules
 from tests.slack_server.workspace import Message, Team, Workspace
 
 READ = {"public": "channels:read", "private": "groups:read", "im": "im:read"}
@@ -36,8 +38,8 @@ class WebApi:
         self.faults: list[Fault] = []
         self.calls: list[Call] = []
         self.board = Board(world, rules)
-        self.files = Files(self.board)
-        self.response_urls = ResponseUrls(self.board, self.calls)
+        self.files = Files(self.board, self.meet)
+        self.response_urls = ResponseUrls(self.board, self.calls, self.meet)
         self.tickets: set[str] = set()
         self._methods = {
             "auth.test": Method(self._auth_test),
@@ -50,6 +52,7 @@ class WebApi:
             "conversations.replies": Method(self._replies, (), 3),
             "conversations.history": Method(self._history, (), 3),
             "conversations.info": Method(self._channel_info, (), 3),
+            "conversations.members": Method(self._channel_members, (), 4),
             "conversations.open": Method(self._open, ("im:write",), 3),
             "users.info": Method(self._user_info, ("users:read",), 4),
             "files.info": Method(self.files.info, ("files:read",), 4),
@@ -77,9 +80,12 @@ class WebApi:
         self.calls.append(call)
         headers: dict[str, str] = {}
         try:
-            fault = next((fault for fault in self.faults if fault.matches(method, arguments)), None)
-            if fault is not None:
-                await self._suffer(fault)
+            if (fault := self.fault(method, arguments)) is not None:
+                if fault.applied:
+                    with suppress(Refused):  # the answer is lost, a refusal as well
+                        self._reply(method, arguments, str(token), call, headers)
+                if (broken := await self.suffer(fault, request, call)) is not None:
+                    return broken
             reply = self._reply(method, arguments, str(token), call, headers)
         except Refused as refusal:
             call.error = refusal.error
@@ -91,14 +97,44 @@ class WebApi:
         self.world.changes.happened()
         return web.json_response(reply, status=call.status, headers=headers)
 
-    async def _suffer(self, fault: Fault) -> None:
-        fault.times -= 1
+    def fault(self, method: str, arguments: Json) -> Fault | None:
+        """Find what goes wrong with this call, and count it."""
+        now = self.world.clock()
+        found = next((fault for fault in self.faults if fault.matches(method, arguments, now)), None)
+        if found is not None:
+            found.meet(now)
+        return found
+
+    async def meet(self, method: str, request: web.Request, call: Call) -> web.Response | None:
+        """Let something go wrong with what isn't a method: an upload, a download, a response URL."""
+        fault = self.fault(method, call.arguments)
+        if fault is None:
+            return None
+        try:
+            return await self.suffer(fault, request, call)
+        except Refused as refusal:
+            call.error, call.status = refusal.error, refusal.extra.get("status", 200)
+            after = refusal.extra.get("retry_after")
+            headers = {"Retry-After": str(after)} if after is not None else {}
+            return web.Response(status=call.status, text=refusal.error, headers=headers)
+
+    async def suffer(self, fault: Fault, request: web.Request, call: Call) -> web.Response | None:
+        """Let it go wrong; gives what goes out in place of Slack's own answer, if anything does."""
         if fault.delay:
             await asyncio.sleep(fault.delay)
-        if fault.retry_after is not None:
+        if fault.breaks is not None:
+            broken = await break_off(request, fault.breaks, fault.over)
+        elif fault.html:
+            broken = page(fault.status)
+        elif fault.retry_after is not None:
             raise Refused("ratelimited", status=429, retry_after=fault.retry_after)
-        if fault.error is not None or fault.status != 200:
+        elif fault.refuses:
             raise Refused(fault.error or "internal_error", status=fault.status)
+        else:
+            return None
+        call.status = broken.status
+        self.world.changes.happened()
+        return broken
 
     def _reply(
         self, name: str, arguments: Json, token: str, call: Call, headers: dict[str, str]
@@ -109,6 +145,8 @@ class WebApi:
         if team is None:
             error = "invalid_auth" if token else "not_authed"
             raise Refused("not_allowed_token_type" if token == self.world.app_token else error)
+        if team.revoked is not None:
+            raise Refused(team.revoked)
         call.team = team.id
         headers["x-oauth-scopes"] = ",".join(sorted(team.scopes))
         method = self._methods.get(name)
@@ -122,6 +160,8 @@ class WebApi:
         return {"ok": True, **method.handle(team, arguments)}
 
     def _connect(self, token: str) -> Json:
+        if token == self.world.app_token and self.world.app_revoked is not None:
+            raise Refused(self.world.app_revoked)
         if token != self.world.app_token:
             bots = {team.token for team in self.world.teams.values()}
             raise Refused("not_allowed_token_type" if token in bots else "invalid_auth")
@@ -156,6 +196,17 @@ class WebApi:
         channel = self.board.visible(team, arguments)
         need(team, READ[channel.kind])
         return {"channel": channel.wire(team)}
+
+    def _channel_members(self, team: Team, arguments: Json) -> Json:
+        channel = self.board.visible(team, arguments)
+        need(team, READ[channel.kind])
+        limit, start = int(arguments.get("limit") or 100), int(arguments.get("cursor") or 0)
+        people = sorted(channel.members)
+        cursor = str(start + limit) if start + limit < len(people) else ""
+        return {
+            "members": people[start : start + limit],
+            "response_metadata": {"next_cursor": cursor},
+        }
 
     def _open(self, team: Team, arguments: Json) -> Json:
         users = str(arguments.get("users", "")).split(",")

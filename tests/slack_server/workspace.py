@@ -66,6 +66,8 @@ class Team:
     bot: User
     bot_id: str
     scopes: set[str]
+    revoked: str | None = None
+    """The error that every call with the token gets, once it is no longer good."""
 
     @property
     def domain(self) -> str:
@@ -217,6 +219,7 @@ class Channel:
     team: str
     members: set[str]
     archived: bool = False
+    deleted: bool = False
     messages: dict[str, Message] = field(default_factory=dict[str, Message])
 
     def replies(self, ts: str) -> list[Message]:
@@ -251,6 +254,7 @@ class Workspace:
         self.origin = ""
         self.app_id = "A0COUNCIL1"
         self.app_token = f"xapp-1-{self.app_id}-{secrets.token_hex(8)}"
+        self.app_revoked: str | None = None
         self.teams: dict[str, Team] = {}
         self.users: dict[str, User] = {}
         self.channels: dict[str, Channel] = {}

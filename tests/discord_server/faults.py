@@ -1,0 +1,211 @@
+"""What a test can let go wrong with requests, and the budgets that Discord holds a bot to.
+
+Sources: https://discord.com/developers/docs/topics/rate-limits,
+https://discord.com/developers/docs/topics/opcodes-and-status-codes
+"""
+
+import asyncio
+import socket
+import struct
+from collections import deque
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Literal, cast
+
+from aiohttp import web
+
+from .state import Channel, Clock, Json, World
+
+Breaks = Literal["reset", "hang"]
+ALWAYS = 1 << 31
+INVALID = {401, 403, 429}
+TEN_MINUTES = 600.0
+LOOK_AGAIN = 1.0
+"""Seconds between looking whether a client that gets no answer is still there."""
+LOST = 499
+"""What the log says of a request whose client saw no answer."""
+PAGE = (
+    "<!DOCTYPE html><html><head><title>{status}</title></head><body>{status}: cloudflare</body></html>"
+)
+OBSERVED: dict[str, tuple[int, float]] = {
+    "POST /channels/{channel_id}/messages": (5, 5.0),
+    "PATCH /channels/{channel_id}/messages/{message_id}": (5, 5.0),
+    "DELETE /channels/{channel_id}/messages/{message_id}": (5, 1.0),
+    "GET /channels/{channel_id}/messages": (5, 1.0),
+    "POST /channels/{channel_id}/messages/{message_id}/threads": (50, 300.0),
+    "POST /channels/{channel_id}/threads": (50, 300.0),
+    "POST /webhooks/{webhook_id}/{token}": (5, 2.0),
+    "PATCH /webhooks/{webhook_id}/{token}/messages/@original": (5, 2.0),
+}
+"""Requests in so many seconds, by route, as the headers have told bots for years.
+
+Discord documents none of them, so that they may change. Threads are counted by guild and shared with
+other bots (discord/discord-api-docs#7816, #8082).
+"""
+BY_GUILD = {
+    "POST /channels/{channel_id}/messages/{message_id}/threads",
+    "POST /channels/{channel_id}/threads",
+}
+
+
+@dataclass(slots=True, eq=False)
+class Fault:
+    """Something that goes wrong with the next `times` requests of a route, or with all of `seconds`.
+
+    The seconds begin with the first request that meets the fault. `status` None only delays. An `html`
+    answer is a proxy's page. `breaks` resets the connection, or never answers. With `applied`, the
+    request takes effect before its answer is lost. `gate` holds requests back until `release`.
+    `channel` takes only requests about that channel, `within` those about its threads as well, and
+    `user` those about a person (a direct conversation with them, their membership).
+    """
+
+    route: str
+    status: int | None = 503
+    code: int = 0
+    message: str = ""
+    retry_after: float = 0.01
+    is_global: bool = False
+    times: int = 1
+    seconds: float | None = None
+    applied: bool = False
+    html: bool = False
+    breaks: Breaks | None = None
+    channel: int | None = None
+    within: int | None = None
+    user: int | None = None
+    gate: asyncio.Event | None = None
+    over: asyncio.Event = field(default_factory=asyncio.Event)
+    hits: int = 0
+    met_at: float | None = None
+    index: int = 0
+
+    def __post_init__(self) -> None:
+        if self.seconds is not None:
+            self.times = ALWAYS
+
+    def release(self) -> None:
+        """Let held requests go on, and let nothing more go wrong."""
+        self.times = self.hits
+        self.over.set()
+        if self.gate is not None:
+            self.gate.set()
+
+    def is_over(self, now: float) -> bool:
+        """Say whether it has had its times or its seconds."""
+        if self.met_at is not None and self.seconds is not None and now >= self.met_at + self.seconds:
+            return True
+        return self.hits >= self.times
+
+    def covers(self, route: str, about: "About", now: float) -> bool:
+        """Say whether this request is one of those that fail."""
+        if self.is_over(now) or self.route not in {route, "*"}:
+            return False
+        if self.channel is not None and self.channel != about.channel:
+            return False
+        if self.within is not None and self.within not in {about.channel, about.parent}:
+            return False
+        return self.user is None or self.user == about.user
+
+    def meet(self, now: float) -> None:
+        """Count a request that it covers."""
+        self.hits += 1
+        self.met_at = now if self.met_at is None else self.met_at
+
+
+@dataclass(frozen=True, slots=True)
+class About:
+    """The channel, its parent and the person that a request is about, as ids."""
+
+    channel: int | None = None
+    parent: int | None = None
+    user: int | None = None
+
+
+def about(world: World, parameters: dict[str, str], body: object) -> About:
+    """Read out of a request what it is about; an interaction's token stands for where it was used."""
+    channel: Channel | None = None
+    number = parameters.get("channel_id", "")
+    if number.isdecimal():
+        channel = world.channels.get(int(number))
+    elif (interaction := world.tokens.get(parameters.get("token", ""))) is not None:
+        channel = interaction.channel
+    recipient = cast("Json", body).get("recipient_id", "") if isinstance(body, dict) else ""
+    person = parameters.get("user_id", "") or str(recipient)
+    user = int(person) if person.isdecimal() else None
+    if channel is None:
+        return About(int(number) if number.isdecimal() else None, None, user)
+    return About(channel.id, channel.parent.id if channel.parent else None, user)
+
+
+@dataclass(slots=True, eq=False)
+class Limit:
+    """A bucket: so many requests in so many seconds, per channel, guild or webhook."""
+
+    requests: int
+    seconds: float
+    windows: dict[tuple[str, ...], deque[float]] = field(
+        default_factory=dict[tuple[str, ...], deque[float]]
+    )
+
+    def take(self, key: tuple[str, ...], now: float) -> tuple[int, float]:
+        """Count a request; give what remains (-1: refused) and the seconds until more."""
+        window = self.windows.setdefault(key, deque())
+        while window and now - window[0] >= self.seconds:
+            window.popleft()
+        if len(window) < self.requests:
+            window.append(now)
+            return self.requests - len(window), self.seconds - (now - window[0])
+        return -1, self.seconds - (now - window[0])
+
+
+@dataclass(slots=True, eq=False)
+class Invalid:
+    """The requests answered by 401, 403 or 429 in the last ten minutes.
+
+    At `banned_at` of them the address is banned: every request gets a 429 that no header explains.
+    """
+
+    clock: Clock
+    banned_at: int = 10_000
+    times: deque[float] = field(default_factory=deque[float])
+
+    def count(self) -> int:
+        """Count them."""
+        since = self.clock.now() - TEN_MINUTES
+        while self.times and self.times[0] <= since:
+            self.times.popleft()
+        return len(self.times)
+
+    def note(self, status: int) -> None:
+        """Add an answer, if it is one of them."""
+        if status in INVALID:
+            self.times.append(self.clock.now())
+
+    @property
+    def is_banned(self) -> bool:
+        """Say whether the address is banned."""
+        return self.count() >= self.banned_at
+
+
+def page(status: int) -> web.Response:
+    """Answer as a proxy in front of Discord does, with a page of its own."""
+    return web.Response(status=status, text=PAGE.format(status=status), content_type="text/html")
+
+
+async def break_off(request: web.Request, how: Breaks, over: asyncio.Event) -> web.Response:
+    """Reset the connection; or keep it without an answer until it is `over` or the client hangs up."""
+    if how == "hang":
+        while not over.is_set() and request.transport is not None:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(LOOK_AGAIN):
+                    await over.wait()
+    if request.transport is not None:
+        reset(request.transport)
+    return web.Response(status=LOST)
+
+
+def reset(transport: asyncio.BaseTransport) -> None:
+    """Close a connection by a reset, not by a farewell."""
+    connection = transport.get_extra_info("socket")
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    cast("asyncio.WriteTransport", transport).abort()
