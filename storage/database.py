@@ -7,19 +7,23 @@ writes queue up; the next transaction takes all of them (group commit), in one v
 import asyncio
 import os
 import sqlite3
+import threading
 from collections.abc import AsyncGenerator, Callable, Generator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import groupby
 from pathlib import Path
 from typing import TypeVar
 
 import aiosqlite
+import structlog
 
-from storage.errors import DamageError, DatabaseError, explain_sqlite, explain_system
+from storage.errors import DamageError, DatabaseError, WriterError, explain_sqlite, explain_system
 from storage.schema import known_migrations, migrate
+
+log = structlog.stdlib.get_logger()
 
 SqlValue = str | bytes | int | float | None
 Parameters = Sequence[SqlValue] | Mapping[str, SqlValue]
@@ -34,12 +38,31 @@ PRAGMA secure_delete = ON;
 """
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class _Job:
-    """Statements that stand or fall together, and who waits for them."""
+    """Statements that succeed or fail together, and who waits for them.
+
+    Either its transaction begins, in the writer's thread, or it is withdrawn, in the event loop's:
+    whichever comes first rules out the other.
+    """
 
     statements: tuple[Statement, ...]
     done: asyncio.Future[None]
+    _deciding: threading.Lock = field(default_factory=threading.Lock)
+    _has_begun: bool = False
+    is_withdrawn: bool = False
+
+    def begin(self) -> bool:
+        """Rule out that the job is withdrawn; false if it has been."""
+        with self._deciding:
+            self._has_begun = not self.is_withdrawn
+            return self._has_begun
+
+    def withdraw(self) -> bool:
+        """Rule out that the job is run; false if its transaction has begun."""
+        with self._deciding:
+            self.is_withdrawn = not self._has_begun
+            return self.is_withdrawn
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -66,10 +89,15 @@ class _Writer:
 
 
 class Database:
-    """An open database; made by `open_database`."""
+    """An open database; made by `open_database`.
+
+    `failed` is done when nothing can be written any more, because the writer has failed. Its result
+    is the error that every write raises from then on; a long-running process should end with it.
+    """
 
     def __init__(self, path: Path, writer: _Writer, reader: aiosqlite.Connection) -> None:
         self.path = path
+        self.failed: asyncio.Future[WriterError] = asyncio.get_running_loop().create_future()
         self._writer = writer
         self._reader = reader
         self._queue: list[_Job] = []
@@ -77,17 +105,43 @@ class Database:
         self._wake = asyncio.Event()
         self._closing = False
 
-    async def write(self, *statements: Statement) -> None:
-        """Run these statements in one transaction; returns when they are durable.
+    async def write(self, *statements: Statement, by: float | None = None) -> None:
+        """Run these statements in one transaction; return when they are durable.
 
-        Whoever is cancelled while waiting doesn't take the write back: it stays queued.
-        Raises `DatabaseError`, for this write alone, when it can't be done.
+        `by` is the time on the event loop's clock by which the transaction must have begun. If it
+        hasn't, or if the waiter is cancelled before it has, nothing is written, now or later. Once
+        it has begun, only its outcome tells whether anything is written, so that is waited for.
+        Without `by`, a write stays queued even if its waiter is cancelled.
+
+        Raises `TimeoutError` where the transaction did not begin by then, and `DatabaseError`, for
+        this write alone, when it can't be done.
         """
         self._refuse_if_closed()
-        job = _Job(statements, asyncio.get_running_loop().create_future())
+        loop = asyncio.get_running_loop()
+        left = None if by is None else by - loop.time()
+        if left is not None and left <= 0:
+            raise self._too_late()
+        job = _Job(statements, loop.create_future())
         self._queue.append(job)
         self._wake.set()
+        if left is not None:
+            await self._begun(job, left)
         await job.done
+
+    async def _begun(self, job: _Job, seconds: float) -> None:
+        """Wait until a job is done; withdraw it if it hasn't begun in time."""
+        try:
+            await asyncio.wait({job.done}, timeout=seconds)
+        except asyncio.CancelledError:
+            job.withdraw()
+            job.done.cancel()
+            raise
+        if not job.done.done() and job.withdraw():
+            job.done.cancel()
+            raise self._too_late()
+
+    def _too_late(self) -> TimeoutError:
+        return TimeoutError(f"{self.path} was busy for too long, so nothing was written")
 
     async def exclusively(self, *statements: str) -> list[list[sqlite3.Row]]:
         """Run statements between two transactions, each its own, and give the rows of each.
@@ -115,16 +169,28 @@ class Database:
             damage_mark(self.path).touch(mode=0o600)
 
     async def commit_queued(self) -> None:
-        """Commit what is queued, again and again, until the database closes and all is done."""
-        while not self._closing or self._queue or self._chores:
-            await self._wake.wait()
-            self._wake.clear()
-            jobs, self._queue = self._queue, []
-            if jobs:
-                await self._commit(jobs)
-            chores, self._chores = self._chores, []
-            for chore in chores:
-                await self._do(chore)
+        """Commit what is queued, again and again, until the database closes and all is done.
+
+        If anything unforeseen ends it before that, every write fails, whether it waits or is to come.
+        """
+        taken: list[_Job | _Chore] = []
+        try:
+            while not self._closing or self._queue or self._chores:
+                await self._wake.wait()
+                self._wake.clear()
+                jobs, self._queue = self._queue, []
+                chores, self._chores = self._chores, []
+                taken = [*jobs, *chores]
+                if jobs:
+                    await self._commit(jobs)
+                for chore in chores:
+                    await self._do(chore)
+        except BaseException as error:
+            self._fail_all([*taken, *self._queue, *self._chores])
+            if not isinstance(error, Exception):
+                raise
+            # Whoever waits for `failed` ends the process; a bare task's exception would be lost.
+            log.critical("database_writer_failed", exc_info=error)
 
     def close(self) -> None:
         """Take no more reads and writes; what is queued is still committed."""
@@ -132,9 +198,9 @@ class Database:
         self._wake.set()
 
     async def _commit(self, jobs: list[_Job]) -> None:
-        outcomes = await self._writer.visit(partial(_transact, [job.statements for job in jobs]))
+        outcomes = await self._writer.visit(partial(_transact, jobs))
         for job, error in zip(jobs, outcomes, strict=True):
-            if error is not None:
+            if error is not None and not job.is_withdrawn:
                 self._fail(job, error)
             elif not job.done.done():
                 job.done.set_result(None)
@@ -165,6 +231,12 @@ class Database:
         else:
             job.done.set_exception(told)
 
+    def _fail_all(self, waiting: Sequence[_Job | _Chore]) -> None:
+        self.failed.set_result(WriterError(self.path))
+        for one in waiting:
+            if not one.done.done():
+                one.done.set_exception(WriterError(self.path))
+
     def _told(self, error: sqlite3.Error) -> DatabaseError:
         told = explain_sqlite(self.path, error)
         if isinstance(told, DamageError):
@@ -172,6 +244,8 @@ class Database:
         return told
 
     def _refuse_if_closed(self) -> None:
+        if self.failed.done():
+            raise WriterError(self.path)
         if self._closing:
             raise DatabaseError(f"{self.path} is closed", self.path)
 
@@ -220,17 +294,16 @@ def _prepare(path: Path, connection: sqlite3.Connection) -> None:
     migrate(connection, path, known_migrations())
 
 
-def _transact(
-    jobs: Sequence[tuple[Statement, ...]], connection: sqlite3.Connection
-) -> list[Exception | None]:
-    """Run jobs in one transaction, or where that can't be, each in its own; gives each one's error."""
+def _transact(jobs: Sequence[_Job], connection: sqlite3.Connection) -> list[Exception | None]:
+    """Run jobs in one transaction, or else each in its own; return each one's error."""
     try:
         connection.execute("BEGIN IMMEDIATE")
     except sqlite3.Error as error:
         # No job is guilty of a lock: trying them one by one would wait for it once a job.
         return [error] * len(jobs)
+    begun = [job for job in jobs if job.begin()]
     try:
-        statements = (statement for job in jobs for statement in job)
+        statements = (statement for job in begun for statement in job.statements)
         for sql, alike in groupby(statements, key=lambda statement: statement[0]):
             connection.executemany(sql, [parameters for _, parameters in alike])
         connection.execute("COMMIT")

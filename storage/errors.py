@@ -4,7 +4,8 @@
     └── StorageError
         ├── DatabaseError         council.db is locked, damaged, full, read-only or from a newer program
         │   ├── ConstraintError   what is there, or isn't any more, forbids this write
-        │   └── DamageError       what lies in it isn't what was written there
+        │   ├── DamageError       what lies in it isn't what was written there
+        │   └── WriterError       the part of the program that writes it has failed
         ├── FolderError           the folder of documents can't be read, written or locked
         ├── BackupError           a backup can't be made, or what is to be put back isn't a whole one
         ├── DocumentError         not JSON, not a conversation, or an answer that breaks the contract
@@ -43,6 +44,17 @@ class ConstraintError(DatabaseError):
 
 class DamageError(DatabaseError):
     """What lies in the database isn't what was written there: only the next start mends that."""
+
+
+class WriterError(DatabaseError):
+    """Nothing can be written any more in this process: only a restart mends that."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(
+            f"{path} can't be written any more, because the part of this program that writes it has "
+            f"failed (the log says how); what was written before is kept, so start the program again",
+            path,
+        )
 
 
 class FolderError(StorageError):

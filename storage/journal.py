@@ -96,8 +96,12 @@ class Posts(Protocol):
 class Journal(Protocol):
     """All runs. Every method may raise `DatabaseError`; what is written is durable on return."""
 
-    async def begin(self, run: NewRun) -> Begun:
-        """Write a run down as running, or find the one that its entry key has begun before."""
+    async def begin(self, run: NewRun, *, by: float | None = None) -> Begun:
+        """Write a run down as running, or find the one that its entry key has begun before.
+
+        `by` is a time on the event loop's clock. Raises `TimeoutError` where writing has not begun by
+        then: the run is not there, nor will it be at the next start.
+        """
         ...
 
     async def knows(self, entry_key: str) -> bool:

@@ -1,5 +1,6 @@
 """The run journal in SQLite: the tables `runs`, `steps` and `posts`."""
 
+import asyncio
 import hashlib
 import sqlite3
 from collections.abc import Sequence
@@ -15,14 +16,14 @@ from council.calls import Call, Outcome, Reply
 from council.document.conversation import Source, timestamp
 from council.errors import Failure
 from storage.database import Database, SqlValue
-from storage.errors import damaged
+from storage.errors import ConstraintError, damaged
 from storage.journal import Begun, Clock, Delivery, Ended, NewRun, RunRow, Why
 
 log = structlog.stdlib.get_logger()
 
 _BEGIN_RUN = """
 INSERT INTO runs (id, entry_key, conversation_id, origin, brief, status, created_at)
-VALUES (?, ?, ?, ?, ?, 'running', ?) ON CONFLICT (entry_key) DO NOTHING
+VALUES (?, ?, ?, ?, ?, 'running', ?)
 """
 _FINISH_RUN = """
 UPDATE runs SET status = ?, error = ?, finished_at = ? WHERE id = ? AND status = 'running'
@@ -150,21 +151,30 @@ class SqliteJournal:
         self._database = database
         self._now = now
 
-    async def begin(self, run: NewRun) -> Begun:
+    async def begin(self, run: NewRun, *, by: float | None = None) -> Begun:
         """Write a run down as running, or find the one that its entry key has begun before."""
+        async with asyncio.timeout_at(by):
+            earlier = await self._delivered_before(run.entry_key)
+        if earlier:
+            return Begun(earlier, created=False)
+        created_at = timestamp(self._now())
         row = (
             run.id,
             run.entry_key,
             run.conversation_id,
             _origin(run.origin),
             run.brief.model_dump_json(),
-            timestamp(self._now()),
+            created_at,
         )
-        await self._database.write((_BEGIN_RUN, row))
-        found = await self._find("entry_key = ?", run.entry_key)
-        if not found:
-            raise damaged(self._database.path)
-        return Begun(found[0], created=found[0].id == run.id)
+        try:
+            # Nothing after this may fail: the run is there.
+            await self._database.write((_BEGIN_RUN, row), by=by)
+        except ConstraintError:
+            earlier = await self._delivered_before(run.entry_key)
+            if not earlier:
+                raise
+            return Begun(earlier, created=False)
+        return Begun(_begun(run, created_at), created=True)
 
     async def knows(self, entry_key: str) -> bool:
         """Return whether a delivery with this entry key began a run."""
@@ -254,8 +264,19 @@ class SqliteJournal:
     async def _update(self, change: str, run_id: str, *values: SqlValue) -> None:
         await self._database.write((f"UPDATE runs SET {change} WHERE id = ?", (*values, run_id)))  # noqa: S608 - the changes stand above
 
+    async def _delivered_before(self, entry_key: str) -> RunRow | None:
+        rows = await self._database.read("SELECT * FROM runs WHERE entry_key = ?", (entry_key,))
+        found = self._readable(rows)
+        if rows and not found:
+            raise damaged(self._database.path)
+        return found[0] if found else None
+
     async def _find(self, which: str, value: str) -> list[RunRow]:
-        rows = await self._database.read(f"SELECT * FROM runs WHERE {which}", (value,))  # noqa: S608 - the conditions stand above
+        return self._readable(
+            await self._database.read(f"SELECT * FROM runs WHERE {which}", (value,))  # noqa: S608 - the conditions stand above
+        )
+
+    def _readable(self, rows: Sequence[sqlite3.Row]) -> list[RunRow]:
         found: list[RunRow] = []
         for row in rows:
             try:
@@ -269,6 +290,24 @@ class SqliteJournal:
         log.error("journal_row_unreadable", run=run_id)
         if any(detail["type"] == "json_invalid" for detail in error.errors()):
             self._database.mark_damage()
+
+
+def _begun(run: NewRun, created_at: str) -> RunRow:
+    return RunRow(
+        id=run.id,
+        entry_key=run.entry_key,
+        conversation_id=run.conversation_id,
+        origin=run.origin,
+        brief=run.brief,
+        status="running",
+        error=None,
+        created_at=created_at,
+        finished_at=None,
+        delivery=None,
+        stops=0,
+        retries=0,
+        retried_at=None,
+    )
 
 
 def _run(row: sqlite3.Row) -> RunRow:

@@ -164,11 +164,11 @@ class Watched(SqliteJournal):
         self._holds = library.holds
         self.free: list[bool] = []
 
-    async def begin(self, run: NewRun) -> Begun:
+    async def begin(self, run: NewRun, *, by: float | None = None) -> Begun:
         """Look, and begin."""
         async with self._holds.hold(run.id) as held:
             self.free.append(held)
-        return await super().begin(run)
+        return await super().begin(run, by=by)
 
 
 async def test_a_run_is_held_before_another_process_can_find_it(tmp_path: Path) -> None:

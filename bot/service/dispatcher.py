@@ -32,6 +32,7 @@ from storage.journal import Delivery, Journal, RunRow
 log = structlog.get_logger()
 
 ACCEPT_SECONDS = 1.0
+"""How long a question may wait to be written down. A write that has begun by then is waited for."""
 HALT_SECONDS = 10.0
 REPLAY_SECONDS = 3.0
 """How long runs that go on may take to come up to date before their cards are touched."""
@@ -125,20 +126,24 @@ class Dispatcher:
         source = request.source
         profile = request.options.applied(self._profiles)
         entry_key = f"{source.platform}:{request.entry_key}"
+        by = asyncio.get_running_loop().time() + ACCEPT_SECONDS
         try:
             with self._backlog.admitted(entry_key, source) as is_new:
-                async with asyncio.timeout(ACCEPT_SECONDS):
-                    begun = await self._runs.accept(
-                        Question(
-                            text=text,
-                            source=source,
-                            entry_key=entry_key,
-                            profile=profile,
-                            asker=request.asker,
-                            attachments=request.attachments,
-                            conversation_id=await self._journal.conversation_in(source),
-                        )
-                    )
+                async with asyncio.timeout_at(by):
+                    conversation_id = await self._journal.conversation_in(source)
+                # No timeout around this: a write that has begun is done or not done when it says so.
+                begun = await self._runs.accept(
+                    Question(
+                        text=text,
+                        source=source,
+                        entry_key=entry_key,
+                        profile=profile,
+                        asker=request.asker,
+                        attachments=request.attachments,
+                        conversation_id=conversation_id,
+                    ),
+                    by=by,
+                )
         except TooManyWaiting:
             if await self._journal.knows(entry_key):
                 return None

@@ -64,11 +64,14 @@ class Runs:
     new_id: Callable[[], uuid.UUID] = uuid.uuid4
     entropy: random.Random = field(default_factory=random.SystemRandom)
 
-    async def accept(self, question: Question, run_id: str | None = None) -> Begun:
+    async def accept(
+        self, question: Question, run_id: str | None = None, *, by: float | None = None
+    ) -> Begun:
         """Write the run down, under an id of its own; or find the one that an earlier delivery began.
 
         Nothing is asked of anybody yet, so this is quick; and from here on nothing depends on the
-        configuration any more.
+        configuration any more. Raises `TimeoutError` where writing has not begun `by` then, a time on
+        the event loop's clock: the run is not there, nor will it be.
         """
         brief = Brief(
             question=question.text,
@@ -86,7 +89,8 @@ class Runs:
                 conversation_id=question.conversation_id or str(self.new_id()),
                 origin=question.source,
                 brief=brief,
-            )
+            ),
+            by=by,
         )
 
     async def carry_out(

@@ -1,10 +1,13 @@
 """Documents, answers and databases that the storage tests share."""
 
+import asyncio
 import sqlite3
+import threading
 import uuid
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
+from typing import Self
 
 import orjson
 import pytest
@@ -131,3 +134,40 @@ def trace_sql(patch: pytest.MonkeyPatch) -> list[str]:
 
     patch.setattr(sqlite3, "connect", partial(sqlite3.connect, factory=Traced))
     return seen
+
+
+class HeldCommits:
+    """A disk that takes its time: within its context, every commit waits until the context ends.
+
+    Databases that are opened after it was made have it.
+    """
+
+    def __init__(self, patch: pytest.MonkeyPatch) -> None:
+        self._free = threading.Event()
+        self._free.set()
+        self._reached = asyncio.Event()
+        self._loop = asyncio.get_running_loop()
+        held = self
+
+        class Slow(sqlite3.Connection):
+            def __init__(self, *args: object, **settings: object) -> None:
+                super().__init__(*args, **settings)  # pyright: ignore[reportArgumentType] - handed on as they come
+                self.set_trace_callback(held._on_statement)
+
+        patch.setattr(sqlite3, "connect", partial(sqlite3.connect, factory=Slow))
+
+    def __enter__(self) -> Self:
+        self._free.clear()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._free.set()
+
+    async def reached(self) -> None:
+        """Wait until a commit waits."""
+        await self._reached.wait()
+
+    def _on_statement(self, sql: str) -> None:
+        if sql in ("COMMIT", "ROLLBACK") and not self._free.is_set():
+            self._loop.call_soon_threadsafe(self._reached.set)
+            self._free.wait()

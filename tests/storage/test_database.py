@@ -4,13 +4,14 @@ import asyncio
 import re
 import sqlite3
 from collections.abc import AsyncIterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from storage.database import Database, Statement, open_database
-from storage.errors import ConstraintError, DatabaseError, explain_sqlite
-from tests.storage.examples import trace_sql
+from storage.errors import ConstraintError, DatabaseError, WriterError, explain_sqlite
+from tests.storage.examples import HeldCommits, trace_sql
 
 INSERT = "INSERT INTO steps (run_id, key, outcome, recorded_at) VALUES (?, ?, '', '')"
 RUN: Statement = (
@@ -107,6 +108,147 @@ async def test_a_failed_write_without_a_waiter_is_reported(database: Database) -
     waiting.cancel()
     await database.write(step("b"))
     assert [type(error) for error in reported] == [ConstraintError]
+
+
+def locked(path: Path) -> sqlite3.Connection:
+    """Hold the database's write lock, as another process's transaction does; closing frees it."""
+    other = sqlite3.connect(path, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    return other
+
+
+def soon() -> float:
+    """Return a time that is over almost at once."""
+    return asyncio.get_running_loop().time() + 0.01
+
+
+async def test_a_write_that_does_not_begin_in_time_is_never_done(tmp_path: Path) -> None:
+    """It waited for another process's transaction; neither the next commit nor a restart does it."""
+    path = tmp_path / "council.db"
+    async with open_database(path) as database:
+        await database.write(RUN)
+        with closing(locked(path)), pytest.raises(TimeoutError, match="so nothing was written"):
+            await database.write(step("late"), by=soon())
+        await database.write(step("a"))
+        assert await keys(database) == ["a"]
+    async with open_database(path) as again:
+        assert await keys(again) == ["a"]
+
+
+async def test_a_write_that_does_not_begin_in_time_is_never_done_behind_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was still queued behind a transaction that took too long; those beside it are done."""
+    commits = HeldCommits(monkeypatch)
+    async with open_database(tmp_path / "council.db") as database:
+        await database.write(RUN)
+        with commits:
+            first = asyncio.create_task(database.write(step("first")))
+            await commits.reached()
+            beside = asyncio.create_task(database.write(step("beside")))
+            with pytest.raises(TimeoutError):
+                await database.write(step("late"), by=soon())
+        await asyncio.gather(first, beside)
+        assert await keys(database) == ["beside", "first"]
+
+
+async def test_a_write_whose_time_is_over_before_it_begins_to_wait_is_not_done(
+    database: Database,
+) -> None:
+    """What came before it took all the time there was."""
+    with pytest.raises(TimeoutError):
+        await database.write(step("late"), by=asyncio.get_running_loop().time() - 1)
+    await database.write(step("a"))
+    assert await keys(database) == ["a"]
+
+
+async def test_the_outcome_of_a_write_that_has_begun_is_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """While it is being committed, nobody can say whether it will be there after a crash."""
+    commits = HeldCommits(monkeypatch)
+    async with open_database(tmp_path / "council.db") as database:
+        await database.write(RUN)
+        with commits:
+            writing = asyncio.create_task(database.write(step("a"), by=soon()))
+            await commits.reached()
+            await asyncio.sleep(0.02)
+            assert not writing.done()
+        await writing
+        assert await keys(database) == ["a"]
+
+
+async def test_a_write_that_has_begun_beside_a_guilty_one_is_done(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its second transaction may begin too late: it is waited for since the first."""
+    commits = HeldCommits(monkeypatch)
+    async with open_database(tmp_path / "council.db") as database:
+        await database.write(RUN)
+        with commits:
+            by = soon()
+            both = asyncio.gather(
+                database.write(step("a"), by=by),
+                database.write(step("b", run="nobody's"), by=by),
+                return_exceptions=True,
+            )
+            await commits.reached()
+            await asyncio.sleep(0.02)
+        assert [type(outcome) for outcome in await both] == [type(None), ConstraintError]
+        assert await keys(database) == ["a"]
+
+
+async def test_a_cancelled_waiter_takes_back_a_write_with_a_time_limit(tmp_path: Path) -> None:
+    """Nobody would tell what became of it. One that has begun can't be taken back."""
+    path = tmp_path / "council.db"
+    async with open_database(path) as database:
+        await database.write(RUN)
+        with closing(locked(path)):
+            waiting = asyncio.create_task(database.write(step("late"), by=soon() + 60))
+            await asyncio.sleep(0.01)
+            waiting.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await waiting
+        await database.write(step("a"))
+        assert await keys(database) == ["a"]
+
+
+async def test_a_failed_writer_fails_every_write(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Whoever waits, whoever queues behind them and whoever comes later hears it at once, in words."""
+    path = tmp_path / "council.db"
+    async with open_database(path) as database:
+        await database.write(RUN)
+        begun = asyncio.Event()
+        going_on = asyncio.Event()
+
+        async def broken(*_: object) -> None:
+            begun.set()
+            await going_on.wait()
+            raise RuntimeError("unforeseen")
+
+        monkeypatch.setattr(database, "_commit", broken)
+        waiting = [asyncio.create_task(database.write(step("a")))]
+        await begun.wait()
+        assert not database.failed.done()
+        waiting.append(asyncio.create_task(database.write(step("b"))))
+        waiting.append(asyncio.create_task(database.write(step("c"), by=soon() + 60)))
+        vacuuming = asyncio.create_task(database.exclusively("VACUUM"))
+        await asyncio.sleep(0)
+        going_on.set()
+        sentence = (
+            f"{path} can't be written any more, because the part of this program that writes it has "
+            f"failed (the log says how); what was written before is kept, so start the program again"
+        )
+        for task in (*waiting, vacuuming):
+            with pytest.raises(WriterError) as failed:
+                await task
+            assert str(failed.value) == sentence
+        with pytest.raises(WriterError):
+            await database.write(step("d"))
+        assert isinstance(await database.failed, WriterError)
+    assert "unforeseen" in capsys.readouterr().out
 
 
 async def test_closing_commits_what_is_queued(tmp_path: Path) -> None:

@@ -104,6 +104,17 @@ async def test_a_redelivery_finds_the_run(opened: Opened) -> None:
     assert first.run == second.run
 
 
+async def test_a_run_that_does_not_begin_in_time_is_not_there(opened: Opened) -> None:
+    """Neither in this process nor in the next: whoever asked has been told so."""
+    async with opened() as journal:
+        with pytest.raises(TimeoutError):
+            await journal.begin(RUN, by=asyncio.get_running_loop().time() - 1)
+        assert await journal.get(RUN.id) is None
+    async with opened() as journal:
+        assert await journal.undelivered("discord") == []
+        assert (await journal.begin(RUN, by=asyncio.get_running_loop().time() + 60)).created
+
+
 async def test_a_used_id_is_no_redelivery(opened: Opened) -> None:
     """Two questions under one id would share their steps: the second is refused."""
     async with opened() as journal:

@@ -1,6 +1,7 @@
 """The journal in SQLite: what it costs, and rows that can't be read."""
 
 import asyncio
+import sqlite3
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from pydantic import BaseModel, ValidationError
 from council.brief import Brief
 from council.calls import Reply
 from council.document.conversation import UserMessage
-from storage.database import Database, open_database
+from storage.database import Database, Parameters, Statement, open_database
 from storage.errors import DamageError
 from storage.journal import Why
 from storage.recovery import open_sound_database
@@ -66,6 +67,30 @@ async def test_a_run_that_cannot_be_read_stops_no_other(tmp_path: Path) -> None:
         assert await SqliteJournal(opened.database).askers([RUN.conversation_id]) == {}
     async with open_sound_database(path) as opened:
         assert opened.recovery is None
+
+
+async def test_nothing_is_read_after_a_run_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """If reading failed then, whoever asked would hear that nothing was asked of a run that goes on."""
+    async with open_database(tmp_path / "council.db") as database:
+        reads: list[str] = []
+        writes = database.write
+
+        async def write(*statements: Statement, by: float | None = None) -> None:
+            await writes(*statements, by=by)
+            reads.clear()
+
+        async def read(sql: str, parameters: Parameters = ()) -> list[sqlite3.Row]:
+            reads.append(sql)
+            return await Database.read(database, sql, parameters)
+
+        monkeypatch.setattr(database, "write", write)
+        monkeypatch.setattr(database, "read", read)
+        begun = await SqliteJournal(database).begin(RUN)
+        assert begun.created
+        assert reads == []
+        assert await SqliteJournal(database).get(RUN.id) == begun.run
 
 
 async def test_a_place_that_cannot_be_read_is_damage(tmp_path: Path) -> None:

@@ -330,10 +330,10 @@ async def test_a_run_waits_for_a_disk_that_cannot_be_written(
         write = database.write
         full = True
 
-        async def refuse(*statements: tuple[str, object]) -> None:
+        async def refuse(*statements: tuple[str, object], by: float | None = None) -> None:
             if full and "INTO steps" in statements[0][0]:
                 raise DatabaseError("council.db: the disk is full")
-            await write(*statements)  # pyright: ignore[reportArgumentType] - passed on as they are
+            await write(*statements, by=by)  # pyright: ignore[reportArgumentType] - passed on as they are
 
         monkeypatch.setattr(database, "write", refuse)
         run = await place.ask()

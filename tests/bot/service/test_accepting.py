@@ -1,0 +1,98 @@
+"""A question that is written down too late: what its asker is told is what happens."""
+
+import asyncio
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+import bot.service.dispatcher
+from bot.service.dispatcher import BUSY, Refusal
+from storage.errors import DatabaseError
+from tests.bot.service.recording_venue import RecordingVenue
+from tests.bot.service.test_dispatcher import Office, office
+from tests.council.scripted import ScriptedCouncil
+from tests.storage.examples import HeldCommits
+
+
+@pytest.fixture(autouse=True)
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Don't wait for a whole second."""
+    monkeypatch.setattr(bot.service.dispatcher, "ACCEPT_SECONDS", 0.05)
+
+
+async def runs_on_record(folder: Path) -> list[str]:
+    """Return the entry keys that the next start would find."""
+    async with office(folder, ScriptedCouncil()) as place:
+        return [run.entry_key for run in await place.library.journal.undelivered("slack")]
+
+
+async def write_something(place: Office) -> None:
+    """Have the writer commit what it has."""
+    await place.library.database.write(("DELETE FROM forgettings", ()))
+
+
+async def test_a_refused_question_is_never_asked(tmp_path: Path) -> None:
+    """Another process kept the database locked for too long; the lock's end changes nothing."""
+    async with office(tmp_path, council := ScriptedCouncil()) as place:
+        with closing(sqlite3.connect(tmp_path / "council.db", isolation_level=None)) as other:
+            other.execute("BEGIN IMMEDIATE")
+            with pytest.raises(Refusal) as refused:
+                await place.ask("1")
+        assert str(refused.value) == BUSY
+        await write_something(place)
+        assert await place.library.journal.undelivered("slack") == []
+    assert await runs_on_record(tmp_path) == []
+    assert council.calls == []
+
+
+async def test_a_question_that_is_being_written_is_accepted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its commit takes longer than the limit, and what it comes to isn't known before its end."""
+    commits = HeldCommits(monkeypatch)
+    async with office(tmp_path, ScriptedCouncil()) as place:
+        with commits:
+            asking = asyncio.create_task(place.ask("1"))
+            await commits.reached()
+            await asyncio.sleep(0.07)
+            assert not asking.done()
+        run = await asking
+        assert run is not None
+        place.dispatcher.begin(run, venue := RecordingVenue())
+        await place.dispatcher.settled()
+    assert venue.cards
+    assert await runs_on_record(tmp_path) == []  # it is shown to its end
+
+
+async def test_a_question_whose_commit_fails_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Late or not: it isn't there, and the asker is told so."""
+    async with office(tmp_path, ScriptedCouncil()) as place:
+        write = place.library.database.write
+
+        async def full(*statements: tuple[str, tuple[()]], by: float | None = None) -> None:
+            await write(*statements, ("INSERT INTO nowhere VALUES (1)", ()), by=by)
+
+        monkeypatch.setattr(place.library.database, "write", full)
+        with pytest.raises(Refusal) as refused:
+            await place.ask("1")
+        assert isinstance(refused.value.__cause__, DatabaseError)
+        assert str(refused.value) == BUSY
+    assert await runs_on_record(tmp_path) == []
+
+
+async def test_a_handler_that_is_cancelled_leaves_no_question_behind(tmp_path: Path) -> None:
+    """Nobody was told anything; a redelivery, or the asker, asks again."""
+    async with office(tmp_path, ScriptedCouncil()) as place:
+        with closing(sqlite3.connect(tmp_path / "council.db", isolation_level=None)) as other:
+            other.execute("BEGIN IMMEDIATE")
+            asking = asyncio.create_task(place.ask("1"))
+            await asyncio.sleep(0.02)
+            asking.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await asking
+        await write_something(place)
+    assert await runs_on_record(tmp_path) == []
