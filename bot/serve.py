@@ -43,7 +43,7 @@ async def serve(configuration: Configuration, library: Library) -> None:
     """Listen until SIGTERM or SIGINT, then let what runs end, as far as the time goes.
 
     A start that is told to end is broken off. Raises `ConfigurationError` where there is nothing to
-    listen to.
+    listen to, and `WriterError` as soon as nothing can be written any more.
     """
     settings = configuration.settings
     check(settings)
@@ -53,14 +53,19 @@ async def serve(configuration: Configuration, library: Library) -> None:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, ended.set)
+    failed = library.database.failed
+    failed.add_done_callback(lambda _: ended.set())
     collect_rarely()
     async with AsyncExitStack() as stack:
         council = await stack.enter_async_context(open_council(configuration, library))
         dispatcher = open_dispatcher(configuration, library, council)
         await _before(ended, _start(configuration, library, dispatcher, stack))
         await ended.wait()
-        log.info("draining", seconds=configuration.durability.drain_seconds)
-        await dispatcher.drain()
+        if not failed.done():
+            log.info("draining", seconds=configuration.durability.drain_seconds)
+        await dispatcher.drain(0 if failed.done() else None)
+        if failed.done():
+            raise failed.result()
 
 
 async def _before(ended: asyncio.Event, start: Coroutine[object, object, None]) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.slack_server import SlackServer
-from tests.test_program import Program
+from tests.test_program import Program, asked
 
 SECONDS = 20.0  # on a busy machine; it takes about one
 TOKENS = {
@@ -62,17 +62,23 @@ def configured(platform: str, url: str) -> dict[str, str]:
 
 async def ended(process: asyncio.subprocess.Process, number: signal.Signals) -> str:
     """Tell a process to end, and give what it wrote; it has a moment for that."""
-    began = time.monotonic()
     process.send_signal(number)
+    _, said = await finished(process)
+    assert process.returncode == 0, said
+    return said
+
+
+async def finished(process: asyncio.subprocess.Process) -> tuple[str, str]:
+    """Return what a process wrote, once it has ended by itself; it has a moment for that."""
+    began = time.monotonic()
     try:
         async with asyncio.timeout(SECONDS):
-            _, err = await process.communicate()
+            out, err = await process.communicate()
     except TimeoutError:
         process.kill()
         await process.communicate()
-        raise AssertionError(f"still up {time.monotonic() - began:.0f} s after the signal") from None
-    assert process.returncode == 0, err.decode()
-    return err.decode()
+        raise AssertionError(f"still up after {time.monotonic() - began:.0f} s") from None
+    return out.decode(), err.decode()
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
@@ -110,3 +116,63 @@ async def test_a_port_that_is_taken_is_named(tmp_path: Path) -> None:
         f"SLACK_HTTP_PORT: nothing can listen on port {port} (Address already in use). "
         "Set another, or end what uses it\n"
     )
+
+
+def with_a_failing_writer(folder: Path, after: int) -> dict[str, str]:
+    """Have the database's writer meet something unforeseen once it has committed this often."""
+    inside = folder / "inside"
+    inside.mkdir()
+    (inside / "sitecustomize.py").write_text(f"""
+import asyncio
+from storage.database import Database
+
+commit, commit_queued, commits = Database._commit, Database.commit_queued, 0
+
+async def fail(database, jobs):
+    global commits
+    commits += 1
+    if commits > {after}:
+        raise RuntimeError("unforeseen")
+    await commit(database, jobs)
+
+async def write_at_once(database):
+    writing = asyncio.gather(database.write(("SELECT 1", ())), return_exceptions=True)
+    await commit_queued(database)
+    await writing
+
+Database._commit, Database.commit_queued = fail, write_at_once
+""")
+    return {"PYTHONPATH": str(inside)}
+
+
+def writer_failed(folder: Path) -> str:
+    """Return what the operator reads about it."""
+    return (
+        f"{folder / 'data' / 'council.db'} can't be written any more, because the part of this program "
+        "that writes it has failed (the log says how); what was written before is kept, so start the "
+        "program again"
+    )
+
+
+async def test_it_ends_when_the_database_cannot_be_written_any_more(tmp_path: Path) -> None:
+    """Otherwise every question from then on would be refused, and every run would wait, for good."""
+    async with silence() as nobody:
+        environment = configured("slack", nobody.url) | with_a_failing_writer(tmp_path, after=0)
+        process = await Program(tmp_path, environment).start("run")
+        _, said = await finished(process)
+    assert process.returncode == 1
+    assert said.splitlines()[-1].replace("data/", f"{tmp_path}/data/") == (
+        f"The council's data can't be used: {writer_failed(tmp_path)}."
+    )
+    assert "RuntimeError: unforeseen" in said
+    assert "Task exception was never retrieved" not in said
+
+
+async def test_a_question_at_the_terminal_ends_when_its_answers_cannot_be_kept(tmp_path: Path) -> None:
+    """It doesn't wait for a disk that has nothing wrong with it."""
+    async with asked(tmp_path) as (council, _):
+        council.environment.update(with_a_failing_writer(tmp_path, after=2))
+        process = await council.start("ask", "Shard or scale up?")
+        out, err = await finished(process)
+    assert process.returncode == 1
+    assert "data/council.db can't be written any more" in out + err

@@ -10,7 +10,14 @@ from tenacity import AsyncRetrying, retry_if_exception, wait_exponential
 from bot.view.words import HELD
 from council.calls import Call, Outcome, Steps
 from council.events import Emit, RunHeld
-from storage.errors import ConstraintError, DamageError, DatabaseError, FolderError, StorageError
+from storage.errors import (
+    ConstraintError,
+    DamageError,
+    DatabaseError,
+    FolderError,
+    StorageError,
+    WriterError,
+)
 
 log = structlog.get_logger()
 
@@ -62,7 +69,7 @@ async def keep(write: Callable[[], Awaitable[None]], emit: Emit) -> None:
 
 def _passes(error: BaseException) -> bool:
     # A run that was forgotten while it ran has no row any more to write to.
-    lasts = isinstance(error, ConstraintError | DamageError)
+    lasts = isinstance(error, ConstraintError | DamageError | WriterError)
     return isinstance(error, DatabaseError | FolderError) and not lasts
 
 
