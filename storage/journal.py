@@ -112,6 +112,13 @@ class Journal(Protocol):
         """Give a run, or `None` where there is no such."""
         ...
 
+    async def origin(self, run: RunRow) -> Source | None:
+        """Return where a run is shown by now, or `None` if it has been forgotten.
+
+        A row that can't be read is not a forgotten run: then it is the origin that `run` has.
+        """
+        ...
+
     async def undelivered(self, platform: str) -> list[RunRow]:
         """Give a platform's runs that were not shown to their end, the oldest first."""
         ...

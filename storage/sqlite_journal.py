@@ -16,7 +16,7 @@ from council.calls import Call, Outcome, Reply
 from council.document.conversation import Source, timestamp
 from council.errors import Failure
 from storage.database import Database, SqlValue
-from storage.errors import ConstraintError, damaged
+from storage.errors import ConstraintError, DamageError, damaged
 from storage.journal import Begun, Clock, Delivery, Ended, NewRun, RunRow, Why
 
 log = structlog.stdlib.get_logger()
@@ -186,6 +186,17 @@ class SqliteJournal:
         """Give a run, or `None` where there is no such."""
         found = await self._find("id = ?", run_id)
         return found[0] if found else None
+
+    async def origin(self, run: RunRow) -> Source | None:
+        """Return where a run is shown by now, or `None` if it has been forgotten."""
+        try:
+            rows = await self._database.read("SELECT origin FROM runs WHERE id = ?", (run.id,))
+            return Source.model_validate_json(rows[0]["origin"]) if rows else None
+        except DamageError:
+            log.exception("journal_damaged", run=run.id)
+        except ValidationError as error:
+            self._leave_out(run.id, error)
+        return run.origin
 
     async def undelivered(self, platform: str) -> list[RunRow]:
         """Give a platform's runs that were not shown to their end, the oldest first."""

@@ -146,15 +146,15 @@ class Runs:
         message = deliberation.message.model_copy(update={"run_id": run.id, "asked_by": run.origin.user})
 
         async def save() -> Stored:
-            placed = await self.journal.get(run.id)
-            if placed is None:  # forgotten while it ran, or while it waited for the disk
+            origin = await self.journal.origin(run)
+            if origin is None:  # forgotten while it ran, or while it waited for the disk
                 raise RunStopped
             return await self.store.add_exchange(
                 run.conversation_id,
                 run.brief.question,
                 message,
                 title=deliberation.title or run.brief.question,
-                source=placed.origin,
+                source=origin,
                 now=self.now(),
             )
 

@@ -22,7 +22,7 @@ from council.events import RunCompleted, RunFailed
 from council.models.catalog import Catalog
 from council.profile import Profile
 from storage.errors import ConversationNotFound
-from storage.journal import Journal
+from storage.journal import Journal, RunRow
 from tests.council.scripted import FOUR, Clock, ScriptedCouncil, failure, profile
 
 TEAM = Source(platform="slack", workspace="T1", channel="C1", user="U1")
@@ -124,14 +124,56 @@ async def test_a_run_that_was_forgotten_leaves_no_document(tmp_path: Path) -> No
             def __getattr__(self, name: str) -> object:
                 return getattr(library.journal, name)
 
-            async def get(self, run_id: str) -> None:
-                assert run_id == run.id
+            async def origin(self, forgotten: RunRow) -> None:
+                await library.database.write(("DELETE FROM runs WHERE id = ?", (forgotten.id,)))
+                assert await library.journal.origin(forgotten) is None
 
         forgetful = replace(runs, journal=cast("Journal", Forgetful()))
         assert await forgetful.carry_out(run, council.events.append) is None
         assert isinstance(council.events[-1], RunFailed)
         with pytest.raises(ConversationNotFound):
             await library.store.load(run.conversation_id)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "UPDATE runs SET brief = substr(brief, 1, 40)",
+        "UPDATE runs SET brief = CAST(x'7bff' AS TEXT)",
+        "UPDATE runs SET origin = '{}'",
+        "UPDATE runs SET origin = CAST(x'7b22ff227d' AS TEXT)",
+    ],
+)
+async def test_a_paid_answer_is_kept_when_its_row_in_the_journal_is_damaged(
+    tmp_path: Path, damage: str
+) -> None:
+    """The document is written from what is in memory, and whoever asked gets the answer."""
+    council = ScriptedCouncil(held={"stage3.1:chair/man:chairman"})
+    async with opened(tmp_path, council) as (runs, library):
+        run = (await runs.accept(question())).run
+        carrying = asyncio.create_task(runs.carry_out(run, council.events.append))
+        await council.until_called("stage3.1:chair/man:chairman")
+        indexes = ("by_place", "by_thread", "by_message", "undelivered")
+        await library.database.write(*((f"DROP INDEX runs_{name}", ()) for name in indexes))
+        await library.database.write((damage, ()))
+        council.release("stage3.1:chair/man:chairman")
+        message = await carrying
+        assert message is not None
+        assert council.events[-1] == RunCompleted(run.id, run.conversation_id, message)
+        document = await library.store.load(run.conversation_id)
+        assert document.messages[1] == message
+        assert document.source == run.origin
+
+
+async def test_an_answer_says_where_its_card_is(tmp_path: Path) -> None:
+    """The card was posted after the run began; the document has its place all the same."""
+    council = ScriptedCouncil()
+    async with opened(tmp_path, council) as (runs, library):
+        run = (await runs.accept(question())).run
+        where = TEAM.model_copy(update={"message": "M1", "thread": "T2"})
+        await library.journal.place(run.id, where)
+        await runs.carry_out(run, council.events.append)
+        assert (await library.store.load(run.conversation_id)).source == where
 
 
 async def test_an_unexpected_error_shows_the_runs_id_alone(
