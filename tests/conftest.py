@@ -1,6 +1,8 @@
 """What holds for every test."""
 
 import os
+import sys
+from collections.abc import Iterator
 
 import pytest
 import structlog
@@ -9,6 +11,9 @@ from hypothesis import settings
 # A busy machine isn't a slow program.
 settings.register_profile("tests", deadline=None)
 settings.load_profile("tests")
+
+FAKES_TESTS = ("test_discord_server.py", "test_slack_server.py")
+"""These call whatever their servers have."""
 
 
 def pytest_configure() -> None:
@@ -41,3 +46,18 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
             "Tests were skipped where everything they need should be installed.", red=True
         )
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+@pytest.fixture(autouse=True)
+def documented_calls(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Fail where the program calls what `tests/faults` doesn't list, so that no fault is left out of it."""
+    asked = getattr(sys.modules.get("tests.discord_server.rest"), "ASKED", set[str]())
+    called = getattr(sys.modules.get("tests.slack_server.web_api"), "CALLED", set[str]())
+    asked.clear()
+    called.clear()
+    yield
+    if (asked or called) and request.path.name not in FAKES_TESTS:
+        from tests.faults.documented import DISCORD, SLACK
+
+        assert asked <= DISCORD.endpoints.keys()
+        assert called <= SLACK.methods.keys()

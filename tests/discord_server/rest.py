@@ -56,6 +56,8 @@ class Request:
 
 
 ROUTES: dict[str, tuple[Handler, bool]] = {}
+ASKED: set[str] = set()
+"""The routes that every server of this process was asked for so far."""
 
 
 def route(line: str, *, token: bool = True) -> Callable[[Handler], Handler]:
@@ -99,6 +101,7 @@ class Api:
                 line, request.path, None, self.world.clock.now(), started=time.perf_counter()
             )
             self.requests.append(entry)
+            ASKED.add(line)
             if self.invalid.is_banned:
                 response = page(429)
             else:

@@ -18,6 +18,8 @@ from tests.slack_server.workspace import Message, Team, Workspace
 READ = {"public": "channels:read", "private": "groups:read", "im": "im:read"}
 
 Handler = Callable[[Team, Json], Json]
+CALLED: set[str] = set()
+"""The methods that every server of this process was asked for so far."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +80,7 @@ class WebApi:
         arguments.pop("token", None)
         call = Call(method, arguments, None, self.world.clock())
         self.calls.append(call)
+        CALLED.add(method)
         headers: dict[str, str] = {}
         try:
             if (fault := self.fault(method, arguments)) is not None:
