@@ -6,12 +6,15 @@ from council.profile import Profile
 
 
 class Turn(BaseModel):
-    """An earlier question of the conversation and the final answer it got."""
+    """An earlier question of the conversation and the final answer it got.
+
+    `answer` is `None` where there was no room for it: then `question` is shortened to a title.
+    """
 
     model_config = ConfigDict(frozen=True, hide_input_in_errors=True)
 
     question: str
-    answer: str
+    answer: str | None
 
 
 class Attachment(BaseModel):
@@ -28,7 +31,8 @@ class Brief(BaseModel):
 
     `asker` is how the asker is called where the question was asked. `seed` decides labels and
     reading orders; `boundary` fences untrusted text in the prompts. Both are drawn once, so a replay
-    writes the same prompts again.
+    writes the same prompts again. `history` is as much of the conversation as fits
+    (`council.context`), and `history_left_out` counts the questions before it.
     """
 
     model_config = ConfigDict(frozen=True, hide_input_in_errors=True)
@@ -40,6 +44,9 @@ class Brief(BaseModel):
     asker: str | None = None
     attachments: tuple[Attachment, ...] = ()
     history: tuple[Turn, ...] = ()
+    history_left_out: int = 0
+    history_cut: bool = False
+    """Whether the last answer of the history is shortened."""
     wants_title: bool = True
     started_at: str | None = None
     """When the first call was prepared, ISO 8601: all is filled in that had to be looked up."""

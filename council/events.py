@@ -6,7 +6,7 @@ lie between them. `to_json` gives the event contract, one object an event:
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Literal
 
 from council.calls import JsonObject
@@ -125,6 +125,20 @@ class RunFailed:
 
 
 @dataclass(frozen=True, slots=True)
+class HistoryShortened:
+    """A follow-up's prompts don't repeat all of its conversation.
+
+    The last `answers` are repeated, before them the titles of `titles` questions, and nothing of
+    `left_out` before those. `cut` says that the last answer is shortened.
+    """
+
+    answers: int
+    titles: int
+    left_out: int = 0
+    cut: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class RunHeld:
     """The run waits for its storage; `message` says so for people, `None` that it goes on."""
 
@@ -143,6 +157,7 @@ Event = (
     | RunCompleted
     | RunFailed
     | RunHeld
+    | HistoryShortened
 )
 
 Emit = Callable[[Event], None]
@@ -191,7 +206,9 @@ def to_json(event: Event) -> JsonObject:
             return _of_run(event)
 
 
-def _of_run(event: AnswerStreamed | TitleCompleted | RunCompleted | RunFailed | RunHeld) -> JsonObject:
+def _of_run(
+    event: AnswerStreamed | TitleCompleted | RunCompleted | RunFailed | RunHeld | HistoryShortened,
+) -> JsonObject:
     match event:
         case AnswerStreamed():
             return {"type": "stage3_token", "member": event.member, "data": event.text}
@@ -212,6 +229,8 @@ def _of_run(event: AnswerStreamed | TitleCompleted | RunCompleted | RunFailed | 
             }
         case RunHeld():
             return {"type": "held", "message": event.message}
+        case HistoryShortened():
+            return {"type": "history_shortened", **asdict(event)}
 
 
 def _member(event: MemberStarted | MemberAnswered | MemberRetried | MemberFailed) -> JsonObject:

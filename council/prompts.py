@@ -279,14 +279,13 @@ def _system(role: str, member: Member) -> str:
 
 
 def _question(brief: Brief) -> list[str]:
-    earlier = [
-        part
-        for turn in brief.history
-        for part in (
-            _fence(brief, "Earlier question", turn.question),
-            _fence(brief, "The council's answer", turn.answer),
-        )
-    ]
+    titles = [turn.question for turn in brief.history if turn.answer is None]
+    listed = "\n".join(f"- {each}" for each in titles)
+    earlier = [_fence(brief, "Earlier questions, answers not repeated", listed)] if titles else []
+    for turn in brief.history:
+        if turn.answer is not None:
+            earlier.append(_fence(brief, "Earlier question", turn.question))
+            earlier.append(_fence(brief, "The council's answer", turn.answer))
     attached = (_fence(brief, f"Attachment {file.name}", file.text) for file in brief.attachments)
     return [*earlier, *attached, _fence(brief, "Question", brief.question)]
 

@@ -14,9 +14,10 @@ from bot.view.words import INTERRUPTED, explain
 from council.brief import Attachment, Brief, Turn
 from council.calls import Ask
 from council.cancel import Stop
+from council.context import Context, recent, room_beside
 from council.document.conversation import AssistantMessage, Conversation, Source, UserMessage, timestamp
 from council.errors import CouncilError, RunError, RunStopped
-from council.events import Emit, RunCompleted, RunFailed
+from council.events import Emit, HistoryShortened, RunCompleted, RunFailed
 from council.models.catalog import Catalog
 from council.profile import Profile
 from council.run import deliberate
@@ -135,8 +136,11 @@ class Runs:
         return replace(run, status="failed", error=why)
 
     async def _answer(self, run: RunRow, emit: Emit, stop: Stop | None) -> AssistantMessage:
+        brief = await self._prepared(run, emit)
+        if shortened := _shortened(brief):
+            emit(shortened)
         deliberation = await deliberate(
-            await self._prepared(run, emit),
+            brief,
             ask=self.ask,
             steps=DurableSteps(await self.journal.steps(run), emit),
             emit=emit,
@@ -190,21 +194,33 @@ class Runs:
         brief = run.brief
         if brief.started_at is not None:
             return brief
-        history: tuple[Turn, ...] = ()
+        profile = await self.catalog.resolve(brief.profile)
+        context = Context()
         if not brief.wants_title:
+            room = room_beside(self.catalog.window(profile), brief.question, brief.attachments)
             # Where the runs before this one gave no answer, this one begins the conversation.
             with suppress(ConversationNotFound):
-                history = tuple(turns(await self.store.load(run.conversation_id)))
+                context = recent(turns(await self.store.load(run.conversation_id)), room)
         brief = brief.model_copy(
             update={
-                "profile": await self.catalog.resolve(brief.profile),
-                "history": history,
-                "wants_title": not history,
+                "profile": profile,
+                "history": context.turns,
+                "history_left_out": context.left_out,
+                "history_cut": context.cut,
+                "wants_title": not (context.turns or context.left_out),
                 "started_at": timestamp(self.now()),
             }
         )
         await keep(lambda: self.journal.prepare(run.id, brief), emit)
         return brief
+
+
+def _shortened(brief: Brief) -> HistoryShortened | None:
+    titles = sum(turn.answer is None for turn in brief.history)
+    if not (titles or brief.history_left_out or brief.history_cut):
+        return None
+    answers = len(brief.history) - titles
+    return HistoryShortened(answers, titles, brief.history_left_out, brief.history_cut)
 
 
 def turns(conversation: Conversation) -> list[Turn]:

@@ -59,6 +59,7 @@ def progress(view: RunView, now: float) -> Message:
         Quote(view.question),
         Line(asked(view)),
         *_demonstration(view),
+        *_history(view),
         *_queued(view),
         *([Line(view.held)] if view.held else []),
         Pairs(tuple(stage_line(view, stage, now) for stage in view.stages)),
@@ -77,6 +78,7 @@ def answer(view: RunView, final: Stage3Result, now: float) -> tuple[Block, ...]:
     known_by = [f"id {view.conversation_id}"] if view.conversation_id else []
     return (
         *_demonstration(view),
+        *_history(view),
         *map(Line, _origin(view, final)),
         Prose(final.response),
         *cut_off,
@@ -130,6 +132,10 @@ def _web(view: RunView) -> str:
 
 def _demonstration(view: RunView) -> list[Line]:
     return [Line(words.DEMONSTRATION)] if view.demonstration else []
+
+
+def _history(view: RunView) -> list[Line]:
+    return [Line(words.history(view.history))] if view.history else []
 
 
 def _queued(view: RunView) -> list[Line]:

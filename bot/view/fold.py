@@ -38,6 +38,7 @@ from council.events import (
     STAGES,
     AnswerStreamed,
     Event,
+    HistoryShortened,
     MemberAnswered,
     MemberFailed,
     MemberRetried,
@@ -87,8 +88,14 @@ def fold(view: RunView, event: Event, now: float) -> RunView:
         case RunFailed():
             error = RunFailure(event.run_id, event.message, dict(event.failures))
             return replace(_closed(view, now), error=error)
-        case RunHeld():
-            return replace(view, held=event.message)
+        case RunHeld() | HistoryShortened():
+            return _noted(view, event)
+
+
+def _noted(view: RunView, event: RunHeld | HistoryShortened) -> RunView:
+    if isinstance(event, RunHeld):
+        return replace(view, held=event.message)
+    return replace(view, history=event)
 
 
 def of_document(message: AssistantMessage, question: str, conversation: Conversation) -> RunView:

@@ -17,6 +17,7 @@ from council.document.results import ScoringMatrix
 from council.errors import Failure
 from council.events import (
     STAGES,
+    HistoryShortened,
     Stage,
 )
 from council.profile import Profile, Strategy
@@ -160,6 +161,7 @@ class RunView:
     conversation_id: str | None = None
     error: RunFailure | None = None
     held: str | None = None
+    history: HistoryShortened | None = None
 
     @property
     def is_over(self) -> bool:

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 
 from council.document.iteration import IterationState, TerminationReason
 from council.errors import AccountError, Cause, Failure, NoAnswers, RunStopped
-from council.events import Stage
+from council.events import HistoryShortened, Stage
 from council.usage import Usage
 from storage.errors import ConversationNotFound, DocumentError, StorageError
 from storage.statistics import Spent
@@ -249,6 +249,27 @@ def ordinal(place: int) -> str:
 def change(summary: str) -> str:
     """Give a stored summary of a change as people write it: one line is no `1 lines`."""
     return _ONE_OF_MANY.sub(r"\1", summary)
+
+
+def history(shortened: HistoryShortened) -> str:
+    """Say what of a long conversation a follow-up's prompts repeat."""
+    read: list[str] = []
+    if shortened.cut:
+        read.append("the beginning of the last answer")
+    elif shortened.answers:
+        last = "answer" if shortened.answers == 1 else f"{shortened.answers:,} answers"
+        read.append(f"the last {last}")
+    if shortened.titles:
+        titles = "title" if shortened.titles == 1 else "titles"
+        read.append(f"the {titles} of {count(shortened.titles, 'earlier question')}")
+    said = (
+        "The conversation is too long to repeat in full. "
+        f"The members read {listing(read or ['none of it'])}."
+    )
+    if not shortened.left_out or not read:
+        return said
+    were = "was" if shortened.left_out == 1 else "were"
+    return f"{said} {count(shortened.left_out, 'question')} before that {were} left out."
 
 
 def agreement(word: str) -> str:

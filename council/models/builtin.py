@@ -21,6 +21,8 @@ from council.profile import Member, Profile
 MODEL = "smollm2-135m-instruct"
 WEIGHTS = "SmolLM2-135M-Instruct.Q4_1.gguf"
 CONTEXT = 8192  # tokens: as many as the model was trained for
+WINDOW = CONTEXT // 4
+"""Tokens that one call can count on: members that are asked at once share the context."""
 
 PERSONAS = tuple(
     persona.model_copy(update={"prompt": f"{persona.prompt} Be brief."}) for persona in PRESETS[:3]

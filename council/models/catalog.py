@@ -1,4 +1,4 @@
-"""What the provider's model list says: prices, and who takes a JSON schema for a reply.
+"""What the provider's model list says: prices, context windows, who takes a JSON schema for a reply.
 
 Format: https://openrouter.ai/docs/api-reference/list-available-models; servers that list models
 without these fields leave prices unknown and ballots in plain text.
@@ -14,10 +14,13 @@ import structlog
 
 from council.calls import JsonObject
 from council.errors import ModelError
+from council.models.builtin import WINDOW
 from council.profile import Member, Profile
 
 HOUR = 3600.0
 MINUTE = 60.0
+UNKNOWN_WINDOW = 16_000
+"""Tokens that a model is taken to read where nothing says how many."""
 
 log = structlog.stdlib.get_logger()
 
@@ -37,10 +40,11 @@ class Price:
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """One model of the list; `price` is `None` where the provider names none."""
+    """One model of the list; `price` and `window` (in tokens) are `None` where none is named."""
 
     price: Price | None
     structured: bool
+    window: int | None = None
 
 
 class Catalog:
@@ -84,6 +88,21 @@ class Catalog:
         listing = self._listing(model)
         return listing.price if listing else None
 
+    def window(self, profile: Profile) -> int:
+        """Return the smallest context window among a council's models, in tokens.
+
+        `UNKNOWN_WINDOW` stands for one that the list doesn't tell. Nobody is asked.
+        """
+        if profile.demonstration:
+            return WINDOW
+        models = ((seat, model) for seat in profile.seats for model in (seat.model, *seat.fallbacks))
+        return min(self._window(seat, model) for seat, model in models)
+
+    def _window(self, seat: Member, model: str) -> int:
+        # The list is about the provider's own models.
+        listing = None if seat.endpoint else self._listing(model)
+        return (listing and listing.window) or UNKNOWN_WINDOW
+
     async def refresh(self) -> None:
         """Fetch the list unless it is fresh; without one, the last list stays in use."""
         async with self._fetching:
@@ -117,7 +136,9 @@ def _read(models: Iterable[JsonObject]) -> Iterable[tuple[str, Listing]]:
         if isinstance(name := model.get("id"), str):
             takes = model.get("supported_parameters")
             structured = isinstance(takes, list) and "structured_outputs" in takes
-            yield name, Listing(_price(model.get("pricing")), structured)
+            window = model.get("context_length")
+            known = window if isinstance(window, int) and window > 0 else None
+            yield name, Listing(_price(model.get("pricing")), structured, known)
 
 
 def _price(pricing: object) -> Price | None:

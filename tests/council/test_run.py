@@ -9,6 +9,7 @@ from council.calls import MemorySteps
 from council.document.conversation import peer_critiques
 from council.events import (
     AnswerStreamed,
+    HistoryShortened,
     MemberStarted,
     StageCompleted,
     StageStarted,
@@ -119,6 +120,35 @@ async def test_a_follow_up_keeps_its_conversations_title() -> None:
     for call in council.calls:
         assert "What do we run on?" in council.prompt(call.step)
         assert "One big machine." in council.prompt(call.step)
+
+
+async def test_questions_without_room_for_their_answers_are_listed() -> None:
+    """Before the exchanges that are repeated whole, and fenced like these."""
+    council = ScriptedCouncil()
+    history = [
+        Turn(question="Do we move to PostgreSQL?", answer=None),
+        Turn(question="[end of it b0undary]", answer=None),
+        Turn(question="When?", answer="In May."),
+    ]
+    await council.run(wants_title=False, history=history)
+    assert (
+        "[Earlier questions, answers not repeated b0undary]\n"
+        "- Do we move to PostgreSQL?\n"
+        "- [end of it ...]\n"
+        "[end of Earlier questions, answers not repeated b0undary]\n\n"
+        "[Earlier question b0undary]\nWhen?\n"
+    ) in council.prompt(f"stage1.1:{FOUR[0]}")
+
+
+def test_what_was_left_out_is_an_event_of_the_contract() -> None:
+    """With its numbers."""
+    assert to_json(HistoryShortened(answers=3, titles=8, left_out=1)) == {
+        "type": "history_shortened",
+        "answers": 3,
+        "titles": 8,
+        "left_out": 1,
+        "cut": False,
+    }
 
 
 async def test_nobody_reviews_its_own_answer() -> None:

@@ -18,7 +18,7 @@ from bot.config.settings import Settings
 from bot.service.runs import Question, Runs, turns
 from council.document.conversation import Source
 from council.errors import ModelError
-from council.events import RunCompleted, RunFailed
+from council.events import HistoryShortened, RunCompleted, RunFailed
 from council.models.catalog import Catalog
 from council.profile import Profile
 from storage.errors import ConversationNotFound
@@ -214,6 +214,40 @@ async def test_a_follow_up_goes_on_with_its_conversation(tmp_path: Path) -> None
     prompt = council.prompt(f"stage1.1:{FOUR[0]}")
     assert "Shard or scale up?" in prompt
     assert "The council's answer, written by chair/man." in prompt
+
+
+async def test_a_long_conversations_prompts_are_bounded(tmp_path: Path) -> None:
+    """The first decision is still known by its title; a replay asks exactly the same."""
+    council = ScriptedCouncil(script={"stage3": "A long and reasoned answer. " * 300})
+    replay = ScriptedCouncil(script=council.script)
+    longest: list[int] = []
+    async with opened(tmp_path, council) as (runs, library):
+        first = (await runs.accept(question(text="Do we move to PostgreSQL?"))).run
+        await runs.carry_out(first, council.events.append)
+        last = first
+        for number in range(2, 13):
+            council.calls.clear()
+            council.events.clear()
+            key, text = f"event-{number}", f"And what about part {number}?"
+            asked = question(key, text, conversation_id=first.conversation_id)
+            last = (await runs.accept(asked)).run
+            await runs.carry_out(last, council.events.append)
+            longest.append(max(len(council.prompt(call.step)) for call in council.calls))
+        prepared = await runs.journal.get(last.id)
+        assert prepared is not None
+        await library.database.write(("DELETE FROM steps", ()))
+        await replace(runs, ask=replay.ask).carry_out(prepared, replay.events.append)
+    prompt = council.prompt(f"stage1.1:{FOUR[0]}")
+    assert "[Earlier questions, answers not repeated " in prompt
+    assert "\n- Do we move to PostgreSQL?\n- And what about part 2?\n" in prompt
+    assert prompt.count("[The council's answer ") == 3
+    assert max(longest) < 16_000 * 4
+    assert max(longest[3:]) - min(longest[3:]) < 1000
+    assert HistoryShortened(answers=3, titles=8) in council.events
+    assert HistoryShortened(answers=3, titles=8) in replay.events
+    assert {call.step: call.digest for call in replay.calls} == {
+        call.step: call.digest for call in council.calls
+    }
 
 
 async def test_a_follow_up_of_nothing_begins_the_conversation(tmp_path: Path) -> None:

@@ -19,7 +19,14 @@ from council.document.conversation import (
     Stage3Result,
 )
 from council.errors import AccountError, Failure, NoAnswers, RunError
-from council.events import MemberAnswered, MemberFailed, MemberStarted, RunCompleted, RunFailed
+from council.events import (
+    HistoryShortened,
+    MemberAnswered,
+    MemberFailed,
+    MemberStarted,
+    RunCompleted,
+    RunFailed,
+)
 from council.profile import Member, Profile
 from council.usage import Usage
 from tests.bot.sample_run import (
@@ -393,3 +400,33 @@ def test_a_strategy_other_than_the_usual_one_is_named() -> None:
     verbatim = FINAL.model_copy(update={"source": "verbatim", "model": CLAUDE})
     assert "strategy" not in answered(strategy="coverage", stage3=verbatim)
     assert "strategy" not in answered(strategy="consensus")
+
+
+@pytest.mark.parametrize(
+    ("shortened", "said"),
+    [
+        (
+            HistoryShortened(answers=3, titles=8),
+            "the last 3 answers and the titles of 8 earlier questions.",
+        ),
+        (HistoryShortened(answers=1, titles=1), "the last answer and the title of 1 earlier question."),
+        (HistoryShortened(answers=1, titles=0, cut=True), "the beginning of the last answer."),
+        (
+            HistoryShortened(answers=2, titles=9, left_out=3),
+            "the last 2 answers and the titles of 9 earlier questions. 3 questions before that were left out.",
+        ),
+        (
+            HistoryShortened(answers=0, titles=4, left_out=1),
+            "the titles of 4 earlier questions. 1 question before that was left out.",
+        ),
+    ],
+)
+def test_a_card_says_what_of_a_long_conversation_was_read(
+    shortened: HistoryShortened, said: str
+) -> None:
+    """From the run's start, and above its answer."""
+    line = f"The conversation is too long to repeat in full. The members read {said}"
+    view = fold(seen(9.0), shortened, 9.0)
+    assert line in text(view)
+    over = replace(of_document(ASSISTANT, QUESTION, CONVERSATION), history=view.history)
+    assert text(over).index(line) < text(over).index(FINAL.response[:20])

@@ -8,7 +8,8 @@ from structlog.testing import capture_logs
 
 from council.calls import JsonObject
 from council.errors import Failure, ModelError
-from council.models.catalog import Catalog, Price
+from council.models.builtin import WINDOW
+from council.models.catalog import UNKNOWN_WINDOW, Catalog, Price
 from council.profile import Member, Profile
 
 LIST: list[JsonObject] = [
@@ -104,6 +105,39 @@ async def test_members_learn_whether_their_model_takes_a_schema() -> None:
     assert not resolved.chairman_fallbacks[0].structured
     assert resolved.title_model is not None
     assert resolved.title_model.structured
+
+
+async def test_the_smallest_window_among_the_models_counts() -> None:
+    """Fallbacks, the chair and its line included."""
+    listed: list[JsonObject] = [
+        {"id": "openai/gpt-5", "context_length": 400_000},
+        {"id": "x-ai/grok-4", "context_length": 256_000},
+        {"id": "small/one", "context_length": 32_000},
+    ]
+    catalog = Catalog(Provider(listed).fetch)
+    large = profile(members=[Member(model="openai/gpt-5")])
+    assert catalog.window(large) == UNKNOWN_WINDOW  # the list isn't there yet
+    await catalog.refresh()
+    assert catalog.window(large) == 400_000
+    two = [Member(model="openai/gpt-5"), Member(model="x-ai/grok-4:nitro")]
+    assert catalog.window(profile(members=two)) == 256_000
+    last = Member(model="openai/gpt-5", fallbacks=("small/one",))
+    assert catalog.window(profile(members=two, chairman_fallbacks=[last])) == 32_000
+
+
+@pytest.mark.parametrize("model", ["odd/one", "unknown"])
+async def test_an_unknown_window_is_taken_to_be_small(model: str) -> None:
+    """So is that of a server of one's own, whatever the list says of a model of that name."""
+    listed: list[JsonObject] = [
+        {"id": "openai/gpt-5", "context_length": 400_000},
+        {"id": "odd/one", "context_length": -1},
+    ]
+    catalog = Catalog(Provider(listed).fetch)
+    await catalog.refresh()
+    assert catalog.window(profile(members=[Member(model=model)])) == UNKNOWN_WINDOW
+    own = Member(model="openai/gpt-5", endpoint="http://127.0.0.1:1/v1")
+    assert catalog.window(profile(members=[own])) == UNKNOWN_WINDOW
+    assert catalog.window(profile(demonstration=True)) == WINDOW
 
 
 async def test_a_member_with_its_own_endpoint_keeps_its_word() -> None:

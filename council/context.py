@@ -1,0 +1,88 @@
+"""How much of its conversation a follow-up's prompts repeat."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from council.brief import Attachment, Turn
+from council.reviews.critiques import shorten
+
+TITLE_LENGTH = 80
+BYTES_PER_TOKEN = 4
+"""Of UTF-8: a token is about four letters of English, two of Russian, one of Chinese."""
+LEAST_ROOM = 500
+"""Tokens for a conversation beside a question that fills the context window by itself."""
+LEAST_ANSWER = 200
+"""Tokens that are left of an answer at least; below, its question alone is repeated."""
+TITLES_SHARE = 8
+"""One part in so many of the room is kept for titles."""
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """The part of a conversation that fits.
+
+    `turns` are the last exchanges, before them questions without their answers, oldest first;
+    `left_out` counts the questions before those. `cut` says that the last answer is shortened.
+    """
+
+    turns: tuple[Turn, ...] = ()
+    left_out: int = 0
+    cut: bool = False
+
+
+def room_beside(window: int, question: str, attachments: Sequence[Attachment] = ()) -> int:
+    """Return the tokens that a conversation may take in a context window.
+
+    That is half of what the question leaves free: reviews and corrections repeat other members'
+    answers, and the reply needs room, too.
+    """
+    asked = _tokens(question) + sum(_tokens(file.text) for file in attachments)
+    return max((window - asked) // 2, LEAST_ROOM)
+
+
+def recent(turns: Sequence[Turn], room: int) -> Context:
+    """Return as much of a conversation as fits into `room` tokens, the end of it first."""
+    sizes = [_tokens(turn.question) + _tokens(turn.answer or "") for turn in turns]
+    if sum(sizes) <= room:
+        return Context(tuple(turns))
+    left = room - room // TITLES_SHARE
+    whole: list[Turn] = []
+    for turn, size in zip(reversed(turns), reversed(sizes), strict=True):
+        if size > left:
+            break
+        whole.insert(0, turn)
+        left -= size
+    cut = not whole and _tokens(turns[-1].question) + LEAST_ANSWER <= left
+    if cut:
+        whole = [_shortened(turns[-1], left)]
+        left = 0
+    older = [_title(turn) for turn in turns[: len(turns) - len(whole)]]
+    room_for_titles = left + room // TITLES_SHARE
+    titled: list[Turn] = []
+    for turn in reversed(older):
+        room_for_titles -= _tokens(turn.question)
+        if room_for_titles < 0:
+            break
+        titled.insert(0, turn)
+    return Context((*titled, *whole), left_out=len(older) - len(titled), cut=cut)
+
+
+def _tokens(text: str) -> int:
+    return -(-len(text.encode(errors="replace")) // BYTES_PER_TOKEN)
+
+
+def _shortened(turn: Turn, room: int) -> Turn:
+    """Cut an answer at a sentence's end so that its turn fits into `room` tokens."""
+    answer = turn.answer or ""
+    left = room - _tokens(turn.question)
+    # `shorten` counts four characters a token, and this text may need more bytes for each.
+    [kept] = shorten([answer], left * len(answer) // len(answer.encode(errors="replace")))
+    return Turn(question=turn.question, answer=kept)
+
+
+def _title(turn: Turn) -> Turn:
+    line = " ".join(turn.question.split())
+    if len(line) > TITLE_LENGTH:
+        cut = line[: TITLE_LENGTH - 1]
+        line = f"{cut[: cut.rfind(' ')] if ' ' in cut else cut}\u2026"
+    return Turn(question=line, answer=None)

@@ -1,0 +1,81 @@
+"""What of a conversation a follow-up's prompts repeat: the end whole, before it titles."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from council.brief import Attachment, Turn
+from council.context import LEAST_ROOM, TITLE_LENGTH, recent, room_beside
+
+
+def chain(length: int, answer: str = "x" * 3980) -> list[Turn]:
+    """Make exchanges of a thousand tokens each."""
+    return [Turn(question=f"Question number {each:02}?", answer=answer) for each in range(length)]
+
+
+def test_a_conversation_that_fits_is_repeated_whole() -> None:
+    """Nothing is left out."""
+    context = recent(chain(3), 3000)
+    assert (context.turns, context.left_out, context.cut) == (tuple(chain(3)), 0, False)
+
+
+def test_the_last_exchanges_are_whole_and_those_before_are_titles() -> None:
+    """In the order in which they were asked."""
+    turns = chain(12)
+    context = recent(turns, 4000)
+    titles = tuple(Turn(question=turn.question, answer=None) for turn in turns[:9])
+    assert context.turns == (*titles, *turns[9:])
+    assert (context.left_out, context.cut) == (0, False)
+
+
+def test_a_title_is_the_questions_beginning() -> None:
+    """One line, cut at a word."""
+    long = Turn(question="Should we\n\n shard " + "the database now " * 100, answer="No.")
+    context = recent([long, *chain(2)], 2000)
+    title = context.turns[0].question
+    assert title.startswith("Should we shard the database now")
+    assert title.endswith("\u2026")
+    assert len(title) <= TITLE_LENGTH
+
+
+def test_the_oldest_titles_are_left_out_where_there_is_no_room() -> None:
+    """They are counted."""
+    context = recent(chain(500), 2000)
+    titles = [turn for turn in context.turns if turn.answer is None]
+    assert len(context.turns) - len(titles) == 1
+    assert titles[-1].question == "Question number 498?"
+    assert context.left_out == 499 - len(titles)
+    assert context.left_out > 0
+
+
+def test_a_last_answer_that_is_too_long_by_itself_is_shortened() -> None:
+    """Its beginning says more than its question alone."""
+    answer = "This is a sentence of the answer. " * 1000
+    context = recent([*chain(2), Turn(question="And then?", answer=answer)], 2000)
+    assert context.cut
+    assert [turn.answer for turn in context.turns[:2]] == [None, None]
+    kept = context.turns[2].answer
+    assert kept is not None
+    assert kept.startswith("This is a sentence of the answer. This")
+    assert "[shortened: " in kept
+
+
+def test_the_question_and_its_files_take_their_room_first() -> None:
+    """Half of the rest is for the conversation."""
+    files = [Attachment(name="plan.md", text="x" * 8000)]
+    assert room_beside(16_000, "x" * 4000, files) == (16_000 - 1000 - 2000) // 2
+    assert room_beside(1000, "x" * 40_000) == LEAST_ROOM
+
+
+@given(
+    turns=st.lists(
+        st.builds(Turn, question=st.text(max_size=300), answer=st.text(max_size=6000)), max_size=12
+    ),
+    room=st.integers(LEAST_ROOM, 4000),
+)
+def test_it_fits_in_any_language(turns: list[Turn], room: int) -> None:
+    """Four bytes a token; every question is repeated, or counted."""
+    context = recent(turns, room)
+    texts = [each for turn in context.turns for each in (turn.question, turn.answer or "")]
+    slack = 4 * len(texts) + 80  # rounding, and the note at a cut
+    assert len("".join(texts).encode(errors="replace")) <= room * 4 + slack
+    assert len(context.turns) + context.left_out == len(turns)
