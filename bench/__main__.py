@@ -87,7 +87,7 @@ async def same_latency() -> None:
     theirs: list[tuple[float, float]] = []
     async with (
         model_server(CALL_SECONDS) as base_url,
-        ModelClient(base_url=base_url) as client,
+        ModelClient(lambda call: call.member, base_url=base_url) as client,
         council(client.ask, client.catalog) as runs,
     ):
         await one_run(runs)

@@ -12,6 +12,7 @@ from bot.past.lookup import Lookup
 from bot.service.dispatcher import Dispatcher
 from bot.service.queue import Queue
 from bot.service.runs import Runs
+from council.models.directory import Directory
 from council.profile import Profile
 from storage.archive import Archive
 from storage.audit import Audit
@@ -46,10 +47,11 @@ class Library:
 
 @dataclass(frozen=True, slots=True)
 class Council:
-    """A council ready to be asked: its profiles and its runs."""
+    """A council ready to be asked: its profiles, its runs, and where its members are asked."""
 
     profiles: Mapping[str, Profile]
     runs: Runs
+    directory: Directory
 
 
 @asynccontextmanager
@@ -105,11 +107,13 @@ async def open_council(configuration: Configuration, library: Library) -> AsyncG
             addresses = await stack.enter_async_context(builtin.serve())
             profile = builtin.demonstration_profile([*addresses])
             profiles = {profile.name: profile}
+        directory = Directory(profiles.values())
         client = await stack.enter_async_context(
             ModelClient(
+                directory.find,
                 base_url=settings.openrouter_base_url or OPENROUTER,
                 api_key=key.get_secret_value() if key else None,
-                keys={name.upper(): value for name, value in configuration.variables.items()},
+                keys=configuration.keys,
                 addresses=addresses,
             )
         )
@@ -120,7 +124,7 @@ async def open_council(configuration: Configuration, library: Library) -> AsyncG
             store=library.store,
             index=library.index,
         )
-        yield Council(profiles, runs)
+        yield Council(profiles, runs, directory)
 
 
 def open_dispatcher(configuration: Configuration, library: Library, council: Council) -> Dispatcher:

@@ -5,12 +5,12 @@ import errno
 import gc
 import os
 import signal
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Mapping
 from contextlib import AsyncExitStack
 
 import structlog
 
-from bot.app import Library, open_council, open_dispatcher, open_lookup
+from bot.app import Council, Library, open_council, open_dispatcher, open_lookup
 from bot.config.configuration import Configuration, ConfigurationError, Problem
 from bot.config.reload import watch
 from bot.config.settings import Settings
@@ -18,6 +18,7 @@ from bot.past.lookup import Lookup
 from bot.service.dispatcher import Dispatcher
 from bot.service.venue import VenueError
 from bot.upkeep import keep_up
+from council.profile import Profile
 
 log = structlog.get_logger()
 
@@ -59,7 +60,7 @@ async def serve(configuration: Configuration, library: Library) -> None:
     async with AsyncExitStack() as stack:
         council = await stack.enter_async_context(open_council(configuration, library))
         dispatcher = open_dispatcher(configuration, library, council)
-        await _before(ended, _start(configuration, library, dispatcher, stack))
+        await _before(ended, _start(configuration, library, council, dispatcher, stack))
         await ended.wait()
         if not failed.done():
             log.info("draining", seconds=configuration.durability.drain_seconds)
@@ -83,21 +84,32 @@ async def _before(ended: asyncio.Event, start: Coroutine[object, object, None]) 
 
 
 async def _start(
-    configuration: Configuration, library: Library, dispatcher: Dispatcher, stack: AsyncExitStack
+    configuration: Configuration,
+    library: Library,
+    council: Council,
+    dispatcher: Dispatcher,
+    stack: AsyncExitStack,
 ) -> None:
     settings = configuration.settings
     await _hold_platforms(configuration, library, stack)
-    await _watch(configuration, dispatcher, stack)
+    await _watch(configuration, council, dispatcher, stack)
     await _start_platforms(settings, dispatcher, open_lookup(library), stack)
     upkeep = asyncio.create_task(keep_up(library, settings.council_retention_days))
     stack.callback(upkeep.cancel)
 
 
-async def _watch(configuration: Configuration, dispatcher: Dispatcher, stack: AsyncExitStack) -> None:
+async def _watch(
+    configuration: Configuration, council: Council, dispatcher: Dispatcher, stack: AsyncExitStack
+) -> None:
     """Take changed councils over while the bot runs: by looking at the file, and at SIGHUP."""
+
+    def swap(profiles: Mapping[str, Profile]) -> None:
+        council.directory.add(profiles.values())
+        dispatcher.seat(profiles)
+
     asked = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, asked.set)
-    watching = asyncio.create_task(watch(configuration, asked, dispatcher.seat))
+    watching = asyncio.create_task(watch(configuration, asked, swap))
 
     async def end() -> None:
         watching.cancel()

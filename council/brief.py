@@ -1,6 +1,8 @@
 """What a council is asked, with everything its answer depends on."""
 
-from pydantic import BaseModel, ConfigDict, Field
+from typing import Annotated
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from council.profile import Profile
 
@@ -31,14 +33,15 @@ class Brief(BaseModel):
 
     `asker` is how the asker is called where the question was asked. `seed` decides labels and
     reading orders; `boundary` fences untrusted text in the prompts. Both are drawn once, so a replay
-    writes the same prompts again. `history` is as much of the conversation as fits
-    (`council.context`), and `history_left_out` counts the questions before it.
+    writes the same prompts again. Where the members of `profile` are asked, and with which keys, is
+    never taken from here: a row could have been written by anybody. `history` is as much of the
+    conversation as fits (`council.context`), and `history_left_out` counts the questions before it.
     """
 
     model_config = ConfigDict(frozen=True, hide_input_in_errors=True)
 
     question: str = Field(min_length=1)
-    profile: Profile
+    profile: Annotated[Profile, AfterValidator(Profile.in_a_run)]
     seed: int
     boundary: str
     asker: str | None = None

@@ -41,7 +41,8 @@ class RetryBudget:
 class Call:
     """A model call, ready to be sent.
 
-    `step` is its key in the journal: stage, round and member. `deadline` is wall-clock seconds for
+    `step` is its key in the journal: stage, round and member. `profile` names the council that the
+    member belongs to. `deadline` is wall-clock seconds for
     the call with all its retries. `schema` asks for a JSON reply of that shape, from endpoints that
     can; `web` asks the council's own provider to search the web first. `on_text` hears the reply as
     it streams, `on_retry` each failed attempt with the seconds until the next one (what streamed
@@ -52,6 +53,7 @@ class Call:
     member: Member
     messages: tuple[ChatMessage, ...]
     deadline: float
+    profile: str = "default"
     schema: JsonObject | None = None
     web: bool = False
     temperature: float | None = None

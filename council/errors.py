@@ -36,6 +36,8 @@ Cause = Literal[
     "stopped",  # somebody pressed Stop
     "straggler",  # cut off by the profile's `straggler_grace`
     "stage_deadline",  # the stage's wall clock ran out
+    "not_configured",  # the configuration has no such member any more
+    "endpoint_changed",  # the configuration asks this member somewhere else now
     "not_needed",  # the run ended first: a title, or a call beside a refused key
 ]
 
@@ -84,13 +86,13 @@ class RunError(CouncilError):
 class AccountError(RunError):
     """The provider refused the key or the account's credit is used up.
 
-    `variable` names the environment variable of a member's own key, `None` stands for the council's.
+    `member` names the member whose own key it is, `None` stands for the council's key.
     """
 
-    def __init__(self, failure: Failure, variable: str | None = None) -> None:
+    def __init__(self, failure: Failure, member: str | None = None) -> None:
         super().__init__(f"{failure.cause}: {failure.detail}")
         self.failure = failure
-        self.variable = variable
+        self.member = member
 
 
 class NoAnswers(RunError):

@@ -1,5 +1,6 @@
 """Who sits on a council, and the settings of its runs."""
 
+import hashlib
 import re
 from collections import Counter
 from typing import Annotated, Literal, Self
@@ -44,10 +45,11 @@ class Persona(BaseModel):
 class Member(BaseModel):
     """One model with a seat on the council.
 
-    `endpoint` is the base URL of an OpenAI-compatible server, `None` the council's own.
-    `api_key_env` names the environment variable that holds that endpoint's key.
-    `structured` says whether the endpoint takes a JSON schema for the reply; it is found out
-    when a run starts and stored with the run.
+    `endpoint` is the base URL of an OpenAI-compatible server, `None` the council's own;
+    `api_key_env` names the environment variable that holds that server's key. Both belong to the
+    configuration: they are never stored, and a run's members (`in_a_run`) don't have them.
+    `endpoint_id`, a digest, is what a run keeps of the endpoint. `structured` says whether the
+    endpoint takes a JSON schema for the reply; it is found out when a run starts and stored with it.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -55,8 +57,9 @@ class Member(BaseModel):
     model: Text
     persona: Persona | None = None
     fallbacks: tuple[Text, ...] = ()
-    endpoint: str | None = None
-    api_key_env: str | None = None
+    endpoint: str | None = Field(default=None, exclude=True)
+    api_key_env: str | None = Field(default=None, exclude=True)
+    endpoint_id: str | None = None
     structured: bool = False
     name: str = ""
     """How documents, step keys and people call this seat: the model's id, and where the same id
@@ -69,6 +72,22 @@ class Member(BaseModel):
                 "fallbacks are tried by OpenRouter; a member with its own endpoint can't have them"
             )
         return self
+
+    @model_validator(mode="after")
+    def _identify_the_endpoint(self) -> Self:
+        if self.endpoint:
+            object.__setattr__(self, "endpoint_id", _digest(self.endpoint))
+        return self
+
+    def in_a_run(self) -> "Member":
+        """Return the member without what only the configuration of the day may say of it."""
+        return self.model_copy(update={"endpoint": None, "api_key_env": None})
+
+
+def _digest(endpoint: str) -> str:
+    """Identify an endpoint; the password that an address may hold isn't part of it."""
+    address = re.sub(r"//[^/?#]*@", "//", endpoint).rstrip("/")
+    return hashlib.blake2b(address.encode(errors="replace"), digest_size=8).hexdigest()
 
 
 def _seat(value: object) -> object:
@@ -142,6 +161,17 @@ class Profile(BaseModel):
         """Everybody who may be asked: members, chairman, who is next in line for it, title model."""
         titles = (self.title_model,) if self.title_model else ()
         return (*self.members, self.chairman, *self.chairman_fallbacks, *titles)
+
+    def in_a_run(self) -> "Profile":
+        """Return the settings as a run keeps them: without any address or the name of any key."""
+        return self.model_copy(
+            update={
+                "members": tuple(member.in_a_run() for member in self.members),
+                "chairman": self.chairman.in_a_run(),
+                "chairman_fallbacks": tuple(member.in_a_run() for member in self.chairman_fallbacks),
+                "title_model": self.title_model and self.title_model.in_a_run(),
+            }
+        )
 
 
 def _by_model(member: Member) -> Member:

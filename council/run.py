@@ -204,7 +204,7 @@ def _line_to_the_chair(profile: Profile, best: str) -> Iterable[tuple[Member, An
     seats: dict[tuple[str, str | None], tuple[Member, AnswerSource]] = {}
     for members, source in ranks:
         for member in members:
-            seats.setdefault((member.model, member.endpoint), (member, source))
+            seats.setdefault((member.model, member.endpoint_id), (member, source))
     return seats.values()
 
 

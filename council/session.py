@@ -144,6 +144,7 @@ class Session:
             member=member,
             messages=messages,
             deadline=profile.call_deadline,
+            profile=profile.name,
             schema=shape,
             web=profile.web and stage in ("stage1", "stage2_5"),
             temperature=profile.temperature,
@@ -191,6 +192,7 @@ class Session:
             member=member,
             messages=messages,
             deadline=self.brief.profile.call_deadline,
+            profile=self.brief.profile.name,
             retries=self._retries,
         )
         outcome = await self._step(call, cancellation)
@@ -210,7 +212,7 @@ class Session:
     def _note_refusal(self, why: Failure, member: Member) -> None:
         """End every call where a stage's call was refused for its key, or for lack of credit."""
         if why.is_account and self._refused is None:
-            self._refused = AccountError(why, member.api_key_env)
+            self._refused = AccountError(why, member.name if member.endpoint_id else None)
             self.stop.everything.cancel("not_needed")
 
     def tokens(self, *stages: str) -> int:

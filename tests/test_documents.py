@@ -38,7 +38,10 @@ def test_the_configuration_page_lists_every_key_of_a_profile() -> None:
         "name",
         "demonstration",
     }
-    assert first_cells("docs/configuration.md", "A seat:") == Member.model_fields.keys() - {"name"}
+    assert first_cells("docs/configuration.md", "A seat:") == Member.model_fields.keys() - {
+        "name",
+        "endpoint_id",
+    }
 
 
 def test_every_dependency_has_its_line() -> None:

@@ -22,7 +22,7 @@ from bot.view.state import opening
 from council.calls import Call, Reply
 from council.document.conversation import AssistantMessage, Source
 from council.models.client import ModelClient
-from tests.council.scripted import FOUR, profile
+from tests.council.scripted import FOUR, as_called, profile
 from tests.model_server import Json, ModelServer, Turn
 
 CHAIRMAN = "chair/man"
@@ -77,7 +77,7 @@ async def told(server: ModelServer, folder: Path, doomed: tuple[str, ...] = ()) 
     out, seats = io.StringIO(), profile()
     async with (
         open_library(Settings(council_data_dir=folder)) as library,
-        ModelClient(base_url=server.base_url, api_key="key") as client,
+        ModelClient(as_called, base_url=server.base_url, api_key="key") as client,
     ):
 
         async def ask(call: Call) -> Reply:

@@ -33,7 +33,7 @@ from council.profile import Member, Profile
 EXAMPLE = "COUNCIL_MEMBERS=openai/gpt-5,anthropic/claude-sonnet-4.5,google/gemini-2.5-pro"
 OURS = ("council_", "openrouter_", "discord_", "slack_", "database_url")
 
-INNER_KEYS = frozenset({"name", "demonstration"})
+INNER_KEYS = frozenset({"name", "demonstration", "endpoint_id"})
 """What a profile and its members have beside the keys of the file."""
 TABLES = {"profiles", "personas", "limits", "durability"}
 
@@ -90,6 +90,12 @@ class Configuration:
         return not self.profiles
 
     @property
+    def keys(self) -> dict[str, str]:
+        """The variables that may hold a model's key, by their names in upper case."""
+        ours = _platform_variables()
+        return {name.upper(): value for name, value in self.variables.items() if name not in ours}
+
+    @property
     def secrets(self) -> list[str]:
         """Every token and key, those of members with an endpoint of their own included."""
         own = [value.get_secret_value() for _, value in self.settings if isinstance(value, SecretStr)]
@@ -129,10 +135,17 @@ def _put_together(
     # Members that are written where they can't be read aren't missing.
     unread = any(_may_hide_members(problem, path) for problem in problems)
     problems += _absences(tables, origins, but_default=unread)
-    problems += _provider_problems(profiles, given, origins)
+    problems += _provider_problems(profiles, origins)
+    problems += _key_problems(profiles, settings, given)
     if problems:
         raise ConfigurationError(problems)
     return Configuration(settings, given, profiles, limits, durability, origins)
+
+
+def _platform_variables() -> set[str]:
+    """Name the variables, in lower case, that hold what no model's server may ever see."""
+    platform = secret_names() - {"openrouter_api_key"}
+    return platform | {f"{name}_file" for name in platform}
 
 
 def _unknown_variables() -> Iterator[Problem]:
@@ -296,8 +309,9 @@ def _inner_keys(table: Table) -> Iterator[str]:
     yield from sorted(table.keys() & INNER_KEYS)
     members = table.get("members")
     for number, member in enumerate(cast("list[object]", members) if isinstance(members, list) else ()):
-        if isinstance(member, dict) and "name" in member:
-            yield f"members.{number}.name"
+        if isinstance(member, dict):
+            inner = cast("Table", member).keys() & INNER_KEYS
+            yield from (f"members.{number}.{key}" for key in sorted(inner))
 
 
 def _unknown_key(where: str, key: str) -> Problem:
@@ -338,9 +352,7 @@ def _has_provider(origins: dict[str, str]) -> bool:
     return any(origins[name] != "default" for name in ("OPENROUTER_API_KEY", "OPENROUTER_BASE_URL"))
 
 
-def _provider_problems(
-    profiles: dict[str, Profile], given: Mapping[str, str], origins: dict[str, str]
-) -> Iterator[Problem]:
+def _provider_problems(profiles: dict[str, Profile], origins: dict[str, str]) -> Iterator[Problem]:
     for profile in profiles.values():
         seats = profile.seats
         if not _has_provider(origins) and any(seat.endpoint is None for seat in seats):
@@ -355,7 +367,39 @@ def _provider_problems(
             except ValueError as error:
                 where = f"profiles.{profile.name}: endpoint of {seat.model}"
                 yield Problem(where, str(error), "Set it like http://127.0.0.1:11434/v1")
+
+
+def _key_problems(
+    profiles: dict[str, Profile], settings: Settings, given: Mapping[str, str]
+) -> Iterator[Problem]:
+    """Look at the variables that hold the keys of members' own endpoints."""
+    ours = _platform_variables()
+    tokens = {
+        value.get_secret_value()
+        for name, value in settings
+        if isinstance(value, SecretStr) and name in ours
+    }
+    key = settings.openrouter_api_key
+    if key and key.get_secret_value() in tokens:
+        yield Problem(
+            "OPENROUTER_API_KEY", "it holds a platform's token", "Set it to the model provider's key"
+        )
+    for profile in profiles.values():
+        seats = profile.seats
+        for model, named in _ambiguous_keys(seats):
+            yield Problem(
+                f"profiles.{profile.name}: api_key_env of {model}",
+                f"the same endpoint has {' and '.join(named)}",
+                "Name one variable wherever this model has this endpoint",
+            )
         for variable in sorted({seat.api_key_env for seat in seats if seat.api_key_env}):
+            if variable.lower() in ours or given.get(variable.lower()) in tokens:
+                yield Problem(
+                    variable,
+                    f"profile {profile.name} would send a platform's token to a model's server",
+                    "Name the variable that holds the model's key in api_key_env",
+                )
+                continue
             if variable.lower() not in given:
                 yield Problem(
                     variable, f"profile {profile.name} needs it, but it isn't set", "Set it in .env"
@@ -365,3 +409,15 @@ def _provider_problems(
                 header(given[variable.lower()])
             except ValueError as error:
                 yield Problem(variable, str(error), f"It is a key of profile {profile.name}")
+
+
+def _ambiguous_keys(seats: Iterable[Member]) -> Iterator[tuple[str, list[str]]]:
+    """Find the models that one endpoint serves under several keys, with the keys' variables."""
+    found: dict[tuple[str, str], set[str]] = {}
+    for seat in seats:
+        if seat.endpoint_id:
+            named = found.setdefault((seat.model, seat.endpoint_id), set())
+            named.add(seat.api_key_env or "no key")
+    for (model, _), named in found.items():
+        if len(named) > 1:
+            yield model, sorted(named)

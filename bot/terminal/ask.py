@@ -180,7 +180,7 @@ def _asks(run: RunRow, question: Question) -> bool:
 
 def _addresses(profile: Profile) -> set[str | None]:
     """Say where a council's models are asked: the built-in ones can't be, once there are others."""
-    return {seat.endpoint for seat in profile.seats}
+    return {seat.endpoint_id for seat in profile.seats}
 
 
 def person() -> Source:

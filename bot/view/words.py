@@ -58,6 +58,8 @@ _CAUSES: Mapping[Cause, str] = {
     "stopped": "it was stopped",
     "straggler": "the others did not wait for it",
     "stage_deadline": "the time for this stage ran out",
+    "not_configured": "it is no longer configured",
+    "endpoint_changed": "its endpoint has changed",
     "not_needed": "it was no longer needed",
 }
 
@@ -68,6 +70,8 @@ _ADVICE: Mapping[Cause, str] = {
     "not_found": "Check the model ids in COUNCIL_MEMBERS",
     "rate_limited": "Wait a minute",
     "unavailable": "Wait a minute",
+    "not_configured": "Put the members back into council.toml or COUNCIL_MEMBERS",
+    "endpoint_changed": "Put the members' endpoints back into council.toml",
 }
 
 _AGREEMENT: Mapping[str, str] = {
@@ -136,13 +140,14 @@ def _advice(failures: Mapping[str, Failure], retry: str) -> str:
 
 
 def _account(error: AccountError) -> str:
-    variable = error.variable or "OPENROUTER_API_KEY"
     if error.failure.cause == "credit":
         return (
             "The account at the model provider has no credit left. "
-            f"Add credit to the account of {variable}"
+            f"Add credit to the account of {error.member or 'OPENROUTER_API_KEY'}"
         )
-    return f"The model provider refused the key. Check {variable} in .env"
+    if error.member:
+        return f"The model provider refused the key of {error.member}. Check its api_key_env"
+    return "The model provider refused the key. Check OPENROUTER_API_KEY in .env"
 
 
 def causes(failures: Mapping[str, Failure]) -> dict[str, str]:

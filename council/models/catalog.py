@@ -70,7 +70,7 @@ class Catalog:
 
     async def resolve(self, profile: Profile) -> Profile:
         """Set `structured` on every member the list knows; a member's own endpoint keeps its word."""
-        if all(seat.endpoint for seat in profile.seats):
+        if all(seat.endpoint_id for seat in profile.seats):
             return profile
         await self.refresh()
         title_model = profile.title_model
@@ -121,7 +121,7 @@ class Catalog:
             self._missed = False
 
     def _informed(self, member: Member) -> Member:
-        if member.endpoint is not None:
+        if member.endpoint_id is not None:
             return member
         listing = self._listing(member.model)
         return member.model_copy(update={"structured": bool(listing and listing.structured)})

@@ -9,7 +9,7 @@ import random
 from collections import defaultdict
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import aclosing, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property
 from http import HTTPStatus
@@ -58,16 +58,18 @@ class _Provider:
 class ModelClient:
     """Asks models, and brings each call to its end: an answer or a `ModelError`.
 
-    Members without an endpoint are asked at `base_url` with `api_key`; `keys` is where the
-    variables that members name for their own endpoints are looked up, `addresses` where endpoints
-    that are only names are served now. `idle_timeout` is the
-    longest silence in a reply, in seconds. `catalog` knows the prices of `base_url`'s models.
+    `find` says where today's configuration asks a call's member (`council.models.directory`). Members
+    without an endpoint are asked at `base_url` with `api_key`; `keys` is where the variables that
+    members name for their own endpoints are looked up, `addresses` where endpoints that are only
+    names are served now. `idle_timeout` is the longest silence in a reply, in seconds. `catalog`
+    knows the prices of `base_url`'s models.
 
     Use as an asynchronous context manager.
     """
 
     def __init__(
         self,
+        find: Callable[[Call], Member],
         *,
         base_url: str = OPENROUTER,
         api_key: str | None = None,
@@ -82,6 +84,7 @@ class ModelClient:
         sleep: Sleep = asyncio.sleep,
     ) -> None:
         self.catalog = Catalog(self.models)
+        self._find = find
         self._base_url = base_url
         self._api_key = api_key or ""
         self._keys = keys or {}
@@ -114,8 +117,11 @@ class ModelClient:
         The deadline starts when the call has its place among those at once. Raises `ModelError`
         when the call fails for good; a cancelled call closes its connection.
         """
+        call = replace(call, member=self._find(call))
         provider = self._provider(call.member)
         body = _body(call)
+        # The list is of the council's own provider; another server's prices aren't known.
+        price = self.catalog.price if call.member.endpoint is None else _unlisted
         async with provider.places:
             clock = asyncio.get_running_loop().time
             started = clock()
@@ -125,7 +131,7 @@ class ModelClient:
             async def attempt() -> Reply:
                 completion = await self._attempt(provider, body, call, ends_at)
                 took = round((clock() - started) * 1000)
-                reply = completion.reply(call, took, self.catalog.price)
+                reply = completion.reply(call, took, price)
                 return reply.model_copy(update={"usage": _paid(reply.usage, failures)})
 
             def stop(state: RetryCallState) -> bool:
@@ -209,8 +215,7 @@ class ModelClient:
             return self._council
         key = self._keys.get(member.api_key_env, "") if member.api_key_env else ""
         if member.api_key_env and not key:
-            detail = f"{member.api_key_env} is not set"
-            raise ModelError(Failure(cause="key", detail=detail, attempts=0))
+            raise ModelError(Failure(cause="key", detail="its key is not set", attempts=0))
         return self._remembered(self._addresses.get(member.endpoint, member.endpoint), key, {})
 
     def _remembered(self, base_url: str, key: str, extra: Mapping[str, str]) -> _Provider:
@@ -232,6 +237,10 @@ class ModelClient:
         provider = _Provider(address, httpx.Headers(headers), key, places)
         self._providers[base_url, key] = provider
         return provider
+
+
+def _unlisted(model: str) -> None:
+    del model
 
 
 def _body(call: Call) -> bytes:

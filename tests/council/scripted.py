@@ -16,7 +16,13 @@ from council.run import Deliberation, deliberate
 from council.usage import Usage
 
 FOUR = ("openai/gpt-5", "anthropic/claude", "google/gemini", "x-ai/grok")
+
 Script = str | Failure | Callable[[Call], str]
+
+
+def as_called(call: Call) -> Member:
+    """Take a call's member as it is, as if it were configured so."""
+    return call.member
 
 
 def profile(*models: str, **settings: object) -> Profile:

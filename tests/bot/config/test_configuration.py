@@ -430,3 +430,70 @@ def test_postgresql_is_refused_for_now(env: Write) -> None:
     assert problems() == [
         "DATABASE_URL: PostgreSQL isn't supported yet. Unset it; SQLite needs no setting"
     ]
+
+
+PLATFORM_VARIABLES = [
+    f"{name}{ending}"
+    for name in (
+        "DISCORD_TOKEN",
+        "SLACK_BOT_TOKEN",
+        "SLACK_APP_TOKEN",
+        "SLACK_SIGNING_SECRET",
+        "DATABASE_URL",
+    )
+    for ending in ("", "_FILE")
+]
+OWN_KEY = '[profiles.default]\nmembers = [{{ model = "m", endpoint = "http://127.0.0.1:1/v1", api_key_env = "{}" }}]'
+
+
+@pytest.mark.parametrize("variable", [*PLATFORM_VARIABLES, "discord_token"])
+def test_a_platforms_token_is_no_models_key(variable: str) -> None:
+    """Whether it is set or not."""
+    toml(OWN_KEY.format(variable))
+    assert problems() == [
+        (
+            f"{variable}: profile default would send a platform's token to a model's server. "
+            "Name the variable that holds the model's key in api_key_env"
+        )
+    ]
+
+
+def test_a_platforms_token_is_no_models_key_under_another_name(env: Write) -> None:
+    """Nor is it the provider's."""
+    toml(OWN_KEY.format("VLLM_KEY"))
+    ours = {"DISCORD_TOKEN": "t0ken", "SLACK_BOT_TOKEN": "xoxb-1"}
+    env(**ours, VLLM_KEY="t0ken", OPENROUTER_API_KEY="xoxb-1")
+    assert problems() == [
+        "OPENROUTER_API_KEY: it holds a platform's token. Set it to the model provider's key",
+        (
+            "VLLM_KEY: profile default would send a platform's token to a model's server. "
+            "Name the variable that holds the model's key in api_key_env"
+        ),
+    ]
+
+
+def test_the_keys_for_models_hold_no_platforms_token(env: Write) -> None:
+    """Whatever a member names."""
+    Path("token").write_text("xapp-1")
+    ours = {"DISCORD_TOKEN": "t0ken", "SLACK_APP_TOKEN_FILE": "token"}
+    env(**ours, VLLM_KEY="k", OPENROUTER_API_KEY="k2")
+    toml(OWN_KEY.format("VLLM_KEY"))
+    keys = load().keys
+    assert keys["VLLM_KEY"] == "k"
+    assert not keys.keys() & set(PLATFORM_VARIABLES)
+
+
+def test_one_endpoint_of_a_model_has_one_key(env: Write) -> None:
+    """A run names the member and its endpoint alone: the key must follow from these."""
+    toml(
+        "[profiles.default]\n"
+        'members = [{ model = "m", endpoint = "http://127.0.0.1:1/v1", api_key_env = "VLLM_KEY" }]\n'
+        'chairman = { model = "m", endpoint = "http://127.0.0.1:1/v1" }'
+    )
+    env(VLLM_KEY="k")
+    assert problems() == [
+        (
+            "profiles.default: api_key_env of m: the same endpoint has VLLM_KEY and no key. "
+            "Name one variable wherever this model has this endpoint"
+        )
+    ]

@@ -45,8 +45,8 @@ KEY = Failure(cause="key", status=401, detail="No auth credentials found")
             ),
         ),
         (
-            AccountError(KEY, "VLLM_API_KEY"),
-            "The model provider refused the key. Check VLLM_API_KEY in .env, then press Retry.",
+            AccountError(KEY, "llama3.3"),
+            ("The model provider refused the key of llama3.3. Check its api_key_env, then press Retry."),
         ),
         (
             NoAnswers({"a/x": Failure(cause="empty"), "b/y": Failure(cause="connection")}),

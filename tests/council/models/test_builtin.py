@@ -16,6 +16,7 @@ from council.errors import ModelError
 from council.models import builtin
 from council.models.client import ModelClient
 from council.session import FORM_TOKENS
+from tests.council.scripted import as_called
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 installed = pytest.mark.skipif(not builtin.available(), reason="the `local` extra isn't installed")
@@ -60,7 +61,7 @@ async def ask(
     """Ask the first member."""
     profile = builtin.demonstration_profile([*served])
     messages: Sequence[ChatMessage] = [{"role": "user", "content": content}]
-    async with ModelClient(max_attempts=1, addresses=served) as client:
+    async with ModelClient(as_called, max_attempts=1, addresses=served) as client:
         reply = await client.ask(
             Call(
                 step="stage1:1:a",

@@ -19,6 +19,7 @@ from council.models.client import IDLE_KEPT, ModelClient
 from council.models.retries import Backoff
 from council.profile import Member
 from council.usage import Usage
+from tests.council.scripted import as_called
 from tests.model_server import ModelServer, Turn
 
 MODEL = "openai/gpt-5"
@@ -55,7 +56,7 @@ async def opened(
         "sleep": rest or Rest(),
         **settings,
     }
-    async with ModelClient(**options) as client:  # pyright: ignore[reportArgumentType] - settings vary
+    async with ModelClient(as_called, **options) as client:  # pyright: ignore[reportArgumentType] - settings vary
         yield client
 
 
@@ -167,10 +168,10 @@ async def test_a_schema_is_sent_to_members_who_take_one() -> None:
 
 
 async def test_a_key_that_is_not_set_fails_before_anything_is_sent() -> None:
-    """And says which variable is missing."""
+    """The configuration says which variable it is; a failure is stored and doesn't."""
     async with ModelServer() as provider, opened(provider) as client:
         why = await failure(client, call(endpoint=f"{provider.url}/v1", api_key_env="LOCAL_KEY"))
-    assert why == Failure(cause="key", detail="LOCAL_KEY is not set", attempts=0)
+    assert why == Failure(cause="key", detail="its key is not set", attempts=0)
     assert provider.history == []
 
 
@@ -245,6 +246,24 @@ async def test_listed_prices_make_the_cost() -> None:
         reply = await client.ask(call())
         assert client.catalog.price(MODEL) == Price(0.25, 0.5)
     assert reply.usage == Usage(prompt_tokens=10, completion_tokens=2, cost=3.5)
+
+
+async def test_a_price_of_the_provider_is_none_of_another_endpoint() -> None:
+    """The ids may coincide; what a server of one's own takes isn't known unless its reply says so."""
+    usage: JsonObject = {"prompt_tokens": 10, "completion_tokens": 2}
+    models: list[JsonObject] = [{"id": MODEL, "pricing": {"prompt": "0.25", "completion": "0.5"}}]
+    async with ModelServer(models=models) as provider, opened(provider) as client:
+        await client.catalog.refresh()
+        provider.script(
+            MODEL, *(Turn("Yes.", usage=said) for said in (usage, None, usage | {"cost": 2}))
+        )
+        own = call(endpoint=f"{provider.url}/v1")
+        replies = [await client.ask(own) for _ in range(3)]
+    assert [reply.usage for reply in replies] == [
+        Usage(prompt_tokens=10, completion_tokens=2, unpriced=1),
+        Usage(prompt_tokens=3, completion_tokens=1, unpriced=1, source="estimated"),
+        Usage(prompt_tokens=10, completion_tokens=2, cost=2),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -329,7 +348,7 @@ async def test_a_refused_connection_is_retried_and_then_named() -> None:
     async with ModelServer() as provider:
         address = provider.url
     rest = Rest()
-    async with ModelClient(base_url=address, sleep=rest, max_attempts=3) as client:
+    async with ModelClient(as_called, base_url=address, sleep=rest, max_attempts=3) as client:
         why = await failure(client, call())
     assert (why.cause, why.attempts) == ("connection", 3)
     assert why.detail.startswith("ConnectError")
@@ -363,7 +382,7 @@ async def test_what_is_no_http_fails_at_once(said: bytes) -> None:
 
     async with (
         await asyncio.start_server(answer, "127.0.0.1", 0) as server,
-        ModelClient(base_url=f"http://127.0.0.1:{port(server)}/v1", max_attempts=1) as client,
+        ModelClient(as_called, base_url=f"http://127.0.0.1:{port(server)}/v1", max_attempts=1) as client,
     ):
         why = await failure(client, call(deadline=60))
     assert why.cause == "connection"
@@ -508,7 +527,7 @@ async def test_a_whole_answer_counts_though_the_stream_stays_open() -> None:
                 200, headers={"Content-Type": "text/event-stream"}, stream=stream
             )
         )
-        async with ModelClient(base_url="http://127.0.0.1:9/v1") as client:
+        async with ModelClient(as_called, base_url="http://127.0.0.1:9/v1") as client:
             reply = await client.ask(call(deadline=0.05))
     assert reply.text == "Yes."
     assert stream.closed
@@ -645,7 +664,7 @@ async def test_certificates_are_read_only_for_https(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(httpx, "create_ssl_context", counting)
     with respx.mock:
         respx.post().respond(json={"choices": [{"message": {"content": "Yes."}}]})
-        async with ModelClient(base_url="http://127.0.0.1:9/v1") as client:
+        async with ModelClient(as_called, base_url="http://127.0.0.1:9/v1") as client:
             await client.ask(call())
             assert made == []
             for _ in range(2):
@@ -666,7 +685,7 @@ async def test_the_environments_proxy_is_used_except_for_this_machine(
     async with ModelServer() as proxy:
         monkeypatch.setenv("http_proxy", proxy.url)
         monkeypatch.setenv("no_proxy", "intern.example")
-        async with ModelClient(base_url=f"http://{host}:9/v1", max_attempts=1) as client:
+        async with ModelClient(as_called, base_url=f"http://{host}:9/v1", max_attempts=1) as client:
             with suppress(ModelError, SocketConnectBlockedError):
                 await client.ask(call())
         assert bool(proxy.history) is proxied
@@ -699,7 +718,7 @@ async def test_without_a_model_list_the_cause_is_known(
     """The catalog decides that it isn't worse than that."""
     with respx.mock:
         respx.get("http://127.0.0.1:9/v1/models").mock(side_effect=[response])
-        async with ModelClient(base_url="http://127.0.0.1:9/v1") as client:
+        async with ModelClient(as_called, base_url="http://127.0.0.1:9/v1") as client:
             with pytest.raises(ModelError) as caught:
                 await client.models()
     assert caught.value.failure.cause == cause
@@ -711,7 +730,7 @@ async def test_a_model_list_that_never_ends_is_given_up(monkeypatch: pytest.Monk
     stream = _Open(b"[")
     with respx.mock:
         respx.get("http://127.0.0.1:9/v1/models").mock(return_value=httpx.Response(200, stream=stream))
-        async with ModelClient(base_url="http://127.0.0.1:9/v1") as client:
+        async with ModelClient(as_called, base_url="http://127.0.0.1:9/v1") as client:
             with pytest.raises(ModelError) as caught:
                 await client.models()
     assert caught.value.failure.cause == "deadline"
@@ -722,5 +741,5 @@ async def test_a_list_of_another_shape_is_an_empty_one() -> None:
     """Some servers list models their own way."""
     with respx.mock:
         respx.get("http://127.0.0.1:9/v1/models").respond(json={"models": ["llama3"]})
-        async with ModelClient(base_url="http://127.0.0.1:9/v1") as client:
+        async with ModelClient(as_called, base_url="http://127.0.0.1:9/v1") as client:
             assert await client.models() == []

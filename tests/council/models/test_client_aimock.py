@@ -16,6 +16,7 @@ from council.errors import Cause, Failure, ModelError
 from council.models.client import ModelClient
 from council.models.retries import Backoff
 from council.profile import Member
+from tests.council.scripted import as_called
 
 FOLDER = Path(__file__).parents[2] / "aimock"
 PROGRAM = FOLDER / "node_modules/@copilotkit/aimock/dist/cli.js"
@@ -55,6 +56,7 @@ class Asked:
     async def ask(self, address: str, question: str, *fallbacks: str) -> Reply:
         """Ask once."""
         async with ModelClient(
+            as_called,
             base_url=address,
             api_key="sk-test",
             backoff=Backoff(first=0.01),

@@ -15,6 +15,7 @@ from council.errors import Cause, ModelError
 from council.models.client import ModelClient
 from council.models.retries import Backoff
 from council.profile import Member
+from tests.council.scripted import as_called
 
 TEXT = "It depends on the load, and on who is on call at night when it breaks."
 PACE_MS = 2  # a broken stream is still being sent when the client hangs up
@@ -34,6 +35,7 @@ FAULTS = {
 async def ask(llmock: LLMock, question: str) -> Reply | Cause:
     """Ask once, with short waits of which the second is the longer one."""
     async with ModelClient(
+        as_called,
         base_url=llmock.base_url("openai"),
         api_key="sk-test",
         idle_timeout=0.5,

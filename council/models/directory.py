@@ -1,0 +1,58 @@
+"""Where members are asked: by today's configuration, never by what a run's row says.
+
+A row comes from a file that anybody may have written: a backup, a copied database. It says which
+members a run has; the configuration says where each of them is asked, and with which key.
+"""
+
+from collections.abc import Iterable
+
+from council.calls import Call
+from council.errors import Cause, Failure, ModelError
+from council.profile import Member, Profile
+
+
+class Directory:
+    """Everybody who may be asked, by council, model and endpoint.
+
+    What a changed configuration leaves out stays until the process ends: the runs that began with it
+    still need it.
+    """
+
+    def __init__(self, profiles: Iterable[Profile] = ()) -> None:
+        self._seats: dict[tuple[str, str], dict[str | None, Member]] = {}
+        self.add(profiles)
+
+    def add(self, profiles: Iterable[Profile]) -> None:
+        """Take in the councils of a configuration."""
+        for profile in profiles:
+            for seat in profile.seats:
+                seats = self._seats.setdefault((profile.name, seat.model), {})
+                # A model may sit on the council and in the chair: fallbacks of either are configured.
+                known = seats.get(seat.endpoint_id, seat).fallbacks
+                fallbacks = tuple(dict.fromkeys((*known, *seat.fallbacks)))
+                seats[seat.endpoint_id] = seat.model_copy(update={"fallbacks": fallbacks})
+
+    def find(self, call: Call) -> Member:
+        """Return the call's member with the endpoint and the key's variable that it has today.
+
+        Of its fallbacks, those remain that the configuration still has. Raises `ModelError` where the
+        member isn't configured any more, or is asked somewhere else.
+        """
+        member = call.member
+        seats = self._seats.get((call.profile, member.model))
+        if seats is None:
+            raise _refused("not_configured")
+        seat = seats.get(member.endpoint_id)
+        if seat is None:
+            raise _refused("endpoint_changed")
+        return member.model_copy(
+            update={
+                "endpoint": seat.endpoint,
+                "api_key_env": seat.api_key_env,
+                "fallbacks": tuple(model for model in member.fallbacks if model in seat.fallbacks),
+            }
+        )
+
+
+def _refused(cause: Cause) -> ModelError:
+    return ModelError(Failure(cause=cause, attempts=0))
