@@ -15,11 +15,10 @@ from bot.service.runs import Runs
 from council.models.directory import Directory
 from council.profile import Profile
 from storage.archive import Archive
-from storage.audit import Audit
 from storage.conversations import ConversationStore
 from storage.database import Database
 from storage.errors import StorageError
-from storage.forgetting import Forgetting
+from storage.forgetting import Audit, Forgetting
 from storage.holds import Holds
 from storage.index import Index
 from storage.journal import Journal

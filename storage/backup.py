@@ -20,12 +20,11 @@ from pathlib import Path
 import orjson
 
 from storage import documents
-from storage.atomic import replace_file, sync_folder
+from storage.atomic import replace_file, staging, sync_folder
 from storage.database import damage_mark
 from storage.errors import BackupError, explain_sqlite, explain_system
 from storage.recovery import held_alone
 from storage.schema import applied_schema, known_schema
-from storage.staging import staging
 
 _FORMAT = 1
 _MANIFEST = "manifest.json"

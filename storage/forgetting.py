@@ -7,9 +7,11 @@ longer, in free pages, old search segments and the write-ahead log, until `scrub
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
+import os
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Literal
 
 import orjson
@@ -17,14 +19,13 @@ from pydantic import BaseModel, ConfigDict
 
 from council.document.conversation import Source, timestamp
 from storage import documents
-from storage.audit import Audit
+from storage.atomic import clear_abandoned
 from storage.conversations import ConversationStore
 from storage.database import Database, Statement
-from storage.errors import DatabaseError, StorageError
+from storage.errors import DatabaseError, FolderError, StorageError, explain_system
 from storage.index import Index
 from storage.recovery import copies_set_aside
 from storage.scope import Scope
-from storage.staging import clear_abandoned
 
 What = Literal["conversation", "user", "channel", "retention"]
 
@@ -109,6 +110,28 @@ class Selection:
     def is_empty(self) -> bool:
         """Whether there is nothing to forget."""
         return not (self.conversations or self.runs or self.shared)
+
+
+class Audit:
+    """A line for each forgetting, without content, only ever added to: JSON beside the database."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    async def add(self, line: Mapping[str, object]) -> None:
+        """Add a line, durably. Raises `FolderError`."""
+        await asyncio.to_thread(self._append, orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE))
+
+    def _append(self, line: bytes) -> None:
+        try:
+            descriptor = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+            try:
+                os.write(descriptor, line)
+                os.fsync(descriptor)
+            finally:
+                os.close(descriptor)
+        except OSError as error:
+            raise FolderError(explain_system(self._path, error), self._path) from error
 
 
 class _Pending(BaseModel):

@@ -13,16 +13,15 @@ from council.calls import Reply
 from council.document.conversation import Source, timestamp
 from council.usage import Usage
 from storage.archive import Archive
-from storage.audit import Audit
+from storage.atomic import staging
 from storage.conversations import ConversationStore
 from storage.database import Database, open_database
 from storage.errors import ConversationNotFound, DatabaseError, FolderError
-from storage.forgetting import Forgetting, Selection
+from storage.forgetting import Audit, Forgetting, Selection
 from storage.index import Index
 from storage.journal import Journal, NewRun
 from storage.scope import Scope
 from storage.sqlite_journal import SqliteJournal
-from storage.staging import staging
 from tests.storage.examples import NOW, answer, new_id
 from tests.storage.test_bad_disks import room
 from tests.storage.test_journal import BRIEF, call
