@@ -4,10 +4,12 @@ A copy in the making has a folder of its own (`staging`), which is gone when its
 it. What a killed process has left of one may hold what is to be forgotten.
 """
 
+import errno
 import fcntl
 import os
 import secrets
 import shutil
+import stat
 import tempfile
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
@@ -28,6 +30,28 @@ class Stamp:
 def stamp(status: os.stat_result) -> Stamp:
     """Take the stamp out of a file's status."""
     return Stamp(status.st_mtime_ns, status.st_size)
+
+
+def read_regular(path: Path, largest: int | None = None) -> tuple[bytes, Stamp]:
+    """Read a regular file of at most `largest` bytes, or a link to one.
+
+    Nothing else is opened: a named pipe would wait for its writer, and a device may never end.
+    Raises `OSError`.
+    """
+    _check_regular(path, path.stat(), largest)
+    with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb") as file:  # noqa: PTH123 - a descriptor has no path to open
+        status = os.fstat(file.fileno())
+        _check_regular(path, status, largest)
+        return file.read(-1 if largest is None else largest), stamp(status)
+
+
+def _check_regular(path: Path, status: os.stat_result, largest: int | None) -> None:
+    if stat.S_ISDIR(status.st_mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    if not stat.S_ISREG(status.st_mode):
+        raise OSError(0, "it is not a regular file", str(path))
+    if largest is not None and status.st_size > largest:
+        raise OSError(0, f"it is larger than {largest // 10**6} MB", str(path))
 
 
 def replace_file(path: Path, content: bytes) -> Stamp:

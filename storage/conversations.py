@@ -19,7 +19,7 @@ from filelock import FileLock, Timeout
 
 from council.document.conversation import AssistantMessage, Conversation, Source, UserMessage, timestamp
 from storage import documents
-from storage.atomic import Stamp, replace_file, stamp, sync_folder
+from storage.atomic import Stamp, read_regular, replace_file, stamp, sync_folder
 from storage.documents import Document
 from storage.errors import ConversationNotFound, DocumentError, FolderError, explain_system
 
@@ -344,9 +344,7 @@ def _read(path: Path) -> tuple[Document, Stamp]:
 
 def _content(path: Path) -> tuple[bytes, Stamp]:
     try:
-        with path.open("rb") as file:
-            version = stamp(os.fstat(file.fileno()))
-            return file.read(), version
+        return read_regular(path)
     except FileNotFoundError as error:
         raise ConversationNotFound(path.stem, path.parent) from error
 

@@ -4,11 +4,13 @@ import asyncio
 from dataclasses import dataclass
 from pathlib import Path
 
+from storage.atomic import read_regular
 from storage.conversations import ConversationStore, Problem, Stored
 from storage.errors import DocumentError, FolderError, explain_system
 from storage.index import Index
 
 _BATCH = 100
+_LARGEST = 32_000_000  # bytes: reading one takes up to twenty times as much memory
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +25,8 @@ async def import_folder(folder: Path, store: ConversationStore, index: Index) ->
     """Copy every conversation document of a folder, byte for byte, into the store and the index.
 
     A document is filed under the id it holds, whatever its file is called; one whose id the store
-    already has is skipped. Raises `FolderError` where the folder can't be read.
+    already has is skipped, and so is a file that is too large or not a regular one. Raises
+    `FolderError` where the folder can't be read.
     """
     imported: list[Stored] = []
     skipped: list[Problem] = []
@@ -43,7 +46,8 @@ async def import_folder(folder: Path, store: ConversationStore, index: Index) ->
 
 async def _import_file(file: Path, store: ConversationStore) -> Stored | Problem:
     try:
-        stored = await store.adopt(await asyncio.to_thread(file.read_bytes))
+        content, _ = await asyncio.to_thread(read_regular, file, _LARGEST)
+        stored = await store.adopt(content)
     except DocumentError as error:
         return Problem(file.name, error.reason)
     except OSError as error:

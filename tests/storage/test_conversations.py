@@ -1,6 +1,7 @@
 """The documents: the contract field for field, nothing lost, whatever dies or comes at once."""
 
 import asyncio
+import os
 import re
 import signal
 import sys
@@ -435,3 +436,13 @@ async def test_a_document_is_given_out_as_it_is_stored(tmp_path: Path) -> None:
     path.write_bytes(odd[:-9])
     with pytest.raises(DocumentError, match="it is not JSON"):
         await store.content(path.stem)
+
+
+async def test_what_is_no_regular_file_is_never_waited_for(store: ConversationStore) -> None:
+    """A named pipe in the folder is named as a document that can't be read."""
+    conversation_id = new_id()
+    os.mkfifo(store.folder / f"{conversation_id}.json")
+    async with asyncio.timeout(5):
+        [problem] = await store.read([conversation_id])
+    assert isinstance(problem, Problem)
+    assert problem.reason.endswith("can't be used: it is not a regular file")

@@ -1,5 +1,8 @@
 """Importing: other programs' conversations come in byte for byte; nothing that is here is touched."""
 
+import asyncio
+import os
+import tracemalloc
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -85,6 +88,45 @@ async def test_what_cannot_come_in_is_named_with_its_reason(
         ),
     )
     assert on_disk(store.folder, SEED_000_ID) == mine
+
+
+async def test_only_regular_files_are_opened(
+    folder: Path, store: ConversationStore, index: Index
+) -> None:
+    """A pipe that nobody writes to and a device that never ends are named, and the rest comes in."""
+    os.mkfifo(folder / "pipe.json")
+    (folder / "zero.json").symlink_to("/dev/zero")
+    (folder / "loop.json").symlink_to(folder / "loop.json")
+    good = legacy(new_id())
+    content = put(folder, good)
+    (folder / f"{good['id']}.json").rename(folder / "elsewhere")
+    (folder / "link.json").symlink_to(folder / "elsewhere")
+    async with asyncio.timeout(5):
+        report = await import_folder(folder, store, index)
+    assert report.imported == (str(good["id"]),)
+    assert (store.folder / f"{good['id']}.json").read_bytes() == content
+    assert [problem.reason.partition(": ")[2] for problem in report.skipped] == [
+        "Too many levels of symbolic links",
+        "it is not a regular file",
+        "it is not a regular file",
+    ]
+
+
+async def test_a_file_of_any_size_is_not_read_whole(
+    folder: Path, store: ConversationStore, index: Index
+) -> None:
+    """It would fill the memory."""
+    with (folder / "huge.json").open("wb") as file:
+        file.truncate(10**12)
+    tracemalloc.start()
+    report = await import_folder(folder, store, index)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert report == ImportReport(
+        (),
+        (Problem("huge.json", f"{folder / 'huge.json'} can't be used: it is larger than 32 MB"),),
+    )
+    assert peak < 100_000_000
 
 
 async def test_importing_again_changes_nothing(
