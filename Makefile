@@ -2,6 +2,7 @@
 
 UV := $(shell command -v uv 2>/dev/null || echo .tools/bin/uv)
 RUN := $(UV) run --frozen
+EXAMPLES ?= 200000
 Q ?= What is the capital of France, and since when?
 
 export Q
@@ -9,7 +10,7 @@ export Q
 unexport PYTHONDONTWRITEBYTECODE
 PYTEST := pytest -n 2 --dist loadfile --no-loadscope-reorder
 
-.PHONY: help setup ask run test coverage lint check soak pictures bench
+.PHONY: help setup ask run test coverage lint check fuzz soak pictures bench
 
 help: ## List the commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -39,6 +40,9 @@ lint: setup ## Check form, types, imports and dependencies
 	$(RUN) deptry .
 
 check: lint test ## Everything CI checks
+
+fuzz: setup ## Try each property with 200,000 fresh examples (EXAMPLES=n for others)
+	$(RUN) pytest -p tests.fuzz --hypothesis-profile fuzz -m hypothesis -n 2 --dist load --maxschedchunk 2 --examples $(EXAMPLES)
 
 soak: setup ## Run the slow proofs
 	$(RUN) pytest -m soak

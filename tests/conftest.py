@@ -8,8 +8,8 @@ import pytest
 import structlog
 from hypothesis import settings
 
-# A busy machine isn't a slow program.
-settings.register_profile("tests", deadline=None)
+# The same examples every time; `make fuzz` looks for new ones. A busy machine isn't a slow program.
+settings.register_profile("tests", deadline=None, derandomize=True, database=None)
 settings.load_profile("tests")
 
 FAKES_TESTS = ("test_discord_server.py", "test_slack_server.py")

@@ -4,7 +4,6 @@ import re
 
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 
 from bot.discord.text import CardText, card, parts, units
 from bot.view.card import card as card_of
@@ -28,6 +27,7 @@ from tests.bot.render.long_answer import answer
 from tests.bot.sample_run import CLAUDE, GEMINI, GPT, LATE, RUN_ID, seen
 from tests.bot.shown import READER, letters
 from tests.discord_server.limits import Shape, check
+from tests.fragments import made_of
 
 PING = re.compile(r"<@[!&]?\d+>|@(everyone|here)")
 
@@ -238,43 +238,41 @@ def test_a_fence_within_code_does_not_end_it() -> None:
 
 
 @given(
-    st.lists(
-        st.sampled_from(
-            [
-                *(
-                    "<@123>",
-                    "<@!1>",
-                    "<@&1>",
-                    "<",
-                    "@",
-                    "everyone",
-                    "here",
-                    "123",
-                    ">",
-                    "!",
-                    "&lt;",
-                    "&#64;",
-                ),
-                *(
-                    "`",
-                    "``",
-                    "```\n",
-                    "\n",
-                    "**",
-                    "*",
-                    "\\",
-                    "[",
-                    "](/x)",
-                    "](http://a.b)",
-                    "](",
-                    "![",
-                    "~~",
-                ),
-                *("@everyone", "|", "- ", "> ", "    ", " ", "<https://e.v>", "https://a.b/"),
-            ]
-        ),
-        max_size=14,
-    ).map("".join)
+    made_of(
+        [
+            *(
+                "<@123>",
+                "<@!1>",
+                "<@&1>",
+                "<",
+                "@",
+                "everyone",
+                "here",
+                "123",
+                ">",
+                "!",
+                "&lt;",
+                "&#64;",
+            ),
+            *(
+                "`",
+                "``",
+                "```\n",
+                "\n",
+                "**",
+                "*",
+                "\\",
+                "[",
+                "](/x)",
+                "](http://a.b)",
+                "](",
+                "![",
+                "~~",
+            ),
+            *("@everyone", "|", "- ", "> ", "    ", " ", "<https://e.v>", "https://a.b/"),
+        ],
+        14,
+    )
 )
 def test_no_text_pings(text: str) -> None:
     """Whatever a model, a name or a title says: even without `allowed_mentions`."""

@@ -2,54 +2,25 @@
 
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from bot.render.markdown import contain, escape, render
 from bot.view.message import Block, Footer, Heading, Line, Message, Pairs, Prose, Quote, Table, Title
+from tests.fragments import made_of
 
 READER = MarkdownIt("commonmark").enable(["table", "strikethrough"])
 
 # What Markdown is made of, so that examples break things more often than random letters do.
-TEXT = st.lists(
-    st.sampled_from([*"`*_[]<>#+-.!|~&\\()=:1aé ", "```", "&amp;", "1. ", "<b>", "](x)"]), max_size=20
-).map("".join)
-FRAGMENTS = st.lists(
-    st.sampled_from(
-        [
-            *(
-                "```",
-                "~~~~",
-                "```sh",
-                "<!--",
-                "<div>",
-                "<script>",
-                "<b>",
-                "</b>",
-                "<?x",
-                "# A",
-                "## B",
-                "===",
-            ),
-            *(
-                "---",
-                "- ",
-                "1. ",
-                "> ",
-                "    ",
-                "`",
-                "|a|<i>|",
-                "|-|-|",
-                "| \\| <u> |",
-                "[a]: <b>",
-                "word",
-            ),
-            *("<https://a.b>", "\\", "\n", "\n\n"),
-        ]
-    ),
-    max_size=25,
-).map("".join)
+TEXT = made_of([*"`*_[]<>#+-.!|~&\\()=:1aé ", "```", "&amp;", "1. ", "<b>", "](x)"], 20)
+FRAGMENTS = made_of(
+    [
+        *("```", "~~~~", "```sh", "<!--", "<div>", "<script>", "<b>", "</b>", "<?x", "# A", "## B", "==="),
+        *("---", "- ", "1. ", "> ", "    ", "`", "|a|<i>|", "|-|-|", "| \\| <u> |", "[a]: <b>", "word"),
+        *("<https://a.b>", "\\", "\n", "\n\n"),
+    ],
+    25,
+)  # fmt: skip
 
 
 def shown(token: Token) -> str:

@@ -12,38 +12,22 @@ from bot.render.dialect import blocks
 from bot.render.splitting import Text, Word, split
 from bot.slack.markdown import DIALECT as SLACK
 from tests.bot.shown import fences, letters
+from tests.fragments import made_of
 
 Split = Callable[[str, int], list[str]]
 
 # What Markdown is made of; tables are left out, since each part repeats a table's head.
-FRAGMENTS = st.lists(
-    st.sampled_from(
-        [
-            *("```", "~~~~", "```sh", "````py", "`", "``", "**", "*", "_", "~~", "<b>", "<@U12>", "@"),
-            *(
-                "# ",
-                "## A",
-                "===",
-                "---",
-                "- ",
-                "1. ",
-                "5) ",
-                "> ",
-                "    ",
-                "  ",
-                "\t",
-                "* ",
-                "-# ",
-                "|",
-            ),
-            *("\\", "\n", "\n\n", "\n- x\n", "\n> y\n", "&lt;", "&", "[", "]", "!", "\u00a0"),
-            *("word ", "word", "everyone", "\u6f22\u5b57", "e\u0301", "\U0001f469\u200d\U0001f4bb"),
-            *("[a](http://x.y/b)", "![a](http://x.y)", "[![x](http://a.b)y](http://c.d)"),
-            *("<https://a.b>", "long" * 20, "a b c d e f g h " * 9),
-        ]
-    ),
-    max_size=40,
-).map("".join)
+FRAGMENTS = made_of(
+    [
+        *("```", "~~~~", "```sh", "````py", "`", "``", "**", "*", "_", "~~", "<b>", "<@U12>", "@"),
+        *("# ", "## A", "===", "---", "- ", "1. ", "5) ", "> ", "    ", "  ", "\t", "* ", "-# ", "|"),
+        *("\\", "\n", "\n\n", "\n- x\n", "\n> y\n", "&lt;", "&", "[", "]", "!", "\u00a0"),
+        *("word ", "word", "everyone", "\u6f22\u5b57", "e\u0301", "\U0001f469\u200d\U0001f4bb"),
+        *("[a](http://x.y/b)", "![a](http://x.y)", "[![x](http://a.b)y](http://c.d)"),
+        *("<https://a.b>", "long" * 20, "a b c d e f g h " * 9),
+    ],
+    40,
+)
 
 
 def discord(markdown: str, limit: int) -> list[str]:

@@ -2,10 +2,10 @@
 
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 
 from bot.render.dialect import blocks
 from bot.slack.markdown import DIALECT, Piece, pieces
+from tests.fragments import made_of
 from tests.slack_server.blocks import checked
 from tests.slack_server.rules import Refused, Rules
 
@@ -58,12 +58,7 @@ def test_a_table_that_slack_refuses_is_written_otherwise(table: str) -> None:
 
 
 @given(
-    st.lists(
-        st.sampled_from(
-            ["## A\n\n", "---\n\n", TABLE, "text\n\n", "- a\n", "> q\n\n", "```\nx\n```\n\n", "\n"]
-        ),
-        max_size=120,
-    ).map("".join)
+    made_of(["## A\n\n", "---\n\n", TABLE, "text\n\n", "- a\n", "> q\n\n", "```\nx\n```\n\n", "\n"], 120)
 )
 def test_blocks_are_counted_as_slack_stores_them(markdown: str) -> None:
     """Each piece goes through, with the blocks it says it comes to and not one more."""

@@ -4,7 +4,6 @@ from typing import Any
 
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 
 from bot.slack.text import CardBlocks, card, fallback, parts
 from bot.view.card import card as card_of
@@ -26,6 +25,7 @@ from council.events import RunFailed
 from tests.bot.render.long_answer import answer
 from tests.bot.sample_run import CLAUDE, GEMINI, GPT, LATE, RUN_ID, seen
 from tests.bot.shown import blocks_text, letters
+from tests.fragments import made_of
 from tests.slack_server.blocks import checked, pinged
 from tests.slack_server.rules import Rules
 
@@ -249,42 +249,26 @@ def test_the_thread() -> None:
 
 
 @given(
-    st.lists(
-        st.sampled_from(
-            [
-                *(
-                    "<@U123>",
-                    "<!channel>",
-                    "<!here>",
-                    "<!subteam^S1>",
-                    "<",
-                    "@",
-                    "U123",
-                    "!channel",
-                    "!",
-                    ">",
-                ),
-                *(
-                    "`",
-                    "``",
-                    "```\n",
-                    "\n",
-                    "**",
-                    "*",
-                    "\\",
-                    "&lt;",
-                    "&#60;",
-                    "&#64;",
-                    "[",
-                    "](/x)",
-                    "](",
-                ),
-                *("](http://a.b)", "![", "@everyone", "|x", "<https://e.v|t>", "<#C1>", " ", "~~", "- "),
-                *("> ", "    ", "everyone", "https://a.b/"),
-            ]
-        ),
-        max_size=14,
-    ).map("".join)
+    made_of(
+        [
+            *(
+                "<@U123>",
+                "<!channel>",
+                "<!here>",
+                "<!subteam^S1>",
+                "<",
+                "@",
+                "U123",
+                "!channel",
+                "!",
+                ">",
+            ),
+            *("`", "``", "```\n", "\n", "**", "*", "\\", "&lt;", "&#60;", "&#64;", "[", "](/x)", "]("),
+            *("](http://a.b)", "![", "@everyone", "|x", "<https://e.v|t>", "<#C1>", " ", "~~", "- "),
+            *("> ", "    ", "everyone", "https://a.b/"),
+        ],
+        14,
+    )
 )
 def test_no_text_pings(text: str) -> None:
     """Whatever a model, a name or a title says, even in code."""

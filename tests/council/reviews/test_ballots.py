@@ -13,6 +13,7 @@ from council.document.results import ReviewPoint
 from council.reviews.ballot_text import parse_ranking
 from council.reviews.ballots import Ballot, ballot_schema, read_ballot
 from tests.council.reviews.ballots import CASES, LABELS, LIST
+from tests.fragments import made_of
 
 
 @pytest.mark.parametrize(("text", "letters"), [pytest.param(*case, id=name) for name, *case in CASES])
@@ -29,17 +30,16 @@ def test_keeps_text_as_it_is(text: str) -> None:
 
 # Any text --------------------------------------------------------------------------------------
 
-FRAGMENTS = st.sampled_from(
-    [
-        "FINAL RANKING:",
-        "Final ranking",
-        *LABELS,
-        *"ABCZabc",
-        *("1.", "2)", "#3", "3", "```", "~~~", "> ", "| ", "**", "\n", "\r\n", "\n\n", "    "),
-        *(" > ", ", ", " = ", " and ", " then ", "(tie)", '"', "says:", "is", "worst to best"),
-    ]
-)
-TEXTS = st.text() | st.lists(FRAGMENTS | st.text(max_size=3)).map("".join)
+FRAGMENTS = [
+    "FINAL RANKING:",
+    "Final ranking",
+    *LABELS,
+    *"ABCZabc",
+    *("1.", "2)", "#3", "3", "```", "~~~", "> ", "| ", "**", "\n", "\r\n", "\n\n", "    "),
+    *(" > ", ", ", " = ", " and ", " then ", "(tie)", '"', "says:", "is", "worst to best"),
+    *("{", "\x00", "\u2028", "\u6f22", "e\u0301"),
+]
+TEXTS = st.text() | made_of(FRAGMENTS, 30)
 
 
 @given(TEXTS)

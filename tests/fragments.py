@@ -1,0 +1,16 @@
+"""Texts made of chosen fragments, for properties: they break things more often than random letters do."""
+
+from collections.abc import Sequence
+
+from hypothesis import strategies as st
+
+
+def made_of(fragments: Sequence[str], most: int) -> st.SearchStrategy[str]:
+    """Return texts of up to `most` fragments; one draw each, so that many examples are quick."""
+
+    def put_together(numbers: bytes) -> str:
+        return "".join(fragments[number % len(fragments)] for number in numbers)
+
+    # Left alone, a draw is short.
+    draws = st.binary(max_size=most) | st.binary(min_size=most // 2, max_size=most)
+    return draws.map(put_together)
