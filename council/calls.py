@@ -24,17 +24,30 @@ class ChatMessage(TypedDict):
 
 
 class RetryBudget:
-    """The retries that all calls of one run share."""
+    """Retries that calls share; when they are used up, those of another budget are taken (`beside`)."""
 
-    def __init__(self, retries: int) -> None:
+    def __init__(self, retries: int, beside: "RetryBudget | None" = None) -> None:
         self.left = retries
+        self._beside = beside
 
     def spend(self) -> bool:
         """Take one retry; false when none is left."""
-        if self.left <= 0:
-            return False
-        self.left -= 1
-        return True
+        if self.left > 0:
+            self.left -= 1
+            return True
+        return self._beside is not None and self._beside.spend()
+
+
+def run_retries(retries: int) -> tuple[RetryBudget, RetryBudget]:
+    """Divide a run's retries: for all stages but the last, and for the last one.
+
+    A quarter, rounded up, is kept for the last stage, which also gets what the others leave: an
+    outage among the members must not leave the chairman a single attempt, since without a final
+    answer everything before it was paid for in vain.
+    """
+    reserve = -(-retries // 4)
+    shared = RetryBudget(retries - reserve)
+    return shared, RetryBudget(reserve, beside=shared)
 
 
 @dataclass(frozen=True, slots=True)

@@ -65,6 +65,8 @@ class Cancellation:
             if not task.done():  # we are being cancelled ourselves: take the call along
                 task.cancel()
                 await asyncio.wait({task})
+                if not task.cancelled():
+                    task.exception()  # looked at, or asyncio logs it as never retrieved
         if task.cancelled() and self.cause is not None:
             raise ModelError(Failure(cause=self.cause))
         return task.result()

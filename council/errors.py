@@ -5,7 +5,8 @@
     └── RunError              the run ends without an answer
         ├── AccountError      the provider refused the key, or the credit is used up
         ├── NoAnswers         not one member answered
-        └── RunStopped        somebody pressed Stop before there was a final answer
+        ├── RunStopped        somebody pressed Stop before there was a final answer
+        └── RunForgotten      the question was deleted while it was being answered
 
 A `Failure` is the same fact as data: it is journalled, replayed, counted and shown.
 The sentences people read are made in `bot.view.words`, nowhere else.
@@ -108,3 +109,10 @@ class RunStopped(RunError):
     def __init__(self, failures: Mapping[str, Failure] | None = None, *, enough: bool = False) -> None:
         super().__init__("the run was stopped", failures)
         self.enough = enough
+
+
+class RunForgotten(RunError):
+    """The question was deleted while it was being answered: nothing of the run is kept."""
+
+    def __init__(self) -> None:
+        super().__init__("the question was deleted while it was being answered")

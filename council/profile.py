@@ -132,7 +132,8 @@ class Profile(BaseModel):
     stage_deadline: PositiveFloat = 300.0
     straggler_grace: float | None = Field(default=None, ge=0)
     max_retries: int = Field(default=12, ge=0, lt=2**63)
-    """The retries that all calls of a run share, so that an outage makes no storm."""
+    """The retries that all calls of a run share, so that an outage makes no storm; a quarter is kept for
+    the last stage."""
 
     temperature: float | None = Field(default=None, ge=0, le=2)
     max_tokens: Count | None = None

@@ -25,6 +25,7 @@ from council.document.iteration import (
 from council.document.results import Stage1Result, Stage2_5Result, Stage2Result
 from council.errors import Failure
 from council.events import StageCompleted, StageStarted
+from council.groups import TaskGroup
 from council.offload import offload
 from council.profile import Member
 from council.refinement import corrected, maintained, settle
@@ -161,7 +162,7 @@ class _Table:
             session.open("stage2", number) as review_sitting,
             session.open("stage2_5", number) as correct_sitting,
         ):
-            async with asyncio.TaskGroup() as group:
+            async with TaskGroup() as group:
                 for name in names:
                     self._reviewing[name] = group.create_task(self._review(name, review_sitting))
                 correcting = [group.create_task(self._correct(name, correct_sitting)) for name in names]

@@ -27,6 +27,7 @@ from council.document.conversation import (
 )
 from council.errors import Failure, NoAnswers, RunStopped
 from council.events import Emit, StageCompleted, StageStarted, TitleCompleted
+from council.groups import TaskGroup
 from council.profile import Member, Profile
 from council.reviews.critiques import shorten
 from council.reviews.ranking import counted, disagreements
@@ -120,7 +121,7 @@ async def _answers(session: Session) -> list[Stage1Result]:
 
     session.emit(StageStarted("stage1", tuple(member.name for member in profile.members)))
     with session.open("stage1") as cancellation:
-        async with asyncio.TaskGroup() as group:
+        async with TaskGroup() as group:
             seats = [group.create_task(answer(member)) for member in profile.members]
     results = [seat.result() for seat in seats]
     answers = [result for result in results if isinstance(result, Stage1Result)]

@@ -10,7 +10,7 @@ from typing import TypeVar
 import structlog
 
 from council.brief import Brief
-from council.calls import Ask, Call, ChatMessage, JsonObject, Outcome, Reply, RetryBudget, Steps
+from council.calls import Ask, Call, ChatMessage, JsonObject, Outcome, Reply, Steps, run_retries
 from council.cancel import Cancellation, Stop
 from council.document.conversation import FailedCall, RunUsage
 from council.errors import AccountError, CouncilError, Failure, ModelError
@@ -98,7 +98,7 @@ class Session:
         """Whether a press of Stop kept a member from being heard."""
         self._ask = ask
         self._steps = steps
-        self._retries = RetryBudget(brief.profile.max_retries)
+        self._retries, self._last_retries = run_retries(brief.profile.max_retries)
         self._usage: dict[str, Usage] = {}
         self._latencies: dict[str, int] = {}
         self._refused: AccountError | None = None
@@ -149,7 +149,7 @@ class Session:
             web=profile.web and stage in ("stage1", "stage2_5"),
             temperature=profile.temperature,
             max_tokens=FORM_TOKENS if shape and profile.demonstration else profile.max_tokens,
-            retries=self._retries,
+            retries=self._last_retries if stage == "stage3" else self._retries,
             on_retry=retry,
             on_text=stream if stage == "stage3" else None,
         )

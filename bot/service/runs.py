@@ -16,13 +16,13 @@ from council.calls import Ask
 from council.cancel import Stop
 from council.context import Context, recent, room_beside
 from council.document.conversation import AssistantMessage, Conversation, Source, UserMessage, timestamp
-from council.errors import CouncilError, RunError, RunStopped
+from council.errors import CouncilError, RunError, RunForgotten, RunStopped
 from council.events import Emit, HistoryShortened, RunCompleted, RunFailed
 from council.models.catalog import Catalog
 from council.profile import Profile
 from council.run import deliberate
 from storage.conversations import Conversations, Stored
-from storage.errors import ConversationNotFound, StorageError
+from storage.errors import ConstraintError, ConversationNotFound, StorageError
 from storage.index import Index
 from storage.journal import Begun, Ended, Journal, NewRun, RunRow, Why
 from storage.scope import TERMINAL
@@ -110,8 +110,9 @@ class Runs:
             try:
                 message = await self._answer(run, emit, stop)
             except CouncilError as error:
-                status = "stopped" if isinstance(error, RunStopped) else "failed"
-                await self._fail(run, emit, error, status)
+                why = await self._cause(run, error)
+                ended = isinstance(why, RunStopped | RunForgotten)
+                await self._fail(run, emit, why, "stopped" if ended else "failed")
                 return None
             except Exception as error:
                 log.exception("run_crashed")
@@ -152,7 +153,7 @@ class Runs:
         async def save() -> Stored:
             origin = await self.journal.origin(run)
             if origin is None:  # forgotten while it ran, or while it waited for the disk
-                raise RunStopped
+                raise RunForgotten
             return await self.store.add_exchange(
                 run.conversation_id,
                 run.brief.question,
@@ -170,6 +171,15 @@ class Runs:
         except StorageError:  # the answer is safe in its document, and the index can be rebuilt
             log.exception("answer_not_indexed", conversation=run.conversation_id)
         return message
+
+    async def _cause(self, run: RunRow, error: CouncilError) -> CouncilError:
+        """Return what ended a run: a write that finds no row any more says that it was forgotten."""
+        if not isinstance(error, ConstraintError):
+            return error
+        try:
+            return error if await self.journal.origin(run) else RunForgotten()
+        except StorageError:
+            return error
 
     async def _fail(self, run: RunRow, emit: Emit, error: Exception, status: Ended) -> None:
         if isinstance(error, StorageError):

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 
 from council.document.iteration import IterationState, TerminationReason
-from council.errors import AccountError, Cause, Failure, NoAnswers, RunStopped
+from council.errors import AccountError, Cause, Failure, NoAnswers, RunForgotten, RunStopped
 from council.events import HistoryShortened, Stage
 from council.usage import Usage
 from storage.errors import ConversationNotFound, DocumentError, StorageError
@@ -113,6 +113,8 @@ def explain(error: Exception, run_id: str, *, at_terminal: bool = False) -> str:
             return f"The run was stopped before there was a final answer. {go_on}"
         case RunStopped():
             return "The run was stopped before there was enough to answer from. Ask again to start over."
+        case RunForgotten():
+            return "The question was deleted while it was being answered. Nothing of it is kept."
         case ConversationNotFound():
             return f"There is no conversation {error.conversation_id}. Check the id."
         case DocumentError():

@@ -100,7 +100,7 @@ class Catalog:
 
     def _window(self, seat: Member, model: str) -> int:
         # The list is about the provider's own models.
-        listing = None if seat.endpoint else self._listing(model)
+        listing = None if seat.endpoint_id else self._listing(model)
         return (listing and listing.window) or UNKNOWN_WINDOW
 
     async def refresh(self) -> None:

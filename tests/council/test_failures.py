@@ -1,11 +1,12 @@
 """Failure costs a voice, never the run: every stage against every way a call can go wrong."""
 
 import asyncio
+from collections import Counter
 
 import pytest
 from structlog.testing import capture_logs
 
-from council.calls import Call
+from council.calls import Call, run_retries
 from council.errors import AccountError, Cause, Failure, NoAnswers, RunStopped
 from council.events import MemberFailed, StageCompleted
 from council.reviews.labels import label_answers
@@ -121,6 +122,37 @@ async def test_a_refused_account_ends_the_run_with_its_own_error(cause: Cause, s
         await council.run()
     assert caught.value.failure.cause == cause
     assert "stage1.1:x-ai/grok" not in council.finished or not council.held
+
+
+async def test_the_chairman_has_retries_left_whatever_the_members_used() -> None:
+    """A quarter of the run's, rounded up; what the members left is its own too."""
+    used: Counter[str] = Counter()
+
+    def use_up(call: Call) -> str:
+        stage = call.step.partition(".")[0]
+        while call.retries.spend():
+            used[stage] += 1
+        return ScriptedCouncil.default(call, stage)
+
+    council = ScriptedCouncil(script=dict.fromkeys(("stage1", "stage3"), use_up))
+    council.script["title"] = use_up
+    await council.run(profile(max_retries=10, title_model="some/titles"))
+    assert used["stage1"] + used["title"] == 7
+    assert used["stage3"] == 3
+    used.clear()
+    council = ScriptedCouncil(script={"stage3": use_up})
+    await council.run(profile(max_retries=10))
+    assert used["stage3"] == 10
+
+
+@pytest.mark.parametrize(("retries", "kept"), [(0, 0), (1, 1), (2, 1), (4, 1), (5, 2), (12, 3)])
+def test_a_part_of_the_retries_is_kept_for_the_last_stage(retries: int, kept: int) -> None:
+    """None is lost, and none is added."""
+    shared, last = run_retries(retries)
+    assert (shared.left, last.left) == (retries - kept, kept)
+    while last.spend():
+        pass
+    assert not shared.spend()
 
 
 @pytest.mark.parametrize("cause", CAUSES)

@@ -12,10 +12,12 @@ from typing import cast
 
 import orjson
 import pytest
+import structlog.testing
 
 from bot.app import Library, open_library
 from bot.config.settings import Settings
 from bot.service.runs import Question, Runs, turns
+from council.cancel import Stop
 from council.document.conversation import Source
 from council.errors import ModelError
 from council.events import HistoryShortened, RunCompleted, RunFailed
@@ -163,6 +165,51 @@ async def test_a_paid_answer_is_kept_when_its_row_in_the_journal_is_damaged(
         document = await library.store.load(run.conversation_id)
         assert document.messages[1] == message
         assert document.source == run.origin
+
+
+@pytest.mark.parametrize("stage", ["title", "stage1", "stage2", "stage2_5", "stage3"])
+async def test_a_run_that_is_forgotten_while_it_runs_says_so(tmp_path: Path, stage: str) -> None:
+    """Whichever calls are in flight: their replies find no row any more."""
+    step = {"title": "title", "stage3": "stage3.1:chair/man:chairman"}.get(stage, f"{stage}.1:{FOUR[0]}")
+    council = ScriptedCouncil(held={step})
+    seats = profile(title_model="some/titles")
+    async with opened(tmp_path, council) as (runs, library):
+        run = (await runs.accept(question(profile=seats))).run
+        carrying = asyncio.create_task(runs.carry_out(run, council.events.append))
+        await council.until_called(step)
+        await library.database.write(("DELETE FROM runs WHERE id = ?", (run.id,)))
+        council.release(step)
+        with structlog.testing.capture_logs() as logs:
+            assert await carrying is None
+        with pytest.raises(ConversationNotFound):
+            await library.store.load(run.conversation_id)
+    assert council.events[-1] == RunFailed(
+        run.id, "The question was deleted while it was being answered. Nothing of it is kept.", {}
+    )
+    assert [line["event"] for line in logs if line["log_level"] == "error"] == []
+
+
+@pytest.mark.parametrize("stage", ["stage1", "stage2", "stage2_5"])
+async def test_stop_and_a_refused_account_end_a_stage_with_their_own_words(
+    tmp_path: Path, stage: str
+) -> None:
+    """Every member's call of a stage is made at once; what ends them all is said as what it is."""
+    refused = ScriptedCouncil(script={f"{stage}.1:{FOUR[0]}": failure("credit", "")})
+    async with opened(tmp_path / "refused", refused) as (runs, _):
+        run = (await runs.accept(question())).run
+        assert await runs.carry_out(run, refused.events.append) is None
+    assert isinstance(told := refused.events[-1], RunFailed)
+    assert told.message.startswith("The account at the model provider has no credit left.")
+    stopped = ScriptedCouncil(held={f"{stage}.1:{name}" for name in FOUR})
+    async with opened(tmp_path / "stopped", stopped) as (runs, _):
+        run, stop = (await runs.accept(question())).run, Stop()
+        carrying = asyncio.create_task(runs.carry_out(run, stopped.events.append, stop))
+        await stopped.until_called(f"{stage}.1:{FOUR[0]}")
+        for _ in range(2):
+            stop.press()
+        assert await carrying is None
+    assert isinstance(told := stopped.events[-1], RunFailed)
+    assert told.message.startswith("The run was stopped before there was")
 
 
 async def test_an_answer_says_where_its_card_is(tmp_path: Path) -> None:

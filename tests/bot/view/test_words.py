@@ -23,7 +23,7 @@ from bot.view.words import (
     tokens,
 )
 from council.document.conversation import Agreement
-from council.errors import AccountError, Cause, Failure, NoAnswers, RunStopped
+from council.errors import AccountError, Cause, Failure, NoAnswers, RunForgotten, RunStopped
 from council.usage import Usage
 from storage.errors import ConversationNotFound, DatabaseError, DocumentError, damaged
 
@@ -66,6 +66,10 @@ KEY = Failure(cause="key", status=401, detail="No auth credentials found")
         (
             RunStopped(enough=True),
             "The run was stopped before there was a final answer. Retry goes on from what is there.",
+        ),
+        (
+            RunForgotten(),
+            "The question was deleted while it was being answered. Nothing of it is kept.",
         ),
         (ConversationNotFound("550e", Path("data")), "There is no conversation 550e. Check the id."),
         (

@@ -137,6 +137,7 @@ async def test_an_unknown_window_is_taken_to_be_small(model: str) -> None:
     assert catalog.window(profile(members=[Member(model=model)])) == UNKNOWN_WINDOW
     own = Member(model="openai/gpt-5", endpoint="http://127.0.0.1:1/v1")
     assert catalog.window(profile(members=[own])) == UNKNOWN_WINDOW
+    assert catalog.window(profile(members=[own]).in_a_run()) == UNKNOWN_WINDOW
     assert catalog.window(profile(demonstration=True)) == WINDOW
 
 

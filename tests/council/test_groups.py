@@ -1,0 +1,69 @@
+"""Task groups: a typed error leaves them as it is."""
+
+import asyncio
+from collections.abc import Coroutine
+
+import pytest
+
+from council.errors import AccountError, CouncilError, Failure
+from council.groups import TaskGroup
+
+REFUSED = AccountError(Failure(cause="key"))
+
+
+async def fail(error: Exception) -> None:
+    """Fail, after another task had its turn."""
+    await asyncio.sleep(0)
+    raise error
+
+
+async def together(*work: Coroutine[object, object, object]) -> None:
+    """Do this at once, and wait for the first of it in the group itself."""
+    async with TaskGroup() as group:
+        tasks = [group.create_task(each) for each in work]
+        await tasks[0]
+
+
+async def test_a_typed_error_of_a_task_is_raised_itself() -> None:
+    """`except CouncilError` catches it; the other tasks are cancelled."""
+    over = asyncio.Event()
+
+    async def wait() -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            over.set()
+
+    with pytest.raises(CouncilError) as caught:
+        await together(wait(), fail(REFUSED))
+    assert caught.value is REFUSED
+    assert over.is_set()
+
+
+@pytest.mark.parametrize("depth", [0, 1, 2])
+async def test_so_is_one_of_several_or_of_an_inner_group(depth: int) -> None:
+    """Whoever waits for a failed task raises its error again."""
+
+    async def inner(depth: int) -> None:
+        if depth == 0:
+            await fail(REFUSED)
+        async with asyncio.TaskGroup() as group:
+            group.create_task(inner(depth - 1))
+
+    with pytest.raises(AccountError) as caught:
+        await together(inner(depth), fail(REFUSED))
+    assert caught.value is REFUSED
+
+
+async def test_an_unexpected_error_is_not_hidden_by_a_typed_one() -> None:
+    """Whoever logs it sees all that happened."""
+    with pytest.raises(ExceptionGroup) as caught:
+        await together(fail(REFUSED), fail(ValueError("a bug")))
+    assert REFUSED in caught.value.exceptions
+
+
+async def test_without_an_error_nothing_is_raised() -> None:
+    """And results are there."""
+    async with TaskGroup() as group:
+        task = group.create_task(asyncio.sleep(0, "done"))
+    assert task.result() == "done"
