@@ -350,6 +350,7 @@ def _configuration(level: int = logging.WARNING) -> Configuration:
     except ConfigurationError as error:
         _refuse(error)
     logs.configure(level=level, secrets=configuration.secrets)
+    sys.excepthook = logs.log_uncaught
     return configuration
 
 

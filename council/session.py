@@ -280,8 +280,9 @@ async def _read(call: Call, reading: Awaitable[T]) -> T | Failure:
 
 
 def _log(call: Call, why: Failure) -> None:
-    """Log a call that failed, with the reason where that is no provider's or model's sentence."""
-    ours = why.status is None and why.cause != "filtered"
+    """Log a call that failed; what a server sent may hold what was asked, and isn't logged."""
+    # Of what breaks once a server has sent something, the HTTP client's words quote it.
+    quotes_nobody = why.cause == "connection" and why.detail.startswith("Connect")
     log.info(
         "call_failed",
         step=call.step,
@@ -289,5 +290,5 @@ def _log(call: Call, why: Failure) -> None:
         cause=why.cause,
         status=why.status,
         attempts=why.attempts,
-        reason=why.detail if ours else "",
+        connection=why.detail if quotes_nobody else None,
     )

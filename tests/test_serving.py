@@ -164,7 +164,8 @@ async def test_it_ends_when_the_database_cannot_be_written_any_more(tmp_path: Pa
     assert said.splitlines()[-1].replace("data/", f"{tmp_path}/data/") == (
         f"The council's data can't be used: {writer_failed(tmp_path)}."
     )
-    assert "RuntimeError: unforeseen" in said
+    assert "RuntimeError" in said
+    assert "unforeseen" not in said  # an error's own words may be somebody's
     assert "Task exception was never retrieved" not in said
 
 

@@ -1,17 +1,91 @@
-"""Logs: one line an event, the run's id on each, never a secret, a question or an answer."""
+"""Logs: one line an event, the run's id on each, and nothing that people or models wrote.
+
+Above DEBUG a line carries the fields of `FIELDS` alone, each in the form of its kind; what else it
+was given is named under `omitted`. Errors give their type and where they came from; a message is
+logged only where its words are ours. DEBUG lines may hold questions and answers. No line holds a
+secret or a control character.
+"""
 
 import logging
+import os
 import re
 import sys
-from collections.abc import Iterable, MutableMapping
-from typing import Any, TextIO
+import traceback
+from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping
+from pathlib import Path
+from textwrap import indent
+from types import TracebackType
+from typing import Any, Literal, TextIO, cast
 
 import structlog
 from structlog.typing import Processor, WrappedLogger
 
+from bot.config.configuration import ConfigurationError
+from bot.service.venue import VenueError
+from bot.view.message import escaped
+from council.errors import AccountError, ModelError
+from storage.errors import StorageError
+
 HIDDEN = "[hidden]"
-WORDS_OF_PEOPLE = frozenset({"question", "answer", "text", "content", "prompt", "title", "messages"})
-"""Keys whose values are people's or models' words; they appear at DEBUG only."""
+
+Kind = Literal["id", "number", "code", "name", "path", "sentence", "error"]
+"""What a field holds.
+
+    id        a key of ours or a platform's
+    number    how many, how long, whether
+    code      one of a known set of words: a cause, a status, a scope
+    name      what whoever runs the council has called a profile or a model
+    path      a file or a folder of ours
+    sentence  words of ours
+    error     an exception: its type, its numbers, and its message where the words are ours
+"""
+
+FIELDS: Mapping[str, Kind] = {
+    "attempts": "number",
+    "carried_over": "number",
+    "cause": "code",
+    "channel": "id",
+    "code": "code",
+    "complete": "number",
+    "connection": "sentence",
+    "conversation": "id",
+    "conversations": "number",
+    "copy": "path",
+    "id": "id",
+    "interaction": "id",
+    "key": "code",
+    "logger": "code",
+    "message": "id",
+    "missing": "number",
+    "model": "name",
+    "names": "path",
+    "orphaned": "number",
+    "port": "number",
+    "problems": "sentence",
+    "profiles": "name",
+    "reason": "error",
+    "run": "id",
+    "runs": "number",
+    "scopes": "code",
+    "seconds": "number",
+    "set_aside": "path",
+    "stale": "number",
+    "status": "number",
+    "step": "code",
+    "template": "sentence",
+    "where": "code",
+    "workspace": "id",
+}
+"""What a line above DEBUG may carry beside its event; whatever holds people's words isn't here."""
+
+OUR_WORDS = (StorageError, VenueError, ConfigurationError)
+"""Errors whose messages are made of our own words, paths of ours and the system's."""
+
+_ALWAYS = frozenset({"event", "level", "timestamp", "_record", "_from_structlog"})
+"""What the processors before and after this one put there."""
+_EVENT = re.compile(r"[a-z][a-z0-9_]*")
+_CODE = re.compile(r"[A-Za-z0-9_.:/#@+-]{0,200}")
+_LONGEST = 2000
 
 
 def configure(*, level: int, secrets: Iterable[str], stream: TextIO | None = None) -> None:
@@ -22,12 +96,13 @@ def configure(*, level: int, secrets: Iterable[str], stream: TextIO | None = Non
         if out.isatty()
         else structlog.processors.JSONRenderer()
     )
+    redaction = Redaction(secrets)
     shared: list[Processor] = [
         structlog.contextvars.merge_contextvars,
         structlog.processors.add_log_level,
         structlog.processors.TimeStamper(fmt="iso", utc=True),
-        structlog.processors.format_exc_info,
-        Redaction(secrets),
+        allow_listed,
+        redaction,
     ]
     structlog.configure(
         processors=[*shared, render],
@@ -40,14 +115,54 @@ def configure(*, level: int, secrets: Iterable[str], stream: TextIO | None = Non
     without_meta = structlog.stdlib.ProcessorFormatter.remove_processors_meta
     handler.setFormatter(
         structlog.stdlib.ProcessorFormatter(
-            foreign_pre_chain=shared, processors=[without_meta, Redaction(secrets), render]
+            foreign_pre_chain=shared,
+            processors=[without_meta, render],
+            use_get_message=False,
+            pass_foreign_args=True,
         )
     )
     logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
 
 
+def log_uncaught(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    """Log what ends the process, as `sys.excepthook` does it, but without people's words."""
+    structlog.get_logger().critical("crashed", exc_info=(kind, error, trace))
+
+
+def allow_listed(
+    logger: WrappedLogger, method: str, event: MutableMapping[str, Any]
+) -> MutableMapping[str, Any]:
+    """Keep what a line may carry; a structlog processor."""
+    del logger
+    is_debug = method == "debug"
+    omitted: list[str] = []
+    kept: dict[str, Any] = {}
+    error = _raised(event.pop("exc_info", None))
+    if event.get("_from_structlog") is False:
+        omitted += _library_message(event, is_debug=is_debug)
+    elif not is_debug and not _EVENT.fullmatch(str(event["event"])):
+        omitted.append("event")
+        event["event"] = "unnamed"
+    for name, value in event.items():
+        if name in _ALWAYS:
+            kept[name] = value
+        elif is_debug:
+            kept[name] = _anything(value)
+        elif (fit := _fitting(FIELDS.get(name), value)) is not None:
+            kept[name] = fit
+        elif value is not None:
+            omitted.append(name if _EVENT.fullmatch(name) else "unnamed")
+    kept["event"] = _line(str(kept["event"]))
+    if error is not None:
+        text = "".join(traceback.format_exception(error)) if is_debug else "\n".join(_frames(error))
+        kept["exception"] = indent(escaped(text), "  ")
+    if omitted:
+        kept["omitted"] = sorted(omitted)
+    return kept
+
+
 class Redaction:
-    """Hides secrets wherever they stand, and above DEBUG the words of people and models."""
+    """Hides secrets wherever they are; a structlog processor."""
 
     def __init__(self, secrets: Iterable[str]) -> None:
         known = sorted((re.escape(secret) for secret in secrets if secret), key=len, reverse=True)
@@ -57,10 +172,127 @@ class Redaction:
         self, logger: WrappedLogger, method: str, event: MutableMapping[str, Any]
     ) -> MutableMapping[str, Any]:
         """Process one event."""
-        del logger
-        for key, value in event.items():
-            if method != "debug" and key in WORDS_OF_PEOPLE:
-                event[key] = HIDDEN
-            elif isinstance(value, str) and self._secret:
-                event[key] = self._secret.sub(HIDDEN, value)
+        del logger, method
+        if self._secret:
+            for key, value in event.items():
+                event[key] = self._hidden(value, self._secret)
         return event
+
+    def _hidden(self, value: object, secret: re.Pattern[str]) -> object:
+        match value:
+            case str():
+                return secret.sub(HIDDEN, value)
+            case list():
+                return [self._hidden(each, secret) for each in cast("list[object]", value)]
+            case _:
+                return value
+
+
+def _library_message(event: MutableMapping[str, Any], *, is_debug: bool) -> list[str]:
+    """Say which library logs and where; its sentence is kept as far as it is a literal in its code."""
+    record = cast("logging.LogRecord", event["_record"])
+    arguments: object = event.pop("positional_args", ())
+    event["event"] = "library_message"
+    event["logger"] = record.name
+    event["where"] = f"{Path(record.pathname).name}:{record.lineno}"
+    template = str(record.msg)
+    if is_debug:
+        event["template"] = template % arguments if arguments else template
+        return []
+    if arguments:  # without, it may have been put together before
+        event["template"] = template
+        return ["arguments"]
+    return ["template"]
+
+
+def _fitting(kind: Kind | None, value: object) -> object | None:
+    """Return a value as its kind has it; `None` where it isn't of that kind."""
+    if kind is None or value is None:
+        return None
+    if isinstance(value, list | tuple | set | frozenset):
+        fits = [_fitting(kind, each) for each in cast("Iterable[object]", value)]
+        return [fit for fit in fits if fit is not None] if None not in fits else None
+    return _KINDS[kind](value)
+
+
+def _number(value: object) -> object | None:
+    return value if isinstance(value, int | float) else None
+
+
+def _code(value: object) -> object | None:
+    if isinstance(value, int):
+        return value
+    return value if isinstance(value, str) and _CODE.fullmatch(value) else None
+
+
+def _text(value: object) -> object | None:
+    return _line(str(value)) if isinstance(value, str | Path) else None
+
+
+def _error(value: object) -> object | None:
+    return _told(value) if isinstance(value, BaseException) else None
+
+
+_KINDS: Mapping[Kind, Callable[[object], object | None]] = {
+    "id": _code,
+    "number": _number,
+    "code": _code,
+    "name": _text,
+    "path": _text,
+    "sentence": _text,
+    "error": _error,
+}
+
+
+def _told(error: BaseException) -> str:
+    """Say what an error is: its type, its numbers, and its message where the words are ours."""
+    name = type(error).__name__
+    match error:
+        case AccountError() | ModelError():
+            said = error.failure.cause
+        case _ if isinstance(error, OUR_WORDS):
+            said = str(error)
+        case OSError() if error.errno:
+            said = os.strerror(error.errno)
+        case _:
+            numbers = ((what, getattr(error, what, None)) for what in ("status", "code"))
+            said = ", ".join(f"{what} {number}" for what, number in numbers if isinstance(number, int))
+    return _line(f"{name}: {said}" if said else name)
+
+
+def _frames(error: BaseException, seen: frozenset[int] = frozenset()) -> Iterator[str]:
+    """Give a traceback's lines, causes first: types and places, no source, locals or messages."""
+    before = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+    seen |= {id(error)}
+    if before is not None and id(before) not in seen:
+        yield from _frames(before, seen)
+        yield "then"
+    for frame, line in traceback.walk_tb(error.__traceback__):
+        code = frame.f_code
+        yield f"{_line(code.co_filename)}:{line} {code.co_name}"
+    yield _told(error)
+    if isinstance(error, BaseExceptionGroup):
+        for each in cast("BaseExceptionGroup[BaseException]", error).exceptions:
+            if id(each) not in seen:
+                yield from (f"  {line}" for line in _frames(each, seen))
+
+
+def _raised(exc_info: object) -> BaseException | None:
+    """Return the exception that a line is about, in whatever form logging was given it."""
+    if isinstance(exc_info, BaseException):
+        return exc_info
+    if isinstance(exc_info, tuple):
+        error = cast("tuple[object, object, object]", exc_info)[1]
+        return error if isinstance(error, BaseException) else None
+    return sys.exc_info()[1] if exc_info else None
+
+
+def _anything(value: object) -> object:
+    """Return a value of a DEBUG line, on one line."""
+    if value is None or isinstance(value, int | float):
+        return value
+    return _line(value if isinstance(value, str) else repr(value))
+
+
+def _line(text: str) -> str:
+    return escaped(text[:_LONGEST]).replace("\n", "\\n").replace("\t", " ")

@@ -115,7 +115,7 @@ class DiscordBot:
             raise ConfigurationError([BAD_TOKEN]) from error
         except (discord.DiscordException, aiohttp.ClientError, OSError) as error:
             await self._client.close()
-            log.warning("discord_unreachable", reason=str(error))
+            log.warning("discord_unreachable", reason=error)
             raise ConfigurationError([UNREACHABLE]) from error
         except asyncio.CancelledError:
             await self._client.close()
@@ -248,7 +248,7 @@ class DiscordBot:
             here = _place(interaction).source(interaction.user.id)
             return discord_past.proposals(await self._lookup.proposals(typed, here))
         except Refusal as refusal:
-            log.info("nothing_proposed", reason=str(refusal))
+            log.info("nothing_proposed", reason=refusal)
             return []
 
     async def on_past_button(self, interaction: discord.Interaction, choice: Choice) -> None:
@@ -432,7 +432,7 @@ class DiscordBot:
             await _whisper(interaction, str(refusal))
         except Exception as error:
             if isinstance(error, discord.HTTPException) and error.code in (ALREADY_ANSWERED, TOO_LATE):
-                log.info("interaction_over", interaction=interaction.id, reason=error.text)
+                log.info("interaction_over", interaction=interaction.id, reason=error)
                 return
             log.exception("interaction_failed", interaction=interaction.id)
             await _whisper(interaction, UNEXPECTED.format(interaction.id))
@@ -469,7 +469,7 @@ async def _whisper(interaction: discord.Interaction, text: str) -> None:
         else:
             await interaction.response.send_message(text, ephemeral=True, allowed_mentions=NOBODY)
     except (discord.HTTPException, aiohttp.ClientError, OSError) as error:
-        log.info("not_told", interaction=interaction.id, said=text, reason=str(error))
+        log.info("not_told", interaction=interaction.id, reason=error)
 
 
 async def _reply(message: discord.Message, text: str) -> None:
@@ -483,11 +483,11 @@ async def _reply(message: discord.Message, text: str) -> None:
         try:
             await say()
         except (discord.HTTPException, aiohttp.ClientError, OSError) as error:
-            log.info("not_told", message=message.id, said=text, reason=str(error))
+            log.info("not_told", message=message.id, reason=error)
         else:
             return
 
 
 def _log_the_end(connection: asyncio.Task[None]) -> None:
     if not connection.cancelled() and (error := connection.exception()):
-        log.error("discord_connection_lost", reason=str(error))
+        log.error("discord_connection_lost", reason=error)

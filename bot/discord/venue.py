@@ -309,7 +309,7 @@ class DiscordVenue:
         try:
             return await self._persist(read)
         except (discord.HTTPException, aiohttp.ClientError, OSError) as error:
-            log.warning("history_not_read", channel=channel, reason=str(error))
+            log.warning("history_not_read", channel=channel, reason=error)
             return []
 
     async def _respond(self, interaction: discord.Interaction[Any], shown: Drawn) -> bool:
@@ -323,7 +323,7 @@ class DiscordVenue:
             except discord.HTTPException:  # the answer may have arrived, and its receipt got lost
                 self._card_id = (await interaction.original_response()).id
         except (discord.HTTPException, aiohttp.ClientError, OSError) as error:
-            log.info("response_too_late", interaction=interaction.id, reason=str(error))
+            log.info("response_too_late", interaction=interaction.id, reason=error)
             return False
         return True
 
@@ -418,7 +418,7 @@ def _refusal(error: discord.HTTPException, permission: str, place: str) -> Venue
         return NotAllowed(f"the bot lacks {permission}")
     if error.code in _NOT_ALLOWED:
         return NotAllowed(_NOT_ALLOWED[error.code])
-    log.warning("discord_refused", status=error.status, code=error.code, reason=error.text)
+    log.warning("discord_refused", status=error.status, code=error.code, reason=error)
     return VenueError(f"Discord refused it, code {error.code}")
 
 

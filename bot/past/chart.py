@@ -95,7 +95,7 @@ async def drawn(chart: Chart | None) -> bytes | None:
     try:
         return await draw(chart)
     except ChartError as error:
-        log.warning("chart_not_drawn", reason=str(error))
+        log.warning("chart_not_drawn", reason=error)
         return None
 
 

@@ -149,7 +149,7 @@ class Dispatcher:
                 return None
             raise
         except (TimeoutError, StorageError) as error:
-            log.warning("question_not_taken", reason=str(error) or "the journal took too long")
+            log.warning("question_not_taken", reason=error)
             raise Refusal(BUSY) from error
         if is_new and not begun.created:
             self._backlog.release(entry_key)
@@ -337,7 +337,7 @@ class Dispatcher:
                 await presenter.placed()
                 card_id = await venue.post_card(presenter.card())
         except VenueError as error:
-            log.info("card_not_posted", reason=str(error))
+            log.info("card_not_posted", reason=error)
             if not resumed:  # nobody would see the answer: it isn't paid for
                 stop.everything.cancel("stopped")
             return "undeliverable"

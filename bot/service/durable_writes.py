@@ -52,7 +52,7 @@ async def until_written(write: Callable[[], Awaitable[T]], emit: Emit) -> T:
 
 
 def _hold(error: BaseException | None, emit: Emit) -> None:
-    log.warning("run_held", reason=str(error))
+    log.warning("run_held", reason=error)
     emit(RunHeld(HELD))
 
 

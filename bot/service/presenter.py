@@ -112,10 +112,10 @@ class Presenter:
             fits = await self._follow(opened)
             await self._conclude(fits)
         except Unreachable as error:
-            log.warning("not_shown", reason=str(error))
+            log.warning("not_shown", reason=error)
             return None
         except VenueError as error:
-            log.info("card_given_up", reason=str(error))
+            log.info("card_given_up", reason=error)
             return "undeliverable"
         return "shown"
 
@@ -195,7 +195,7 @@ class Presenter:
         except Unreachable:
             raise
         except VenueError as error:
-            log.info("thread_given_up", reason=str(error))
+            log.info("thread_given_up", reason=error)
             self._refused = error
 
     async def _post(self, message: Message) -> None:

@@ -183,7 +183,7 @@ class Runs:
 
     async def _fail(self, run: RunRow, emit: Emit, error: Exception, status: Ended) -> None:
         if isinstance(error, StorageError):
-            log.error("run_failed", reason=str(error))  # where the file lies is said here alone
+            log.error("run_failed", reason=error)  # where the file lies is said here alone
         words = explain(error, run.id, at_terminal=run.origin.platform == TERMINAL)
         failures = error.failures if isinstance(error, RunError) else {}
         await self._close(run, status, Why(message=words, failures=failures))

@@ -442,7 +442,7 @@ class SlackBot:
                 try:
                     await granted(shown)
                 except VenueError as error:
-                    log.info("person_not_told", reason=str(error))
+                    log.info("person_not_told", reason=error)
 
         return tell
 

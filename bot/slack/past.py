@@ -66,10 +66,10 @@ async def _say(respond: AsyncRespond, sheet: Sheet, blocks: list[Json], **how: A
     try:
         answer = await respond(text, blocks, unfurl_links=False, unfurl_media=False, **how)
     except (aiohttp.ClientError, TimeoutError) as error:
-        log.info("person_not_told", reason=str(error))
+        log.info("person_not_told", reason=error)
         return
     if answer.status_code != HTTPStatus.OK:
-        log.info("person_not_told", reason=answer.body)
+        log.info("person_not_told", status=answer.status_code)
 
 
 def _parts(sheet: Sheet) -> list[list[Json]]:

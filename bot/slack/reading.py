@@ -100,7 +100,7 @@ class Reader:
             async with asyncio.timeout(LOOKUP_SECONDS):
                 found = (await granted(self._client.users_info(user=user)))["user"]
         except (TimeoutError, VenueError) as error:
-            log.warning("person_unknown", reason=str(error) or "Slack took too long")
+            log.warning("person_unknown", reason=error)
             return Person()
         name: str = (
             found.get("profile", {}).get("display_name") or found.get("real_name") or found["name"]
@@ -136,7 +136,7 @@ class Reader:
         except NotTaken as error:
             return error
         except (aiohttp.ClientError, ValueError) as error:
-            log.info("file_unreadable", reason=str(error))
+            log.info("file_unreadable", reason=error)
             return not_given(name, "Slack")
 
     async def _download(self, address: str, kind: str, size: int) -> bytes:

@@ -138,7 +138,7 @@ class Asking:
         try:
             await self.library.journal.press_stop(run_id)
         except StorageError as error:  # it is stopped all the same
-            log.warning("stop_not_recorded", run=run_id, reason=str(error))
+            log.warning("stop_not_recorded", run=run_id, reason=error)
 
     @asynccontextmanager
     async def _run(self, question: Question, anew: bool) -> AsyncGenerator[RunRow]:

@@ -10,8 +10,12 @@ import re
 from dataclasses import dataclass
 from datetime import datetime
 
-# All of C0 and C1 but tab and newline; surrogates can't be encoded and would end a run on output.
-_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
+# All of C0 and C1 but tab and newline; surrogates can't be encoded and would end a run on output;
+# what overrides the direction of text would let it pass for other text, ours on the same line too.
+_STEERING = "\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\u202a-\u202e\u2066-\u2069"
+_CONTROL = re.compile(f"[{_STEERING}]")
+_ESCAPED = re.compile(f"[{_STEERING}\u061c\u200e\u200f\u2028\u2029]")
+_LINE_ENDS = re.compile("\r\n?|[\u2028\u2029]")
 
 _SPACES = re.compile(r"\s+")
 OPEN = "Open"
@@ -24,7 +28,17 @@ def printable(text: str) -> str:
     """Give a text without control characters; newlines and tabs stay."""
     if text.isprintable():  # most of our own words: a fraction of the search's time
         return text
-    return _CONTROL.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
+    return _CONTROL.sub("", _LINE_ENDS.sub("\n", text))
+
+
+def escaped(text: str) -> str:
+    r"""Return a text with its control characters as `\uXXXX`; newlines and tabs stay.
+
+    Within JSON that changes how a text is written and not what it is.
+    """
+    if text.isascii() and text.isprintable():
+        return text
+    return _ESCAPED.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def _one_line(text: str) -> str:

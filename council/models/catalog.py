@@ -113,7 +113,7 @@ class Catalog:
             except ModelError as error:
                 self._fresh_until = self._clock() + min(MINUTE, self._time_to_live)
                 if not self._missed:
-                    log.info("model_list_missing", reason=str(error))
+                    log.info("model_list_missing", reason=error)
                 self._missed = True
                 return
             self._listings = dict(_read(models))

@@ -33,14 +33,18 @@ async def test_a_member_that_fails_stage_1_drops_out_with_its_reason(cause: Caus
 async def test_the_log_names_a_failed_call_but_quotes_nobody() -> None:
     """A provider's or a model's sentence may hold what was asked; our own words don't."""
     lost = Failure(cause="connection", detail="ConnectError: refused", attempts=4)
+    odd = Failure(cause="connection", detail="RemoteProtocolError: the secret question")
     refused = Failure(cause="forbidden", detail="You wrote: the secret question", status=403)
     council = ScriptedCouncil(script={f"stage1.1:{FOUR[0]}": lost, f"stage1.1:{FOUR[1]}": refused})
+    council.script[f"stage1.1:{FOUR[2]}"] = odd
     with capture_logs() as logs:
         await council.run()
     failed = [entry for entry in logs if entry["event"] == "call_failed"]
-    assert [(entry["step"], entry["cause"], entry["attempts"], entry["reason"]) for entry in failed] == [
+    what = ("step", "cause", "attempts", "connection")
+    assert [tuple(entry[each] for each in what) for entry in failed] == [
         (f"stage1.1:{FOUR[0]}", "connection", 4, "ConnectError: refused"),
-        (f"stage1.1:{FOUR[1]}", "forbidden", 1, ""),
+        (f"stage1.1:{FOUR[1]}", "forbidden", 1, None),
+        (f"stage1.1:{FOUR[2]}", "connection", 1, None),
     ]
 
 

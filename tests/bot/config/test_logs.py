@@ -1,14 +1,23 @@
-"""Logs hold no secret, no question and no answer."""
+"""Logs carry what is listed: no secret, no question and no answer."""
 
+import ast
 import io
 import json
 import logging
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
+from pathlib import Path
 
 import pytest
 import structlog
 
 from bot.config import logs
+from bot.service.commands import UsageError
+from bot.service.venue import Gone
+from council.errors import Failure, ModelError
+from storage.errors import DatabaseError
+
+ROOT = Path(__file__).parents[3]
+ASKED = "Who earns what?"
 
 
 @pytest.fixture
@@ -29,9 +38,9 @@ def test_a_line_is_json_with_its_runs_id(out: io.StringIO) -> None:
     """Where no person reads along."""
     logs.configure(level=logging.INFO, secrets=[], stream=out)
     with structlog.contextvars.bound_contextvars(run="7b1f"):
-        structlog.get_logger().info("run_accepted", members=3)
+        structlog.get_logger().info("run_accepted", attempts=3)
     [line] = lines(out)
-    assert (line["event"], line["run"], line["members"], line["level"]) == (
+    assert (line["event"], line["run"], line["attempts"], line["level"]) == (
         "run_accepted",
         "7b1f",
         3,
@@ -39,44 +48,162 @@ def test_a_line_is_json_with_its_runs_id(out: io.StringIO) -> None:
     )
 
 
-def test_secrets_are_hidden_wherever_they_stand(out: io.StringIO) -> None:
-    """Within longer texts and tracebacks too."""
-    logs.configure(level=logging.INFO, secrets=["sk-or-1", "xoxb-22"], stream=out)
+def test_secrets_are_hidden_wherever_they_are(out: io.StringIO) -> None:
+    """At every level; within longer texts, lists and tracebacks too."""
+    logs.configure(level=logging.DEBUG, secrets=["sk-or-1", "xoxb-22"], stream=out)
+    log = structlog.get_logger()
     try:
-        raise RuntimeError("refused: sk-or-1")
-    except RuntimeError:
-        structlog.get_logger().exception("call_failed", url="https://x/?token=xoxb-22")
+        raise DatabaseError("refused: sk-or-1")
+    except DatabaseError:
+        log.exception("not_forgotten", problems=["https://x/?token=xoxb-22"])
+        log.debug("not_forgotten", exc_info=True, url="https://x/?token=xoxb-22")
     assert "sk-or-1" not in out.getvalue()
     assert "xoxb-22" not in out.getvalue()
-    assert out.getvalue().count(logs.HIDDEN) >= 2
+    assert out.getvalue().count(logs.HIDDEN) == 5
 
 
-def test_words_of_people_and_models_appear_at_debug_only(out: io.StringIO) -> None:
-    """Whoever needs them has to ask for them."""
+def test_a_field_that_is_not_listed_is_named_and_left_out(out: io.StringIO) -> None:
+    """Above DEBUG; whoever needs it has to ask for it."""
     logs.configure(level=logging.DEBUG, secrets=[], stream=out)
-    structlog.get_logger().info("asked", question="Who earns what?")
-    structlog.get_logger().debug("asked", question="Who earns what?")
-    assert [line["question"] for line in lines(out)] == [logs.HIDDEN, "Who earns what?"]
+    structlog.get_logger().warning("asked", question=ASKED, said=["a"], run="7b1f")
+    structlog.get_logger().debug("asked", question=ASKED)
+    warned, debugged = lines(out)
+    assert {"run": "7b1f", "omitted": ["question", "said"]}.items() <= warned.items()
+    assert debugged["question"] == ASKED
 
 
-def test_a_traceback_shows_no_local_variables(out: io.StringIO) -> None:
-    """They hold prompts."""
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("run", ASKED),
+        ("message", ASKED),
+        ("status", ASKED),
+        ("cause", "the answer"),
+        ("scopes", ["users:read", ASKED]),
+        ("reason", ASKED),
+        ("model", {"prompt": ASKED}),
+        (ASKED, 1),
+    ],
+)
+def test_a_field_holds_what_its_kind_says(out: io.StringIO, name: str, value: object) -> None:
+    """A sentence is no id, no number and no code."""
     logs.configure(level=logging.INFO, secrets=[], stream=out)
-    prompt = "the team's question"
-    try:
-        raise RuntimeError(str(len(prompt)))
-    except RuntimeError:
-        structlog.get_logger().exception("run_crashed")
-    assert "the team's question" not in out.getvalue().replace('prompt = "the team\'s question"', "")
-
-
-def test_what_libraries_log_goes_the_same_way(out: io.StringIO) -> None:
-    """As JSON, from warnings on, without secrets."""
-    logs.configure(level=logging.INFO, secrets=["xoxb-22"], stream=out)
-    logging.getLogger("slack_bolt").error("no luck with %s", "xoxb-22")
-    logging.getLogger("httpx").info("GET /?token=xoxb-22")
+    structlog.get_logger().info("told", **{name: value})
     [line] = lines(out)
-    assert line["event"] == f"no luck with {logs.HIDDEN}"
+    assert line["omitted"] == ["unnamed" if name == ASKED else name]
+    assert "earns" not in out.getvalue()
+    assert "the answer" not in out.getvalue()
+
+
+def test_an_event_is_a_name(out: io.StringIO) -> None:
+    """And no place for a sentence."""
+    logs.configure(level=logging.INFO, secrets=[], stream=out)
+    structlog.get_logger().info(f"asked {ASKED}")
+    [line] = lines(out)
+    assert (line["event"], line["omitted"]) == ("unnamed", ["event"])
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (DatabaseError("council.db is locked"), "DatabaseError: council.db is locked"),
+        (Gone("the card was deleted"), "Gone: the card was deleted"),
+        (UsageError(f"There is no flag {ASKED}"), "UsageError"),
+        (ModelError(Failure(cause="filtered", detail=ASKED)), "ModelError: filtered"),
+        (OSError(28, ASKED), "OSError: No space left on device"),
+        (TimeoutError(), "TimeoutError"),
+        (ValueError(ASKED), "ValueError"),
+    ],
+)
+def test_an_error_says_its_message_where_the_words_are_ours(
+    out: io.StringIO, error: Exception, said: str
+) -> None:
+    """Of others its type is logged, as a reason and in a traceback."""
+    logs.configure(level=logging.INFO, secrets=[], stream=out)
+    structlog.get_logger().info("told", reason=error)
+    structlog.get_logger().error("told", exc_info=error)
+    as_reason, as_traceback = lines(out)
+    assert as_reason["reason"] == said
+    assert str(as_traceback["exception"]).splitlines()[-1] == f"  {said}"
+    assert "earns" not in out.getvalue()
+
+
+def test_a_traceback_has_types_and_places_alone(out: io.StringIO) -> None:
+    """No message, no source and no locals, of causes, contexts and groups alike."""
+    logs.configure(level=logging.INFO, secrets=[], stream=out)
+
+    def fail() -> None:
+        try:
+            raise ValueError(ASKED)
+        except ValueError as error:
+            raise ExceptionGroup(ASKED, [KeyError(ASKED)]) from error
+
+    try:
+        fail()
+    except ExceptionGroup:
+        structlog.get_logger().exception("run_crashed")
+    [line] = lines(out)
+    here = Path(__file__)
+    shown = [part.rpartition(":")[0] or part for part in str(line["exception"]).split("\n")]
+    assert shown == [
+        f"  {here}",
+        "  ValueError",
+        "  then",
+        f"  {here}",
+        f"  {here}",
+        "  ExceptionGroup",
+        "    KeyError",
+    ]
+    assert "earns" not in out.getvalue()
+
+
+def test_a_debug_line_has_the_whole_traceback(out: io.StringIO) -> None:
+    """Indented, so that no message in it passes for a line of the log."""
+    logs.configure(level=logging.DEBUG, secrets=[], stream=out)
+    structlog.get_logger().debug("run_crashed", exc_info=ValueError("a\n2026 [info] forged\x1b[2J"))
+    assert "ValueError: a\n  2026 [info] forged\\u001b[2J" in str(lines(out)[0]["exception"])
+
+
+def test_a_value_is_one_line_without_control_characters(out: io.StringIO) -> None:
+    """On a terminal and as JSON: nothing forges a line, or steers the terminal."""
+
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    hostile = "a\n2026-01-01 [info] forged\r\x1b[2J\x9b1m\x7f\u202e\u2028b"
+    terminal = Terminal()
+    for stream in (out, terminal):
+        logs.configure(level=logging.DEBUG, secrets=[], stream=stream)
+        log = structlog.get_logger()
+        log.warning("documents_unreadable", names=[hostile], reason=DatabaseError(hostile))
+        log.error("crashed", exc_info=DatabaseError(hostile))
+        log.debug("asked", question=hostile, more=[hostile])
+        logging.getLogger("library").warning("odd %s" + hostile, 1)
+    for written in (out.getvalue(), terminal.getvalue().replace("\x1b[", "")):
+        for character in "\r\x1b\x9b\x7f\u202e\u2028":
+            assert character not in written
+    assert not any(line.startswith("2026-01-01 [info]") for line in terminal.getvalue().split("\n"))
+
+
+def test_of_what_libraries_log_the_text_in_their_code_is_kept(out: io.StringIO) -> None:
+    """With the place; what was put into it, and what may have been put together before, is left out."""
+    logs.configure(level=logging.INFO, secrets=[], stream=out)
+    library = logging.getLogger("slack_bolt.app")
+    library.error("no luck with %s", ASKED)
+    library.error(f"Failed: {ASKED}")
+    try:
+        raise ValueError(ASKED)
+    except ValueError:
+        library.exception("Failed")
+    logging.getLogger("httpx").info("GET /?token=xoxb-22")
+    one, two, three = lines(out)
+    assert one["event"] == two["event"] == three["event"] == "library_message"
+    assert (one["logger"], one["template"]) == ("slack_bolt.app", "no luck with %s")
+    assert str(one["where"]).startswith("test_logs.py:")
+    assert (one["omitted"], two["omitted"]) == (["arguments"], ["template"])
+    assert str(three["exception"]).splitlines()[-1] == "  ValueError"
+    assert "earns" not in out.getvalue()
 
 
 def test_less_important_lines_are_left_out(out: io.StringIO) -> None:
@@ -84,3 +211,35 @@ def test_less_important_lines_are_left_out(out: io.StringIO) -> None:
     logs.configure(level=logging.WARNING, secrets=[], stream=out)
     structlog.get_logger().info("quiet")
     assert out.getvalue() == ""
+
+
+def test_what_ends_the_process_is_logged_without_peoples_words(out: io.StringIO) -> None:
+    """As any error; the interpreter would print its message."""
+    logs.configure(level=logging.INFO, secrets=[], stream=out)
+    logs.log_uncaught(ValueError, ValueError(ASKED), None)
+    [line] = lines(out)
+    assert (line["event"], line["level"], line["exception"]) == ("crashed", "critical", "  ValueError")
+
+
+def logged() -> Iterator[tuple[str, ast.Call]]:
+    """Find every call of a logger in our code."""
+    for folder in ("bot", "council", "storage"):
+        for file in (ROOT / folder).rglob("*.py"):
+            for node in ast.walk(ast.parse(file.read_text())):
+                match node:
+                    case ast.Call(func=ast.Attribute(value=ast.Name("log"), attr=level)):
+                        if level != "debug":
+                            yield f"{file.relative_to(ROOT)}:{node.lineno}", node
+                    case _:
+                        pass
+
+
+def test_every_line_of_ours_carries_listed_fields_alone() -> None:
+    """What is new is put on the list, with its kind, or not logged."""
+    calls = [*logged()]
+    assert len(calls) > 40
+    for place, call in calls:
+        [event] = call.args
+        assert isinstance(event, ast.Constant), place
+        names = {keyword.arg for keyword in call.keywords} - {"exc_info"}
+        assert names <= logs.FIELDS.keys(), f"{place}: {names - logs.FIELDS.keys()}"
