@@ -282,7 +282,7 @@ def restore(
     ] = False,
 ) -> None:
     """Put a backup back, checked whole before anything is touched."""
-    from storage.backup import restore as read_backup
+    from storage.restore import restore as read_backup
 
     configuration = _configuration()
     folder = configuration.settings.council_data_dir

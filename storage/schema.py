@@ -2,6 +2,7 @@
 
 import sqlite3
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.resources import files
@@ -46,9 +47,45 @@ def known_schema() -> int:
     return max(migration.number for migration in known_migrations())
 
 
-def applied_schema(connection: sqlite3.Connection) -> int:
-    """Give the number of the schema that a database has. Raises `sqlite3.Error`."""
-    return max(_applied(connection), default=0)
+def read_schema(connection: sqlite3.Connection) -> int:
+    """Return the number of a database's schema.
+
+    Raises `sqlite3.Error`, or `ValueError` where its record of migrations is not one of ours.
+    """
+    if ("table", "migrations") not in _objects(connection):  # a view of that name might never end
+        raise ValueError("it has no record of migrations")
+    applied: set[object] = {*_applied(connection)}
+    known = {migration.number for migration in known_migrations()}
+    newer = [one for one in applied - known if isinstance(one, int) and one > max(known)]
+    schema = max(newer, default=len(applied))
+    if not applied or (not newer and applied != {*range(1, schema + 1)}):
+        raise ValueError("its record of migrations has gaps")
+    return schema
+
+
+def foreign_objects(connection: sqlite3.Connection, schema: int) -> str:
+    """Name an object in a database that no migration to this schema makes; empty where there is none.
+
+    Triggers and views would run when the database is used. A newer program's aren't judged.
+    Raises `ValueError` where a table is missing.
+    """
+    if schema > known_schema():
+        return ""
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as ours:
+        migrate(ours, Path(":memory:"), known_migrations()[:schema])
+        expected = _objects(ours)
+    found = _objects(connection)
+    for kind, name in sorted(found - expected, key=repr):
+        return f"a {kind} called {name!r}"
+    for kind, name in sorted(expected - found, key=repr):
+        if kind == "table":
+            raise ValueError(f"it has no table {name}")
+    return ""
+
+
+def _objects(connection: sqlite3.Connection) -> set[tuple[object, object]]:
+    found = connection.execute("SELECT type, name FROM sqlite_schema")
+    return {(kind, name) for kind, name in found if not str(name).startswith("sqlite_")}
 
 
 def migrate(connection: sqlite3.Connection, path: Path, migrations: Sequence[Migration]) -> None:

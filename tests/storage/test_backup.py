@@ -13,13 +13,14 @@ import pytest
 
 from council.document.conversation import Source
 from storage.archive import Archive
-from storage.backup import backup, restore
+from storage.backup import backup
 from storage.conversations import ConversationStore
 from storage.database import Database, damage_mark, open_database
 from storage.errors import BackupError
 from storage.forgetting import Audit
 from storage.index import Index
 from storage.recovery import open_sound_database
+from storage.restore import restore
 from storage.scope import Scope
 from storage.sqlite_journal import SqliteJournal
 from tests.storage.examples import NOW, answer, new_id
@@ -230,7 +231,7 @@ async def test_what_is_no_whole_backup_changes_nothing(
     there = tmp_path / "there"
     with pytest.raises(BackupError, match=r"backup\.tar\.gz"):
         await restore(file, there)
-    assert not any(there.iterdir())
+    assert [*there.rglob("*")] == []
     assert not (tmp_path / "evil").exists()
 
 
