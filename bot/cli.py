@@ -20,6 +20,8 @@ from bot.config.configuration import INNER_KEYS, Configuration, ConfigurationErr
 from bot.service.attachments import LARGEST_FILE, text_file
 from bot.service.commands import UsageError, described
 from bot.service.options import RunOptions
+from bot.terminal.ask import say, show, warn
+from bot.view.message import escaped_line
 from bot.view.words import count, explain
 from council.brief import Attachment
 from council.errors import CouncilError
@@ -178,7 +180,7 @@ def slack() -> None:
     settings = _configuration().settings
     # The bot takes the socket where it has a token for it; so does the app then.
     socket_mode = settings.slack_app_token is not None or settings.slack_http_port is None
-    typer.echo(json.dumps(app_manifest(socket_mode=socket_mode), indent=2))
+    say(json.dumps(app_manifest(socket_mode=socket_mode), indent=2))
 
 
 @invite.command()
@@ -189,7 +191,7 @@ def discord() -> None:
     token = _configuration().settings.discord_token
     if token is None:
         _end("DISCORD_TOKEN isn't set; the address holds the application's id, which it tells.", MISUSED)
-    typer.echo(discord_invite(token.get_secret_value()))
+    say(discord_invite(token.get_secret_value()))
 
 
 @app.command()
@@ -200,16 +202,16 @@ def config() -> None:
         value = getattr(configuration.settings, name)
         _line(name.upper(), value, configuration.origins[name.upper()])
     for name, profile in configuration.profiles.items():
-        typer.echo(f"\n[profiles.{name}]")
+        say(f"\n[profiles.{name}]")
         for key, value in profile:
             if key not in INNER_KEYS:
                 _line(key, value, configuration.origins.get(f"profiles.{name}.{key}", "default"))
     for name, operations in (("limits", configuration.limits), ("durability", configuration.durability)):
-        typer.echo(f"\n[{name}]")
+        say(f"\n[{name}]")
         for key, value in operations:
             _line(key, value, configuration.origins.get(f"{name}.{key}", "default"))
     if configuration.is_demonstration:
-        typer.echo("\nThere is no provider and no member: the built-in demonstration model answers.")
+        say("\nThere is no provider and no member: the built-in demonstration model answers.")
 
 
 @app.command()
@@ -217,7 +219,7 @@ def schema() -> None:
     """Print the JSON Schema (draft-07) of a structured consultation."""
     from council.consultation import json_schema
 
-    typer.echo(json.dumps(json_schema(), indent=2))
+    say(json.dumps(json_schema(), indent=2))
 
 
 @app.command()
@@ -235,7 +237,7 @@ def export(
     async def run(library: Library) -> str:
         found = await library.index.find_as_operator(conversation)
         if len(found) > 1:
-            titles = "".join(f"\n  {row.id}  {row.title}" for row in found)
+            titles = "".join(f"\n  {row.id}  {escaped_line(row.title)}" for row in found)
             _end(f"More than one conversation begins with {conversation}.{titles}", MISUSED)
         # A document that was copied in by hand isn't in the index yet; its whole id still finds it.
         if not found and not is_id(conversation):
@@ -246,7 +248,8 @@ def export(
         write = to_html if form is Format.html else to_markdown
         return write(await library.store.load(chosen)).rstrip()
 
-    typer.echo(_with_library(_configuration(), run))
+    write = say if form is Format.json else show
+    write(_with_library(_configuration(), run))
 
 
 @app.command("import")
@@ -256,9 +259,9 @@ def import_(folder: Annotated[Path, typer.Argument(help="A folder of conversatio
 
     async def run(library: Library) -> None:
         report = await import_folder(folder, library.store, library.index)
-        typer.echo(f"{len(report.imported)} imported, {len(report.skipped)} skipped")
+        say(f"{len(report.imported)} imported, {len(report.skipped)} skipped")
         for problem in report.skipped:
-            typer.echo(f"  {problem.name}: {problem.reason}")
+            say(f"  {escaped_line(problem.name)}: {escaped_line(problem.reason)}")
 
     _with_library(_configuration(), run)
 
@@ -270,7 +273,7 @@ def backup(file: Annotated[Path, typer.Argument(help="Where to write it; .tar.gz
 
     folder = _configuration().settings.council_data_dir
     report = _carry_out(write_backup(folder, file))
-    typer.echo(f"{count(report.conversations, 'conversation')} in {file}, {report.size / 1e6:.1f} MB")
+    say(f"{count(report.conversations, 'conversation')} in {file}, {report.size / 1e6:.1f} MB")
 
 
 @app.command()
@@ -292,7 +295,7 @@ def restore(
         await library.index.mend(library.store)
 
     _with_library(configuration, mend)
-    typer.echo(f"{count(report.conversations, 'conversation')} restored to {folder}")
+    say(f"{count(report.conversations, 'conversation')} restored to {folder}")
 
 
 @index.command()
@@ -303,7 +306,8 @@ def check() -> None:
         report = await library.index.check(library.store)
         _tell(report)
         for copy in copies_set_aside(library.database.path):
-            typer.echo(f"{copy.name} was set aside: the database was damaged, its journal carried over")
+            said = "was set aside: the database was damaged, its journal carried over"
+            say(f"{escaped_line(copy.name)} {said}")
         return report.consistent
 
     if not _with_library(_configuration(), run):
@@ -316,7 +320,7 @@ def rebuild() -> None:
 
     async def run(library: Library) -> None:
         _tell(await library.index.rebuild(library.store))
-        typer.echo("The index is rebuilt.")
+        say("The index is rebuilt.")
 
     _with_library(_configuration(), run)
 
@@ -376,23 +380,23 @@ def _refuse(error: ConfigurationError) -> NoReturn:
 
 
 def _tell(report: IndexReport) -> None:
-    typer.echo(count(report.documents, "conversation"))
+    say(count(report.documents, "conversation"))
     for ids, meaning in (
         (report.missing, "not in the index"),
         (report.stale, "changed since they were indexed"),
         (report.orphaned, "in the index without a document"),
     ):
         if ids:
-            typer.echo(f"{len(ids)} {meaning}: {', '.join(ids[:10])}{', …' if len(ids) > 10 else ''}")
+            say(f"{len(ids)} {meaning}: {', '.join(ids[:10])}{', …' if len(ids) > 10 else ''}")
     for problem in report.unreadable:
-        typer.echo(f"{problem.name} can't be read: {problem.reason}")
+        say(f"{escaped_line(problem.name)} can't be read: {escaped_line(problem.reason)}")
     for name in report.set_aside:
-        typer.echo(f"{name} was set aside")
+        say(f"{escaped_line(name)} was set aside")
 
 
 def _line(name: str, value: object, source: str) -> None:
     shown = _shown(value)
-    typer.echo(f"{name:<22} {shown}" + ("" if shown == NOT_SET else f"  ({source})"))
+    say(f"{name:<22} {shown}" + ("" if shown == NOT_SET else f"  ({source})"))
 
 
 def _shown(value: object) -> str:
@@ -413,5 +417,5 @@ def _shown(value: object) -> str:
 
 
 def _end(message: str, code: int) -> NoReturn:
-    typer.echo(message, err=True)
+    warn(message)
     raise typer.Exit(code)

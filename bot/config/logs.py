@@ -22,7 +22,7 @@ from structlog.typing import Processor, WrappedLogger
 
 from bot.config.configuration import ConfigurationError
 from bot.service.venue import VenueError
-from bot.view.message import escaped
+from bot.view.message import escaped, escaped_line
 from council.errors import AccountError, ModelError
 from storage.errors import StorageError
 
@@ -295,4 +295,4 @@ def _anything(value: object) -> object:
 
 
 def _line(text: str) -> str:
-    return escaped(text[:_LONGEST]).replace("\n", "\\n").replace("\t", " ")
+    return escaped_line(text[:_LONGEST])

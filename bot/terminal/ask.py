@@ -1,22 +1,33 @@
-"""Questions at the terminal: how a run is shown, what Ctrl-C does, what became of interrupted ones."""
+"""Questions at the terminal: how a run is shown, what Ctrl-C does, what became of interrupted ones.
+
+All that the command line writes passes through `say` and `show`, except the card that rich draws.
+"""
 
 import asyncio
 import getpass
+import io
 import os
 import signal
 import sys
 import uuid
 from collections.abc import AsyncGenerator, Callable, Generator
-from contextlib import AbstractContextManager, asynccontextmanager, contextmanager, suppress
+from contextlib import (
+    AbstractContextManager,
+    asynccontextmanager,
+    contextmanager,
+    redirect_stdout,
+    suppress,
+)
 from dataclasses import dataclass
 from time import monotonic
+from typing import TYPE_CHECKING
 
 import orjson
 import structlog
 
 from bot.app import Library
 from bot.service.runs import Question, Runs
-from bot.terminal.output import lasting_output
+from bot.view.message import escaped, printable
 from bot.view.words import clip
 from council.brief import Attachment
 from council.cancel import Stop
@@ -27,6 +38,9 @@ from council.profile import Profile
 from storage.errors import StorageError
 from storage.journal import RunRow
 from storage.scope import TERMINAL
+
+if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer
 
 log = structlog.get_logger()
 
@@ -113,7 +127,7 @@ class Asking:
             presses.append(asyncio.create_task(self._record_stop(run.id)))
 
         def lose(error: OSError) -> None:
-            _say(LOST.format(error.strerror, run.conversation_id[:8]))
+            warn(LOST.format(error.strerror, run.conversation_id[:8]))
 
         loop = asyncio.get_running_loop()
         with lasting_output(lose) as output, surface(run.brief.question, run.brief.profile) as emit:
@@ -124,7 +138,7 @@ class Asking:
             except asyncio.CancelledError:
                 if not left:
                     raise
-                _say(LEFT.format(run.id))
+                warn(LEFT.format(run.id))
                 return None
             finally:
                 loop.remove_signal_handler(signal.SIGINT)
@@ -154,7 +168,7 @@ class Asking:
                 if self.runs.age(current) > self.resume_within and not current.is_over:
                     await self._close(current)
                 elif not anew and _asks(current, question):
-                    _say(GOING_ON)
+                    warn(GOING_ON)
                     yield current
                     return
         run_id = str(self.runs.new_id())
@@ -165,7 +179,7 @@ class Asking:
     async def _close(self, run: RunRow) -> None:
         await self.runs.give_up(run)
         await self.library.journal.deliver(run.id, "shown")
-        _say(TOO_OLD.format(clip(" ".join(run.brief.question.split()), 80), run.id))
+        warn(TOO_OLD.format(clip(" ".join(run.brief.question.split()), 80), run.id))
 
 
 def _asks(run: RunRow, question: Question) -> bool:
@@ -192,9 +206,26 @@ def person() -> Source:
     return HERE.model_copy(update={"user": name})
 
 
-def _say(text: str) -> None:
-    with suppress(OSError):  # nobody may be reading
-        print(text, file=sys.stderr)  # noqa: T201 - standard output is the answer's
+def say(text: str) -> None:
+    """Write lines, or JSON, to standard output; control characters are written as escapes."""
+    _write(escaped(text))
+
+
+def warn(text: str) -> None:
+    """Write lines to standard error, as `say` does; nobody may be reading."""
+    with suppress(OSError):
+        sys.stderr.write(f"{escaped(text)}\n")
+        sys.stderr.flush()
+
+
+def show(document: str) -> None:
+    """Write a document to standard output, without its control characters."""
+    _write(printable(document))
+
+
+def _write(text: str) -> None:
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()
 
 
 @contextmanager
@@ -215,7 +246,7 @@ def events(question: str, profile: Profile) -> Generator[Emit]:
     del question, profile
 
     def hear(event: Event) -> None:
-        _print(orjson.dumps(to_json(event)))
+        say(orjson.dumps(to_json(event)).decode())
 
     yield hear
 
@@ -229,15 +260,49 @@ def document(question: str, profile: Profile) -> Generator[Emit]:
         match event:
             case RunCompleted():
                 message = {**event.message.dump(), "conversation_id": event.conversation_id}
-                _print(orjson.dumps(message, option=orjson.OPT_INDENT_2))
+                say(orjson.dumps(message, option=orjson.OPT_INDENT_2).decode())
             case RunFailed():
-                print(event.message, file=sys.stderr)  # noqa: T201 - this is the command's output
+                warn(event.message)
             case _:
                 pass
 
     yield hear
 
 
-def _print(line: bytes) -> None:
-    sys.stdout.write(line.decode() + "\n")
+class Output(io.FileIO):
+    """A file that takes everything: after the first failed write, nothing more is written."""
+
+    def __init__(self, number: int, lose: Callable[[OSError], None]) -> None:
+        super().__init__(number, "w", closefd=False)
+        self._lose = lose
+        self._lost: OSError | None = None
+
+    @property
+    def is_missed(self) -> bool:
+        """Whether it was lost while somebody still wanted it: a reader who left has read enough."""
+        return self._lost is not None and not isinstance(self._lost, BrokenPipeError)
+
+    def write(self, data: "ReadableBuffer", /) -> int:
+        """Write, or drop what can't be written."""
+        if self._lost is None:
+            try:
+                return super().write(data)
+            except OSError as error:
+                self._lost = error
+                self._lose(error)
+        return memoryview(data).nbytes
+
+
+@contextmanager
+def lasting_output(lose: Callable[[OSError], None]) -> Generator[Output]:
+    """Let standard output fail: tell `lose` once and drop the rest."""
     sys.stdout.flush()
+    raw = Output(sys.stdout.fileno(), lose)
+    out = io.TextIOWrapper(
+        io.BufferedWriter(raw), sys.stdout.encoding, sys.stdout.errors, line_buffering=raw.isatty()
+    )
+    with redirect_stdout(out):
+        try:
+            yield raw
+        finally:
+            out.flush()

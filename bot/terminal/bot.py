@@ -13,6 +13,7 @@ from bot.service.commands import ASK, FORGET, HELP, PAST, UsageError, argument, 
 from bot.service.dispatcher import Refusal
 from bot.service.options import RunOptions
 from bot.terminal import ask as terminal_ask
+from bot.terminal.ask import say, show
 from bot.upkeep import mend
 from bot.view.words import listing
 from storage.rows import IndexRow
@@ -36,25 +37,25 @@ async def chat(configuration: Configuration, library: Library) -> None:
         terminal = terminal_ask.Asking(library, council.runs, resume_within)
         shelf = _Shelf(open_lookup(library), dispatcher.halt)
         conversation: str | None = None
-        _say(HINT)
+        say(HINT)
         while (line := _read()) is not None:
             word, _, rest = line.strip().partition(" ")
             if word == f"/{HELP.name}":
-                _say(render(await dispatcher.help(terminal_ask.HERE)))
+                show(render(await dispatcher.help(terminal_ask.HERE)))
             elif word in (f"/{ASK.name}", "@council"):
                 try:
                     typed = parse(rest)
                     profile = RunOptions.read(typed.given).applied(council.profiles)
                 except UsageError as error:
-                    _say(str(error))
+                    say(str(error))
                     continue
                 after = conversation if word == "@council" else None
                 answered = await terminal.ask(profile, typed.question, terminal_ask.people, after=after)
                 if answered:
                     conversation = answered
-                    _say(TRANSCRIPT.format(answered[:8]))
+                    say(TRANSCRIPT.format(answered[:8]))
             elif word and not await shelf.take(word, line.strip()):
-                _say(HINT)
+                say(HINT)
 
 
 class _Shelf:
@@ -81,19 +82,19 @@ class _Shelf:
                     choice.about, terminal_ask.person(), self._halt, is_admin=True
                 )
                 await self._lookup.scrub()
-                _say(said)
+                say(said)
             elif choice:
                 self._show(await self._lookup.press(choice.about, terminal_ask.HERE, _nowhere))
         except (Refusal, UsageError) as refusal:
-            _say(str(refusal))
+            say(str(refusal))
         return bool(command or choice)
 
     def _show(self, sheet: Sheet) -> None:
         choices = [choice for choice in sheet.choices if choice.verb in ("turn", "see", "forget")]
         self._choices = {choice.label.casefold(): choice for choice in choices}
-        _say(render(sheet.message))
+        show(render(sheet.message))
         if choices:
-            _say(f"To go on, type one of: {', '.join(choice.label for choice in choices)}.")
+            say(f"To go on, type one of: {', '.join(choice.label for choice in choices)}.")
 
 
 def _nowhere(row: IndexRow) -> None:
@@ -113,13 +114,8 @@ def _read() -> str | None:
             try:
                 return sys.stdin.buffer.readline().decode(sys.stdin.encoding) or None
             except UnicodeDecodeError:
-                _say(NOT_UTF8)
+                say(NOT_UTF8)
     except KeyboardInterrupt:
         return None
     finally:
         signal.signal(signal.SIGINT, before)
-
-
-def _say(text: str) -> None:
-    sys.stdout.write(f"{text}\n")
-    sys.stdout.flush()

@@ -41,6 +41,11 @@ def escaped(text: str) -> str:
     return _ESCAPED.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
+def escaped_line(text: str) -> str:
+    """Return a text as part of a line: `escaped`, its newlines and tabs too."""
+    return escaped(text).replace("\n", "\\n").replace("\t", "\\t")
+
+
 def _one_line(text: str) -> str:
     return " ".join(printable(text).split())
 
