@@ -86,7 +86,7 @@ def ask(
     events: Annotated[bool, typer.Option("--events", help="Print events as JSON lines.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the answer's message as JSON.")] = False,
     new: Annotated[
-        bool, typer.Option("--new", help="Ask anew, even if this question's run was interrupted.")
+        bool, typer.Option("--new", help="Start over, even if this question's run was interrupted.")
     ] = False,
 ) -> None:
     """Ask a council and watch it answer.

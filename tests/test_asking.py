@@ -52,7 +52,7 @@ async def test_a_reader_that_leaves_ends_no_run(tmp_path: Path, surface: tuple[s
         again = await council("ask", QUESTION, *surface)
     assert (ended.code, ended.out.count("\n")) == (0, 1)
     assert ended.err == (
-        "The output can't be written any more (Broken pipe). The run goes on, and its answer will be kept:\n"
+        "The output can't be written any more (Broken pipe). The run continues, and its answer will be kept:\n"
         f"  council export {document.id[:8]}\n"
     )
     assert len(document.messages) == 2
@@ -94,10 +94,10 @@ async def test_a_third_ctrl_c_leaves_a_run_that_waits_for_its_disk(tmp_path: Pat
         other.close()
         again = await council("ask", QUESTION)
     assert process.returncode == 1
-    assert b"Left before its end. The same question goes on with it" in err
+    assert b"Stopped before the end. To resume, ask the same question again" in err
     assert b"stop_not_recorded" in err
     assert b"Traceback" not in err
-    assert again.err.startswith("Going on with this question's interrupted run")
+    assert again.err.startswith("Resuming this question's interrupted run")
 
 
 async def test_ctrl_c_leaves_the_prompt(tmp_path: Path) -> None:

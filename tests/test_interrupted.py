@@ -30,7 +30,7 @@ async def test_the_same_question_goes_on_with_its_interrupted_run(tmp_path: Path
         after = Counter(each.model for each in server.history)
         again = await council("ask", QUESTION)
     assert (ended.code, after - before) == (0, Counter({CHAIR: 1}))
-    assert ended.err.startswith("Going on with this question's interrupted run")
+    assert ended.err.startswith("Resuming this question's interrupted run")
     assert "wrote the final answer" in ended.out
     assert (again.code, again.err) == (0, "")
     assert len(server.history) == after.total() + before.total()
@@ -62,4 +62,4 @@ async def test_too_old_a_run_is_closed_with_the_way_to_retry_it(tmp_path: Path) 
     assert "wrote the final answer" in retried.out
     assert (again.code, nobody.code) == (2, 2)
     assert "nothing to retry" in again.err
-    assert nobody.err == "No run that was asked for at this terminal has the id x.\n"
+    assert nobody.err == "No run from this terminal has the id x.\n"

@@ -261,7 +261,7 @@ def _told(error: BaseException) -> str:
 
 
 def _frames(error: BaseException, seen: frozenset[int] = frozenset()) -> Iterator[str]:
-    """Give a traceback's lines, causes first: types and places, no source, locals or messages."""
+    """Return a traceback's lines, causes first: types and places, no source, locals or messages."""
     before = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
     seen |= {id(error)}
     if before is not None and id(before) not in seen:

@@ -35,8 +35,8 @@ class Limits(BaseModel):
 class Durability(BaseModel):
     """The times that runs are given, in seconds.
 
-    A run that is interrupted goes on at the next start, unless it is older than `resume_within`; at
-    its end the process gives what runs `drain_seconds`.
+    An interrupted run resumes at the next start unless it is older than `resume_within`. A process
+    that ends gives its runs `drain_seconds`.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")

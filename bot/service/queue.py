@@ -89,8 +89,8 @@ class Queue:
         """Wait for a turn and hold it; `moved` hears the position in the order of arrival, 1 is next.
 
         The first `EXACT_POSITIONS` hear every change. Further back, a position is told on arrival and
-        where it reaches one of `MARKS`; in between, who waits is nearer than it last heard, never
-        farther, since whoever comes later stands behind.
+        where it reaches one of `MARKS`. In between, a run is nearer than it last heard, never farther,
+        since whoever comes later queues behind it.
         """
         self._arrived += 1
         place = _Place(self._arrived, ticket, moved)

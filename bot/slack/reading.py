@@ -52,7 +52,7 @@ class Person:
 
 
 def plain(text: str, bot: str = "") -> str:
-    """Give what was typed, with names in place of ids where Slack sends them; mentions of `bot` go."""
+    """Return what was typed, with names for ids where Slack sends them, without mentions of `bot`."""
 
     def said(found: re.Match[str]) -> str:
         target, label = found[1], found[2]
@@ -110,7 +110,7 @@ class Reader:
         return person
 
     async def files(self, message: Json) -> tuple[tuple[Attachment, ...], str | None]:
-        """Give the text files of a message, and which of its files were left out and why."""
+        """Return the text files of a message, and which of its files were left out and why."""
         files: list[Json] = message.get("files") or []
         if not files:
             return (), None

@@ -48,22 +48,22 @@ Surface = Callable[[str, Profile], AbstractContextManager[Emit]]
 """Shows one run, from the question and the council it was put to; hears the run's events."""
 
 HERE = Source(platform=TERMINAL)
-GOING_ON = (
-    "Going on with this question's interrupted run, as it was asked then: what was answered isn't paid "
-    "for again. --new asks anew."
+RESUMING = (
+    "Resuming this question's interrupted run with the settings it was asked with. Answers it already "
+    "has aren't paid for again. To start over, use --new."
 )
-TOO_OLD = "A run was interrupted too long ago to go on by itself: {}\n  council retry {}"
-NOT_HERE = "No run that was asked for at this terminal has the id {}."
-LEFT = "Left before its end. The same question goes on with it, and so does:\n  council retry {}"
+TOO_OLD = "A run was interrupted too long ago to resume by itself: {}\nTo resume it:\n  council retry {}"
+NOT_HERE = "No run from this terminal has the id {}."
+LEFT = "Stopped before the end. To resume, ask the same question again, or:\n  council retry {}"
 LOST = (
-    "The output can't be written any more ({}). The run goes on, and its answer will be kept:\n"
+    "The output can't be written any more ({}). The run continues, and its answer will be kept:\n"
     "  council export {}"
 )
-NOTHING_TO_RETRY = "This run has its answer, or is on its way; there is nothing to retry."
+NOTHING_TO_RETRY = "This run has its answer or is still running, so there is nothing to retry."
 
 
 class NotRetried(CouncilError):
-    """There is nothing to go on with; the message says why."""
+    """There is nothing to retry; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,10 +84,10 @@ class Asking:
         attachments: tuple[Attachment, ...] = (),
         anew: bool = False,
     ) -> str | None:
-        """Ask and show; gives the conversation's id, or `None` where there is no answer.
+        """Ask and show; return the conversation's id, or `None` where there is no answer.
 
-        `after` names a conversation to go on with. The same question's interrupted run goes on,
-        unless it is asked `anew`.
+        `after` names a conversation to continue. The same question's interrupted run resumes, unless
+        it is asked `anew`.
         """
         question = Question(
             text=text,
@@ -101,7 +101,7 @@ class Asking:
             return await self._show(run, surface)
 
     async def retry(self, run_id: str, surface: Surface) -> str | None:
-        """Let a run without an answer run again; gives what `ask` gives. Raises `NotRetried`."""
+        """Let a run without an answer run again; return what `ask` returns. Raises `NotRetried`."""
         run = await self.library.journal.get(run_id)
         if run is None or run.origin.platform != HERE.platform:
             raise NotRetried(NOT_HERE.format(run_id))
@@ -168,7 +168,7 @@ class Asking:
                 if self.runs.age(current) > self.resume_within and not current.is_over:
                     await self._close(current)
                 elif not anew and _asks(current, question):
-                    warn(GOING_ON)
+                    warn(RESUMING)
                     yield current
                     return
         run_id = str(self.runs.new_id())

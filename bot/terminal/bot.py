@@ -19,7 +19,7 @@ from bot.view.words import listing
 from storage.rows import IndexRow
 
 HINT = (
-    f"/{ASK.name} QUESTION asks, @council QUESTION goes on in the same conversation, "
+    f"/{ASK.name} QUESTION asks, @council QUESTION continues the conversation, "
     f"{listing(f'/{each.name} {usage(each)}' for each in PAST)} bring past answers back, "
     f"/{FORGET.name} {usage(FORGET)} deletes them, "
     f"/{HELP.name} explains, Ctrl-D leaves."
@@ -59,7 +59,7 @@ async def chat(configuration: Configuration, library: Library) -> None:
 
 
 class _Shelf:
-    """Past answers in the terminal: a button is pressed by typing what stands on it."""
+    """Past answers in the terminal: a button is pressed by typing its label."""
 
     def __init__(self, lookup: Lookup, halt: Halt) -> None:
         self._lookup = lookup
@@ -103,7 +103,7 @@ def _nowhere(row: IndexRow) -> None:
 
 
 def _read() -> str | None:
-    """Wait for a line; `None` where the input ends, or at Ctrl-C. Nothing else goes on meanwhile."""
+    """Wait for a line; `None` where the input ends, or at Ctrl-C. Nothing else happens meanwhile."""
     before = signal.getsignal(signal.SIGINT)
     try:
         signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -19,13 +19,13 @@ _LINE_ENDS = re.compile("\r\n?|[\u2028\u2029]")
 
 _SPACES = re.compile(r"\s+")
 OPEN = "Open"
-"""What stands on a link to where something is."""
+"""The label of a link to where something is."""
 IN_THREAD, BELOW = "continues in the thread", "continues below"
 """What a card says where it ends before its answer does."""
 
 
 def printable(text: str) -> str:
-    """Give a text without control characters; newlines and tabs stay."""
+    """Return a text without control characters; newlines and tabs stay."""
     if text.isprintable():  # most of our own words: a fraction of the search's time
         return text
     return _CONTROL.sub("", _LINE_ENDS.sub("\n", text))
