@@ -15,14 +15,14 @@ from pathlib import Path
 from typing import Literal
 
 import orjson
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from council.document.conversation import Source, timestamp
 from storage import documents
 from storage.atomic import clear_abandoned
 from storage.conversations import ConversationStore
 from storage.database import Database, Statement
-from storage.errors import DatabaseError, FolderError, StorageError, explain_system
+from storage.errors import DatabaseError, FolderError, StorageError, damaged, explain_system
 from storage.index import Index
 from storage.recovery import copies_set_aside
 from storage.scope import Scope
@@ -250,6 +250,8 @@ class Forgetting:
                     await self._delete(row["number"], _Pending.model_validate_json(row["selection"]))
                 except StorageError as error:
                     failed = error
+                except ValidationError:
+                    failed = damaged(self._database.path)
         if failed:
             raise failed
 
@@ -312,15 +314,19 @@ class Forgetting:
         return tuple(row["id"] for row in await self._database.read(sql, values))
 
     async def _runs(self, sql: str, values: dict[str, str | bool | None]) -> tuple[SelectedRun, ...]:
-        return tuple(
-            SelectedRun(
-                id=row["id"],
-                conversation_id=row["conversation_id"],
-                origin=Source.model_validate_json(row["origin"]),
-                is_running=row["status"] == "running",
+        rows = await self._database.read(sql, values)
+        try:
+            return tuple(
+                SelectedRun(
+                    id=row["id"],
+                    conversation_id=row["conversation_id"],
+                    origin=Source.model_validate_json(row["origin"]),
+                    is_running=row["status"] == "running",
+                )
+                for row in rows
             )
-            for row in await self._database.read(sql, values)
-        )
+        except ValidationError:
+            raise damaged(self._database.path) from None
 
 
 def _documents_of(runs: Sequence[SelectedRun]) -> list[str]:

@@ -1,6 +1,8 @@
 """Who works on what: locks between processes, let go by the system when their process dies."""
 
 import asyncio
+import hashlib
+import re
 import threading
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -9,6 +11,7 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 _POLL = 0.1  # seconds
+_NAME = re.compile("[a-z0-9-]{1,64}")
 
 
 class Holds:
@@ -23,7 +26,9 @@ class Holds:
 
         Who is cancelled while waiting leaves no thread behind that would wait on.
         """
-        path = self._folder / f"{name}.lock"
+        # A run's id may be a restored database's, or typed: as a path it could name any file.
+        known = _NAME.fullmatch(name)
+        path = self._folder / f"{name if known else hashlib.sha256(name.encode()).hexdigest()}.lock"
         left = threading.Event()
         # Taken in one thread and let go in another: the lock belongs to the process.
         lock = FileLock(path, timeout=wait, poll_interval=_POLL, mode=0o600, thread_local=False)

@@ -71,6 +71,8 @@ class _Failed(BaseModel):
 _RECORDED: TypeAdapter[_Replied | _Failed] = TypeAdapter(
     _Replied | _Failed, config=ConfigDict(hide_input_in_errors=True)
 )
+_ROW = TypeAdapter(RunRow)
+_MOST_STOPS = 1_000
 
 
 class _Steps:
@@ -292,14 +294,16 @@ class SqliteJournal:
         for row in rows:
             try:
                 found.append(_run(row))
-            except ValidationError as error:
+            except ValueError as error:
                 self._leave_out(row["id"], error)
         return found
 
-    def _leave_out(self, run_id: str, error: ValidationError) -> None:
+    def _leave_out(self, run_id: str, error: ValueError) -> None:
         """Go on without a row that can't be read; one cut off is damage, which the next start mends."""
         log.error("journal_row_unreadable", run=run_id)
-        if any(detail["type"] == "json_invalid" for detail in error.errors()):
+        if isinstance(error, ValidationError) and any(
+            detail["type"] == "json_invalid" for detail in error.errors()
+        ):
             self._database.mark_damage()
 
 
@@ -322,21 +326,21 @@ def _begun(run: NewRun, created_at: str) -> RunRow:
 
 
 def _run(row: sqlite3.Row) -> RunRow:
-    return RunRow(
-        id=row["id"],
-        entry_key=row["entry_key"],
-        conversation_id=row["conversation_id"],
-        origin=Source.model_validate_json(row["origin"]),
-        brief=Brief.model_validate_json(row["brief"]),
-        status=row["status"],
-        error=Why.model_validate_json(row["error"]) if row["error"] else None,
-        created_at=row["created_at"],
-        finished_at=row["finished_at"],
-        delivery=row["delivery"],
-        stops=row["stops"],
-        retries=row["retries"],
-        retried_at=row["retried_at"],
+    """Read a row. Raises `ValueError` where it can't have been written here: it may be a stranger's."""
+    run = _ROW.validate_python(
+        {
+            **dict(row),
+            "origin": Source.model_validate_json(row["origin"]),
+            "brief": Brief.model_validate_json(row["brief"]),
+            "error": Why.model_validate_json(row["error"]) if row["error"] else None,
+        }
     )
+    for moment in (run.created_at, run.finished_at, run.retried_at, run.brief.started_at):
+        if moment is not None and datetime.fromisoformat(moment).tzinfo is None:
+            raise ValueError("a time without a zone")
+    if not 0 <= run.stops <= _MOST_STOPS:
+        raise ValueError("more presses of Stop than anybody makes")
+    return run
 
 
 def _origin(source: Source) -> str:

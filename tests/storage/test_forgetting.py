@@ -16,7 +16,7 @@ from storage.archive import Archive
 from storage.atomic import staging
 from storage.conversations import ConversationStore
 from storage.database import Database, open_database
-from storage.errors import ConversationNotFound, DatabaseError, FolderError
+from storage.errors import ConversationNotFound, DatabaseError, FolderError, StorageError
 from storage.forgetting import Audit, Forgetting, Selection
 from storage.index import Index
 from storage.journal import Journal, NewRun
@@ -397,3 +397,19 @@ async def test_the_audit_is_private_and_only_added_to(tmp_path: Path) -> None:
     assert (tmp_path / "audit.jsonl").stat().st_mode & 0o777 == 0o600
     with pytest.raises(FolderError, match=r"audit\.jsonl can't be used"):
         await Audit(tmp_path / "none" / "audit.jsonl").add({})
+
+
+async def test_what_was_not_written_here_names_no_file(place: Place) -> None:
+    """A restored database may say anything: ids that are paths reach no file, and stop nothing else."""
+    kept = place.folder / "kept.json"
+    kept.touch()
+    aimed = '{"what":"user","by":"x","conversations":["../kept"],"shared":[],"user":null,"runs":[]}'
+    forgotten = await place.ask(WORD)
+    mine = aimed.replace("../kept", forgotten)
+    for selection in (aimed, "{", '{"what":"all"}', mine):
+        insert = "INSERT INTO forgettings (since, selection) VALUES ('', ?)"
+        await place.database.write((insert, (selection,)))
+    with pytest.raises(StorageError):
+        await place.forgetting.finish()
+    assert kept.exists()
+    assert forgotten not in (await place.store.listing()).documents

@@ -41,3 +41,15 @@ def test_who_is_told_to_end_while_waiting_ends(tmp_path: Path) -> None:
     began = time.monotonic()
     asyncio.run(wait())
     assert time.monotonic() - began < 30
+
+
+async def test_a_name_is_no_path(tmp_path: Path) -> None:
+    """A run's id from a restored database names no file outside the folder; it can be held all the same."""
+    (tmp_path / "evil.lock").touch()
+    holds = Holds(tmp_path / "held")
+    for name in ("../evil", "/", "..", "x" * 300, "a\0b"):
+        async with holds.hold(name) as held, Holds(tmp_path / "held").hold(name) as again:
+            assert (held, again) == (True, False)
+            [lock] = (tmp_path / "held").iterdir()
+            assert lock.name.endswith(".lock")
+    assert (tmp_path / "evil.lock").exists()

@@ -69,6 +69,30 @@ async def test_a_run_that_cannot_be_read_stops_no_other(tmp_path: Path) -> None:
         assert opened.recovery is None
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        "created_at = 'yesterday'",
+        "created_at = '2026-01-20T10:30:00'",
+        "retried_at = ''",
+        "stops = 1000000000000",
+        "brief = json_set(brief, '$.started_at', 'soon')",
+        "brief = json_set(brief, '$.seed', 'x')",
+        "origin = json_set(origin, '$.platform', 1)",
+        "error = '{}'",
+    ],
+)
+async def test_a_row_that_was_not_written_here_is_left_out(tmp_path: Path, change: str) -> None:
+    """Restored from a stranger's backup, it would otherwise end or hang the start."""
+    async with open_database(tmp_path / "council.db") as database:
+        journal = SqliteJournal(database)
+        for run in (RUN, OTHER):
+            await journal.begin(run)
+        await database.write((f"UPDATE runs SET {change} WHERE id = ?", (RUN.id,)))  # noqa: S608 - a test
+        assert await journal.get(RUN.id) is None
+        assert {run.id for run in await journal.undelivered("discord")} == {OTHER.id}
+
+
 async def test_nothing_is_read_after_a_run_is_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
