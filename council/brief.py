@@ -43,7 +43,7 @@ class Brief(BaseModel):
     question: str = Field(min_length=1)
     profile: Annotated[Profile, AfterValidator(Profile.in_a_run)]
     seed: int
-    boundary: str
+    boundary: str = Field(min_length=8)
     asker: str | None = None
     attachments: tuple[Attachment, ...] = ()
     history: tuple[Turn, ...] = ()

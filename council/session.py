@@ -24,6 +24,8 @@ from council.events import (
     Stage,
     StageResult,
 )
+from council.fence import StrippedStream, stripped
+from council.offload import offload
 from council.profile import Member, Profile
 from council.usage import Usage, total
 
@@ -132,11 +134,15 @@ class Session:
         stage, number = cancellation.stage, cancellation.round
         profile = self.brief.profile
 
+        unfencing = StrippedStream(self.brief.boundary)
+
         def retry(failure: Failure, wait: float) -> None:
+            unfencing.restart()
             self.emit(MemberRetried(stage, member.name, failure, wait, number))
 
         def stream(text: str) -> None:
-            self.emit(AnswerStreamed(member.name, text))
+            if shown := unfencing.feed(text):
+                self.emit(AnswerStreamed(member.name, shown))
 
         shape = form.schema if form else schema
         call = Call(
@@ -161,6 +167,8 @@ class Session:
             cancellation.begin()
             self.emit(MemberStarted(stage, member.name, number))
         outcome = await self._step(call, cancellation)
+        if isinstance(outcome, Reply) and (rest := unfencing.rest()):
+            self.emit(AnswerStreamed(member.name, rest))
         if form and isinstance(outcome, Reply):
 
             def again(messages: tuple[ChatMessage, ...]) -> Awaitable[Outcome]:
@@ -234,7 +242,9 @@ class Session:
     async def _step(self, call: Call, cancellation: Cancellation) -> Outcome:
         """Make a call unless its outcome is known, and keep the outcome."""
         outcome = self._steps.recall(call)
-        if outcome is None:
+        if outcome is not None:
+            outcome = await self._unfenced(outcome)  # it may be from before replies were stripped
+        else:
             try:
                 outcome = await cancellation.guard(self._ask_and_record(call))
             except ModelError as cut_off:
@@ -256,16 +266,33 @@ class Session:
             log.exception("call_crashed", step=call.step)
             outcome = UNREADABLE
         # A call that has come back is recorded and counts, even if it is ended at this very moment.
-        writing = asyncio.ensure_future(self._steps.record(call, outcome))
+        writing = asyncio.ensure_future(self._record(call, outcome))
         try:
-            await asyncio.shield(writing)
+            return await asyncio.shield(writing)
         except asyncio.CancelledError:
             await asyncio.wait({writing}, timeout=WRITE_SECONDS)
             if not writing.done():
                 writing.cancel()
                 raise
-            writing.result()
+            return writing.result()
+
+    async def _record(self, call: Call, outcome: Outcome) -> Outcome:
+        outcome = await self._unfenced(outcome)
+        await self._steps.record(call, outcome)
         return outcome
+
+    async def _unfenced(self, outcome: Outcome) -> Outcome:
+        """Return what came back without the run's boundary, which models copy from their prompts.
+
+        Everything that is used, stored or shown of a reply has passed through here.
+        """
+        boundary = self.brief.boundary
+        if isinstance(outcome, Failure):
+            return outcome.model_copy(update={"detail": stripped(boundary, outcome.detail)})
+        text = await offload(len(outcome.text) // 16, stripped, boundary, outcome.text)
+        if not text.strip():
+            return Failure(cause="empty", usage=outcome.usage)
+        return outcome if text == outcome.text else outcome.model_copy(update={"text": text})
 
 
 async def _read(call: Call, reading: Awaitable[T]) -> T | Failure:

@@ -343,12 +343,12 @@ def council_member(request: Json) -> str:
         return orjson.dumps(instance(schema, labels)).decode()
     model = request.get("model")
     task = prompt[-TASK_LENGTH:]
+    if "REFINED RESPONSE" in task or "corrected answer" in task:
+        return f"{model} holds, having read its peers, that it depends on the load."
     if "FINAL RANKING" in task and len(labels) > 1:
         reviews = "\n".join(f"{label}: clear, but short on reasons." for label in labels)
         places = "\n".join(f"{place}. {label}" for place, label in enumerate(labels, start=1))
         return f"{reviews}\n\nFINAL RANKING:\n{places}"
-    if "REFINED RESPONSE" in task or "corrected answer" in task:
-        return f"{model} holds, having read its peers, that it depends on the load."
     if "final answer" in task:
         return f"{model} concludes that it depends on the load, and says on which."
     if "title" in task:

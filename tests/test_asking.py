@@ -134,7 +134,7 @@ async def interrupted(folder: Path, council: Profile) -> None:
                 entry_key="terminal:1",
                 conversation_id=new_id(),
                 origin=terminal_ask.person(),
-                brief=Brief(question=QUESTION, profile=council, seed=1, boundary="b"),
+                brief=Brief(question=QUESTION, profile=council, seed=1, boundary="b0undary"),
             )
         )
 

@@ -38,7 +38,8 @@ def failure(cause: Cause = "unavailable", detail: str = "down for maintenance") 
 
 def labels_in(call: Call) -> list[str]:
     """Give the labels that a review prompt shows, in reading order."""
-    return re.findall(r"^\[(Response [A-Z]) ", call.messages[-1]["content"], re.MULTILINE)
+    fence = r"^\[begin b0undary\]\n(Response [A-Z]):$"
+    return re.findall(fence, call.messages[-1]["content"], re.MULTILINE)
 
 
 def ballot(call: Call) -> str:

@@ -62,9 +62,7 @@ async def test_a_further_round_reviews_the_corrected_answers_anew() -> None:
         label = next(label for label, who in second.label_to_model.items() if who == name)
         assert f"Your answer is {label};" in council.prompt(f"stage2_5.2:{name}")
         assert f"{name} says this1." in council.prompt(f"stage2_5.2:{name}")
-        assert f"by {name} b0undary]\n{name} says this2." in council.prompt(
-            "stage3.1:chair/man:chairman"
-        )
+        assert f" by {name}:\n\n{name} says this2." in council.prompt("stage3.1:chair/man:chairman")
     assert first.label_to_model == message.label_to_model
     assert [each.model for each in second.stage2] == [*MEMBERS]
     assert second.aggregate_ranking is not None

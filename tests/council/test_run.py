@@ -132,11 +132,11 @@ async def test_questions_without_room_for_their_answers_are_listed() -> None:
     ]
     await council.run(wants_title=False, history=history)
     assert (
-        "[Earlier questions, answers not repeated b0undary]\n"
+        "[begin b0undary]\nEarlier questions, answers not repeated:\n\n"
         "- Do we move to PostgreSQL?\n"
         "- [end of it ...]\n"
-        "[end of Earlier questions, answers not repeated b0undary]\n\n"
-        "[Earlier question b0undary]\nWhen?\n"
+        "[end b0undary]\n\n"
+        "[begin b0undary]\nEarlier question:\n\nWhen?\n"
     ) in council.prompt(f"stage1.1:{FOUR[0]}")
 
 
@@ -165,7 +165,7 @@ async def test_nobody_reviews_its_own_answer() -> None:
             text = council.prompt(call.step)
             for label in shown:
                 author = message.label_to_model[label]
-                assert f"[{label} b0undary]\nThe first answer of {author}." in text
+                assert f"[begin b0undary]\n{label}:\n\nThe first answer of {author}." in text
                 assert f"by {author}" not in text
 
 
@@ -190,7 +190,7 @@ async def test_every_author_gets_all_its_peers_reviews_and_not_its_own() -> None
         assert correction.peer_critiques == peer_critiques(correction.model, message.stage2)
         assert f"Your answer is {label_of[correction.model]};" in prompt
         for review in message.stage2:
-            handed = f"[Peer evaluation from {review.model} b0undary]\n{review.ranking}"
+            handed = f"[begin b0undary]\nPeer evaluation from {review.model}:\n\n{review.ranking}"
             assert (handed in prompt) == (review.model != correction.model)
             told = f"Peer evaluation from {review.model}:\n{review.ranking}"
             assert (told in correction.peer_critiques) == (review.model != correction.model)

@@ -24,7 +24,10 @@ async def test_every_stage_knows_the_criteria() -> None:
     """Fenced like a question, for somebody typed them."""
     council = ScriptedCouncil(script={"stage2": scored})
     await council.run(profile(criteria=TYPED))
-    fenced = "[Criteria b0undary]\n- Cost (weight 3)\n- Security (weight 1, must-have)\n[end of Criteria"
+    fenced = (
+        "[begin b0undary]\nCriteria:\n\n"
+        "- Cost (weight 3)\n- Security (weight 1, must-have)\n[end b0undary]"
+    )
     for call in council.calls:
         assert (fenced in council.prompt(call.step)) == (call.step != "title")
     assert "SCORES:\n(first label): Cost (score), Security (score)" in council.prompt(

@@ -32,7 +32,7 @@ async def test_security_first_shows_the_chairman_the_reviews() -> None:
     """Else it couldn't know what a reviewer called insecure."""
     council = ScriptedCouncil()
     await council.run(profile(strategy="security_first"))
-    assert council.prompt(CHAIR).count("[Review by ") == 4
+    assert council.prompt(CHAIR).count("\nReview by ") == 4
     plain = ScriptedCouncil()
     await plain.run()
-    assert "[Review by " not in plain.prompt(CHAIR)
+    assert "\nReview by " not in plain.prompt(CHAIR)

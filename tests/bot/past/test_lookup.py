@@ -59,7 +59,9 @@ class Room:
             conversation_id or new_id(), "Should we shard?", said, title=title, source=source, now=at
         )
         await self.library.index.upsert(stored)
-        brief = Brief(question="Should we shard?", profile=PROFILE, seed=1, boundary="b", asker="Ada")
+        brief = Brief(
+            question="Should we shard?", profile=PROFILE, seed=1, boundary="b0undary", asker="Ada"
+        )
         run = NewRun(
             id=new_id(),
             entry_key=new_id(),
@@ -326,7 +328,9 @@ async def test_an_answer_given_while_its_run_is_stopped_goes_too(room: Room) -> 
         entry_key=new_id(),
         conversation_id=new_id(),
         origin=HERE,
-        brief=Brief(question="Should we shard?", profile=PROFILE, seed=1, boundary="b", asker="Ada"),
+        brief=Brief(
+            question="Should we shard?", profile=PROFILE, seed=1, boundary="b0undary", asker="Ada"
+        ),
     )
     await room.library.journal.begin(run)
 

@@ -285,9 +285,9 @@ async def test_a_long_conversations_prompts_are_bounded(tmp_path: Path) -> None:
         await library.database.write(("DELETE FROM steps", ()))
         await replace(runs, ask=replay.ask).carry_out(prepared, replay.events.append)
     prompt = council.prompt(f"stage1.1:{FOUR[0]}")
-    assert "[Earlier questions, answers not repeated " in prompt
+    assert "\nEarlier questions, answers not repeated:\n" in prompt
     assert "\n- Do we move to PostgreSQL?\n- And what about part 2?\n" in prompt
-    assert prompt.count("[The council's answer ") == 3
+    assert prompt.count("\nThe council's answer:\n") == 3
     assert max(longest) < 16_000 * 4
     assert max(longest[3:]) - min(longest[3:]) < 1000
     assert HistoryShortened(answers=3, titles=8) in council.events

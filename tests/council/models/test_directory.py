@@ -95,7 +95,7 @@ def test_an_endpoint_is_known_without_its_password(endpoint: str) -> None:
 
 def test_a_brief_holds_no_endpoint_and_no_variable() -> None:
     """Neither in memory nor in its row; the endpoint's digest tells another one."""
-    brief = Brief(question="Why?", profile=TODAY, seed=1, boundary="b")
+    brief = Brief(question="Why?", profile=TODAY, seed=1, boundary="b0undary")
     assert [(seat.endpoint, seat.api_key_env) for seat in brief.profile.seats] == [(None, None)] * 3
     row = brief.model_dump_json()
     assert HERE not in row
@@ -108,7 +108,9 @@ def test_a_brief_holds_no_endpoint_and_no_variable() -> None:
 
 def test_a_row_from_before_loads_and_what_it_names_is_not_used() -> None:
     """Rows used to carry both; of the endpoint, only which one it was remains."""
-    row = orjson.loads(Brief(question="Why?", profile=TODAY, seed=1, boundary="b").model_dump_json())
+    row = orjson.loads(
+        Brief(question="Why?", profile=TODAY, seed=1, boundary="b0undary").model_dump_json()
+    )
     row["profile"]["members"][0] = {"model": "llama", "endpoint": THERE, "api_key_env": "DISCORD_TOKEN"}
     [member, _] = Brief.model_validate(row).profile.members
     assert (member.endpoint, member.api_key_env) == (None, None)

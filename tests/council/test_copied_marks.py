@@ -1,0 +1,148 @@
+"""Models copy the prompt's marks: no reply that holds one is used, stored or shown with it."""
+
+import pytest
+
+from bot.view.fold import fold
+from bot.view.state import opening
+from council.calls import Call, Reply
+from council.errors import Failure
+from council.events import AnswerStreamed, MemberFailed
+from council.usage import Usage
+from tests.council.consultations import FIRST
+from tests.council.scripted import FOUR, ScriptedCouncil, labels_in, profile
+
+MARK = "b0undary"
+COPIES = (
+    MARK,
+    MARK.upper(),
+    "\u200b".join(MARK),
+    "b0un\ndary",
+    "\uff42\uff10\uff55\uff4e\uff44\uff41\uff52\uff59",
+    f"b0un{MARK}dary",
+)
+
+
+def copying(copy: str) -> ScriptedCouncil:
+    """Have every model write the mark wherever its prompt shows it."""
+
+    def framed(call: Call) -> str:
+        said = ScriptedCouncil.default(call, call.step.partition(".")[0])
+        return f"[begin {copy}]\n{said}\n[end {copy}]"
+
+    def review(call: Call) -> str:
+        labels = labels_in(call)
+        lines = "\n".join(f"Response {copy}{label[-2:]} {copy} is sound." for label in labels)
+        places = "\n".join(f"{place}. {label} {copy}" for place, label in enumerate(sorted(labels), 1))
+        return f"{lines}\n\nFINAL RANKING:\n{places}"
+
+    script = dict.fromkeys(("stage1", "stage2_5", "stage3", "title"), framed)
+    return ScriptedCouncil(script={**script, "stage2": review})
+
+
+def holds(text: object) -> bool:
+    """Say whether a text holds the mark as a reader sees it."""
+    visible = (each for each in str(text).casefold() if each.isalnum())
+    plain = "".join(chr(ord(each) - 0xFEE0) if ord(each) > 0xFF00 else each for each in visible)
+    return MARK in plain.replace("u200b", "")
+
+
+@pytest.mark.parametrize("copy", COPIES)
+async def test_what_models_copy_is_in_no_stored_answer_and_on_no_card(copy: str) -> None:
+    """The fence's lines go with the mark; what stood between them is the answer."""
+    council = copying(copy)
+    seats = profile(title_model="some/titles")
+    done = await council.run(seats)
+    assert done.title == "A fine title"
+    assert done.message.stage1[0].response.strip() == f"The first answer of {FOUR[0]}."
+    assert len(done.message.stage2[0].parsed_ranking) == 3
+    assert not holds(done.message.dump())
+    assert not any(holds(reply) for reply in council.steps.outcomes.values())
+    view = opening("Why?", seats, now=0.0)
+    for event in council.events:
+        assert not holds(event)
+        view = fold(view, event, 0.0)
+    assert not holds(view)
+
+
+@pytest.mark.parametrize("copy", COPIES)
+async def test_no_prompt_holds_a_copy_beside_its_own_fences(copy: str) -> None:
+    """Reviewers, authors and the chairman read what the others wrote without it."""
+    council = copying(copy)
+    await council.run()
+    for call in council.calls:
+        fences = council.prompt(call.step).replace(f"[begin {MARK}]", "").replace(f"[end {MARK}]", "")
+        assert not holds(fences)
+
+
+async def test_the_mark_is_not_streamed_though_it_comes_in_pieces() -> None:
+    """The card shows what the chairman writes; the rest of it comes when the reply is over."""
+    pieces = ["[begin b0", "und", "ary]\n", "It de", "pends. b", "0UND", "AR", "Y Well", ", b0und"]
+
+    def stream(call: Call) -> str:
+        assert call.on_text
+        for piece in pieces[:-1]:
+            call.on_text(piece)
+        return pieces[-1]
+
+    council = ScriptedCouncil(script={"stage3": stream})
+    await council.run()
+    streamed = [event.text for event in council.events if isinstance(event, AnswerStreamed)]
+    assert "".join(streamed) == "It depends.  Well, b0und"
+    assert "It de" in streamed
+
+
+async def test_a_retried_stream_begins_again() -> None:
+    """What was held back of the broken one isn't added to the new one."""
+
+    def stream(call: Call) -> str:
+        assert call.on_text
+        assert call.on_retry
+        call.on_text("It b0und")
+        call.on_retry(Failure(cause="truncated"), 0.1)
+        return "ary disputes."
+
+    council = ScriptedCouncil(script={"stage3": stream})
+    await council.run()
+    streamed = [event.text for event in council.events if isinstance(event, AnswerStreamed)]
+    assert streamed == ["It ", "ary disputes."]
+
+
+async def test_a_reply_of_nothing_but_the_mark_is_empty() -> None:
+    """It is a failure as any empty reply is, and what it cost counts."""
+    council = ScriptedCouncil(script={f"stage1.1:{FOUR[0]}": f"[begin {MARK}]\n[end {MARK}]"})
+    message = (await council.run()).message
+    [failed] = [event for event in council.events if isinstance(event, MemberFailed)]
+    assert failed.failure.cause == "empty"
+    assert failed.failure.usage == Usage(prompt_tokens=10, completion_tokens=5, cost=0.001)
+    assert FOUR[0] not in {answer.model for answer in message.stage1}
+    assert message.usage is not None
+    assert f"stage1.1:{FOUR[0]}" in message.usage.calls
+
+
+async def test_a_failure_quotes_no_mark_either() -> None:
+    """A refusal may be the model's own sentence."""
+    why = Failure(cause="filtered", detail=f"I can't follow [begin {MARK}] here")
+    council = ScriptedCouncil(script={f"stage1.1:{FOUR[0]}": why})
+    message = (await council.run()).message
+    assert [failed.failure.detail for failed in message.failures] == ["I can't follow here"]
+
+
+async def test_a_reply_that_was_recorded_with_the_mark_is_used_without_it() -> None:
+    """Journals from before hold such replies."""
+    council = ScriptedCouncil()
+    kept = Reply(text=f"Kept. [Response B {MARK}]", usage=Usage(), latency_ms=1)
+    council.steps.outcomes[f"stage1.1:{FOUR[0]}"] = kept
+    message = (await council.run()).message
+    assert message.stage1[0].response == "Kept. [Response B]"
+
+
+async def test_a_structured_reply_holds_no_mark_in_any_field() -> None:
+    """Escaped or not: what it is parsed to is shown and handed to others."""
+    copied = FIRST.replace(
+        '"detailed": "', f'"detailed": "[begin {MARK}] b0un\\u200bdary b0un\u200bdary ', 1
+    )
+    assert copied != FIRST
+    council = ScriptedCouncil(script={f"stage1.1:{FOUR[0]}": copied})
+    message = (await council.run(profile(answer_format="structured"))).message
+    assert message.stage1[0].consultation
+    assert not holds(message.stage1[0].dump())
