@@ -241,7 +241,6 @@ def _save(content: Iterable[bytes], path: Path, mtime_ns: int) -> None:
         file.writelines(content)
         file.flush()
         os.utime(descriptor, ns=(mtime_ns, mtime_ns))
-        os.fsync(descriptor)
 
 
 def _put_in_place(place: Path, folder: Path, found: set[str], present: set[str]) -> None:
