@@ -1,4 +1,4 @@
-"""Past answers as a channel's people find them. Every read takes the scope they stand in."""
+"""Past answers as people in a channel find them. Every read takes the scope of that channel."""
 
 import re
 from collections.abc import Callable
@@ -51,8 +51,8 @@ WITH newest AS MATERIALIZED (
 SELECT number, score, (SELECT count(*) FROM newest) AS found
 FROM newest ORDER BY score, number DESC LIMIT :limit OFFSET :offset
 """  # noqa: S608 - our own number
-# Only for the hits shown, and of what doesn't stand above it anyhow, as the title does. The scope's
-# word would be a hit in every row. (`+scope`: by its index, all of the channel would be looked through.)
+# Only for the hits shown, and only from question and answer: the title is shown anyway. The scope's
+# word would match in every row. (`+scope`: by its index, all of the channel would be looked through.)
 _SHOWN = """
 SELECT conversations.*, (
     SELECT snippet(search, -1, char(2), char(3), '…', 24) FROM search
@@ -71,19 +71,19 @@ class Cursor:
     id: str
 
     def __str__(self) -> str:
-        """Write the cursor down, for `Cursor.parse`."""
+        """Return the text that `Cursor.parse` reads."""
         return f"{self.updated_at}/{self.id}"
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Read a cursor's text; whatever it says, it reaches nothing outside the scope."""
+        """Read a cursor's text. Whatever it says, it reaches nothing outside the scope."""
         updated_at, _, conversation_id = text.partition("/")
         return cls(updated_at, conversation_id)
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A page of the history, newest first; at `older` and `newer` others go on, if there are any."""
+    """A page of the history, newest first; `older` and `newer` are where the pages beside it begin."""
 
     rows: tuple[IndexRow, ...]
     older: Cursor | None
@@ -94,8 +94,8 @@ class Page:
 class Hit:
     """A conversation that a search found, with the words in their context.
 
-    `context` is the text in parts; those that were searched for are marked. It is empty where they
-    stand in the title alone.
+    `context` is the text in parts; those that were searched for are marked. It is empty if they are
+    found only in the title.
     """
 
     row: IndexRow
@@ -104,7 +104,7 @@ class Hit:
 
 @dataclass(frozen=True, slots=True)
 class Hits:
-    """A page of hits, best first, out of `found`, which stops counting at `RANKED`."""
+    """A page of hits, best first; `found` is how many there are, counted up to `RANKED`."""
 
     hits: tuple[Hit, ...]
     found: int
@@ -120,7 +120,7 @@ class Archive:
         self._now = now
 
     async def history(self, scope: Scope, *, before: Cursor | None = None, limit: int = 10) -> Page:
-        """Give the last conversations, those with the newest answer first."""
+        """Return the latest conversations, newest answer first."""
         found = await self._page(_HISTORY, scope, before or Cursor(_AFTER_ALL, _AFTER_ALL), limit)
         rows = found[:limit]
         return Page(
@@ -130,7 +130,7 @@ class Archive:
         )
 
     async def back(self, scope: Scope, after: Cursor, *, limit: int = 10) -> Page:
-        """Give the conversations just newer than a page's first; at the beginning a whole page."""
+        """Return the conversations just newer than a page's first, or the whole first page."""
         found = await self._page(_BACK, scope, after, limit)
         if len(found) <= limit:
             return await self.history(scope, limit=limit)
@@ -138,14 +138,15 @@ class Archive:
         return Page(rows, older=_cursor(rows[-1]), newer=_cursor(rows[0]))
 
     async def get(self, scope: Scope, conversation_id: str) -> IndexRow | None:
-        """Give a conversation by its whole id; `None` where this scope has no such."""
+        """Return the conversation with this id, or `None` if this scope has none."""
         found = await self._database.read(_GET, {"scope": scope.word, "id": conversation_id})
         return index_row(found[0]) if found else None
 
     async def find(self, scope: Scope, prefix: str, limit: int = 25) -> list[IndexRow]:
-        """Give the conversations whose id or title begins so, newest first; all for no prefix.
+        """Return the conversations whose id or title begins with a prefix, newest first.
 
-        Upper and lower case are one. Of more than `limit`, which ones come is left open.
+        Case is ignored, and an empty prefix matches all. If more than `limit` match, any of them may be
+        returned.
         """
         if not prefix.strip():
             return [*(await self.history(scope, limit=limit)).rows]
@@ -159,8 +160,8 @@ class Archive:
     async def search(self, scope: Scope, words: str, *, limit: int = 20, offset: int = 0) -> Hits:
         """Find conversations by words in their title, questions and final answers, best first.
 
-        All words must be there; double quotes hold a phrase together. The newest `RANKED` hits are
-        ranked, by bm25. No words find nothing.
+        All words must occur; double quotes enclose a phrase. The newest `RANKED` hits are ranked, by
+        bm25. Without words, nothing is found.
         """
         wanted = phrases(words)
         if not wanted:

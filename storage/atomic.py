@@ -1,7 +1,7 @@
-"""Files that are there whole or not at all, whatever dies while they are written.
+"""Files that exist either complete or not at all, even if the process dies while writing them.
 
-A copy in the making has a folder of its own (`staging`), which is gone when its process is done with
-it. What a killed process has left of one may hold what is to be forgotten.
+A copy being made has a folder of its own (`staging`), which is deleted when its process is done with
+it. What a killed process leaves of one may hold data that is to be forgotten.
 """
 
 import errno
@@ -28,14 +28,14 @@ class Stamp:
 
 
 def stamp(status: os.stat_result) -> Stamp:
-    """Take the stamp out of a file's status."""
+    """Return the stamp in a file's status."""
     return Stamp(status.st_mtime_ns, status.st_size)
 
 
 def read_regular(path: Path, largest: int | None = None) -> tuple[bytes, Stamp]:
     """Read a regular file of at most `largest` bytes, or a link to one.
 
-    Nothing else is opened: a named pipe would wait for its writer, and a device may never end.
+    Nothing else is opened: reading a named pipe would wait for its writer, and a device may never end.
     Raises `OSError`.
     """
     _check_regular(path, path.stat(), largest)
@@ -55,10 +55,10 @@ def _check_regular(path: Path, status: os.stat_result, largest: int | None) -> N
 
 
 def replace_file(path: Path, content: bytes) -> Stamp:
-    """Give a file new content, atomically and durably, readable by its owner alone.
+    """Replace a file's content atomically and durably; only its owner can read it.
 
-    The temporary file lies in the same folder, hidden: `.{name}.{random}.tmp`. A new version is
-    never stamped older than the one it replaces, also where the clock was set back.
+    The temporary file is hidden in the same folder: `.{name}.{random}.tmp`. A new version is never
+    stamped older than the one it replaces, even if the clock was set back.
     """
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
@@ -81,7 +81,7 @@ def replace_file(path: Path, content: bytes) -> Stamp:
 
 
 def sync_folder(folder: Path) -> None:
-    """Make the names in a folder durable: a rename lives in the folder, not in the file."""
+    """Make the names in a folder durable: a rename is stored in the folder, not in the file."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(descriptor)
@@ -91,7 +91,7 @@ def sync_folder(folder: Path) -> None:
 
 @contextmanager
 def staging(folder: Path) -> Generator[Path]:
-    """Give an empty folder, for this process as long as it lives."""
+    """Yield an empty folder that is this process's alone and is deleted afterwards."""
     try:
         made = tempfile.TemporaryDirectory(dir=folder, prefix=_PREFIX)
     except OSError as error:  # it would name the folder that couldn't be made
@@ -102,7 +102,7 @@ def staging(folder: Path) -> Generator[Path]:
 
 
 def clear_abandoned(folder: Path) -> None:
-    """Delete what no living process holds."""
+    """Delete the folders that no living process holds."""
     for place in folder.glob(f"{_PREFIX}*"):
         try:
             with _open(place) as held:

@@ -34,16 +34,16 @@ LARGEST_DOCUMENT = 256_000_000  # bytes: some thousand answers in one conversati
 
 @dataclass(frozen=True, slots=True)
 class BackupReport:
-    """How many conversations went in or came back, and the file's size in bytes."""
+    """How many conversations were backed up or restored, and the file's size in bytes."""
 
     conversations: int
     size: int
 
 
 async def backup(folder: Path, target: Path) -> BackupReport:
-    """Write a data folder into one file, which appears when it is whole.
+    """Write a data folder into one file, which appears when it is complete.
 
-    Raises `BackupError`, also where the file is there already.
+    Raises `BackupError`, also if the file exists already.
     """
 
     def write() -> BackupReport:
@@ -55,7 +55,7 @@ async def backup(folder: Path, target: Path) -> BackupReport:
 
 @contextmanager
 def explained(path: Path) -> Generator[None]:
-    """Raise `BackupError` for what the operating system and a damaged backup raise."""
+    """Turn errors of the operating system and of a damaged backup into `BackupError`."""
     try:
         yield
     except (tarfile.TarError, EOFError, gzip.BadGzipFile, zlib.error, ValueError) as error:
@@ -88,7 +88,7 @@ def _write(folder: Path, target: Path) -> BackupReport:
 
 
 def _fill(archive: tarfile.TarFile, folder: Path) -> int:
-    # The database first: a document that is written meanwhile is newer than its row, and mended.
+    # The database first: a document that is written meanwhile is newer than its row, which is updated.
     with staging(folder) as place:
         copy = _copy_database(folder / DATABASE, place)
         _add(archive, MANIFEST, orjson.dumps({"council_backup": FORMAT}), 0)
@@ -109,7 +109,7 @@ def _fill(archive: tarfile.TarFile, folder: Path) -> int:
 
 
 def _copy_database(path: Path, place: Path) -> Path:
-    """Copy the live database, and check the copy: a backup is no good that can't be restored."""
+    """Copy the live database, and check the copy: a backup that can't be restored is useless."""
     if not path.exists():
         raise BackupError(
             f"{path} isn't there; run `council index rebuild`, which makes it, and try again", path
@@ -125,9 +125,9 @@ def _copy_database(path: Path, place: Path) -> Path:
 
 
 def check_database(database: Path, path: Path, name: str) -> None:
-    """Hold a database, called `name`, to what this program can open. Raises `BackupError`.
+    """Check that this program can open a database, named `name` in errors. Raises `BackupError`.
 
-    Nothing in it is run or believed: it has the tables of its schema, and neither triggers nor views.
+    Nothing in it runs: it must have the tables of its schema, and neither triggers nor views.
     """
     try:
         with closing(sqlite3.connect(database)) as connection:
@@ -149,7 +149,7 @@ def check_database(database: Path, path: Path, name: str) -> None:
 
 
 def _line(said: object) -> str:
-    """Put what SQLite says on one line: it may quote what is stored."""
+    """Return what SQLite says on one line: it may quote what is stored."""
     return "".join(one if one.isprintable() else " " for one in str(said))
 
 
@@ -158,6 +158,6 @@ def _add(archive: tarfile.TarFile, name: str, content: bytes, mtime_ns: int) -> 
     member.size = len(content)
     member.mode = 0o600
     member.mtime = mtime_ns // 10**9
-    # Seconds alone would make every row of the index outdated.
+    # With whole seconds, every row of the index would be out of date.
     member.pax_headers = {"COUNCIL.mtime_ns": str(mtime_ns)}
     archive.addfile(member, io.BytesIO(content))

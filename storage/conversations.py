@@ -1,8 +1,8 @@
 """The conversation documents: one JSON file each, `{folder}/{id}.json`.
 
-The files are the truth, the index is derived from them. Reading needs no lock, since a file is
-replaced as a whole; a write holds a lock that other processes respect, from reading what is there
-to having it replaced.
+The files are the source of truth; the index is derived from them. Reading needs no lock, because a file
+is replaced as a whole. A write holds a lock, which other processes respect, from reading the old file
+until it is replaced.
 """
 
 import asyncio
@@ -31,9 +31,9 @@ _LOCK_POLL = 0.002  # seconds: a write takes about one millisecond
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """A conversation as it lies on the disk.
+    """A conversation as it is on the disk.
 
-    `set_aside` is where a write put the unreadable document that it found in its place.
+    `set_aside` is where a write copied an unreadable document that it replaced.
     """
 
     conversation: Conversation
@@ -51,10 +51,10 @@ class Problem:
 
 @dataclass(slots=True)
 class Listing:
-    """What lies in the folder, by name alone.
+    """What the folder holds, by name only.
 
     `misnamed` are JSON files whose name is not a conversation's id; `set_aside` are the names of
-    unreadable documents that a write has moved out of its way.
+    unreadable documents that a write has copied aside.
     """
 
     documents: dict[str, Stamp] = field(default_factory=dict[str, Stamp])
@@ -63,7 +63,7 @@ class Listing:
 
 
 class Conversations(Protocol):
-    """What a run needs of the conversations, whatever keeps them.
+    """What a run needs of the conversations, however they are stored.
 
     Methods may raise `StorageError`; what is written is durable on return.
     """
@@ -82,15 +82,15 @@ class Conversations(Protocol):
         source: Source | None,
         now: datetime,
     ) -> Stored:
-        """Append a question and its answer, as one, to a conversation that begins with them or goes on.
+        """Append a question and its answer, in one write, to a new or existing conversation.
 
-        An answer whose `run_id` is there already is not added again.
+        An answer with a `run_id` that is already there is not added again.
         """
         ...
 
 
 class ConversationStore:
-    """A folder of conversation documents; made ready by `ConversationStore.open`.
+    """A folder of conversation documents; opened by `ConversationStore.open`.
 
     `lock_timeout` is how many seconds a write waits for another process's write.
     """
@@ -102,7 +102,7 @@ class ConversationStore:
 
     @classmethod
     async def open(cls, folder: Path, *, lock_timeout: float = 30.0) -> Self:
-        """Make the folder where it is missing, and clear away what a crashed write has left."""
+        """Create the folder if it is missing, and delete what a crashed write has left."""
         store = cls(folder, lock_timeout=lock_timeout)
         await store._in_thread(store._prepare)
         return store
@@ -114,7 +114,7 @@ class ConversationStore:
         return document.conversation
 
     async def content(self, conversation_id: str) -> bytes:
-        """Give a document as it lies on the disk. Raises `ConversationNotFound` or `DocumentError`."""
+        """Return a document's bytes. Raises `ConversationNotFound` or `DocumentError`."""
         path = self._path(conversation_id)
 
         def read() -> bytes:
@@ -125,18 +125,18 @@ class ConversationStore:
         return await self._in_thread(read)
 
     async def listing(self) -> Listing:
-        """Name every document with its stamp, opening none."""
+        """Return the name and stamp of every document, without opening any."""
         return await self._in_thread(self._list)
 
     async def present(self, conversation_ids: Sequence[str]) -> tuple[str, ...]:
-        """Say which of these documents are there, readable or not."""
+        """Return which of these documents exist, readable or not."""
         paths = [self._path(one) for one in conversation_ids]
         return await self._in_thread(lambda: tuple(path.stem for path in paths if path.exists()))
 
     async def read(self, conversation_ids: Sequence[str]) -> list[Stored | Problem]:
-        """Read these documents, in a thread; one that is gone by now is left out.
+        """Read these documents, in a thread; one that no longer exists is left out.
 
-        A document that can't be read becomes its problem and never stops the others.
+        A document that can't be read is returned as a problem and doesn't stop the others.
         """
         return await self._in_thread(lambda: [*self._read_each(conversation_ids)])
 
@@ -150,12 +150,11 @@ class ConversationStore:
         source: Source | None,
         now: datetime,
     ) -> Stored:
-        """Append a question and its answer in one write, beginning the document where there is none.
+        """Append a question and its answer in one write, creating the document if there is none.
 
-        An answer whose `run_id` is there already is not added again. Title and source are those of
-        the beginning. A document that can't be read is no reason to
-        lose an answer, nor is an answer one to lose the document: it is copied beside
-        (`{id}.json.broken-{time}`), and a new one begins.
+        An answer with a `run_id` that is already there is not added again. Title and source are used
+        only for a new document. One that can't be read is copied aside (`{id}.json.broken-{time}`),
+        and a new one is created, so that neither it nor the answer is lost.
         """
         documents.check(answer)
         path = self._path(conversation_id)
@@ -187,10 +186,10 @@ class ConversationStore:
         stage2_5: Sequence[object] | None,
         stage3: object,
     ) -> Stored:
-        """Append the answer to a question that is already there (seed 000, Storage Function Changes).
+        """Append an answer to a question that is already stored (seed 000, Storage Function Changes).
 
         The stages are models or their JSON form; `stage2_5=None` leaves the field out.
-        Raises `DocumentError` where no question waits for an answer.
+        Raises `DocumentError` if no question is unanswered.
         """
         answer = documents.answer_of(stage1, stage2, stage2_5, stage3)
         documents.check(answer)
@@ -207,9 +206,9 @@ class ConversationStore:
         return await self._in_thread(respond)
 
     async def adopt(self, content: bytes) -> Stored | None:
-        """Take in another program's document, byte for byte; `None` where its id is taken.
+        """Store another program's document, byte for byte; return `None` if its id is taken.
 
-        Raises `DocumentError` where it can't be read or its id is not a uuid.
+        Raises `DocumentError` if it can't be read or its id is not a uuid.
         """
 
         def take_in() -> Stored | None:
@@ -223,7 +222,7 @@ class ConversationStore:
         return await self._in_thread(take_in)
 
     async def remove(self, conversation_id: str) -> None:
-        """Delete a document and every copy of it that was set aside; it may be gone already."""
+        """Delete a document, if it exists, and every copy of it that was set aside."""
         path = self._path(conversation_id)
 
         def delete() -> None:
@@ -233,9 +232,9 @@ class ConversationStore:
         await self._in_thread(delete)
 
     async def remove_questions(self, conversation_id: str, user: str) -> Stored | None:
-        """Delete a user's questions and their answers; `None` where the document went with them.
+        """Delete a user's questions and their answers; return `None` if no others were there.
 
-        A document that can't be read can't be cut, and goes as a whole.
+        A document that can't be read can't be edited, and is deleted as a whole.
         """
         path = self._path(conversation_id)
 
@@ -254,7 +253,7 @@ class ConversationStore:
         return await self._in_thread(cut)
 
     async def _in_thread(self, work: Callable[[], T]) -> T:
-        """Run blocking work in a thread; it runs to its end even where the waiter is cancelled."""
+        """Run blocking work in a thread, to its end even if the waiter is cancelled."""
 
         def run() -> T:
             try:
@@ -272,8 +271,8 @@ class ConversationStore:
 
     @contextmanager
     def _locked(self, conversation_id: str) -> Generator[None]:
-        # Conversations share 256 lock files: one each would double the folder, and a lock file
-        # can't be deleted safely.
+        # Conversations share 256 lock files: one for each would double the number of files, and a lock
+        # file can't be deleted safely.
         lock = FileLock(
             self._locks / f"{conversation_id[:2]}.lock",
             timeout=self._lock_timeout,
@@ -301,7 +300,7 @@ class ConversationStore:
         with os.scandir(self.folder) as entries:
             leftovers = [found for entry in entries if (found := _LEFTOVER.fullmatch(entry.name))]
         for leftover in leftovers:
-            # Whoever is writing holds the lock, so a temporary file seen under it is nobody's.
+            # A writer holds the lock, so a temporary file that is seen while holding it has no writer.
             with self._locked(leftover["id"]):
                 (self.folder / leftover.string).unlink(missing_ok=True)
 
@@ -370,7 +369,7 @@ def _write(path: Path, document: Document, set_aside: Path | None = None) -> Sto
 
 
 def _set_aside(path: Path, moment: str) -> Path:
-    # A copy, not a rename: the document keeps its place until the new one takes it.
+    # A copy, not a rename: the document stays until the new one replaces it.
     beside = path.with_name(f"{path.name}.broken-{re.sub('[-:.]', '', moment)}")
     replace_file(beside, path.read_bytes())
     return beside

@@ -1,7 +1,7 @@
 """One SQLite file: many writers share one transaction, readers have a connection of their own.
 
-A commit waits for the disk, so it is the dear part of a write. While one is under way, further
-writes queue up; the next transaction takes all of them (group commit), in one visit to its thread.
+A commit waits for the disk, so it is the expensive part of a write. Meanwhile, further writes queue
+up; the next transaction takes all of them (group commit), in one visit to the writer's thread.
 """
 
 import asyncio
@@ -42,8 +42,8 @@ PRAGMA secure_delete = ON;
 class _Job:
     """Statements that succeed or fail together, and who waits for them.
 
-    Either its transaction begins, in the writer's thread, or it is withdrawn, in the event loop's:
-    whichever comes first rules out the other.
+    Either its transaction begins, in the writer's thread, or it is withdrawn, in the event loop's.
+    Whichever comes first rules out the other.
     """
 
     statements: tuple[Statement, ...]
@@ -67,7 +67,7 @@ class _Job:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Chore:
-    """Statements that run outside every transaction, and who waits for their rows."""
+    """Statements that run outside any transaction, and who waits for their rows."""
 
     statements: tuple[str, ...]
     done: asyncio.Future[list[list[sqlite3.Row]]]
@@ -77,14 +77,14 @@ class _Chore:
 class _Writer:
     """The connection that writes, and its thread.
 
-    Not aiosqlite's: that would go there and back for each statement, most of a small commit's price.
+    Not aiosqlite's, which visits the thread once for each statement: most of a small commit's cost.
     """
 
     thread: ThreadPoolExecutor
     connection: sqlite3.Connection
 
     async def visit(self, work: Callable[[sqlite3.Connection], Done]) -> Done:
-        """Do something with the connection."""
+        """Run some work with the connection, in its thread."""
         return await asyncio.get_running_loop().run_in_executor(self.thread, work, self.connection)
 
 
@@ -144,9 +144,9 @@ class Database:
         return TimeoutError(f"{self.path} was busy for too long, so nothing was written")
 
     async def exclusively(self, *statements: str) -> list[list[sqlite3.Row]]:
-        """Run statements between two transactions, each its own, and give the rows of each.
+        """Run statements between two transactions, each by itself, and return the rows of each.
 
-        For what SQLite does only there: `VACUUM`, checkpoints. Writes wait until it is done.
+        For what SQLite does only there: `VACUUM` and checkpoints. Writes wait until it is done.
         """
         self._refuse_if_closed()
         chore = _Chore(statements, asyncio.get_running_loop().create_future())
@@ -155,23 +155,23 @@ class Database:
         return await chore.done
 
     async def read(self, sql: str, parameters: Parameters = ()) -> list[sqlite3.Row]:
-        """Give all rows of a query, every finished write among them."""
+        """Return all rows of a query, which sees every finished write."""
         self._refuse_if_closed()
         try:
             return [*await self._reader.execute_fetchall(sql, parameters)]
         except sqlite3.Error as error:
-            # The error may quote what is stored, which is no text for a log.
+            # The error may quote what is stored, which must not reach a log.
             raise self._told(error) from None
 
     def mark_damage(self) -> None:
-        """Have the next start mend the database: what lies in it isn't what was written there."""
+        """Have the next start repair the database: its content isn't what was written."""
         with suppress(OSError):
             damage_mark(self.path).touch(mode=0o600)
 
     async def commit_queued(self) -> None:
-        """Commit what is queued, again and again, until the database closes and all is done.
+        """Commit what is queued, until the database is closed and everything is committed.
 
-        If anything unforeseen ends it before that, every write fails, whether it waits or is to come.
+        If an unforeseen error ends it earlier, every write fails, waiting or later.
         """
         taken: list[_Job | _Chore] = []
         try:
@@ -193,7 +193,7 @@ class Database:
             log.critical("database_writer_failed", exc_info=error)
 
     def close(self) -> None:
-        """Take no more reads and writes; what is queued is still committed."""
+        """Accept no more reads and writes; what is queued is still committed."""
         self._closing = True
         self._wake.set()
 
@@ -252,7 +252,7 @@ class Database:
 
 @asynccontextmanager
 async def open_database(path: Path, *, busy_timeout: float = 5.0) -> AsyncGenerator[Database]:
-    """Open the database, making and migrating it as needed; leaving commits what is queued.
+    """Open the database, creating and migrating it as needed; on exit, commit what is queued.
 
     `busy_timeout` is how many seconds to wait for another process's transaction.
     Raises `DatabaseError`.
@@ -280,7 +280,7 @@ async def open_database(path: Path, *, busy_timeout: float = 5.0) -> AsyncGenera
 async def _writing(path: Path, busy_timeout: float) -> AsyncGenerator[_Writer]:
     loop = asyncio.get_running_loop()
     with ThreadPoolExecutor(max_workers=1, thread_name_prefix="writer") as thread:
-        # No isolation level: transactions begin where the code says BEGIN, nowhere else.
+        # No isolation level: a transaction begins only where the code says BEGIN.
         connect = partial(sqlite3.connect, path, timeout=busy_timeout, isolation_level=None)
         writer = _Writer(thread, await loop.run_in_executor(thread, connect))
         try:
@@ -299,7 +299,7 @@ def _transact(jobs: Sequence[_Job], connection: sqlite3.Connection) -> list[Exce
     try:
         connection.execute("BEGIN IMMEDIATE")
     except sqlite3.Error as error:
-        # No job is guilty of a lock: trying them one by one would wait for it once a job.
+        # No job causes a lock: trying each by itself would wait for it once per job.
         return [error] * len(jobs)
     begun = [job for job in jobs if job.begin()]
     try:
@@ -307,8 +307,8 @@ def _transact(jobs: Sequence[_Job], connection: sqlite3.Connection) -> list[Exce
         for sql, alike in groupby(statements, key=lambda statement: statement[0]):
             connection.executemany(sql, [parameters for _, parameters in alike])
         connection.execute("COMMIT")
-    except Exception as error:  # noqa: BLE001 - whatever a job raises is its waiter's to handle
-        if connection.in_transaction:  # a full disk ends the transaction by itself
+    except Exception as error:  # noqa: BLE001 - its waiter handles whatever a job raises
+        if connection.in_transaction:  # SQLite has rolled back already if the disk is full
             connection.execute("ROLLBACK")
         if len(jobs) == 1:
             return [error]
@@ -317,19 +317,19 @@ def _transact(jobs: Sequence[_Job], connection: sqlite3.Connection) -> list[Exce
 
 
 def damage_mark(path: Path) -> Path:
-    """Name the file whose presence says that damage was met in the database; the next start mends it."""
+    """Return the path of the file that marks the database as damaged; the next start repairs it."""
     return path.with_name(f".{path.name}.damaged")
 
 
 def make_private(path: Path) -> None:
-    """Make the folder 0700 and the file 0600 where they are missing; -wal and -shm follow the file."""
+    """Create the folder with mode 0700 and the file with 0600; -wal and -shm get the file's mode."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
 
 
 @contextmanager
 def explained(path: Path) -> Generator[None]:
-    """Raise `DatabaseError` for what SQLite and the operating system raise."""
+    """Turn errors of SQLite and the operating system into `DatabaseError`."""
     try:
         yield
     except sqlite3.Error as error:

@@ -1,7 +1,7 @@
 """A conversation document between its bytes and its model.
 
-A document is rewritten from the JSON that was read, not from the model: whatever other programs
-put into it stays.
+A document is rewritten from the JSON that was read, not from the model, so that fields of other programs
+are kept.
 """
 
 import re
@@ -24,7 +24,7 @@ _TITLE_LENGTH = 80
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A document as its file has it, and as the council reads it."""
+    """A document as it is in its file, and as the council reads it."""
 
     raw: JsonObject
     conversation: Conversation
@@ -36,7 +36,7 @@ def is_id(text: str) -> bool:
 
 
 def blank(conversation_id: str, *, created_at: str, title: str, source: Source | None) -> Document:
-    """Make a document without messages."""
+    """Return a document without messages."""
     conversation = Conversation(
         id=conversation_id,
         created_at=created_at,
@@ -62,7 +62,7 @@ def parse(content: bytes) -> Document:
 
 
 def append(document: Document, *messages: UserMessage | AssistantMessage) -> Document:
-    """Add messages at the end and touch nothing else."""
+    """Return the document with messages added at the end, and nothing else changed."""
     earlier = cast("list[object]", document.raw["messages"])
     conversation = document.conversation
     return Document(
@@ -72,9 +72,9 @@ def append(document: Document, *messages: UserMessage | AssistantMessage) -> Doc
 
 
 def askers(conversation: Conversation) -> list[str | None]:
-    """Say of each message who asked the question that it is or answers.
+    """Return for each message who asked the question that it is or answers.
 
-    Where an answer doesn't say (`asked_by`), it is whoever began the conversation.
+    If an answer doesn't say (`asked_by`), it is whoever began the conversation.
     """
     began = conversation.source.user if conversation.source else None
     asker = began
@@ -87,9 +87,9 @@ def askers(conversation: Conversation) -> list[str | None]:
 
 
 def without(document: Document, user: str) -> Document | None:
-    """Take a user's questions out, with their answers; `None` where nothing is left.
+    """Return the document without a user's questions and their answers, or `None` if nothing is left.
 
-    A title that the first of them may have given becomes the first question that stays.
+    If the first question goes, the title may be made from it: it becomes the first question that stays.
     """
     conversation = document.conversation
     messages = cast("list[object]", document.raw["messages"])
@@ -114,7 +114,7 @@ def without(document: Document, user: str) -> Document | None:
 
 
 def encode(document: Document) -> bytes:
-    """Write a document for programs and for people."""
+    """Return a document as indented JSON."""
     try:
         return orjson.dumps(document.raw, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
     except orjson.JSONEncodeError as error:
@@ -127,7 +127,7 @@ def answer_of(
     stage2_5: Sequence[object] | None,
     stage3: object,
 ) -> AssistantMessage:
-    """Make an assistant message of its stages, given as models or as their JSON form."""
+    """Return an assistant message made of its stages, which are models or their JSON form."""
     fields: Mapping[str, object] = {
         "role": "assistant",
         "stage1": stage1,
@@ -142,7 +142,7 @@ def answer_of(
 
 
 def check(answer: AssistantMessage) -> None:
-    """Hold a new answer to the contract. Raises `DocumentError` naming the rule it breaks."""
+    """Check a new answer against the contract. Raises `DocumentError` naming the rule it breaks."""
     try:
         answer.check()
     except ValueError as error:
@@ -150,7 +150,7 @@ def check(answer: AssistantMessage) -> None:
 
 
 def _problems(error: ValidationError) -> str:
-    """Say where a document isn't what it should be: `messages.1.stage3: Field required`."""
+    """Return what is wrong in a document, and where: `messages.1.stage3: Field required`."""
     found = error.errors(include_url=False, include_context=False, include_input=False)
     shown = [
         f"{'.'.join(map(str, one['loc']))}: {one['msg']}".lstrip(": ") for one in found[:_PROBLEMS_SHOWN]

@@ -3,15 +3,15 @@
     CouncilError
     └── StorageError
         ├── DatabaseError         council.db is locked, damaged, full, read-only or from a newer program
-        │   ├── ConstraintError   what is there, or isn't any more, forbids this write
-        │   ├── DamageError       what lies in it isn't what was written there
+        │   ├── ConstraintError   a row that is there, or is missing, forbids this write
+        │   ├── DamageError       its content isn't what was written
         │   └── WriterError       the part of the program that writes it has failed
         ├── FolderError           the folder of documents can't be read, written or locked
-        ├── BackupError           a backup can't be made, or what is to be put back isn't a whole one
+        ├── BackupError           a backup can't be made, or a file isn't a whole backup
         ├── DocumentError         not JSON, not a conversation, or an answer that breaks the contract
         └── ConversationNotFound  there is no document with this id
 
-Each sentence names the file and, where somebody can do something about it, what.
+Each sentence names the file and, if somebody can do something about it, what to do.
 """
 
 import errno
@@ -22,7 +22,7 @@ from council.errors import CouncilError
 
 
 class StorageError(CouncilError):
-    """The disk, or what lies on it, is in the way; `path` is the file or folder that it is about."""
+    """The disk, or what is stored on it, is in the way; `path` is the file or folder."""
 
     def __init__(self, sentence: str, path: Path | None = None) -> None:
         super().__init__(sentence)
@@ -30,24 +30,24 @@ class StorageError(CouncilError):
 
     @property
     def told_in_chat(self) -> str:
-        """The sentence with names alone: where the files lie is for whoever runs the council."""
+        """The sentence with file names only: paths are for whoever runs the council."""
         return str(self).replace(f"{self.path.parent}/", "") if self.path else str(self)
 
 
 class DatabaseError(StorageError):
-    """The database can't do what it is asked; the sentence names its file and a way out."""
+    """The database can't do what is asked of it; the sentence names its file and what to do."""
 
 
 class ConstraintError(DatabaseError):
-    """What is there already, or isn't any more, forbids a write: trying again won't help."""
+    """A row that is there, or is missing, forbids a write: trying again won't help."""
 
 
 class DamageError(DatabaseError):
-    """What lies in the database isn't what was written there: only the next start mends that."""
+    """The database's content isn't what was written: only the next start repairs that."""
 
 
 class WriterError(DatabaseError):
-    """Nothing can be written any more in this process: only a restart mends that."""
+    """Nothing can be written by this process any more: only a restart helps."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(
@@ -66,7 +66,7 @@ class BackupError(StorageError):
 
 
 class DocumentError(StorageError, ValueError):
-    """A document, or an answer on its way into one, isn't what the contract promises.
+    """A document, or an answer to be added to one, breaks the contract.
 
     `reason` is the problem without the file's name.
     """
@@ -110,20 +110,20 @@ _SYSTEM = {
     errno.EFBIG: "this process may write no file that large, raise its limit (ulimit -f)",
     errno.EIO: "the disk reports an error, so check the disk",
     errno.EROFS: "the file system is read-only, mount it writable or choose another folder",
-    errno.EACCES: "this user may not, make it readable and writable for this user",
-    errno.EPERM: "this user may not, make it readable and writable for this user",
-    errno.ENOTDIR: "a file stands where a folder should be, choose another path",
-    errno.EEXIST: "a file stands where a folder should be, choose another path",
-    errno.EISDIR: "a folder stands where the file should be, move it away",
+    errno.EACCES: "this user may not use it, so make it readable and writable for this user",
+    errno.EPERM: "this user may not use it, so make it readable and writable for this user",
+    errno.ENOTDIR: "there is a file where a folder should be, choose another path",
+    errno.EEXIST: "there is a file where a folder should be, choose another path",
+    errno.EISDIR: "there is a folder where the file should be, move it away",
 }
 
 
 def explain_sqlite(path: Path, error: sqlite3.Error) -> DatabaseError:
-    """Say what a SQLite error means for the database at `path`."""
+    """Return the error that says what a SQLite error means for the database at `path`."""
     if str(error).startswith(("Could not decode", "malformed JSON")):
         return damaged(path)  # the first quotes what is stored
     code = getattr(error, "sqlite_errorcode", None)
-    # The low byte is the primary code, what lies above tells variants apart.
+    # The low byte is the primary code; the rest tells variants apart.
     if isinstance(code, int) and code & 0xFF == sqlite3.SQLITE_CONSTRAINT:
         return ConstraintError(f"{path}: {error}", path)
     meaning = _SQLITE.get(code & 0xFF) if isinstance(code, int) else None
@@ -132,11 +132,11 @@ def explain_sqlite(path: Path, error: sqlite3.Error) -> DatabaseError:
 
 
 def damaged(path: Path) -> DamageError:
-    """Say that what is stored in the database at `path` can't be what was written there."""
+    """Return the error that says that the database at `path` doesn't hold what was written."""
     return DamageError(f"{path} {_DAMAGED}", path)
 
 
 def explain_system(path: Path, error: OSError) -> str:
-    """Say what an operating-system error means for the file or folder at `path`."""
+    """Return what an operating-system error means for the file or folder at `path`."""
     meaning = _SYSTEM.get(error.errno or 0, error.strerror or str(error))
     return f"{path} can't be used: {meaning}"

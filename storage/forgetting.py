@@ -1,9 +1,9 @@
 """Forgetting: a conversation, everything of a user, everything of a channel, or what is too old.
 
-First somebody selects; whoever shows runs stops those under way; then what was selected is
-forgotten: documents, index, search text, journal. What is to go is written down before, so that a
-killed process' successor goes on with it (`finish`). Its bytes may lie in the database's file a while
-longer, in free pages, old search segments and the write-ahead log, until `scrub` is through.
+First something is selected, then the runs in it are stopped, then it is forgotten: documents, index,
+search text and journal. What is to be deleted is written down first, so that the next start finishes
+what a killed process has begun (`finish`). Its bytes stay in the database's file, in free pages, old
+search segments and the write-ahead log, until `scrub` has run.
 """
 
 import asyncio
@@ -46,7 +46,7 @@ _RUNS_OF_USER = f"""
 {_RUNS} origin ->> 'platform' = :platform AND origin ->> 'user' = :user
     AND (:everywhere OR origin ->> 'workspace' IS :workspace)
 """
-# A conversation that a run is adding to stays for now.
+# A conversation to which a run is adding is kept for now.
 _OLD = """
 SELECT id FROM conversations WHERE scope = :scope AND updated_at < :before
     AND id NOT IN (SELECT conversation_id FROM runs WHERE status = 'running')
@@ -83,7 +83,7 @@ _SCRUBBED = "DELETE FROM forgettings WHERE number IN (SELECT value FROM json_eac
 
 @dataclass(frozen=True, slots=True)
 class SelectedRun:
-    """A run that will be forgotten; its origin says where its card and its thread are."""
+    """A run to be forgotten; its origin says where its card and its thread are."""
 
     id: str
     conversation_id: str
@@ -95,9 +95,9 @@ class SelectedRun:
 class Selection:
     """What somebody wants forgotten.
 
-    `conversations` go whole; from those in `shared`, where others have asked too, only the
-    questions of `user` go, with their answers. Documents that can't be read are in no index: they are
-    among them where the journal knows of them.
+    `conversations` are deleted as a whole; from those in `shared`, where others have asked too, only
+    the questions of `user` are deleted, with their answers. Documents that can't be read are not in the
+    index: they are included if the journal knows of them.
     """
 
     what: What
@@ -113,7 +113,7 @@ class Selection:
 
 
 class Audit:
-    """A line for each forgetting, without content, only ever added to: JSON beside the database."""
+    """An append-only file of JSON lines: one for each forgetting, without content."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -148,7 +148,7 @@ class _Pending(BaseModel):
 
 
 class Forgetting:
-    """Selects and forgets; the audit keeps a line of each, without content."""
+    """Selects and forgets; the audit keeps a line for each, without content."""
 
     def __init__(
         self,
@@ -166,7 +166,7 @@ class Forgetting:
         self._scrubbing = asyncio.Lock()
 
     async def conversation(self, scope: Scope, conversation_id: str) -> Selection:
-        """Select a conversation by its whole id; nothing, where this scope has no such."""
+        """Select a conversation by its whole id; nothing if this scope has none."""
         place = {**_place(scope), "id": conversation_id}
         runs = await self._runs(f"{_RUNS} conversation_id = :id AND {_IN_PLACE}", place)
         known = await self._ids(
@@ -187,7 +187,7 @@ class Forgetting:
         }
         found = await self._database.read(_OF_USER, who)
         runs = await self._runs(_RUNS_OF_USER, who)
-        # What the index doesn't say of these, the document does, or a copy of it that was set aside.
+        # These are not in the index: the document says who asked, or a copy of it that was set aside.
         known = {row["id"] for row in found}
         unknown = await self._store.present([one for one in _documents_of(runs) if one not in known])
         return Selection(
@@ -209,12 +209,12 @@ class Forgetting:
         )
 
     async def scopes(self) -> list[Scope]:
-        """Name every channel that something is kept of; for retention, which belongs to no channel."""
+        """Return every channel of which something is kept; for retention, which covers all of them."""
         found = await self._database.read(_SCOPES, {"local": Scope.of(None).platform})
         return [Scope(row["platform"], row["workspace"], row["channel"]) for row in found]
 
     async def older_than(self, scope: Scope, moment: datetime) -> Selection:
-        """Select a channel's conversations whose last answer is older, and its old failed runs."""
+        """Select a channel's conversations with no answer since `moment`, and its old failed runs."""
         before = timestamp(moment)
         known = await self._ids(_OLD, {"scope": scope.word, "before": before})
         runs = await self._runs(_OLD_RUNS, {**_place(scope), "before": before})
@@ -223,9 +223,9 @@ class Forgetting:
         )
 
     async def forget(self, selection: Selection, by: str) -> None:
-        """Delete what was selected and add the audit's line; `by` is the id of whoever wanted it.
+        """Delete what was selected and add a line to the audit; `by` is the id of whoever asked for it.
 
-        Raises `StorageError`; then it can be done again, and the next start does it in any case.
+        Raises `StorageError`; it can then be tried again, and the next start does so in any case.
         """
         pending = _Pending(
             what=selection.what,
@@ -239,9 +239,9 @@ class Forgetting:
         await self.finish()
 
     async def finish(self) -> None:
-        """Delete what somebody wanted forgotten and a crash, or the disk, has left.
+        """Delete what a crash or a failing disk has left of what is to be forgotten.
 
-        Raises `StorageError` where something still can't be deleted, after all the rest.
+        Raises `StorageError` if something still can't be deleted, after deleting the rest.
         """
         failed: StorageError | None = None
         async with self._index.mending:
@@ -279,14 +279,14 @@ class Forgetting:
         await self._database.write(*_journal(pending, gone), (_DELETED, (number,)))
 
     async def scrub(self) -> None:
-        """Overwrite what forgetting has left in the database's file, if there is any.
+        """Overwrite what forgetting has left in the database's file, if anything.
 
-        A damaged database that was set aside can't be cut, and goes as a whole, as does what a killed
-        backup has left. Old search segments are merged a piece at a time, so that writes get in
-        between; then the file is written anew, which writes wait for, and the write-ahead log emptied.
+        A damaged database that was set aside can't be edited, so it is deleted as a whole, as is what a
+        killed backup has left. Old search segments are merged piece by piece, so that writes get their
+        turn; then the file is rewritten while writes wait, and the write-ahead log is emptied.
         """
         async with self._scrubbing:
-            # What is forgotten from here on is for the next time.
+            # What is forgotten from now on is left to the next time.
             numbers = [row["number"] for row in await self._database.read(_UNSCRUBBED)]
             if not numbers:
                 return
@@ -301,13 +301,13 @@ class Forgetting:
             if busy:
                 raise DatabaseError(
                     f"{self._database.path} is being read by another process, so what was forgotten "
-                    f"may still lie in its -wal file; it is emptied at the next start",
+                    f"may still be in its -wal file; it is emptied at the next start",
                     self._database.path,
                 )
             await self._database.write((_SCRUBBED, (orjson.dumps(numbers).decode(),)))
 
     async def _not_indexed(self, runs: Sequence[SelectedRun]) -> tuple[str, ...]:
-        """Name the documents of these runs that aren't in the index, because they can't be read."""
+        """Return the documents of these runs that aren't in the index, because they can't be read."""
         ids = orjson.dumps(_documents_of(runs)).decode()
         found = await self._database.read(_NOT_INDEXED, (ids,))
         return await self._store.present([row["id"] for row in found])
@@ -340,7 +340,7 @@ def _place(scope: Scope) -> dict[str, str | bool | None]:
 
 
 def _journal(pending: _Pending, gone: Sequence[str]) -> list[Statement]:
-    """Clear the journal; what others asked after a forgotten question loses that context."""
+    """Return the statements that clear the journal, also of forgotten context in others' questions."""
     shared = [one for one in pending.shared if one not in gone]
     return [
         *(("DELETE FROM runs WHERE conversation_id = ?", (one,)) for one in gone),

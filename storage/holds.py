@@ -1,4 +1,4 @@
-"""Who works on what: locks between processes, let go by the system when their process dies."""
+"""Who works on what: locks between processes, released by the system when their process dies."""
 
 import asyncio
 import hashlib
@@ -22,15 +22,15 @@ class Holds:
 
     @asynccontextmanager
     async def hold(self, name: str, *, wait: float = 0.0) -> AsyncGenerator[bool]:
-        """Hold a name; gives false where another process does so for longer than `wait` seconds.
+        """Hold a name; yield false if another process holds it for longer than `wait` seconds.
 
-        Who is cancelled while waiting leaves no thread behind that would wait on.
+        If the waiter is cancelled, no thread keeps waiting.
         """
         # A run's id may be a restored database's, or typed: as a path it could name any file.
         known = _NAME.fullmatch(name)
         path = self._folder / f"{name if known else hashlib.sha256(name.encode()).hexdigest()}.lock"
         left = threading.Event()
-        # Taken in one thread and let go in another: the lock belongs to the process.
+        # Acquired in one thread and released in another: the lock belongs to the process.
         lock = FileLock(path, timeout=wait, poll_interval=_POLL, mode=0o600, thread_local=False)
 
         def take() -> bool:

@@ -1,4 +1,4 @@
-"""Conversations of other llm-council programs, taken in as they are."""
+"""Import of conversations of other llm-council programs, as they are."""
 
 import asyncio
 from dataclasses import dataclass
@@ -24,9 +24,9 @@ class ImportReport:
 async def import_folder(folder: Path, store: ConversationStore, index: Index) -> ImportReport:
     """Copy every conversation document of a folder, byte for byte, into the store and the index.
 
-    A document is filed under the id it holds, whatever its file is called; one whose id the store
+    A document is stored under the id in it, whatever its file is called. One with an id that the store
     already has is skipped, and so is a file that is too large or not a regular one. Raises
-    `FolderError` where the folder can't be read.
+    `FolderError` if the folder can't be read.
     """
     imported: list[Stored] = []
     skipped: list[Problem] = []

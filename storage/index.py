@@ -1,7 +1,7 @@
-"""The index: what lists and look-ups need of each conversation, derived from its document alone.
+"""The index: what lists and look-ups need of each conversation, derived only from its document.
 
-It can be made anew at any time. A row carries the stamp of the file version it was derived from,
-so a check opens only documents that have changed since.
+It can be rebuilt at any time. A row has the stamp of the file version it was derived from, so a check
+opens only documents that have changed since.
 """
 
 import asyncio
@@ -26,16 +26,16 @@ from storage.terms import spaced
 _BATCH = 400  # documents read by one thread call and written by one transaction
 _MERGE_PAGES = 256  # of the search index in one transaction, some ten milliseconds
 
-# Rows come as one JSON array a statement: a statement a row would need the interpreter's lock for each,
-# and would wait for whoever reads the next batch.
+# Rows come as one JSON array per statement: a statement per row would need the interpreter's lock for
+# each, and would wait for the thread that reads the next batch.
 _NUL = re.compile(r"(?<!\\)((?:\\\\)*)\\u0000")
 _COLUMNS = (*(field.name for field in fields(IndexRow)), "scope", "folded")
 _GIVEN = ", ".join(f"new.value ->> '{name}'" for name in _COLUMNS)
 _TAKEN = ", ".join(f"{name} = excluded.{name}" for name in _COLUMNS if name != "id")
 
 # Two answers to one conversation may reach the index in the wrong order: an older version never
-# replaces a newer one, unless it takes the place of the very version a rebuild has found outdated
-# (a restored backup is older than its row).
+# replaces a newer one, unless a rebuild has found that very version outdated (a restored backup is
+# older than its row).
 _UPSERT = f"""
 INSERT INTO conversations ({", ".join(_COLUMNS)})
 SELECT {_GIVEN}
@@ -45,7 +45,7 @@ WHERE old.id IS NULL OR old.mtime_ns = new.value ->> 'outdated'
 ON CONFLICT (id) DO UPDATE SET {_TAKEN}
 """  # noqa: S608 - our own words
 
-# What follows is derived from the same version as the row, so it goes where the row has gone.
+# The rest is derived from the same version as the row, so it is written only if the row was.
 _THESE = """
 FROM json_each(:rows) AS new CROSS JOIN conversations AS this
 ON this.id = new.value ->> 'id' AND this.mtime_ns = new.value ->> 'mtime_ns'
@@ -75,14 +75,14 @@ _REMOVE = (
     "DELETE FROM conversations WHERE id = ?",
 )
 
-# A row without its search text is out of date. (The table beside FTS5's index has a row a text.)
+# A row without its search text is out of date. (FTS5's docsize table has a row for each text.)
 _INDEXED = """
 SELECT id, iif(number IN (SELECT id FROM search_docsize), mtime_ns, 0) AS mtime_ns, size
 FROM conversations
 """
 _REMOVE_STRAYS = "DELETE FROM search WHERE rowid NOT IN (SELECT number FROM conversations)"
 
-# An id has no character above f, so this is the range of the prefix, and the key serves it.
+# An id has no character above f, so this range is that of the prefix, and the key's index serves it.
 _FIND = (
     "SELECT * FROM conversations WHERE id >= :prefix AND id < :prefix || 'g' ORDER BY id LIMIT :limit"
 )
@@ -92,9 +92,9 @@ _FIND = (
 class IndexReport:
     """How the index compares with the documents.
 
-    `missing` documents have no row, `stale` ones a row of another version, `orphaned` rows no
-    readable document. `unreadable` documents are left as they are; `set_aside` are those that a
-    write has moved out of its way.
+    `missing` documents have no row, `stale` ones have a row of another version, and `orphaned` rows have
+    no readable document. `unreadable` documents are left as they are; `set_aside` are copies of those
+    that a write has replaced.
     """
 
     documents: int
@@ -106,7 +106,7 @@ class IndexReport:
 
     @property
     def consistent(self) -> bool:
-        """Whether the index says what the documents say."""
+        """Whether the index agrees with the documents."""
         return not (self.missing or self.stale or self.orphaned)
 
 
@@ -116,48 +116,48 @@ class Index:
     def __init__(self, database: Database) -> None:
         self._database = database
         self.mending = asyncio.Lock()
-        """Held while rows are derived anew: what is forgotten meanwhile would come back with them."""
+        """Held while rows are derived: what is forgotten meanwhile would come back with them."""
 
     async def upsert(self, *stored: Stored) -> None:
         """Bring the rows of these conversations up to date."""
         await self._database.write(*await asyncio.to_thread(_upserts, stored))
 
     async def remove(self, *conversation_ids: str) -> None:
-        """Forget these conversations' rows."""
+        """Delete these conversations' rows."""
         await self._database.write(*((sql, (one,)) for sql in _REMOVE for one in conversation_ids))
 
     async def find_as_operator(self, prefix: str, limit: int = 10) -> list[IndexRow]:
-        """Give the conversations of every channel whose id begins so, at most `limit` of them.
+        """Return at most `limit` conversations of any channel whose id begins with a prefix.
 
-        For the command line of whoever runs the program; people in a channel have the `Archive`.
+        For the operator's command line; people in a channel have the `Archive`.
         """
         rows = await self._database.read(_FIND, {"prefix": prefix.lower(), "limit": limit})
         return [index_row(row) for row in rows]
 
     async def spent(self, here: Source) -> Spent:
-        """Add up what the runs in this place have cost."""
+        """Return the sum of what the runs in this place have cost."""
         return await spent(self._database, Scope.of(here))
 
     async def check(self, store: ConversationStore) -> IndexReport:
-        """Compare the index with the documents and change nothing."""
+        """Compare the index with the documents without changing anything."""
         return await self._compare(store)
 
     async def mend(self, store: ConversationStore) -> IndexReport:
-        """Derive anew what isn't in step with its document; the report says what it was."""
+        """Update the rows that don't match their document; the report says which they were."""
         async with self.mending:
             return await self._compare(store, mends=True)
 
     async def rebuild(self, store: ConversationStore) -> IndexReport:
-        """Derive every row anew; the report says what was wrong before.
+        """Derive every row again; the report says what was wrong before.
 
-        Each row stays until its new version is in, so others can read and write meanwhile.
+        Each row stays until its new version is written, so others can read and write meanwhile.
         """
         async with self.mending:
             return await self._compare(store, mends=True, everything=True)
 
     async def merge(self) -> None:
-        """Merge the search index's segments into one, a piece at a time: writes get in between."""
-        # A negative number begins a merge of everything, positive ones go on with it.
+        """Merge the search index's segments into one, piece by piece, so that writes get their turn."""
+        # A negative number begins a merge of everything; positive ones continue it.
         await self._merge(-_MERGE_PAGES)
         while await self._merge(_MERGE_PAGES):
             pass
@@ -172,7 +172,7 @@ class Index:
     async def _compare(
         self, store: ConversationStore, *, mends: bool = False, everything: bool = False
     ) -> IndexReport:
-        # Rows first: a conversation that begins in between is in the listing, and not an orphan.
+        # Rows first: a conversation that begins in between is in the listing, so it is no orphan.
         rows = await self._database.read(_INDEXED)
         comparison = _Comparison(await store.listing())
         # A hundred thousand rows would hold up the loop, here and in the report.
@@ -201,7 +201,7 @@ class Index:
 
 
 class _Comparison:
-    """What a check or a rebuild finds out on its way."""
+    """What a check or a rebuild has found so far."""
 
     def __init__(self, listing: Listing) -> None:
         self._listing = listing
@@ -212,7 +212,7 @@ class _Comparison:
         self._unreadable = [*listing.misnamed]
 
     def begin(self, rows: Sequence[sqlite3.Row], everything: bool) -> list[str]:
-        """Name the documents to read: everything, or those that their row's stamp doesn't vouch for."""
+        """Return the documents to read: all of them, or those whose stamp differs from their row's."""
         self._indexed = {row["id"]: Stamp(row["mtime_ns"], row["size"]) for row in rows}
         documents = self._listing.documents
         changed = [one for one in documents if everything or self._indexed.get(one) != documents[one]]
@@ -222,7 +222,7 @@ class _Comparison:
         return changed
 
     def note(self, found: Sequence[Stored | Problem]) -> list[Statement]:
-        """Take down how these documents differ from their rows, and give what would mend it."""
+        """Note how these documents differ from their rows; return the statements that would fix that."""
         readable: list[Stored] = []
         for one in found:
             if isinstance(one, Problem):
@@ -239,7 +239,7 @@ class _Comparison:
         return _upserts(readable, self._indexed)
 
     def report(self) -> IndexReport:
-        """Sum up, each list in order."""
+        """Return what was found, each list sorted."""
         return IndexReport(
             documents=len(self._readable),
             missing=tuple(sorted(self._missing)),
@@ -255,7 +255,7 @@ def _batches(ids: Sequence[str]) -> Iterator[Sequence[str]]:
 
 
 def _upserts(stored: Sequence[Stored], replaced: Mapping[str, Stamp] | None = None) -> list[Statement]:
-    """Write the statements that bring these conversations' rows up to date.
+    """Return the statements that bring these conversations' rows up to date.
 
     `replaced` holds the versions that may be replaced by an older one.
     """

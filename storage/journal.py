@@ -1,6 +1,6 @@
 """The run journal: what each run was asked, every model call that has ended, every message posted.
 
-It is what a run goes on from when the process has died under it. `storage.sqlite_journal` keeps it.
+A run whose process has died is continued from it. `storage.sqlite_journal` stores it.
 """
 
 from collections.abc import Callable, Sequence
@@ -77,7 +77,7 @@ class Begun:
 
 
 class Posts(Protocol):
-    """What one run has posted beside its card: a run that goes on posts nothing twice."""
+    """What one run has posted beside its card: a run that is continued posts nothing twice."""
 
     @property
     def messages(self) -> frozenset[str]:
@@ -97,7 +97,7 @@ class Journal(Protocol):
     """All runs. Every method may raise `DatabaseError`; what is written is durable on return."""
 
     async def begin(self, run: NewRun, *, by: float | None = None) -> Begun:
-        """Write a run down as running, or find the one that its entry key has begun before.
+        """Record a run as running, or find the one that was begun with its entry key before.
 
         `by` is a time on the event loop's clock. Raises `TimeoutError` where writing has not begun by
         then: the run is not there, nor will it be at the next start.
@@ -109,18 +109,18 @@ class Journal(Protocol):
         ...
 
     async def get(self, run_id: str) -> RunRow | None:
-        """Give a run, or `None` where there is no such."""
+        """Return a run, or `None` if there is none."""
         ...
 
     async def origin(self, run: RunRow) -> Source | None:
         """Return where a run is shown by now, or `None` if it has been forgotten.
 
-        A row that can't be read is not a forgotten run: then it is the origin that `run` has.
+        If its row can't be read, the run is not taken for forgotten: the origin in `run` is returned.
         """
         ...
 
     async def undelivered(self, platform: str) -> list[RunRow]:
-        """Give a platform's runs that were not shown to their end, the oldest first."""
+        """Return a platform's runs that were not shown to their end, the oldest first."""
         ...
 
     async def steps(self, run: RunRow) -> Steps:
@@ -132,7 +132,7 @@ class Journal(Protocol):
         ...
 
     async def place(self, run_id: str, origin: Source) -> None:
-        """Write down where a run is shown: its card and its thread, as they become known."""
+        """Record where a run is shown: its card and its thread, as they become known."""
         ...
 
     async def prepare(self, run_id: str, brief: Brief) -> None:
@@ -140,11 +140,11 @@ class Journal(Protocol):
         ...
 
     async def press_stop(self, run_id: str) -> None:
-        """Write a press of Stop down: a run that goes on after a crash stays stopped."""
+        """Record a press of Stop: a run that is continued after a crash stays stopped."""
         ...
 
     async def finish(self, run_id: str, status: Ended, why: Why | None = None) -> None:
-        """Write down how a run ended; a run ends once."""
+        """Record how a run ended; a run ends once."""
         ...
 
     async def deliver(self, run_id: str, delivery: Delivery) -> None:
@@ -152,20 +152,20 @@ class Journal(Protocol):
         ...
 
     async def reopen(self, run_id: str) -> RunRow | None:
-        """Let a run without an answer run again; `None` where there is no such.
+        """Let a run without an answer run again; return `None` if there is none.
 
-        Failures and presses of Stop are forgotten. Replies stay, and are used again where the run
-        still asks what they answer.
+        Failures and presses of Stop are deleted. Replies are kept, and are used again if the run still
+        asks what they answer.
         """
         ...
 
     async def askers(self, conversation_ids: Sequence[str]) -> dict[str, str]:
-        """Name who began each of these conversations, where that is on record."""
+        """Return who began each of these conversations, as far as it is on record."""
         ...
 
     async def conversation_in(self, here: Source) -> str | None:
-        """Find the conversation whose thread this is, if there is one.
+        """Return the conversation whose thread this is, if there is one.
 
-        On the platforms a thread has the id of the message it began on: here, the card's.
+        A thread has the id of the message on which it began: the card's.
         """
         ...

@@ -1,8 +1,8 @@
-"""A damaged council.db: set aside, and what can be read of its journal carried over into a new one.
+"""A damaged council.db: it is set aside, and what can be read of its journal is copied to a new one.
 
-The index needs no saving, it is derived from the documents. The journal is the only copy of what
-was paid for, so it is never dropped without a word: the damaged database keeps its place until the
-new one is complete.
+The index needs no rescue, because it is derived from the documents. The journal is the only copy of
+what was paid for, so it is never dropped silently: the damaged database stays until the new one is
+complete.
 """
 
 import asyncio
@@ -23,8 +23,8 @@ from storage.database import Database, damage_mark, explained, make_private, ope
 from storage.errors import DatabaseError, explain_system
 from storage.schema import known_migrations, migrate
 
-# Reading a whole large file would hold up the start; there the journal's table of runs stands for all,
-# and damage elsewhere is marked by whoever meets it.
+# Reading a whole large file would delay the start: only its table of runs is checked, and damage
+# elsewhere is marked by whoever meets it.
 _CHECKED_WHOLE = 64_000_000  # bytes
 _DAMAGE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 _LOST = (*_DAMAGE, sqlite3.SQLITE_ERROR)  # the last: the table itself
@@ -40,7 +40,7 @@ _BESIDE = ("", "-wal", "-shm")
 
 @dataclass(frozen=True, slots=True)
 class Recovery:
-    """A damaged database: where it lies now, how many rows of each table were carried over.
+    """A damaged database: where it is now, and how many rows of each table were carried over.
 
     `complete`: every table could be read to its end.
     """
@@ -52,7 +52,7 @@ class Recovery:
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """An open database, and the recovery that went before, if it was damaged."""
+    """An open database, and its recovery if it was damaged."""
 
     database: Database
     recovery: Recovery | None
@@ -62,9 +62,9 @@ class Opened:
 async def open_sound_database(
     path: Path, now: Callable[[], datetime] = lambda: datetime.now(UTC)
 ) -> AsyncGenerator[Opened]:
-    """Open the database; a damaged one is set aside first, and its journal carried over.
+    """Open the database; a damaged one is set aside first, and its journal is carried over.
 
-    Raises `DatabaseError`, also where it is damaged and another process has it open.
+    Raises `DatabaseError`, also if it is damaged and another process has it open.
     """
     with _held_open(path) as descriptor:
         recovery = await asyncio.to_thread(_recover_if_damaged, path, now(), descriptor)
@@ -73,13 +73,13 @@ async def open_sound_database(
 
 
 def copies_set_aside(path: Path) -> list[Path]:
-    """Name the damaged databases that were set aside, and what lies beside them."""
+    """Return the damaged databases that were set aside, with their -wal and -shm files."""
     return sorted(path.parent.glob(f"{path.name}.broken-*"))
 
 
 @contextmanager
 def held_alone(path: Path) -> Generator[bool]:
-    """Keep others from opening the database; gives false where one of them has it open already."""
+    """Keep other processes from opening the database; yield false if one has it open already."""
     with _held_open(path) as descriptor:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -107,7 +107,7 @@ def _held_open(path: Path) -> Generator[int]:
 def _recover_if_damaged(path: Path, moment: datetime, descriptor: int) -> Recovery | None:
     new, mark = path.with_name(f".{path.name}.recovering"), damage_mark(path)
     with explained(path):
-        # Nothing but the swap takes the database away while a new one lies beside it.
+        # Only the swap removes the database while there is a new one.
         is_certain = _is_damaged(path) or (new.exists() and not path.exists())
         if not is_certain and not mark.exists():
             new.unlink(missing_ok=True)
@@ -142,7 +142,7 @@ def _recover(path: Path, new: Path, moment: datetime) -> Recovery:
 
 
 def _put_back(path: Path) -> None:
-    """Undo a swap that was killed, so that it is done again from its beginning."""
+    """Undo a swap that was interrupted, so that it is done again from the beginning."""
     ends = tuple(filter(None, _BESIDE))
     for aside in [one for one in copies_set_aside(path) if not one.name.endswith(ends)][-1:]:
         for end in reversed(_BESIDE):
@@ -170,7 +170,7 @@ def _is_damaged(path: Path) -> bool:
 
 
 def _carry_over(damaged: Path, new: Path) -> tuple[dict[str, int], bool]:
-    """Copy the journal into a new file; gives each table's rows, and whether that is all of them."""
+    """Copy the journal into a new file; return each table's row count, and whether no row is missing."""
     rows: dict[str, int] = {}
     complete = True
     with (
@@ -178,7 +178,7 @@ def _carry_over(damaged: Path, new: Path) -> tuple[dict[str, int], bool]:
         closing(sqlite3.connect(new, isolation_level=None)) as target,
     ):
         source.text_factory = bytes  # damage inside a text costs its row, not the table
-        target.execute("PRAGMA journal_mode = MEMORY")  # a killed recovery begins anew
+        target.execute("PRAGMA journal_mode = MEMORY")  # a killed recovery starts over
         migrate(target, new, known_migrations())
         tables = [
             name
@@ -203,7 +203,7 @@ def _carry_over(damaged: Path, new: Path) -> tuple[dict[str, int], bool]:
 
 
 def _carry_table(source: sqlite3.Connection, target: sqlite3.Connection, table: str) -> bool:
-    """Copy a table's rows from its beginning, and where damage stops that, from its end."""
+    """Copy a table's rows from its beginning and, if damage stops that, from its end."""
     described = target.execute(f"PRAGMA table_info ({table})").fetchall()
     there: set[bytes] = set()
     for column in _readable(source, f"PRAGMA table_info ({table})"):
@@ -241,7 +241,7 @@ def _copy(source: sqlite3.Connection, target: sqlite3.Connection, select: str, i
 
 
 def _readable(source: sqlite3.Connection, query: str) -> Iterator[tuple[Any, ...] | None]:
-    """Give a query's rows as far as they can be read; `None` stands for the rest."""
+    """Yield a query's rows as far as they can be read, then `None` if there are more."""
     try:
         yield from source.execute(query)
     except sqlite3.DatabaseError as error:

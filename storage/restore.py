@@ -1,7 +1,7 @@
 """What `backup` wrote, put back. All of it is checked before anything is touched.
 
-Whoever made the file is not trusted: it is read as `backup` writes it and in no other way, so that
-it can name no path, hold no link or device, and take no more memory or disk than a backup would.
+The file is not trusted: it is read as `backup` writes it and in no other way, so that it can name no
+path, hold no link or device, and take no more memory or disk than a backup would.
 """
 
 import asyncio
@@ -70,10 +70,10 @@ class _Member:
 
 
 async def restore(source: Path, folder: Path, *, replace: bool = False) -> BackupReport:
-    """Put a backup's content into a data folder; the index is to be mended after it.
+    """Put a backup's content into a data folder; the index must be updated afterwards.
 
-    All of it is read and checked before anything is touched. Raises `BackupError` where the file
-    isn't a whole backup, or where something is there that isn't to be replaced.
+    All of it is read and checked before anything is touched. Raises `BackupError` if the file isn't a
+    whole backup, or if the folder holds something and `replace` is not set.
     """
 
     def put_back() -> BackupReport:
@@ -99,7 +99,7 @@ def _restore(source: Path, folder: Path, replace: bool) -> BackupReport:
             raise BackupError(
                 f"{folder} holds {lost} already; say --replace to put the backup in their place", folder
             )
-        # Once for all: a hundred thousand files, each by itself, would take a quarter of an hour.
+        # All at once: syncing a hundred thousand files one by one would take a quarter of an hour.
         os.sync()
         _put_in_place(place, folder, found, present)
     return BackupReport(len(found), status.st_size)
@@ -134,7 +134,7 @@ def _check_room(source: Path, folder: Path, needed: int) -> None:
 class _Tar:
     """A tar file, read as far as `backup` uses the format: regular files under short names.
 
-    Python's own reader follows links, believes sizes and takes in headers of any length.
+    Python's own reader follows links, trusts sizes and reads headers of any length.
     """
 
     source: Path
@@ -171,7 +171,7 @@ class _Tar:
             yield piece
 
     def refused(self, name: str, why: str) -> BackupError:
-        """Make the error that names a member, whatever characters are in its name."""
+        """Return the error that names a member, whatever characters its name has."""
         return BackupError(f"{self.source} holds {name[:100]!r}, {why}", self.source)
 
     def _header(self, block: bytes) -> tarfile.TarInfo:
@@ -262,7 +262,7 @@ def _put_in_place(place: Path, folder: Path, found: set[str], present: set[str])
 
 
 def _replace_database(new: Path, live: Path) -> None:
-    """Put a database in the place of one that nobody has open, whatever state that is in."""
+    """Replace a database that nobody has open, whatever state it is in."""
     for end in ("", "-wal", "-shm"):
         live.with_name(f"{live.name}{end}").unlink(missing_ok=True)
     new.rename(live)
@@ -284,7 +284,7 @@ def _present(folder: Path) -> set[str]:
 
 
 def _would_lose(folder: Path, present: set[str]) -> str:
-    """Say what a folder holds that a restore would replace; empty where there is nothing."""
+    """Return what a folder holds that a restore would replace, in words; empty if nothing."""
     path = folder / DATABASE
     runs = 0
     try:

@@ -1,4 +1,4 @@
-"""What the index keeps of a conversation, derived from its document alone."""
+"""What the index keeps of a conversation, derived only from its document."""
 
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
@@ -59,7 +59,7 @@ def index_row(row: sqlite3.Row) -> IndexRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Texts:
-    """What of a conversation can be searched: all its questions, all its final answers."""
+    """The text of a conversation that can be searched: its questions and final answers."""
 
     title: str
     question: str
@@ -70,9 +70,9 @@ class Texts:
 class SeatRow:
     """How one member did in one answer.
 
-    `mean_rank`: 1 is best, `None` where no counted ballot names it; `won` and `changed` are `None`
-    where it wasn't ranked or made no correction. `cost` is `None` where a price is unknown,
-    `seconds` the mean of its calls.
+    `mean_rank`: 1 is best, `None` if no counted ballot names it. `won` and `changed` are `None` if it
+    wasn't ranked or made no correction. `cost` is `None` if a price is unknown; `seconds` is the mean
+    of its calls.
     """
 
     member: str
@@ -194,22 +194,22 @@ def _seats(answer: AssistantMessage) -> Iterable[SeatRow]:
 
 
 def _members(answer: AssistantMessage) -> list[str]:
-    """Name who sat in the council: whoever answered, then whoever failed to."""
+    """Return the members of the council: those that answered, then those that failed."""
     answered = [one.model for one in answer.stage1]
     failed = [one.member for one in answer.failures if one.stage == "stage1"]
     return [*dict.fromkeys([*answered, *failed])]
 
 
 def _calls(answer: AssistantMessage, members: Sequence[str]) -> Mapping[str, list[str]]:
-    """Give the step keys of each member's calls: `stage1.1:{member}`, a role may follow.
+    """Return the step keys of each member's calls: `stage1.1:{member}`, possibly with a role after it.
 
-    What the chairman's seat and the title cost is not the members'.
+    Calls of the chairman and for the title are not the members'.
     """
     calls: dict[str, list[str]] = {member: [] for member in members}
     for key in answer.usage.calls if answer.usage else ():
         step, _, name = key.partition(":")
         if step.startswith(("stage1.", "stage2.", "stage2_5.")):
-            # A model's name may go on where another's ends: `a/one` and `a/one:free`.
+            # One model's name may be the beginning of another's: `a/one` and `a/one:free`.
             meant = [one for one in members if name == one or name.startswith(f"{one}:")]
             if meant:
                 calls[max(meant, key=len)].append(key)
@@ -217,7 +217,7 @@ def _calls(answer: AssistantMessage, members: Sequence[str]) -> Mapping[str, lis
 
 
 def _moment(text: str | None) -> datetime | None:
-    """Read a time; other programs may write it in another form, or without a zone (taken for UTC)."""
+    """Read a time; other programs may write it in another form, or without a zone (then it is UTC)."""
     try:
         moment = datetime.fromisoformat(text or "")
         return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)

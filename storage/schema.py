@@ -28,7 +28,7 @@ class Migration:
 
 
 def known_migrations() -> list[Migration]:
-    """Read the migrations this program brings along: `migrations/NNNN_name.sql`, in order."""
+    """Return this program's migrations, `migrations/NNNN_name.sql`, in order."""
     scripts = (
         entry for entry in (files("storage") / "migrations").iterdir() if entry.name.endswith(".sql")
     )
@@ -43,7 +43,7 @@ def known_migrations() -> list[Migration]:
 
 
 def known_schema() -> int:
-    """Give the number of the newest schema that this program knows."""
+    """Return the number of the newest schema that this program knows."""
     return max(migration.number for migration in known_migrations())
 
 
@@ -64,10 +64,10 @@ def read_schema(connection: sqlite3.Connection) -> int:
 
 
 def foreign_objects(connection: sqlite3.Connection, schema: int) -> str:
-    """Name an object in a database that no migration to this schema makes; empty where there is none.
+    """Return an object in a database that no migration to this schema makes, in words; empty if none.
 
-    Triggers and views would run when the database is used. A newer program's aren't judged.
-    Raises `ValueError` where a table is missing.
+    Triggers and views would run when the database is used. A newer program's database isn't judged.
+    Raises `ValueError` if a table is missing.
     """
     if schema > known_schema():
         return ""
@@ -91,7 +91,7 @@ def _objects(connection: sqlite3.Connection) -> set[tuple[object, object]]:
 def migrate(connection: sqlite3.Connection, path: Path, migrations: Sequence[Migration]) -> None:
     """Bring the database to the newest schema, each migration in its own transaction.
 
-    Raises `DatabaseError` where a newer program has been at it: its tables may mean other things.
+    Raises `DatabaseError` if a newer program has migrated it: its tables may mean other things.
     """
     connection.execute(_RECORD)
     applied = _applied(connection)
@@ -114,7 +114,7 @@ def _applied(connection: sqlite3.Connection) -> set[int]:
 def _apply(connection: sqlite3.Connection, migration: Migration) -> None:
     connection.execute("BEGIN IMMEDIATE")
     try:
-        # Another process may have been here while this one waited for the lock.
+        # Another process may have applied it while this one waited for the lock.
         if migration.number not in _applied(connection):
             for statement in _statements(migration.script):
                 connection.execute(statement)
@@ -129,7 +129,7 @@ def _apply(connection: sqlite3.Connection, migration: Migration) -> None:
 
 
 def _statements(script: str) -> Iterator[str]:
-    """Cut a script into its statements (`executescript` would commit the open transaction)."""
+    """Split a script into its statements (`executescript` would commit the open transaction)."""
     statement = ""
     for line in script.splitlines(keepends=True):
         statement += line

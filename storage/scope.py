@@ -1,4 +1,4 @@
-"""What somebody may read: the channel they stand in, and nothing else."""
+"""What somebody may read: the channel they are in, and nothing else."""
 
 import hashlib
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ TERMINAL = "terminal"
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """A channel on its platform and workspace; made by `Scope.of` from where a person stands.
+    """A channel on its platform and workspace; made by `Scope.of` from where a person is.
 
     Every read of the archive takes one, so that no id, cursor or button reaches another channel.
     """
@@ -24,7 +24,7 @@ class Scope:
 
     @classmethod
     def of(cls, source: Source | None) -> Self:
-        """Give the scope of a place.
+        """Return the scope of a place.
 
         A document without a source (another program's) belongs to the terminal, where it was
         imported.

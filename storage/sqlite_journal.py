@@ -87,7 +87,7 @@ class _Steps:
         self._now = now
 
     def recall(self, call: Call) -> Outcome | None:
-        """Give the recorded outcome of a call's step, or `None` where it hasn't ended yet."""
+        """Return the recorded outcome of a call's step, or `None` if it hasn't ended yet."""
         digest, outcome = self._recorded.get(call.step, ("", None))
         # A retried member may have changed what the later stages are asked.
         return None if self._run.retries and digest != call.digest else outcome
@@ -96,7 +96,7 @@ class _Steps:
         """Keep the outcome of a call's step."""
         digest = call.digest
         known = self._recorded.get(call.step)
-        if known is None or known[0] != digest:  # the first outcome stands
+        if known is None or known[0] != digest:  # the first outcome is kept
             self._recorded[call.step] = digest, outcome
         recorded = _Replied(reply=outcome) if isinstance(outcome, Reply) else _Failed(failure=outcome)
         await self._database.write(
@@ -154,7 +154,7 @@ class SqliteJournal:
         self._now = now
 
     async def begin(self, run: NewRun, *, by: float | None = None) -> Begun:
-        """Write a run down as running, or find the one that its entry key has begun before."""
+        """Record a run as running, or find the one that was begun with its entry key before."""
         async with asyncio.timeout_at(by):
             earlier = await self._delivered_before(run.entry_key)
         if earlier:
@@ -185,7 +185,7 @@ class SqliteJournal:
         return bool(row["known"])
 
     async def get(self, run_id: str) -> RunRow | None:
-        """Give a run, or `None` where there is no such."""
+        """Return a run, or `None` if there is none."""
         found = await self._find("id = ?", run_id)
         return found[0] if found else None
 
@@ -201,7 +201,7 @@ class SqliteJournal:
         return run.origin
 
     async def undelivered(self, platform: str) -> list[RunRow]:
-        """Give a platform's runs that were not shown to their end, the oldest first."""
+        """Return a platform's runs that were not shown to their end, the oldest first."""
         return await self._find(
             "delivery IS NULL AND origin ->> 'platform' = ? ORDER BY created_at, rowid", platform
         )
@@ -228,7 +228,7 @@ class SqliteJournal:
         return _Posts(self._database, run, posted, self._now)
 
     async def place(self, run_id: str, origin: Source) -> None:
-        """Write down where a run is shown: its card and its thread, as they become known."""
+        """Record where a run is shown: its card and its thread, as they become known."""
         await self._update("origin = ?", run_id, _origin(origin))
 
     async def prepare(self, run_id: str, brief: Brief) -> None:
@@ -236,11 +236,11 @@ class SqliteJournal:
         await self._update("brief = ?", run_id, brief.model_dump_json())
 
     async def press_stop(self, run_id: str) -> None:
-        """Write a press of Stop down: a run that goes on after a crash stays stopped."""
+        """Record a press of Stop: a run that is continued after a crash stays stopped."""
         await self._update("stops = stops + 1", run_id)
 
     async def finish(self, run_id: str, status: Ended, why: Why | None = None) -> None:
-        """Write down how a run ended; a run ends once."""
+        """Record how a run ended; a run ends once."""
         error = why.model_dump_json(exclude_defaults=True) if why else None
         await self._database.write((_FINISH_RUN, (status, error, timestamp(self._now()), run_id)))
 
@@ -249,7 +249,7 @@ class SqliteJournal:
         await self._update("delivery = ?", run_id, delivery)
 
     async def reopen(self, run_id: str) -> RunRow | None:
-        """Let a run without an answer run again; `None` where there is no such."""
+        """Let a run without an answer run again; return `None` if there is none."""
         named = {"run": run_id, "now": timestamp(self._now())}
         statements = (_REOPEN_RUN, _FORGET_FAILURES, _FORGET_MENTION)
         await self._database.write(*((statement, named) for statement in statements))
@@ -257,12 +257,12 @@ class SqliteJournal:
         return None if run is None or run.is_over else run
 
     async def askers(self, conversation_ids: Sequence[str]) -> dict[str, str]:
-        """Name who began each of these conversations, where that is on record."""
+        """Return who began each of these conversations, as far as it is on record."""
         rows = await self._database.read(_ASKERS, (orjson.dumps([*conversation_ids]).decode(),))
         return {row["conversation_id"]: row["asker"] for row in rows}
 
     async def conversation_in(self, here: Source) -> str | None:
-        """Find the conversation whose thread this is, if there is one."""
+        """Return the conversation whose thread this is, if there is one."""
         if here.thread is None:
             return None
         rows = await self._database.read(
@@ -275,7 +275,7 @@ class SqliteJournal:
         return cast("str", rows[0]["conversation_id"]) if rows else None
 
     async def _update(self, change: str, run_id: str, *values: SqlValue) -> None:
-        await self._database.write((f"UPDATE runs SET {change} WHERE id = ?", (*values, run_id)))  # noqa: S608 - the changes stand above
+        await self._database.write((f"UPDATE runs SET {change} WHERE id = ?", (*values, run_id)))  # noqa: S608 - our own words
 
     async def _delivered_before(self, entry_key: str) -> RunRow | None:
         rows = await self._database.read("SELECT * FROM runs WHERE entry_key = ?", (entry_key,))
@@ -286,7 +286,7 @@ class SqliteJournal:
 
     async def _find(self, which: str, value: str) -> list[RunRow]:
         return self._readable(
-            await self._database.read(f"SELECT * FROM runs WHERE {which}", (value,))  # noqa: S608 - the conditions stand above
+            await self._database.read(f"SELECT * FROM runs WHERE {which}", (value,))  # noqa: S608 - our own words
         )
 
     def _readable(self, rows: Sequence[sqlite3.Row]) -> list[RunRow]:
@@ -299,7 +299,7 @@ class SqliteJournal:
         return found
 
     def _leave_out(self, run_id: str, error: ValueError) -> None:
-        """Go on without a row that can't be read; one cut off is damage, which the next start mends."""
+        """Leave out an unreadable row; if it is cut off, have the next start repair the database."""
         log.error("journal_row_unreadable", run=run_id)
         if isinstance(error, ValidationError) and any(
             detail["type"] == "json_invalid" for detail in error.errors()

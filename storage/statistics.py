@@ -1,4 +1,4 @@
-"""What a channel's councils came to, what was paid for them, and how each member did in them."""
+"""A channel's figures: how its runs ended, what they cost, and how each member did."""
 
 import sqlite3
 from dataclasses import asdict, dataclass
@@ -51,7 +51,7 @@ GROUP BY member ORDER BY runs DESC, member
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A mean and the number of runs behind it; `None` over no run."""
+    """A mean and the number of runs that it is of; `None` if there are none."""
 
     value: float | None
     runs: int
@@ -62,8 +62,8 @@ class MemberStatistics:
     """How a member did in the answered runs it sat in.
 
     `mean_rank`: 1 is best. The rates are from 0 to 1: how often it was ranked first, changed its
-    answer when it could, had a call that failed. `cost` is US dollars a run over its answers, reviews
-    and corrections, `seconds` the time of one such call.
+    answer when it could, or had a call that failed. `cost` is in US dollars per run, over its answers,
+    reviews and corrections; `seconds` is the time of one such call.
     """
 
     member: str
@@ -99,10 +99,10 @@ class Statistics(Spent):
 
 
 async def spent(database: Database, scope: Scope, since: str = "") -> Spent:
-    """Add up what a channel's runs have cost from a moment on.
+    """Return the sum of what a channel's runs have cost since a moment.
 
     Answers come from the index, which is derived from the documents; a run without an answer has no
-    document, and what its calls cost stands in the journal.
+    document, and what its calls cost is in the journal.
     """
     here = {"scope": scope.word, "since": since}
     place = {
@@ -123,7 +123,7 @@ async def spent(database: Database, scope: Scope, since: str = "") -> Spent:
 
 
 async def statistics(database: Database, scope: Scope, *, days: int | None, now: datetime) -> Statistics:
-    """Add up a channel's last days, or all its time."""
+    """Return the figures of a channel's last days, or of all time."""
     since = "" if days is None else timestamp(now - timedelta(days=days))
     here = {"scope": scope.word, "since": since}
     median = await database.read(_MEDIAN, here)

@@ -2,7 +2,7 @@
 
 SQLite's tokenizer takes a run of CJK characters for one word. Each gets a place of its own by
 zero-width spaces around it, and a word of several is searched as a phrase: so words of any length
-are found inside a sentence, and taking the spaces out gives the text back.
+are found inside a sentence, and removing the spaces restores the text.
 """
 
 import re

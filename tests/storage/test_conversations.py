@@ -275,7 +275,7 @@ async def test_a_folder_under_a_documents_name_is_a_problem(store: ConversationS
     """What the system can't read is reported like what JSON can't, and stops no other."""
     path = store.folder / f"{SEED_000_ID}.json"
     path.mkdir()
-    with pytest.raises(FolderError, match="a folder stands where the file should be"):
+    with pytest.raises(FolderError, match="there is a folder where the file should be"):
         await store.load(SEED_000_ID)
     [problem] = await store.read([SEED_000_ID])
     assert isinstance(problem, Problem)
@@ -402,7 +402,9 @@ async def test_a_folder_that_cannot_be_used_is_named(tmp_path: Path) -> None:
     """A file where the folder should be is an error about that path."""
     path = tmp_path / "conversations"
     path.write_bytes(b"")
-    with pytest.raises(FolderError, match=f"{re.escape(str(path))} can't be used: a file stands where"):
+    with pytest.raises(
+        FolderError, match=f"{re.escape(str(path))} can't be used: there is a file where"
+    ):
         await ConversationStore.open(path)
 
 

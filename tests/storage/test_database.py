@@ -344,7 +344,7 @@ async def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
     (tmp_path / "data").write_bytes(b"")
     path = tmp_path / "data" / "council.db"
     with pytest.raises(
-        DatabaseError, match=f"{re.escape(str(path))} can't be used: a file stands where"
+        DatabaseError, match=f"{re.escape(str(path))} can't be used: there is a file where"
     ):
         async with open_database(path):
             pass

@@ -75,7 +75,7 @@ async def test_what_cannot_come_in_is_named_with_its_reason(
                     Problem(
                         "subfolder.json",
                         f"{folder / 'subfolder.json'} can't be used: "
-                        "a folder stands where the file should be, move it away",
+                        "there is a folder where the file should be, move it away",
                     ),
                     Problem("42.json", "the conversation's id is not a uuid in lower case with hyphens"),
                     Problem(
@@ -146,7 +146,7 @@ async def test_a_folder_that_is_not_there_is_an_error(
     """A mistyped folder isn't an empty one, nor is a file."""
     (tmp_path / "one.json").touch()
     with pytest.raises(
-        FolderError, match=r"one\.json can't be used: a file stands where a folder should"
+        FolderError, match=r"one\.json can't be used: there is a file where a folder should"
     ):
         await import_folder(tmp_path / "one.json", store, index)
     with pytest.raises(FolderError, match="can't be used: No such file or directory"):
