@@ -41,6 +41,16 @@ IDLE_KEPT = 64  # connections without a call, for each address
 IDLE_SECONDS = 60.0
 PROVIDERS_KEPT = 32
 MAX_PORT = 2**16 - 1
+ERROR_BYTES = 64 * 1024
+"""As much of an error's body is read; of a longer one, the status says enough."""
+JSON_BYTES = 4 * MIB
+"""The largest JSON text that is parsed at once: a plain reply, an event, the model list."""
+MOST_LINES = 1_000_000
+"""Lines of a reply, empty ones and comments included; a long one has a few hundred thousand."""
+LINES_AT_ONCE = 2_000
+"""Lines that are read before other tasks have their turn: a few milliseconds of work."""
+PIECE_LINES = 20
+"""A piece of a reply, however small, takes as long as so many lines."""
 
 Sleep = Callable[[float], Awaitable[None]]
 
@@ -61,8 +71,8 @@ class ModelClient:
     `find` says where today's configuration asks a call's member (`council.models.directory`). Members
     without an endpoint are asked at `base_url` with `api_key`; `keys` is where the variables that
     members name for their own endpoints are looked up, `addresses` where endpoints that are only
-    names are served now. `idle_timeout` is the longest silence in a reply, in seconds. `catalog`
-    knows the prices of `base_url`'s models.
+    names are served now. `idle_timeout` is the longest silence in a reply and `linger` the wait for
+    the usage after its end, in seconds. `catalog` knows the prices of `base_url`'s models.
 
     Use as an asynchronous context manager.
     """
@@ -78,6 +88,8 @@ class ModelClient:
         calls_at_once: int = 64,
         max_attempts: int = 4,
         max_reply_bytes: int = 32 * MIB,
+        max_reply_lines: int = MOST_LINES,
+        linger: float = LINGER_SECONDS,
         idle_timeout: float = 45.0,
         backoff: Backoff | None = None,
         chance: random.Random | None = None,
@@ -91,6 +103,7 @@ class ModelClient:
         self._addresses = addresses or {}
         self._calls_at_once = calls_at_once
         self._max_attempts = max_attempts
+        self._linger = linger
         self._backoff = backoff or Backoff()
         self._chance = chance or random.Random()  # noqa: S311 - spreads retries, guards nothing
         self._sleep = sleep
@@ -103,7 +116,7 @@ class ModelClient:
                 "pool": None,
             }
         }
-        self._http = httpx.AsyncClient(transport=_Lanes(max_reply_bytes))
+        self._http = httpx.AsyncClient(transport=_Lanes(max_reply_bytes, max_reply_lines))
 
     async def __aenter__(self) -> Self:
         return self
@@ -164,14 +177,17 @@ class ModelClient:
         )
         try:
             async with asyncio.timeout(LIST_SECONDS):
-                response = await self._http.send(request)
+                response = await self._http.send(request, stream=True)
+                try:
+                    if response.status_code != HTTPStatus.OK:
+                        raise await _refusal(response, provider)
+                    listed = parse(await _body_of(response, JSON_BYTES)).get("data")
+                finally:
+                    await response.aclose()
         except TimeoutError as error:
             raise ModelError(Failure(cause="deadline", detail=f"{LIST_SECONDS:g} s")) from error
         except httpx.RequestError as error:
             raise _no_connection(error, provider) from error
-        if response.status_code != HTTPStatus.OK:
-            raise await _refusal(response, provider)
-        listed = parse(response.content).get("data")
         return [
             cast("JsonObject", model)
             for model in (cast("list[object]", listed) if isinstance(listed, list) else [])
@@ -187,7 +203,7 @@ class ModelClient:
             async with asyncio.timeout_at(ends_at) as timer:
                 response = await self._http.send(request, stream=True)
                 try:
-                    await _receive(response, completion, provider, timer)
+                    await _receive(response, completion, provider, timer, self._linger)
                 finally:
                     await response.aclose()
         except TimeoutError as error:
@@ -270,33 +286,55 @@ def _body(call: Call) -> bytes:
 
 
 async def _receive(
-    response: httpx.Response, completion: Completion, provider: _Provider, timer: asyncio.Timeout
+    response: httpx.Response,
+    completion: Completion,
+    provider: _Provider,
+    timer: asyncio.Timeout,
+    linger: float,
 ) -> None:
     if response.status_code != HTTPStatus.OK:
         raise await _refusal(response, provider)
     if response.headers.get("content-encoding", "identity") != "identity":
         raise ModelError(Failure(cause="malformed", detail="compressed, though asked not to be"))
     if not response.headers.get("content-type", "").startswith("text/event-stream"):
-        completion.add_body(await response.aread())
+        completion.add_body(await _body_of(response, JSON_BYTES))
         return
     clock = asyncio.get_running_loop().time
     ends_at = cast("float", timer.when())
+    lingers = False
     async with aclosing(EventSource(response).aiter_sse()) as events:
         async for event in events:
+            if len(event.data) > JSON_BYTES:
+                raise _too_large("an event of the reply")
             if event.data and event.data != "[DONE]":
                 completion.add_chunk(event.data)
-            if completion.finished:
+            if completion.finished and not lingers:
                 # Read on to the stream's end, or the connection is lost for the next call.
-                timer.reschedule(min(ends_at, clock() + LINGER_SECONDS))
+                lingers = True
+                timer.reschedule(min(ends_at, clock() + linger))
 
 
 async def _refusal(response: httpx.Response, provider: _Provider) -> Refused:
     try:
-        body = parse(await response.aread())
+        body = parse(await _body_of(response, ERROR_BYTES))
     except (ModelError, httpx.RequestError):
         body: JsonObject = {}  # the status says enough, and decides
     failure = failure_of(body, response.status_code, provider.secret)
     return Refused(failure, retry_after(response.headers, datetime.now(UTC)))
+
+
+async def _body_of(response: httpx.Response, most: int) -> bytes:
+    """Read a whole body; raises `ModelError` (too large) before it is over `most` bytes."""
+    body = bytearray()
+    async for piece in response.aiter_raw():
+        body += piece
+        if len(body) > most:
+            raise _too_large("the reply")
+    return bytes(body)
+
+
+def _too_large(what: str) -> ModelError:
+    return ModelError(Failure(cause="too_large", detail=f"{what} is over the size limit"))
 
 
 def _no_connection(error: httpx.RequestError, provider: _Provider) -> ModelError:
@@ -337,11 +375,13 @@ class _Lanes(httpx.AsyncBaseTransport):
 
     httpx's own pool looks through all its connections and requests when a request begins and when
     it ends; with a thousand calls in flight that is most of the process's time. A pool of one
-    connection for each call has nothing to look through. No reply may be over `limit` bytes.
+    connection for each call has nothing to look through. No reply may be over `limit` bytes or
+    `lines` lines.
     """
 
-    def __init__(self, limit: int) -> None:
+    def __init__(self, limit: int, lines: int) -> None:
         self._limit = limit
+        self._lines = lines
         self._kept = IDLE_KEPT
         self._idle: defaultdict[tuple[bytes, bytes, int | None], list[httpx.AsyncHTTPTransport]]
         self._idle = defaultdict(list)
@@ -364,7 +404,7 @@ class _Lanes(httpx.AsyncBaseTransport):
             await free()
             raise
         response.stream = _LimitedStream(
-            cast("httpx.AsyncByteStream", response.stream), self._limit, free
+            cast("httpx.AsyncByteStream", response.stream), self._limit, self._lines, free
         )
         return response
 
@@ -392,21 +432,40 @@ class _Lanes(httpx.AsyncBaseTransport):
 
 
 class _LimitedStream(httpx.AsyncByteStream):
-    """A reply's bytes, counted; frees its lane at the end."""
+    """A reply's bytes and lines, counted; frees its lane at the end.
+
+    What has arrived is handed on without a wait, so a server that sends fast would keep every other
+    task from its turn, and the deadline from passing: many lines are handed on in several parts.
+    """
 
     def __init__(
-        self, stream: httpx.AsyncByteStream, limit: int, free: Callable[[], Awaitable[None]]
+        self,
+        stream: httpx.AsyncByteStream,
+        limit: int,
+        lines: int,
+        free: Callable[[], Awaitable[None]],
     ) -> None:
         self._stream = stream
         self._left = limit
+        self._lines_left = lines
         self._free: Callable[[], Awaitable[None]] | None = free
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
+        done = 0
         async for data in self._stream:
             self._left -= len(data)
-            if self._left < 0:
-                raise ModelError(Failure(cause="too_large", detail="the reply is over the size limit"))
-            yield data
+            lines = data.count(b"\n") + data.count(b"\r")
+            self._lines_left -= lines
+            if self._left < 0 or self._lines_left < 0:
+                raise _too_large("the reply")
+            # Every byte may be a line of its own.
+            size = LINES_AT_ONCE if lines > LINES_AT_ONCE else max(1, len(data))
+            for start in range(0, len(data), size):
+                yield data[start : start + size]
+                done += min(lines, size) + PIECE_LINES
+                if done >= LINES_AT_ONCE:
+                    done = 0
+                    await asyncio.sleep(0)
 
     async def aclose(self) -> None:
         free, self._free = self._free, None

@@ -22,6 +22,11 @@ from council.models.catalog import Price
 from council.usage import Usage, estimate_tokens
 
 DETAIL_LENGTH = 200
+EXCERPT_LENGTH = 2_000
+"""Characters of an error that are looked at, whatever its length."""
+MOST_TEXT = 4 * 2**20
+"""Characters of a reply's text."""
+MOST_CITATIONS = 500
 MOST = 10**12
 """What no call can use, of tokens or of dollars."""
 
@@ -75,6 +80,7 @@ class Completion:
         "_citations",
         "_half",
         "_heard",
+        "_length",
         "_pieces",
         "finish_reason",
         "model",
@@ -91,6 +97,7 @@ class Completion:
         self._citations: dict[str, Citation] = {}
         self._heard = heard
         self._half = ""
+        self._length = 0
 
     @property
     def finished(self) -> bool:
@@ -126,7 +133,7 @@ class Completion:
             )
         message = _object(choice.get(part))
         if refusal := message.get("refusal"):
-            self.refusal += str(refusal)
+            self.refusal = (self.refusal + str(refusal))[:EXCERPT_LENGTH]
         if content := message.get("content"):
             self._say(content if isinstance(content, str) else _join(content))
         self._cite(message.get("annotations"))
@@ -139,6 +146,8 @@ class Completion:
             fields = _object(annotation)
             cited = _object(fields.get("url_citation"))
             url, title = cited.get("url"), cited.get("title")
+            if len(self._citations) == MOST_CITATIONS:
+                return
             if isinstance(url, str) and _WEB_PAGE.fullmatch(url):
                 known = whole(title).strip() if isinstance(title, str) else ""
                 self._citations.setdefault(url, Citation(url=url, title=known))
@@ -153,6 +162,9 @@ class Completion:
                 piece = piece[:-1]
             piece = whole(piece)
         if piece:
+            self._length += len(piece)
+            if self._length > MOST_TEXT:
+                raise ModelError(Failure(cause="too_large", detail="the text is over the size limit"))
             self._pieces.append(piece)
             if self._heard is not None:
                 self._heard(piece)
@@ -230,7 +242,7 @@ def failure_of(error: object, status: int, secret: str = "") -> Failure:
     fields = _object(error)
     if isinstance(inner := fields.get("error"), dict | str):  # the body, not yet its error
         return failure_of(cast("object", inner), status, secret)
-    code, kind = str(fields.get("code") or ""), str(fields.get("type") or "")
+    code, kind = _word(fields.get("code")), _word(fields.get("type"))
     if code.isdecimal() and status == HTTPStatus.OK:
         status = int(code)
     failed = status >= HTTPStatus.MULTIPLE_CHOICES
@@ -239,6 +251,10 @@ def failure_of(error: object, status: int, secret: str = "") -> Failure:
         cause = _of_status(status) if failed else _BY_TYPE.get(kind, "unavailable")
     detail = shorten(_sentence(error), secret) or responses.get(status, "")
     return Failure(cause=cause, detail=detail, status=status)
+
+
+def _word(value: object) -> str:
+    return str(value) if isinstance(value, str | int) and value else ""
 
 
 def _of_status(status: int) -> Cause:
@@ -257,15 +273,28 @@ def _sentence(error: object) -> str:
     message = fields.get("message") or fields.get("detail") or ""
     # OpenRouter passes an upstream provider's own words on beside "Provider returned error".
     raw = _object(fields.get("metadata")).get("raw")
-    return f"{message}: {raw}" if isinstance(raw, str) and raw else str(message)
+    said = message if isinstance(message, str) else orjson.dumps(message).decode()
+    return f"{said[:EXCERPT_LENGTH]}: {raw}" if isinstance(raw, str) and raw else said
 
 
 def shorten(text: str, secret: str = "") -> str:
     """Make one line of at most 200 characters, without anything that looks like a key."""
-    if secret:
-        text = text.replace(secret, "[key]")
-    line = " ".join(_KEY.sub("[key]", whole(text)).split())
+    line = " ".join(_KEY.sub("[key]", whole(excerpt(text, secret))).split())
     return line if len(line) <= DETAIL_LENGTH else f"{line[: DETAIL_LENGTH - 1]}…"
+
+
+def excerpt(text: str, secret: str = "") -> str:
+    """Return the beginning of a text, without `secret` and without half a word at its end.
+
+    The cut comes first: an error may be many megabytes. It doesn't go through a secret, whose half
+    would not be recognised.
+    """
+    head = text[:EXCERPT_LENGTH]
+    if len(head) < len(text):
+        halves = (size for size in range(len(secret) - 1, 0, -1) if head.endswith(secret[:size]))
+        head = head[: len(head) - next(halves, 0)]
+        head = re.sub(r"\s\S*\Z", "", head)
+    return head.replace(secret, "[key]") if secret else head
 
 
 def parse(data: str | bytes) -> JsonObject:

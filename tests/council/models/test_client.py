@@ -6,6 +6,7 @@ import ssl
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
+from typing import Self
 
 import httpx
 import pytest
@@ -15,7 +16,8 @@ from pytest_socket import SocketConnectBlockedError
 from council.calls import Call, ChatMessage, JsonObject, RetryBudget
 from council.errors import Cause, Failure, ModelError
 from council.models.catalog import Price
-from council.models.client import IDLE_KEPT, ModelClient
+from council.models.client import IDLE_KEPT, LINES_AT_ONCE, ModelClient
+from council.models.reply import parse
 from council.models.retries import Backoff
 from council.profile import Member
 from council.usage import Usage
@@ -743,3 +745,109 @@ async def test_a_list_of_another_shape_is_an_empty_one() -> None:
         respx.get("http://127.0.0.1:9/v1/models").respond(json={"models": ["llama3"]})
         async with ModelClient(as_called, base_url="http://127.0.0.1:9/v1") as client:
             assert await client.models() == []
+
+
+# What is larger than any reply --------------------------------------------------------------------
+
+EVENTS = {"Content-Type": "text/event-stream"}
+MIB = 2**20
+
+
+class Turns:
+    """Counts how often another task has its turn."""
+
+    def __init__(self) -> None:
+        self.taken = 0
+
+    async def __aenter__(self) -> Self:
+        self._task = asyncio.create_task(self._count())
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self._task.cancel()
+        await asyncio.wait({self._task})
+
+    async def _count(self) -> None:
+        while True:
+            self.taken += 1
+            await asyncio.sleep(0)
+
+
+@pytest.mark.parametrize("status", [400, 500])
+async def test_of_a_large_error_only_the_beginning_is_read(status: int) -> None:
+    """The status says enough; this one has no end."""
+    async with ModelServer() as provider, opened(provider, max_attempts=1) as client:
+        provider.script(MODEL, Turn(status=status, drip=b"x " * 10_000, streamed=False))
+        why = await failure(client, call(deadline=60.0))
+        await until(lambda: provider.history[0].completed is not None)
+    assert (why.cause, why.detail) == (
+        ("bad_request", "Bad Request") if status == 400 else ("unavailable", "Internal Server Error")
+    )
+    assert provider.history[0].abandoned
+
+
+@pytest.mark.parametrize("line", [b"\n", b":\n", b"\r", b"id: 1\n", b"data:\n", b"\r\n"])
+async def test_a_stream_of_lines_that_say_nothing_is_broken_off(line: bytes) -> None:
+    """After a bounded number of them, and other tasks have their turns meanwhile."""
+    async with ModelServer() as provider, opened(provider, max_reply_lines=50_000) as client:
+        provider.script(MODEL, Turn(body=line * 60_000, headers=EVENTS))
+        async with Turns() as turns:
+            why = await failure(client, call(deadline=60.0))
+    assert (why.cause, why.attempts) == ("too_large", 1)
+    assert turns.taken > 50_000 / LINES_AT_ONCE / 2
+
+
+async def test_the_deadline_ends_a_stream_of_lines_that_say_nothing() -> None:
+    """It is the wall clock's, whatever arrives."""
+    async with ModelServer() as provider, opened(provider, max_attempts=1) as client:
+        provider.always(MODEL, Turn(drip=b"\n" * 100))
+        why = await failure(client, call(deadline=0.05))
+    assert why.cause == "deadline"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'data: {"choices": [{"delta": {"content": "' + b"x" * (5 * MIB) + b'"}}]}\n\n',
+        (b'data: {"choices": [{"delta": {"content": "' + b"x" * MIB + b'"}}]}\n\n') * 5,
+        (b'data: "' + b"x" * 1000 + b'"\n') * 5000 + b"\n",
+    ],
+    ids=["one event", "the text of several", "one event of many lines"],
+)
+async def test_no_text_is_larger_than_can_be_handled(
+    body: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing larger is parsed, and no longer answer is put together."""
+    parsed: list[int] = []
+
+    def watched(data: bytes | str) -> JsonObject:
+        parsed.append(len(data))
+        return parse(data)
+
+    monkeypatch.setattr("council.models.reply.parse", watched)
+    async with ModelServer() as provider, opened(provider) as client:
+        provider.script(MODEL, Turn(body=body, headers=EVENTS))
+        why = await failure(client, call(deadline=60.0))
+    assert (why.cause, why.attempts) == ("too_large", 1)
+    assert max(parsed, default=0) <= 4 * MIB
+
+
+async def test_a_plain_reply_and_a_model_list_are_bounded_too() -> None:
+    """Neither is read to its end."""
+    huge = b'{"data": "' + b"x" * (20 * MIB) + b'"}'
+    models: list[JsonObject] = [{"id": "x" * (6 * MIB)}]
+    async with ModelServer(models=models) as provider, opened(provider) as client:
+        provider.script(MODEL, Turn(body=huge))
+        assert (await failure(client, call())).cause == "too_large"
+        with pytest.raises(ModelError) as caught:
+            await client.models()
+    assert caught.value.failure.cause == "too_large"
+
+
+async def test_a_stream_that_goes_on_after_its_end_is_left() -> None:
+    """The usage may follow, for a moment and no longer, whatever else arrives."""
+    end = b'data: {"choices": [{"delta": {"content": "Yes."}, "finish_reason": "stop"}]}\n\n'
+    async with ModelServer() as provider, opened(provider, linger=0.02) as client, asyncio.timeout(20):
+        provider.always(MODEL, Turn(drip=end))
+        reply = await client.ask(call(deadline=60.0))
+    assert reply.text.startswith("Yes.")

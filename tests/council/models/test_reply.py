@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from council.calls import Call, Citation, JsonObject
 from council.errors import Cause, ModelError
 from council.models.catalog import Price
-from council.models.reply import Completion, answering_fallback, failure_of, parse, shorten
+from council.models.reply import Completion, answering_fallback, excerpt, failure_of, parse, shorten
 from council.profile import Member
 from council.usage import Usage
 
@@ -452,3 +452,29 @@ def test_a_fallbacks_answer_has_the_fallbacks_price() -> None:
 def test_a_member_without_fallbacks_is_never_answered_for() -> None:
     """Servers name models as they like; that alone means nothing."""
     assert body("Yes.", model="gpt-oss").reply(call(), 1, no_price).answered_by is None
+
+
+SECRET = "hunter2-" * 8
+
+
+def test_of_an_error_only_the_beginning_is_searched_for_keys() -> None:
+    """A sentence of many megabytes takes no longer than one of two thousand characters."""
+    huge = "words and " * 3_000_000
+    assert len(excerpt(huge, SECRET)) <= 2_000
+    assert shorten(huge) == f"{huge[:199]}\u2026"
+
+
+@pytest.mark.parametrize("before", range(1_900, 2_100, 7))
+def test_a_cut_shows_no_part_of_a_secret(before: int) -> None:
+    """Wherever it lies: the secret itself, and words that look like a key."""
+    blank, rest = " " * before, "and so on " * 1000
+    assert "hunter2" not in shorten(f"{blank}{SECRET} {rest}", SECRET)
+    assert "hunter2" not in excerpt(f"{'x' * before}{SECRET}{'y' * 5000}", SECRET)
+    assert "sk-or" not in shorten(f"{blank}sk-or-v1-0123456789abcdef {rest}")
+
+
+def test_a_message_that_is_no_text_is_shown_as_json() -> None:
+    """Some servers list what they object to."""
+    objections: list[object] = [{"loc": ["body", "model"], "msg": "field required"}]
+    failure = failure_of({"detail": objections}, 422)
+    assert failure.detail == '[{"loc":["body","model"],"msg":"field required"}]'
