@@ -17,6 +17,7 @@ from pathlib import Path
 
 from bench import peer
 from bench.archive import CONVERSATIONS, past_answers
+from bench.bombs import slowest
 from bench.burst import acknowledgements
 from bench.load import PROFILE, QUESTION, Engine, Load, measure, no_models, p99, silent
 from bench.resume import resumption
@@ -29,6 +30,7 @@ from council.document.conversation import Source
 from council.models.catalog import Catalog
 from council.models.client import ModelClient
 from council.usage import Usage
+from tests.bot.render.bombs import BOMBS, LENGTH
 
 MODELS = [member.model for member in PROFILE.members]
 CHAIRMAN = PROFILE.chairman.model
@@ -54,6 +56,7 @@ def main() -> None:
         "resume": resume,
         "archive": archive,
         "texts": texts,
+        "bombs": bombs,
     }
     chosen = sys.argv[1:] or [*groups]
     if unknown := {*chosen} - {*groups}:
@@ -211,6 +214,14 @@ def texts() -> None:
         "a run over reviews of 30 kB, by their points: the loop's longest lag",
         f"{asyncio.run(lag_over_long_reviews()) * 1000:.0f} ms",
     )
+
+
+def bombs() -> None:
+    """Time the rendering of texts that are made to be slow."""
+    row(f"the slowest of {len(BOMBS)} crafted texts of {LENGTH:,} characters: CPU", "")
+    for surface, (seconds, kind, ordinary) in slowest().items():
+        row(f"  {surface} ({kind})", f"{seconds * 1000:.0f} ms", "50 ms")
+        row("    an ordinary answer of that length", f"{ordinary * 1000:.0f} ms")
 
 
 @asynccontextmanager

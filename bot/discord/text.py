@@ -10,6 +10,8 @@ https://discord.com/developers/docs/resources/message#embed-object-embed-limits
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
+from itertools import islice
 
 from bot.render import tables
 from bot.render.dialect import (
@@ -25,8 +27,10 @@ from bot.render.dialect import (
     longest_ticks,
 )
 from bot.render.dialect import words as plain
+from bot.render.parsing import beginning
 from bot.render.splitting import Block as Part
 from bot.render.splitting import Lines, Text, Word, split
+from bot.render.splitting import parts as cut_one_by_one
 from bot.view import words
 from bot.view.message import (
     IN_THREAD,
@@ -87,22 +91,32 @@ def card(message: Message, continues: str = IN_THREAD) -> CardText:
     said = " ".join(block.text for block in message.blocks if isinstance(block, Footer))
     footer = words.clip(said, FOOTER // 2)
     room = min(DESCRIPTION, EMBED - units(title) - units(footer))
-    written = [*_written(body, level=1, question=QUESTION)]
-    whole = split(written, room, units)
-    if len(whole) <= 1:
-        return CardText(title, "".join(whole), footer, cut=False)
+    shown = [*_beginnings(body)]
+    written = [*_written(shown, level=1, is_card=True)]
+    first, *rest = [*islice(cut_one_by_one(written, room, units), 2)] or [""]
+    if not rest and shown == body:
+        return CardText(title, first, footer, cut=False)
     end = f"\n\n*{continues}*"
-    begun = split(written, room - units(end), units)[0]
+    begun = next(cut_one_by_one(written, room - units(end), units), "")
     return CardText(title, f"{begun}{end}", footer, cut=True)
 
 
-def _written(content: Iterable[Block], *, level: int = 0, question: int | None = None) -> Iterator[Part]:
-    """Write blocks; a question longer than `question` is cut."""
+def _beginnings(content: Iterable[Block]) -> Iterator[Block]:
+    """Return what may be shown of an answer too long for a card: what is left out needn't be parsed."""
+    for block in content:
+        begun = Prose(beginning(block.markdown, DESCRIPTION)) if isinstance(block, Prose) else block
+        yield begun
+        if begun != block:
+            return
+
+
+def _written(content: Iterable[Block], *, level: int = 0, is_card: bool = False) -> Iterator[Part]:
+    """Write blocks; on a card a long question is cut."""
     for block in content:
         if isinstance(block, Title | Heading):
             level = block.level if isinstance(block, Heading) else 1
-        if isinstance(block, Quote) and question:
-            yield from _clipped(block, question)
+        if isinstance(block, Quote) and is_card:
+            yield from _question(beginning(block.markdown, QUESTION), len(block.markdown))
         else:
             yield from _block(block, level)
 
@@ -133,9 +147,19 @@ def _block(block: Block, level: int) -> Iterator[Part]:
             pass
 
 
-def _clipped(quote: Quote, room: int) -> Iterator[Part]:
-    begun, *rest = split(_block(quote, 0), room, units) or [""]
-    yield Lines((*begun.split("\n"), "> \u2026") if rest else tuple(begun.split("\n")))
+@lru_cache(maxsize=1024)
+def _question(begun: str, length: int) -> tuple[Part, ...]:
+    """Return a question's beginning, which each edit of a running card shows again."""
+    if not begun:
+        return ()
+    written = blocks(begun, DIALECT, quoted=True)
+    first, *rest = [*islice(cut_one_by_one(written, QUESTION, units), 2)] or [""]
+    lines = first.split("\n")
+    return (Lines((*lines, "> \u2026") if rest or len(begun) < length else tuple(lines)),)
+
+
+forget = _question.cache_clear
+"""Forget the questions that were rendered."""
 
 
 def _pairs(rows: Iterable[tuple[str, str]]) -> Iterator[Word]:

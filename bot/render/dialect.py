@@ -8,13 +8,13 @@ the same for every way to write it: no reference, underlined heading or indented
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import takewhile
-from typing import Any, Protocol
+from functools import lru_cache
+from typing import Protocol
 
 from markdown_it.token import Token
 
 from bot.render.addresses import find, is_honest, is_web, same
-from bot.render.commonmark import block_parser, inline_parser
+from bot.render.parsing import Env, label_of, parse_blocks, parse_inline
 from bot.render.splitting import Block, Lines, Nest, Text, Word, join
 
 DEEPEST_HEADING = 3
@@ -25,12 +25,10 @@ _LONG_CODE = 100
 _SPACE = re.compile(r"([ \t]+)")
 _LANGUAGE = re.compile(r"[\w+#.-]{1,24}$")
 _TICKS = re.compile("`+")
+_MARKS = ("strong_open", "em_open", "s_open")
 
-# Blocks nested deeper would be dropped by the parser, so such a text is shown as it is written.
-_DEEPEST = 100
-
-_BLOCKS = block_parser(_DEEPEST)
-_INLINE = inline_parser()
+# Texts up to this length are remembered, so that a card's edits don't read again what hasn't changed.
+_REMEMBERED = 20_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,12 +87,20 @@ def blocks(
     markdown: str, dialect: Dialect, under: int = 0, *, quoted: bool = False
 ) -> tuple[Block, ...]:
     """Give somebody's Markdown; its headings rank below `under`, and none are within a quote."""
-    references: dict[str, Any] = {}
-    tokens = _BLOCKS.parse(markdown, references)
-    if any(token.level >= _DEEPEST - 1 for token in tokens):
-        return (Text(tuple(_plain_words(markdown, dialect, ()))),)
-    read = _Reader(dialect, under, references).read(iter(tokens), 1 if quoted else 0)
-    return (Nest(tuple(read), "> ", "> "),) if quoted else tuple(read)
+    if len(markdown) <= _REMEMBERED:
+        return _remembered(markdown, dialect, under, quoted)
+    return _read(markdown, dialect, under, quoted)
+
+
+def _read(markdown: str, dialect: Dialect, under: int, quoted: bool) -> tuple[Block, ...]:
+    tokens, env = parse_blocks(markdown)
+    read = tuple(_Reader(dialect, under, env).read(iter(tokens), 1 if quoted else 0))
+    return (Nest(read, "> ", "> "),) if quoted else read
+
+
+_remembered = lru_cache(maxsize=32)(_read)
+forget = _remembered.cache_clear
+"""Forget what was parsed."""
 
 
 def words(text: str, dialect: Dialect, marks: tuple[str, ...] = ()) -> tuple[Word, ...]:
@@ -104,10 +110,11 @@ def words(text: str, dialect: Dialect, marks: tuple[str, ...] = ()) -> tuple[Wor
 
 def plain_text(markdown: str) -> str:
     """Give Markdown without its markup, a line a block."""
+    tokens, env = parse_blocks(markdown)
+    shown = [token for token in tokens if token.content]
     return "\n".join(
-        _plain(token.children) if token.children is not None else token.content.rstrip("\n")
-        for token in _INLINE.parse(markdown)
-        if token.content or token.children
+        _plain(parse_inline(each.content, env)) if each.type == "inline" else each.content.rstrip("\n")
+        for each in shown
     )
 
 
@@ -155,10 +162,10 @@ def _spaced(text: str, marks: tuple[str, ...]) -> Iterator[Word]:
 
 
 class _Reader:
-    def __init__(self, dialect: Dialect, under: int, references: dict[str, Any]) -> None:
+    def __init__(self, dialect: Dialect, under: int, env: Env) -> None:
         self._dialect = dialect
         self._under = under
-        self._references = references
+        self._env = env
 
     def read(self, tokens: Iterator[Token], depth: int = 0, quotes: int = 0) -> Iterator[Block]:
         """Give blocks until their container closes."""
@@ -213,36 +220,41 @@ class _Reader:
             if token.type == "tr_open":
                 rows.append([])
             elif token.type == "inline":
-                children = self._children(token)
-                rows[-1].append(Cell(tuple(self._words(iter(children), ())), _plain(children)))
+                children = parse_inline(token.content, self._env) if token.content else []
+                rows[-1].append(Cell(tuple(self._words(children, ())), _plain(children)))
             elif token.type == "table_close":
                 break
         return self._dialect.table(Grid(tuple(rows[0]), tuple(map(tuple, rows[1:])), depth > 0))
 
     def _inline(self, token: Token) -> tuple[Word, ...]:
-        return tuple(self._words(iter(self._children(token)), ()))
+        return tuple(self._words(parse_inline(token.content, self._env), ()))
 
-    def _children(self, token: Token) -> list[Token]:
-        [parsed] = _INLINE.parseInline(token.content, self._references)
-        return parsed.children or []
-
-    def _words(self, tokens: Iterator[Token], marks: tuple[str, ...]) -> Iterator[Word]:
-        """Give words until their container closes."""
-        ends_open = False
-        for token in tokens:
-            for word in self._of(token, tokens, marks):
+    def _words(self, tokens: Iterable[Token], marks: tuple[str, ...]) -> Iterator[Word]:
+        """Return words, with the marks that are open around each."""
+        rest = iter(tokens)
+        opened: list[tuple[str, ...]] = []  # emphasis may be nested deeper than calls
+        before: Word | None = None
+        for token in rest:
+            if token.type in _MARKS:
+                # `__` is underlining elsewhere.
+                mark = "**" if token.type == "strong_open" else token.markup
+                opened.append(marks)
+                marks = marks if mark in marks else (*marks, mark)
+            elif token.nesting < 0:
+                marks = opened.pop()
+            for word in self._of(token, rest, marks):
                 # Two harmless neighbours could be a mention together.
-                if ends_open and not word.text.isspace():
-                    yield Word(APART, marks)
+                if before and before.text.endswith(("@", "<")) and not word.text.isspace():
+                    yield Word(APART, min(before.marks, word.marks, key=len))
                 yield word
-                ends_open = word.text.endswith(("@", "<"))
-            if token.nesting < 0:
-                return
+                before = word
 
-    def _of(self, token: Token, tokens: Iterator[Token], marks: tuple[str, ...]) -> Iterator[Word]:
+    def _of(self, token: Token, rest: Iterator[Token], marks: tuple[str, ...]) -> Iterator[Word]:
         match token.type:
-            case "text":
-                yield from _plain_words(token.content, self._dialect, marks)
+            case "text" | "text_special":  # one alone isn't joined
+                for number, line in enumerate(token.content.split("\n")):
+                    yield from (Word("\n", marks),) if number else ()
+                    yield from _plain_words(line, self._dialect, marks)
             case "bare_url":
                 yield Word(self._dialect.url(token.content), marks)
             case "softbreak":
@@ -251,13 +263,9 @@ class _Reader:
                 yield Word(self._dialect.line_break, marks)
             case "code_inline":
                 yield from self._code_words(token.content, marks)
-            case "strong_open" | "em_open" | "s_open":
-                # `__` is underlining elsewhere.
-                mark = "**" if token.type == "strong_open" else token.markup
-                yield from self._words(tokens, marks if mark in marks else (*marks, mark))
             case "link_open":
                 alone = token.markup == "autolink"
-                yield from self._link(_until_close(tokens), _target(token), marks, alone=alone)
+                yield from self._link(label_of(rest), _target(token), marks, alone=alone)
             case "image":
                 yield from self._link(token.children or [], _target(token), marks)
             case _:
@@ -284,10 +292,10 @@ class _Reader:
         if web and (alone or not shown or same(shown, target)):
             yield Word(self._dialect.url(target), marks)
         elif web and is_honest(shown, target):
-            text = join(self._words(iter(label), ())).replace("\n", " ")
+            text = join(self._words(label, ())).replace("\n", " ")
             yield Word(f"[{text}]{self._dialect.target(target)}", marks)
         else:
-            yield from self._words(iter(label), marks)
+            yield from self._words(label, marks)
             if target not in ("", shown, f"mailto:{shown}"):
                 yield from (Word(" ", marks), Word("(", marks))
                 yield from _plain_words(target, self._dialect, marks)
@@ -317,12 +325,8 @@ def _target(token: Token) -> str:
     return str(token.attrGet("href") or token.attrGet("src") or "")
 
 
-def _until_close(tokens: Iterator[Token]) -> Iterator[Token]:
-    return takewhile(lambda token: token.type != "link_close", tokens)
-
-
 def _label(tokens: Iterable[Token]) -> Iterator[Token]:
-    """Give what a link says: no link stands within another."""
+    """Return what a link says, pictures by their text."""
     for token in tokens:
         if token.type == "image":
             yield from _label(token.children or ())

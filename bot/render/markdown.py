@@ -6,12 +6,24 @@ as text, so that nothing after it is swallowed.
 """
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterator
+from typing import Any
 
 from markdown_it import MarkdownIt
 from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
 
+from bot.render.dialect import longest_ticks
+from bot.render.parsing import (
+    AS_WRITTEN,
+    DEEPEST,
+    DEEPEST_INLINE,
+    Env,
+    is_exhausted,
+    limit_work,
+    parse_with,
+)
 from bot.view import words
 from bot.view.message import (
     OPEN,
@@ -29,7 +41,7 @@ from bot.view.message import (
     Title,
 )
 
-DEEPEST = 6
+LOWEST = 6
 # Between a list and what would join it: another list, or text that is indented.
 SEPARATOR = "<!-- -->"
 
@@ -67,7 +79,7 @@ def render(message: Message, *, under: int = 0) -> str:
 def _block(block: Block, level: int) -> str:
     match block:
         case Title(text) | Heading(text):
-            return f"{'#' * min(level, DEEPEST)} {_CLOSING.sub(_escaped, escape(text))}"
+            return f"{'#' * min(level, LOWEST)} {_CLOSING.sub(_escaped, escape(text))}"
         case Line(text):
             return escape(text)
         case Footer(text):
@@ -119,23 +131,47 @@ def _escaped(match: re.Match[str]) -> str:
 
 def contain(markdown: str, level: int = 0) -> str:
     """Keep Markdown within its part of a document, below a heading of `level`."""
+    env: dict[str, Any] = {}
+    tokens = parse_with(_BLOCK_PARSER, markdown, env)
     lines = markdown.split("\n")
-    tokens = _PARSER.parse(markdown)
-    for number, columns in _tags(tokens, lines).items():
-        for column in sorted(columns, reverse=True):
-            lines[number] = f"{lines[number][:column]}\\{lines[number][column:]}"
+    end = _parsed(tokens)
+    lines, rest = lines[:end], lines[end:] if end is not None else []
+    for number, columns in _tags(tokens, lines, env).items():
+        lines[number] = _with_backslashes(lines[number], sorted(columns))
     for token in tokens:
-        if token.type == "heading_open":
+        if token.type == "heading_open" and _begin(token) < len(lines):
             _demote(token, lines, level)
-    if tokens and tokens[-1].type == "fence" and not _is_closed(tokens[-1], lines):
+    if rest:
+        ticks = "`" * max(3, longest_ticks("\n".join(rest)) + 1)
+        lines += [ticks, *rest, ticks]
+    elif tokens and tokens[-1].type == "fence" and not _is_closed(tokens[-1], lines):
         lines.append(tokens[-1].markup)
     return "\n".join(lines)
+
+
+def _parsed(tokens: list[Token]) -> int | None:
+    """Return how many lines belong to blocks that were parsed whole; `None` for all."""
+    begin = 0
+    for token in tokens:
+        begin = _begin(token) if token.level == 0 and token.map else begin
+        if token.markup == AS_WRITTEN:
+            return begin
+    return None
+
+
+def _begin(token: Token) -> int:
+    return token.map[0] if token.map else 0
+
+
+def _with_backslashes(line: str, columns: list[int]) -> str:
+    ends = zip([0, *columns], [*columns, len(line)], strict=True)
+    return "\\".join(line[begin:end] for begin, end in ends)
 
 
 def _demote(heading: Token, lines: list[str], level: int) -> None:
     """Lower a heading; a nested underlined one stays, since it can't leave its list or quote."""
     first, end = heading.map or (0, 0)
-    depth = min(int(heading.tag[1:]) + level, DEEPEST)
+    depth = min(int(heading.tag[1:]) + level, LOWEST)
     if heading.markup.startswith("#"):
         lines[first] = lines[first].replace(heading.markup, "#" * depth, 1)
     elif heading.level == 0:
@@ -149,28 +185,31 @@ def _is_closed(fence: Token, lines: list[str]) -> bool:
     return end - 1 > first and re.fullmatch(closing, lines[end - 1]) is not None
 
 
-def _tags(tokens: list[Token], lines: list[str]) -> dict[int, set[int]]:
+def _tags(tokens: list[Token], lines: list[str], env: Env) -> dict[int, set[int]]:
     """Find where HTML would begin, outside of code: columns by line."""
     found: dict[int, set[int]] = {}
     searched: dict[int, int] = {}
     for token in tokens:
-        if token.type != "inline" or "<" not in token.content:
+        if token.type != "inline" or "<" not in token.content or _begin(token) >= len(lines):
             continue
-        first, _ = token.map or (0, 0)
-        for number, column in _located(token.content, first, lines, searched):
+        for number, column in _located(token, lines, searched, env):
             found.setdefault(number, set()).add(column)
     return found
 
 
 def _located(
-    content: str, first: int, lines: list[str], searched: dict[int, int]
+    token: Token, lines: list[str], searched: dict[int, int], env: Env
 ) -> Iterator[tuple[int, int]]:
     """Translate tag positions in a block's text to lines and columns of the source."""
     # A line's first tag is HTML to others even within a code span of several lines.
+    content = token.content
     tags = {tag.start(1) for tag in _TAG_AHEAD.finditer(content)}
-    _PARSER.inline.parse(content, _PARSER, {"text": content, "tags": tags}, [])
+    _INLINE_PARSER.inline.parse(content, _INLINE_PARSER, {**env, "text": content, "tags": tags}, [])
+    if is_exhausted(env):
+        tags = {tag.start() for tag in _TAG.finditer(content)}
+    ordered = sorted(tags)
     begin = 0
-    for number, line in enumerate(content.split("\n"), first):
+    for number, line in enumerate(content.split("\n"), _begin(token)):
         base = lines[number].find(line, searched.get(number, 0))
         if base < 0:  # a table cell whose escaped pipes were taken out
             yield from (
@@ -178,7 +217,8 @@ def _located(
             )
         else:
             searched[number] = base + len(line)  # two cells of a row may read alike
-            yield from ((number, base + tag - begin) for tag in tags if begin <= tag < begin + len(line))
+            here = slice(bisect_left(ordered, begin), bisect_left(ordered, begin + len(line)))
+            yield from ((number, base + tag - begin) for tag in ordered[here])
         begin += len(line) + 1
 
 
@@ -190,11 +230,11 @@ def _note_tag(state: StateInline, silent: bool) -> bool:
     return False
 
 
-def _parser() -> MarkdownIt:
-    parser = MarkdownIt("commonmark").enable("table").disable("html_block")
+def _parser(nesting: int) -> MarkdownIt:
+    parser = MarkdownIt("commonmark", {"maxNesting": nesting}).enable("table").disable("html_block")
     parser.core.ruler.disable("inline")
     parser.inline.ruler.at("html_inline", _note_tag)
-    return parser
+    return limit_work(parser)
 
 
-_PARSER = _parser()
+_BLOCK_PARSER, _INLINE_PARSER = _parser(10 * DEEPEST), _parser(DEEPEST_INLINE)

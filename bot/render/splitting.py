@@ -7,9 +7,8 @@ is closed in one part and opened again in the next, and counts.
 """
 
 import re
-from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import takewhile
 from typing import TypeVar
 
@@ -81,7 +80,16 @@ class _Piece:
 
 def split(blocks: Iterable[Block], limit: int, measure: Measure) -> list[str]:
     """Give the blocks' text in parts of at most `limit`, as few as their order and wholeness allow."""
-    parts: list[list[_Piece]] = []
+    return [*parts(blocks, limit, measure)]
+
+
+def parts(blocks: Iterable[Block], limit: int, measure: Measure) -> Iterator[str]:
+    """Give these parts one by one: what follows the last one that is taken costs nothing."""
+    cut = ("\n".join(_joined(part)) for part in _packed(blocks, limit, measure))
+    return (text for text in cut if text.strip())
+
+
+def _packed(blocks: Iterable[Block], limit: int, measure: Measure) -> Iterator[list[_Piece]]:
     part: list[_Piece] = []
     used = 0
     room = limit + measure("\n")  # each line is counted with its end, which a part's last one has not
@@ -91,14 +99,14 @@ def split(blocks: Iterable[Block], limit: int, measure: Measure) -> list[str]:
         if part and used + cost > room:
             led = leading(part, lambda each: each.leads)
             led = led if _used([*led, piece], measure) <= room else []
-            parts.append(part[: len(part) - len(led)])
+            yield part[: len(part) - len(led)]
             part, used = led, _used(led, measure)
             cost = _cost(piece, part, measure)
         part.append(piece)
         used += cost
         cutter.left = room - used
-    texts = ("\n".join(_joined(part)) for part in (*parts, part) if part)
-    return [text for text in texts if text.strip()]
+    if part:
+        yield part
 
 
 def leading(part: Sequence[T], leads: Callable[[T], bool]) -> list[T]:
@@ -216,11 +224,35 @@ class _Cutter:
                     left -= self._measure(f"{prefix}\n")
                 fitted = _fitted(words, room, left if left > room // 4 else room, self._measure)
                 cut = (f"{start}{guarded(join(line))}" for line in fitted)
-                yield from _placed(cut, place, None)
-            case Lines(whole, head, foot):
-                room = self._room - _size((*head, *foot, ""), prefix, self._measure)
-                cut = (part for line in whole for part in _chopped(line, room, self._measure))
-                yield from _placed(cut, place, block)
+                yield from self._grouped(cut, place, prefix)
+            case Lines():
+                yield from self._cut_lines(block, place, prefix)
+
+    def _cut_lines(self, block: Lines, place: _Piece, prefix: str) -> Iterator[_Piece]:
+        around = (*block.head, *block.foot)
+        if _size((*around, ""), prefix, self._measure) > self._room // 2:
+            place, prefix = _Piece((), loose=place.loose), ""
+        room = self._room - _size((*around, ""), prefix, self._measure)
+        cut = (part for line in block.lines for part in _chopped(line, room, self._measure))
+        yield from self._grouped(cut, place, prefix, block)
+
+    def _grouped(
+        self, lines: Iterable[str], place: _Piece, prefix: str, around: Lines | None = None
+    ) -> Iterator[_Piece]:
+        """Give lines that may stand in different parts, as many together as there is room for."""
+        piece = replace(place, around=around)
+        together: list[str] = []
+        used = _cost(piece, (_Piece(()),), self._measure)
+        for line in lines:
+            size = self._measure(f"{prefix}{line}\n")
+            # What has no room is left to a part of its own, which then has `left` for what follows.
+            if together and used + size > self.left:
+                yield replace(piece, lines=tuple(together))
+                piece, used, together = replace(piece, opened=0, loose=False), 0, []
+            together.append(line)
+            used += size
+        if together:
+            yield replace(piece, lines=tuple(together))
 
     def _cut_nest(self, nest: Nest, place: _Piece, prefix: str) -> Iterator[_Piece]:
         frames, opened = place.frames, place.opened
@@ -230,14 +262,6 @@ class _Cutter:
         for number, block in enumerate(nest.blocks):
             loose = _apart(nest, block) if number else place.loose
             yield from self._cut(block, _Piece((), frames, 0 if number else opened, loose))
-
-
-def _placed(lines: Iterable[str], place: _Piece, around: Lines | None) -> Iterator[_Piece]:
-    for number, line in enumerate(lines):
-        first = number == 0
-        yield _Piece(
-            (line,), place.frames, place.opened if first else 0, place.loose and first, around=around
-        )
 
 
 def _fitted(words: Iterable[Word], room: int, first: int, measure: Measure) -> Iterator[list[Word]]:
@@ -293,18 +317,20 @@ def _chopped(line: str, room: int, measure: Measure) -> Iterator[str]:
         yield line
         return
     letters = _LETTER.findall(line)
-    start = 0
-    while start < len(letters):
-        window = letters[start : start + max(room, 1)]
-        most = bisect_right(
-            range(len(window)), room, key=lambda end: measure("".join(window[: end + 1]))
-        )
-        end = max(most, 1)
-        if start + end < len(letters):
-            spaces = (place for place in range(end - 1, 0, -1) if window[place].isspace())
-            end = next(spaces, end - 1) + 1
-        yield "".join(window[:end])
-        start += end
+    start = end = used = 0
+    space = 0  # behind the last one since the start
+    while end < len(letters):
+        size = measure(letters[end])
+        if end > start and used + size > room:
+            last = space if space > start else end
+            yield "".join(letters[start:last])
+            used = sum(map(measure, letters[last:end]))
+            start, space = last, 0
+            continue
+        used += size
+        end += 1
+        space = end if end - 1 > start and letters[end - 1].isspace() else space
+    yield "".join(letters[start:])
 
 
 def _joined(part: Sequence[_Piece]) -> Iterator[str]:

@@ -1,5 +1,7 @@
 """Tables where a platform has none: in columns as code, or as a list where they are too wide."""
 
+from collections.abc import Iterator
+
 from rich.cells import cell_len
 
 from bot.render.dialect import Cell, Dialect, Grid, words
@@ -23,8 +25,10 @@ def drawn(table: Grid, dialect: Dialect, width: int) -> Block:
     """Give a table as aligned code of at most `width` columns, else as a list with an item a row."""
     rows = [[cell.plain for cell in row] for row in (table.header, *table.rows)]
     widths = [max(map(cell_len, column)) for column in zip(*rows, strict=True)]
-    if not table.rows or sum(widths) + len(_GAP) * (len(widths) - 1) <= width:
+    if sum(widths) + len(_GAP) * (len(widths) - 1) <= width:
         return _aligned(rows, widths, dialect)
+    if not table.rows:
+        return Text(tuple(_names(table.header)))
     return Nest(tuple(_item(table.header, row) for row in table.rows), loose=False)
 
 
@@ -37,6 +41,12 @@ def _aligned(rows: list[list[str]], widths: list[int], dialect: Dialect) -> Line
     fence = dialect.fence("\n".join(line.rstrip() for line in lines), "")
     header, rule, *body = fence.lines
     return Lines(tuple(body), (*fence.head, header, rule), fence.foot)
+
+
+def _names(header: tuple[Cell, ...]) -> Iterator[Word]:
+    for number, cell in enumerate(header):
+        yield from _BETWEEN if number else ()
+        yield from (Word(word.text, ("**",)) for word in cell.words)
 
 
 def _item(header: tuple[Cell, ...], row: tuple[Cell, ...]) -> Nest:

@@ -27,6 +27,7 @@ _MENTION = re.compile(r"<(?=[@#][A-Z0-9]|!(?:channel|here|everyone|subteam|date)
 _PIPE = re.compile(r"(?<!\\)\|")
 _ESCAPE = r"\\\g<0>"
 _JOINER = "\u2060"
+_TICKS = re.compile("`{9}(?=`)")  # a fence is one longer than what it holds, and stands in every part
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +57,7 @@ def _runs(content: Iterable[Block], limit: int) -> Iterator[list[Block]]:
             led = leading(run, _leads)
             yield run[: len(run) - len(led)]
             run, used, stored, tabled = led, 0, len(led), False
-        here = block.instead if isinstance(block, _Table) and tabled else block
+        here = block.instead if isinstance(block, _Table) and (tabled or length > limit) else block
         stored += _is_alone(here) or not run or _is_alone(run[-1])
         tabled = tabled or isinstance(here, _Table)
         used += length
@@ -100,8 +101,9 @@ class _Slack:
         return code_span(_inert(code))
 
     def fence(self, code: str, language: str) -> Lines:
+        code = _TICKS.sub(rf"\g<0>{_JOINER}", _inert(code))
         ticks = "`" * max(3, longest_ticks(code) + 1)
-        return Lines(tuple(_inert(code).split("\n")), (f"{ticks}{language}",), (ticks,))
+        return Lines(tuple(code.split("\n")), (f"{ticks}{language}",), (ticks,))
 
     def url(self, url: str) -> str:
         shown = self.text(url)

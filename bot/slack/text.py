@@ -7,14 +7,17 @@ https://docs.slack.dev/messaging/formatting-message-text, slackapi/bolt-js#2509 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import lru_cache
+from itertools import islice
 from textwrap import wrap
 from typing import Any
 
 from bot.render import tables
 from bot.render.dialect import blocks, listed, plain_text
+from bot.render.parsing import beginning
 from bot.render.splitting import Block as Part
 from bot.render.splitting import leading
-from bot.slack.markdown import CODE_WIDTH, DIALECT, has_room, pieces
+from bot.slack.markdown import CODE_WIDTH, DIALECT, Piece, has_room, pieces
 from bot.view import words
 from bot.view.message import (
     IN_THREAD,
@@ -126,17 +129,27 @@ def card(message: Message, continues: str = IN_THREAD) -> CardBlocks:
     body = [block for block in message.blocks if not isinstance(block, Footer)]
     end = [*_elements(block for block in message.blocks if isinstance(block, Footer))]
     more = _rich([_run(continues, "italic")])
-    ours = _elements((block for block in body if not isinstance(block, Prose)), question=QUESTION)
+    ours = _elements((block for block in body if not isinstance(block, Prose)), is_card=True)
     room = MESSAGE - _total([*ours, *end, more]).characters
     shown: list[_Element] = []
-    cut = False
-    for element in _elements(body, min(CARD_PROSE, max(room, PLAIN)), QUESTION):
-        cut = not _total([*shown, element, more, *end]).fits
-        if cut:
-            shown.append(more)
+    begun = [*_beginnings(body)]
+    cut = begun != body
+    for element in _elements(begun, min(CARD_PROSE, max(room, PLAIN)), is_card=True):
+        if not _total([*shown, element, more, *end]).fits:
+            cut = True
             break
         shown.append(element)
+    shown += [more] if cut else []
     return CardBlocks([element.block for element in (*shown, *end)], fallback(message), cut)
+
+
+def _beginnings(content: Iterable[Block]) -> Iterator[Block]:
+    """Return what may be shown of an answer too long for a card: what is left out needn't be parsed."""
+    for block in content:
+        begun = Prose(beginning(block.markdown, CARD_PROSE)) if isinstance(block, Prose) else block
+        yield begun
+        if begun != block:
+            return
 
 
 def fallback(message: Message) -> str:
@@ -156,13 +169,16 @@ def _said(block: Block) -> str:
         case Columns(columns):
             return "\n".join("\n".join((title, *items)) for title, items in columns)
         case Prose(markdown) | Quote(markdown):
-            return plain_text(markdown[: 2 * TEXT])  # a part is read in good time
+            return _plain_beginning(beginning(markdown, 2 * TEXT // 3))
         case Entry():
             found = "".join(text for text, _ in block.excerpt)
             at = words.when(block.at) if block.at else ""
             return "\n".join(filter(None, (block.text, at, block.said, found)))
         case _:
             return block.text
+
+
+_plain_beginning = lru_cache(maxsize=512)(plain_text)
 
 
 def _escaped(text: str) -> str:
@@ -174,9 +190,9 @@ def _total(elements: Iterable[_Element]) -> _Size:
 
 
 def _elements(
-    content: Iterable[Block], limit: int = MARKDOWN, question: int | None = None
+    content: Iterable[Block], limit: int = MARKDOWN, *, is_card: bool = False
 ) -> Iterator[_Element]:
-    """Write blocks; a question longer than `question` is cut."""
+    """Write blocks; on a card a long question is cut."""
     level = 0
     for block in content:
         if isinstance(block, Title | Heading):
@@ -201,9 +217,7 @@ def _elements(
             case Prose(markdown):
                 yield from _prose(blocks(markdown, DIALECT, level), limit)
             case Quote(markdown) if markdown:
-                begun, *rest = _prose(blocks(markdown, DIALECT, level, quoted=True), question or limit)
-                yield _continued(begun) if rest and question else begun
-                yield from () if question else rest
+                yield from _quote(markdown, level, limit, is_card=is_card)
             case _:
                 pass
 
@@ -296,13 +310,33 @@ def _table(table: Table, limit: int) -> Iterator[_Element]:
 
 
 def _prose(content: Iterable[Part], limit: int) -> Iterator[_Element]:
-    for piece in pieces(content, limit):
-        count = len(piece.text)
-        size = _Size(count, count, piece.stored, piece.tables)
-        yield _Element({"type": "markdown", "text": piece.text}, size)
+    return map(_markdown, pieces(content, limit))
 
 
-def _continued(element: _Element) -> _Element:
-    """Mark a question that was cut."""
-    text = f"{element.block['text']}\n> \u2026"
-    return _Element({"type": "markdown", "text": text}, replace(element.size, characters=len(text)))
+def _markdown(piece: Piece) -> _Element:
+    count = len(piece.text)
+    size = _Size(count, count, piece.stored, piece.tables)
+    return _Element({"type": "markdown", "text": piece.text}, size)
+
+
+def _quote(markdown: str, level: int, limit: int, *, is_card: bool) -> Iterator[_Element]:
+    if is_card:
+        yield _markdown(_question(beginning(markdown, QUESTION), len(markdown), level))
+    else:
+        yield from _prose(blocks(markdown, DIALECT, level, quoted=True), limit)
+
+
+def forget() -> None:
+    """Forget the questions and beginnings that were rendered."""
+    _question.cache_clear()
+    _plain_beginning.cache_clear()
+
+
+@lru_cache(maxsize=1024)
+def _question(begun: str, length: int, level: int) -> Piece:
+    """Return a question's beginning, which each edit of a running card shows again."""
+    cut = pieces(blocks(begun, DIALECT, level, quoted=True), QUESTION)
+    first, *rest = [*islice(cut, 2)] or [Piece("> ", 1, 0)]
+    if rest or len(begun) < length:
+        return replace(first, text=f"{first.text}\n> \u2026")
+    return first

@@ -5,17 +5,16 @@ where.
 """
 
 from collections.abc import Iterable, Iterator
-from itertools import takewhile
-from typing import Any
 
+from markdown_it import MarkdownIt
+from markdown_it.renderer import RendererHTML
 from markdown_it.token import Token
 from markupsafe import Markup, escape
 
 from bot.render.addresses import same
-from bot.render.commonmark import block_parser, inline_parser
+from bot.render.parsing import Env, label_of, parse_blocks, parse_inline
 
 DEEPEST_HEADING = 6
-_DEEPEST = 60
 _SCHEMES = ("http://", "https://", "mailto:")
 _ALIGNED = {f"text-align:{side}": side for side in ("left", "center", "right")}
 _LINK = Markup('<a href="{0}" rel="noopener noreferrer">')
@@ -24,16 +23,12 @@ _SHOWN = Markup(' <span class="address">(<bdi dir="ltr">{0}</bdi>)</span>')
 
 def html(markdown: str, under: int) -> Markup:
     """Give Markdown as HTML, its headings below level `under`."""
-    references: dict[str, Any] = {}
-    tokens = _BLOCKS.parse(markdown, references)
-    if any(token.level >= _DEEPEST - 1 for token in tokens):
-        return Markup('<pre tabindex="0">{0}</pre>').format(markdown)
-    tamed = [*_tamed(tokens, under, references)]
+    tokens, env = parse_blocks(markdown)
     # The renderer escapes all text; HTML that passes it is only what is written here.
-    return Markup(_BLOCKS.renderer.render(tamed, _BLOCKS.options, {}))  # noqa: S704 - as said above
+    return Markup(_RENDERER.render([*_tamed(tokens, under, env)], _OPTIONS, {}))  # noqa: S704 - as said above
 
 
-def _tamed(tokens: Iterable[Token], under: int, references: dict[str, Any]) -> Iterator[Token]:
+def _tamed(tokens: Iterable[Token], under: int, env: Env) -> Iterator[Token]:
     for token in tokens:
         match token.type:
             case "heading_open" | "heading_close":
@@ -48,9 +43,7 @@ def _tamed(tokens: Iterable[Token], under: int, references: dict[str, Any]) -> I
             case "fence" | "code_block":
                 token.attrSet("tabindex", "0")
             case "inline":
-                children: list[Token] = []
-                _INLINE.inline.parse(token.content, _INLINE, references, children)
-                token.children = [*_links(children)]
+                token.children = [*_links(parse_inline(token.content, env))]
             case _:
                 pass
         yield token
@@ -63,8 +56,7 @@ def _links(tokens: Iterable[Token]) -> Iterator[Token]:
     for token in rest:
         match token.type:
             case "link_open":
-                label = [*takewhile(lambda each: each.type != "link_close", rest)]
-                yield from _link(_attribute(token, "href"), [*_unlinked(label)])
+                yield from _link(_attribute(token, "href"), [*_unlinked(label_of(rest))])
             case "image":
                 yield from _link(_attribute(token, "src"), [_written(_alternative(token))])
             case "bare_url":
@@ -128,5 +120,5 @@ def _written(html: Markup) -> Token:
     return Token("html_inline", "", 0, content=html)
 
 
-_BLOCKS = block_parser(_DEEPEST)
-_INLINE = inline_parser()
+_RENDERER = RendererHTML()
+_OPTIONS = MarkdownIt("commonmark", {"html": False}).options

@@ -112,9 +112,11 @@ def test_code_stands_between_enough_backticks(code: str, span: str) -> None:
     assert text(span) == code
 
 
-def test_a_text_nested_too_deep_is_shown_as_written() -> None:
+def test_what_is_nested_too_deep_is_code_as_it_was_written() -> None:
     """The parser would drop what is deeper; nobody's words vanish."""
-    assert written(f"{'>' * 120}deep `x`", SLACK) == f"\\{'>' * 120}deep \\`x\\`"
+    *_, deepest, end = written(f"{'>' * 29}deep `x`\n\nEnd.", SLACK).split("\n\n")
+    assert deepest == "\n".join("> " * 24 + line for line in ("```", ">>>>>deep `x`", "```"))
+    assert end == "End."
 
 
 def test_neighbours_make_no_mention() -> None:

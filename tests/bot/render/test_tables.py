@@ -35,5 +35,7 @@ def test_a_long_table_repeats_its_head() -> None:
 
 
 def test_a_table_without_rows_names_its_columns() -> None:
-    """There is nothing to list."""
-    assert shown(Table(("Rank", "Member"), ()), 5) == "```\nRank  Member\n----  ------\n```"
+    """There is nothing to list; where they are too wide, they are a line that can be cut."""
+    table = Table(("Rank", "Member"), ())
+    assert shown(table, 12) == "```\nRank  Member\n----  ------\n```"
+    assert shown(table, 5) == "**Rank** \u00b7 **Member**"

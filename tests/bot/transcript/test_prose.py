@@ -46,7 +46,10 @@ def test_a_part_keeps_its_place_in_the_page() -> None:
 
 def test_what_is_nested_too_deep_to_parse_is_shown_as_written() -> None:
     """Markdown-it would leave it out."""
-    assert html(">" * 90 + " deep & low", 3) == f'<pre tabindex="0">{"&gt;" * 90} deep &amp; low</pre>'
+    page = html(">" * 29 + " deep & low\n\nEnd.", 3)
+    assert page.count("<blockquote>") == 24
+    assert '<pre tabindex="0"><code>&gt;&gt;&gt;&gt;&gt; deep &amp; low\n</code></pre>' in page
+    assert page.endswith("<p>End.</p>\n")
 
 
 @given(made_of("<>&\"'`[]()!*_~|-\n #:/abc", 60))

@@ -1,0 +1,51 @@
+"""Texts made to be slow: what rendering the slowest of them costs, and what an ordinary answer does."""
+
+import time
+from collections.abc import Callable, Mapping
+
+from bot.discord import text as discord_text
+from bot.render import dialect
+from bot.render.markdown import contain
+from bot.slack import text as slack_text
+from bot.transcript import prose
+from bot.view.message import Message, Prose, Quote
+from tests.bot.render.bombs import BOMBS, LENGTH
+from tests.bot.render.long_answer import UNIT
+
+TRIES = 3
+ORDINARY = "".join(UNIT.format(number) for number in range(LENGTH // len(UNIT)))
+
+SURFACES: Mapping[str, Callable[[str], object]] = {
+    "as a question on Discord's card": lambda text: discord_text.card(Message("card", (Quote(text),))),
+    "as an answer on Discord's card": lambda text: discord_text.card(Message("card", (Prose(text),))),
+    "in Discord's thread": lambda text: discord_text.parts(Message("answer", (Prose(text),))),
+    "as a question on Slack's card": lambda text: slack_text.card(Message("card", (Quote(text),))),
+    "as an answer on Slack's card": lambda text: slack_text.card(Message("card", (Prose(text),))),
+    "in Slack's thread": lambda text: slack_text.parts(Message("answer", (Prose(text),))),
+    "on the page": lambda text: prose.html(text, 3),
+    "as Markdown": contain,
+}
+
+
+def slowest() -> Mapping[str, tuple[float, str, float]]:
+    """Return by surface the slowest text's CPU seconds, its kind, and those of an ordinary answer."""
+    figures: dict[str, tuple[float, str, float]] = {}
+    for surface, render in SURFACES.items():
+        seconds, kind = max((fastest(render, text), kind) for kind, text in BOMBS.items())
+        figures[surface] = (seconds, kind, fastest(render, ORDINARY))
+    return figures
+
+
+def fastest(render: Callable[[str], object], text: str) -> float:
+    """Time the first rendering of a text, the best of some tries."""
+    return min(once(render, text) for _ in range(TRIES))
+
+
+def once(render: Callable[[str], object], text: str) -> float:
+    """Time one rendering, with nothing remembered."""
+    dialect.forget()
+    discord_text.forget()
+    slack_text.forget()
+    began = time.process_time()
+    render(text)
+    return time.process_time() - began

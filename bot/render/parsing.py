@@ -1,0 +1,216 @@
+"""Markdown parsed within limits: CommonMark with tables, strikethrough and bare addresses.
+
+A short text can be made to cost seconds: rows without cells under a header of hundreds, lines that
+belong to dozens of quotes, thousands of uses of one long address. So a text has an allowance of work,
+which grows with its length, and parsing stops where it is used up: the rest of the text becomes code,
+as it was written. What is nested too deep becomes code where it is.
+"""
+
+import re
+from collections.abc import Iterator, MutableMapping
+from dataclasses import replace
+from itertools import groupby
+from typing import Any
+
+from markdown_it import MarkdownIt
+from markdown_it.rules_block import StateBlock, table
+from markdown_it.rules_inline import StateInline
+from markdown_it.token import Token
+
+from bot.render.addresses import read_bare
+
+Env = MutableMapping[str, Any]
+
+DEEPEST = 24
+"""How deep blocks may be nested; a list counts twice, with its items."""
+DEEPEST_INLINE = 20
+"""How deep brackets may be nested in a block."""
+AS_WRITTEN = "as written"
+"""The markup of a block of code that stands for what wasn't parsed."""
+MARGIN = 2
+"""How many characters are parsed for each one that can be shown."""
+
+# What any text may cost, and what more each of its characters may: several times what prose, dense lists
+# and tables take. A unit is about five microseconds.
+_BLOCK_WORK, _BLOCK_SHARE = 6_000, 1 / 4
+_INLINE_WORK, _INLINE_SHARE = 1_500, 1 / 10
+_BLOCK, _ITEM, _LINE, _CELL = 8, 5, 2, 4
+_LINK = 3
+_ADDRESSES, _LONGEST_LABEL = 4, 1_000
+_DEFINITION = re.compile(r"^ {0,3}\[[^\]\n]{1,200}\]:[ \t]*[^\s][^\n]{0,500}$", re.MULTILINE)
+_DEFINITIONS = 50
+
+
+class _Work:
+    """What parsing a text may still cost."""
+
+    def __init__(self, length: int) -> None:
+        self.blocks = _BLOCK_WORK + int(length * _BLOCK_SHARE)
+        self.inline = _INLINE_WORK + int(length * _INLINE_SHARE)
+
+
+class _References(dict[str, Any]):
+    """Definitions of links, which stop working once the addresses that were looked up are too long."""
+
+    def __init__(self, definitions: dict[str, Any], allowance: int) -> None:
+        super().__init__(definitions)
+        self._allowance = allowance
+
+    def get(self, label: str, default: Any = None) -> Any:  # noqa: ANN401 - the parser's own type
+        """Return a definition."""
+        found = super().get(label, default)
+        if found:
+            self._allowance -= len(found["href"]) + len(found["title"])
+        return found if self._allowance >= 0 else default
+
+
+def parse_blocks(markdown: str) -> tuple[list[Token], Env]:
+    """Return a text's blocks, with what is in them unparsed, and what `parse_inline` needs."""
+    env: dict[str, Any] = {}
+    tokens = parse_with(_BLOCKS, markdown, env)
+    if "references" in env:
+        env["references"] = _References(env["references"], _ADDRESSES * len(markdown))
+    return tokens, env
+
+
+def parse_with(parser: MarkdownIt, markdown: str, env: Env) -> list[Token]:
+    """Return a text's tokens, read by a parser with `limit_work`."""
+    env["work"] = _Work(len(markdown))
+    return parser.parse(markdown, env)
+
+
+def parse_inline(content: str, env: Env) -> list[Token]:
+    """Return what is in a block, with each run of text in one token."""
+    return _joined(_INLINE.inline.parse(content, _INLINE, env, []))
+
+
+def _joined(tokens: list[Token]) -> list[Token]:
+    joined: list[Token] = []
+    for is_text, run in groupby(tokens, lambda token: token.type in ("text", "text_special")):
+        each = [*run]
+        if is_text and len(each) > 1:
+            each = [replace(each[0], type="text", content="".join(token.content for token in each))]
+        for token in each:
+            if token.children:
+                token.children = _joined(token.children)
+        joined += each
+    return joined
+
+
+def label_of(tokens: Iterator[Token]) -> Iterator[Token]:
+    """Return what stands in a link, up to its end, without the links within it.
+
+    The parser lets an address in angle brackets be one; to a reader no link is within another.
+    """
+    depth = 1
+    for token in tokens:
+        if token.type in ("link_open", "link_close"):
+            depth += token.nesting
+            if not depth:
+                return
+        else:
+            yield token
+
+
+def is_exhausted(env: Env) -> bool:
+    """Return whether the allowance for what is in blocks is used up: what is left is one text."""
+    return env["work"].inline < 0
+
+
+def limit_work(parser: MarkdownIt) -> MarkdownIt:
+    """Let a parser stop where a text's allowance is used up."""
+    parser.block.ruler.before(
+        "table", "limit", _limit_blocks, {"alt": ["paragraph", "reference", "blockquote", "list"]}
+    )
+    parser.block.ruler.at("table", _limit_cells, {"alt": ["paragraph", "reference"]})
+    parser.inline.ruler.after("text", "limit", _limit_inline)
+    return parser
+
+
+def beginning(markdown: str, shown: int) -> str:
+    """Return as much of a text as is parsed where `shown` characters of it can be shown.
+
+    It ends between two blocks or lines where it can, and has the link definitions of the rest.
+    """
+    most = MARGIN * shown
+    if len(markdown) <= most:
+        return markdown
+    ends = (markdown.rfind(mark, shown, most) for mark in ("\n\n", "\n"))
+    end = next((end for end in ends if end > 0), most)
+    found = _DEFINITION.findall(markdown[end : end + 20 * most])[-_DEFINITIONS:]
+    return "\n".join((*found, "", markdown[:end])) if found else markdown[:end]
+
+
+def _limit_blocks(state: StateBlock, start: int, end: int, silent: bool) -> bool:
+    """Count a line or item that is looked at and a block that begins; make the rest code in the end."""
+    work: _Work = state.env["work"]
+    if silent:
+        work.blocks -= _ITEM if state.parentType == "list" else _LINE
+        return work.blocks < 0
+    if work.blocks >= 0 and state.level < DEEPEST:
+        work.blocks -= _BLOCK
+        return False
+    _leave(state, start, end)
+    return True
+
+
+def _limit_cells(state: StateBlock, start: int, end: int, silent: bool) -> bool:
+    """Read a table with as many rows as there is work left for; the other rows become code."""
+    if silent or not table(state, start, end, True):
+        return table(state, start, end, silent)
+    work: _Work = state.env["work"]
+    header = state.src[state.bMarks[start] : state.eMarks[start]]
+    cost = _CELL * (header.count("|") + 1)
+    rows = max(work.blocks, 0) * 3 // 4 // cost  # what follows the table is read, too
+    last = min(end, start + 2 + max(rows - 1, 0))
+    if rows and not table(state, start, last, False):
+        return False
+    work.blocks -= cost * (state.line - start) if rows else 0
+    if not rows or state.line == last < end:
+        begin = state.line if rows else start
+        blank = (line for line in range(begin, end) if state.isEmpty(line))
+        last = next(blank, end)
+        if begin < last:
+            _leave(state, begin, last)
+    return True
+
+
+def _leave(state: StateBlock, start: int, end: int) -> None:
+    token = state.push("code_block", "code", 0)
+    token.content = state.getLines(start, end, state.blkIndent, True)
+    token.markup = AS_WRITTEN
+    token.map = [start, end]
+    state.line = end
+
+
+def _limit_inline(state: StateInline, silent: bool) -> bool:
+    """Count a place that may be markup; make the rest one text in the end."""
+    work: _Work = state.env["work"]
+    work.inline -= _LINK if state.src[state.pos] in "<[!" else 1
+    if work.inline >= 0:
+        return False
+    if not silent:
+        state.append_pending(state.src[state.pos : state.posMax])
+    state.pos = state.posMax
+    return True
+
+
+def _parser() -> MarkdownIt:
+    parser = MarkdownIt("commonmark", {"html": False, "maxNesting": 10 * DEEPEST})
+    return limit_work(parser.enable(["table", "strikethrough"]))
+
+
+def _blocks() -> MarkdownIt:
+    parser = _parser()
+    parser.core.ruler.disable(["inline", "text_join"])
+    return parser
+
+
+def _inline() -> MarkdownIt:
+    parser = _parser()
+    parser.options["maxNesting"] = DEEPEST_INLINE
+    parser.inline.ruler.before("escape", "bare_url", read_bare)
+    return parser
+
+
+_BLOCKS, _INLINE = _blocks(), _inline()
