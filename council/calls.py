@@ -24,14 +24,14 @@ class ChatMessage(TypedDict):
 
 
 class RetryBudget:
-    """Retries that calls share; when they are used up, those of another budget are taken (`beside`)."""
+    """Retries that calls share; once they are used up, those of `beside` are taken."""
 
     def __init__(self, retries: int, beside: "RetryBudget | None" = None) -> None:
         self.left = retries
         self._beside = beside
 
     def spend(self) -> bool:
-        """Take one retry; false when none is left."""
+        """Take one retry; return false when none is left."""
         if self.left > 0:
             self.left -= 1
             return True
@@ -39,11 +39,11 @@ class RetryBudget:
 
 
 def run_retries(retries: int) -> tuple[RetryBudget, RetryBudget]:
-    """Divide a run's retries: for all stages but the last, and for the last one.
+    """Return two budgets of a run's retries: for all stages but the last, and for the last one.
 
-    A quarter, rounded up, is kept for the last stage, which also gets what the others leave: an
-    outage among the members must not leave the chairman a single attempt, since without a final
-    answer everything before it was paid for in vain.
+    A quarter, rounded up, is reserved for the last stage, which may also use what the others leave.
+    Otherwise an outage among the members could leave the chairman a single attempt, and without a
+    final answer everything before it was paid for in vain.
     """
     reserve = -(-retries // 4)
     shared = RetryBudget(retries - reserve)
@@ -55,11 +55,10 @@ class Call:
     """A model call, ready to be sent.
 
     `step` is its key in the journal: stage, round and member. `profile` names the council that the
-    member belongs to. `deadline` is wall-clock seconds for
-    the call with all its retries. `schema` asks for a JSON reply of that shape, from endpoints that
-    can; `web` asks the council's own provider to search the web first. `on_text` hears the reply as
-    it streams, `on_retry` each failed attempt with the seconds until the next one (what streamed
-    before it is void).
+    member belongs to. `deadline` is wall-clock seconds for the call with all its retries. `schema`
+    asks endpoints that can for a JSON reply of that shape; `web` asks the council's own provider to
+    search the web first. `on_text` gets the reply as it streams, `on_retry` each failed attempt with
+    the seconds until the next one (what streamed before it is void).
     """
 
     step: str
@@ -77,13 +76,13 @@ class Call:
 
     @property
     def digest(self) -> str:
-        """What is asked, in 32 hexadecimal digits: another prompt or shape gives another digest."""
+        """A digest of what is asked: 32 hexadecimal digits that differ for another prompt or shape."""
         asked = orjson.dumps((self.messages, self.schema), option=orjson.OPT_SORT_KEYS)
         return hashlib.blake2b(asked, digest_size=16).hexdigest()
 
 
 class Citation(BaseModel):
-    """A page that a reply rests on."""
+    """A page that a reply cites."""
 
     model_config = ConfigDict(frozen=True, hide_input_in_errors=True)
 
@@ -95,9 +94,9 @@ class Reply(BaseModel):
     """What a model answered.
 
     `truncated`: the reply was cut off by its length limit. `answered_by`: the id of the fallback
-    model that answered instead of the one asked. `citations`: the pages that it names as sources.
-    Where a consultation was asked for, `consultation` is the reply read as one and `text` its
-    detailed answer, or `unstructured` says why it is none.
+    model that answered instead of the one asked. `citations`: the pages it names as sources. If a
+    consultation was asked for, `consultation` is the reply read as one and `text` its detailed
+    answer; if it couldn't be read, `unstructured` says why.
     """
 
     model_config = ConfigDict(frozen=True, hide_input_in_errors=True)
@@ -122,15 +121,15 @@ class Steps(Protocol):
     """What a run remembers of its own calls: a replayed run asks nothing twice."""
 
     def recall(self, call: Call) -> Outcome | None:
-        """Give the recorded outcome of a call's step, or `None` where it hasn't ended yet."""
+        """Return the recorded outcome of a call's step, or `None` where it hasn't ended yet."""
         ...
 
     async def record(self, call: Call, outcome: Outcome) -> None:
-        """Keep the outcome of a call's step; returns when it is durable."""
+        """Keep the outcome of a call's step; return when it is durable."""
         ...
 
     def has_begun(self, stage: str) -> bool:
-        """Whether any step of a stage's round (`stage2.1`) has ended."""
+        """Return whether any step of a stage's round (`stage2.1`) has ended."""
         ...
 
 
@@ -141,7 +140,7 @@ class MemorySteps:
         self.outcomes: dict[str, Outcome] = {}
 
     def recall(self, call: Call) -> Outcome | None:
-        """Give the recorded outcome of a call's step, or `None`."""
+        """Return the recorded outcome of a call's step, or `None`."""
         return self.outcomes.get(call.step)
 
     async def record(self, call: Call, outcome: Outcome) -> None:
@@ -149,5 +148,5 @@ class MemorySteps:
         self.outcomes[call.step] = outcome
 
     def has_begun(self, stage: str) -> bool:
-        """Whether any step of a stage's round has ended."""
+        """Return whether any step of a stage's round has ended."""
         return any(step.startswith(f"{stage}:") for step in self.outcomes)

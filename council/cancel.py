@@ -1,4 +1,4 @@
-"""Ending calls in flight, for a stated cause."""
+"""Cancelling calls in flight, with a cause."""
 
 import asyncio
 from collections.abc import Callable, Coroutine
@@ -10,9 +10,9 @@ T = TypeVar("T")
 
 
 class Cancellation:
-    """Guards calls; once cancelled it ends those in flight and lets no other start.
+    """Guards calls: once cancelled, it ends those in flight and lets no other start.
 
-    The first cause stays. A cancellation made `within` another is cancelled with it.
+    The first cause counts. A cancellation made `within` another is cancelled with it.
     """
 
     def __init__(self, within: "Cancellation | None" = None) -> None:
@@ -24,7 +24,7 @@ class Cancellation:
             within.link(self.cancel)
 
     def link(self, cancel: Callable[[Cause], None]) -> None:
-        """Pass this cancellation's cause on to `cancel`, at once where there is one already."""
+        """Pass this cancellation's cause on to `cancel`, at once if there already is one."""
         self._linked.append(cancel)
         if self.cause is not None:
             cancel(self.cause)
@@ -34,7 +34,7 @@ class Cancellation:
         self._timers.append(asyncio.get_running_loop().call_later(after, self.cancel, cause))
 
     def close(self) -> None:
-        """Forget the timers."""
+        """Cancel the timers."""
         for timer in self._timers:
             timer.cancel()
 
@@ -49,9 +49,10 @@ class Cancellation:
             cancel(cause)
 
     async def guard(self, call: Coroutine[Any, Any, T]) -> T:
-        """Await a call; raises `ModelError` with the cancellation's cause when it was ended.
+        """Await a call and return its result.
 
-        A call that came back all the same before it could be ended keeps its result.
+        Raises `ModelError` with the cancellation's cause where that ended the call. A call that came
+        back before it could be ended keeps its result.
         """
         if self.cause is not None:
             call.close()
@@ -73,7 +74,7 @@ class Cancellation:
 
 
 class Stop:
-    """The button: one press ends the members' calls, a second one the chairman's too."""
+    """The Stop button: one press ends the members' calls, a second one the chairman's too."""
 
     def __init__(self) -> None:
         self.everything = Cancellation()

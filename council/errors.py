@@ -1,7 +1,7 @@
 """Everything that can go wrong in a council, as a tree.
 
     CouncilError
-    ├── ModelError            one call failed: it costs a voice, never the run
+    ├── ModelError            one call failed; the run continues
     └── RunError              the run ends without an answer
         ├── AccountError      the provider refused the key, or the credit is used up
         ├── NoAnswers         not one member answered
@@ -44,7 +44,7 @@ Cause = Literal[
 
 
 class Failure(BaseModel):
-    """Why one model call gave nothing, after all its retries.
+    """Why one model call failed, after all its retries.
 
     `detail` is the provider's own sentence where it sent one, shortened; it never holds a key.
     `usage` is what the failed call cost all the same, where the provider said so.
@@ -87,7 +87,7 @@ class RunError(CouncilError):
 class AccountError(RunError):
     """The provider refused the key or the account's credit is used up.
 
-    `member` names the member whose own key it is, `None` stands for the council's key.
+    `member` names the member whose own key was refused; `None` means the council's key.
     """
 
     def __init__(self, failure: Failure, member: str | None = None) -> None:
@@ -104,7 +104,10 @@ class NoAnswers(RunError):
 
 
 class RunStopped(RunError):
-    """Stop came before there was a final answer; `enough` says whether there was enough for one."""
+    """Stop was pressed before there was a final answer.
+
+    `enough` says whether there were enough answers to write one.
+    """
 
     def __init__(self, failures: Mapping[str, Failure] | None = None, *, enough: bool = False) -> None:
         super().__init__("the run was stopped", failures)

@@ -1,4 +1,4 @@
-"""Who sits on a council, and the settings of its runs."""
+"""The members of a council, and the settings of its runs."""
 
 import hashlib
 import re
@@ -63,7 +63,7 @@ class Member(BaseModel):
     structured: bool = False
     name: str = ""
     """How documents, step keys and people call this seat: the model's id, and where the same id
-    sits twice, `{id}#{persona-slug}`. Given by the profile."""
+    occurs twice, `{id}#{persona-slug}`. The profile sets it."""
 
     @model_validator(mode="after")
     def _fallbacks_need_the_router(self) -> Self:
@@ -80,12 +80,12 @@ class Member(BaseModel):
         return self
 
     def in_a_run(self) -> "Member":
-        """Return the member without what only the configuration of the day may say of it."""
+        """Return the member without its endpoint and key, which only today's configuration may name."""
         return self.model_copy(update={"endpoint": None, "api_key_env": None})
 
 
 def _digest(endpoint: str) -> str:
-    """Identify an endpoint; the password that an address may hold isn't part of it."""
+    """Return what identifies an endpoint; a password in its address isn't part of it."""
     address = re.sub(r"//[^/?#]*@", "//", endpoint).rstrip("/")
     return hashlib.blake2b(address.encode(errors="replace"), digest_size=8).hexdigest()
 
@@ -101,7 +101,7 @@ Seat = Annotated[Member, BeforeValidator(_seat)]
 class Profile(BaseModel):
     """A council's members and the settings of its runs, times in seconds.
 
-    It is stored with every run, so that a run goes on under the settings it started with.
+    It is stored with every run, so that a resumed run keeps the settings it started with.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
@@ -159,12 +159,12 @@ class Profile(BaseModel):
 
     @property
     def seats(self) -> tuple[Member, ...]:
-        """Everybody who may be asked: members, chairman, who is next in line for it, title model."""
+        """Everybody who may be asked: members, chairman, its fallbacks, title model."""
         titles = (self.title_model,) if self.title_model else ()
         return (*self.members, self.chairman, *self.chairman_fallbacks, *titles)
 
     def in_a_run(self) -> "Profile":
-        """Return the settings as a run keeps them: without any address or the name of any key."""
+        """Return the settings as a run stores them: without addresses and keys' variables."""
         return self.model_copy(
             update={
                 "members": tuple(member.in_a_run() for member in self.members),

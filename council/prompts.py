@@ -1,8 +1,7 @@
 """Every prompt the council sends, and nothing else.
 
-Questions, answers, reviews and critiques are data: each stands between two lines that carry the
-run's random boundary (`council.fence`), and every prompt says that nothing between them is an
-instruction.
+Questions, answers, reviews and critiques are data: two lines around each carry the run's
+random boundary (`council.fence`), and every prompt says that nothing between them is an instruction.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -72,7 +71,7 @@ CONSULTATION = (
 )
 DEBATE = (
     "Under `debate`: `position_changed` (true if you now advise something else), `critiques` (what "
-    "you object to in your peers' reviews: objects of `target`, the reviewer's name as it stands "
+    "you object to in your peers' reviews: objects of `target`, the reviewer's name as given "
     "above, `critique` and `severity`, which is minor, moderate or major) and `incorporated_from` "
     "(objects of `source`, a reviewer's name, and the `idea` you took over); both lists may be empty."
 )
@@ -174,8 +173,8 @@ def correction(
 ) -> tuple[ChatMessage, ...]:
     """Hand a member its own answer with its peers' reviews, to correct itself (stage 2.5).
 
-    The conversation of stage 1 goes on: the answer stands where the member gave it, and a provider
-    that caches prompts has read the first part before. `critiques` are pairs of critic and text.
+    The conversation of stage 1 continues: the answer is where the member gave it, and a provider that
+    caches prompts has read the first part before. `critiques` are pairs of critic and text.
     """
     parts = [PEERS_REVIEWED.format(label=label)] if critiques else []
     parts += (_fence(brief, f"Peer evaluation from {critic}", text) for critic, text in critiques)
@@ -206,7 +205,7 @@ def refinement(
 def again(
     brief: Brief, messages: tuple[ChatMessage, ...], reply: str, problem: str
 ) -> tuple[ChatMessage, ...]:
-    """Ask for a reply once more that isn't in the form it was asked for."""
+    """Ask once more for a reply that wasn't in the requested form."""
     return (
         *messages,
         {"role": "assistant", "content": unmarked(brief.boundary, reply)},
@@ -308,7 +307,7 @@ def _ballot(brief: Brief, member: Member) -> list[str]:
 
 
 def _unmarked(brief: Brief, parts: Iterable[str]) -> list[str]:
-    """Take the boundary out of our own parts, too: criteria and names in them are other people's."""
+    """Return our own parts without the boundary: criteria and names in them come from outside."""
     return [unmarked(brief.boundary, part) for part in parts]
 
 
@@ -348,7 +347,7 @@ def _scored(matrix: ScoringMatrix | None) -> list[str]:
     ]
     if any(answer.is_disqualified for answer in matrix.answers):
         said.append(
-            "What a disqualified answer proposes can't be recommended as it stands; use what is right "
+            "What a disqualified answer proposes can't be recommended as it is; use what is right "
             "in it, and say which must-have it fails."
         )
     return said

@@ -1,6 +1,6 @@
-"""Review and correction, round after round, until there is a reason for no further one.
+"""Review and correction, round after round, until there is a reason to stop.
 
-Inside a round scheduling follows the data: a member's correction begins when every *other* member's
+Inside a round, scheduling follows the data: a member's correction begins when every *other* member's
 review is in. Between rounds there is nothing to overlap: whoever reviews reads all answers, so a
 further round begins when the last correction is in.
 """
@@ -53,13 +53,13 @@ class Reviewed:
 
     @classmethod
     def none(cls, labels: dict[str, str] | None = None) -> "Reviewed":
-        """Give what there is without any round."""
+        """Return what there is without any round."""
         none = Round(labels or {}, [], [])
         return cls(none, none, None, None)
 
 
 async def review_and_correct(session: Session, answers: list[Stage1Result]) -> Reviewed:
-    """Hold rounds of stages 2 and 2.5 until one of the reasons of `TerminationReason` ends them."""
+    """Run rounds of stages 2 and 2.5 until a `TerminationReason` applies."""
     profile = session.brief.profile
     state = IterationState(
         max_rounds=profile.max_rounds,
@@ -101,7 +101,7 @@ async def review_and_correct(session: Session, answers: list[Stage1Result]) -> R
 
 
 async def _overall(rounds: list[Round]) -> list[Stage2_5Result]:
-    """Lead from each first answer to the last, with the critiques of round 1."""
+    """Return the corrections from each first answer to the last, with the critiques of round 1."""
     if len(rounds) == 1:
         return rounds[0].corrections
     steps = [*zip(*(each.corrections for each in rounds), strict=True)]
@@ -155,17 +155,19 @@ class _Table:
         self._reviewing: dict[str, asyncio.Task[Stage2Result | Failure]] = {}
 
     async def hold(self) -> Round:
-        """Hear every review and every correction, each as soon as its data is there."""
+        """Get every review and every correction, each as soon as its data is there."""
         session, names, number = self._session, self._names, self._data.round_number
         session.emit(StageStarted("stage2", tuple(names), number))
         with (
-            session.open("stage2", number) as review_sitting,
-            session.open("stage2_5", number) as correct_sitting,
+            session.open("stage2", number) as review_cancellation,
+            session.open("stage2_5", number) as correction_cancellation,
         ):
             async with TaskGroup() as group:
                 for name in names:
-                    self._reviewing[name] = group.create_task(self._review(name, review_sitting))
-                correcting = [group.create_task(self._correct(name, correct_sitting)) for name in names]
+                    self._reviewing[name] = group.create_task(self._review(name, review_cancellation))
+                correcting = [
+                    group.create_task(self._correct(name, correction_cancellation)) for name in names
+                ]
                 reviews = [
                     outcome
                     for name in names
@@ -201,7 +203,7 @@ class _Table:
         )
 
     def _note(self, held: Round) -> None:
-        """Keep in the round's record what became of the answers."""
+        """Record what became of the answers in this round."""
         data = self._data
         data.label_to_model = held.labels
         settle(data, held.corrections)

@@ -39,7 +39,7 @@ TITLE_LENGTH = 80
 
 @dataclass(frozen=True, slots=True)
 class Deliberation:
-    """What a run gives: the message for the conversation document, and a title if one was wanted."""
+    """The result of a run: the message for the conversation document, and a title if one was wanted."""
 
     message: AssistantMessage
     title: str | None
@@ -54,7 +54,7 @@ async def deliberate(
     now: Callable[[], datetime],
     stop: Stop | None = None,
 ) -> Deliberation:
-    """Take a question through all stages.
+    """Take a question through all stages and return the answer.
 
     Raises `NoAnswers`, `AccountError` or `RunStopped` when there can't be an answer.
     """
@@ -140,7 +140,7 @@ async def _answers(session: Session) -> list[Stage1Result]:
 
 
 async def _synthesis(session: Session, answers: list[Stage1Result], reviewed: Reviewed) -> Stage3Result:
-    """Stage 3: the chairman writes; when it can't, the next in line does, and that is said."""
+    """Stage 3: the chairman writes the answer; if it can't, the next in line does."""
     profile = session.brief.profile
     stopped_early = session.was_stopped
     texts = {answer.model: answer.response for answer in answers}
@@ -195,7 +195,7 @@ async def _synthesis(session: Session, answers: list[Stage1Result], reviewed: Re
 
 
 def _line_to_the_chair(profile: Profile, best: str) -> Iterable[tuple[Member, AnswerSource]]:
-    """Give who writes the final answer, in order; no model at one address is asked twice."""
+    """Return who may write the final answer, in order, each model at one address once."""
     best_ranked = [member for member in profile.members if member.name == best]
     ranks: tuple[tuple[Iterable[Member], AnswerSource], ...] = (
         ([profile.chairman], "chairman"),
@@ -210,7 +210,7 @@ def _line_to_the_chair(profile: Profile, best: str) -> Iterable[tuple[Member, An
 
 
 def _only(session: Session, answer: Stage1Result) -> Stage3Result:
-    """Give the one answer there is as the final one: one model, not reviewed."""
+    """Return the only answer there is as the final one: one model, not reviewed."""
     result = Stage3Result(
         model=answer.model,
         response=answer.response,
@@ -226,7 +226,7 @@ def _only(session: Session, answer: Stage1Result) -> Stage3Result:
 def _verbatim(
     model: str, answers: list[Stage1Result], reviewed: Reviewed, *, stopped_early: bool
 ) -> Stage3Result:
-    """Give a member's answer as the final one: its correction, or where none came its first answer."""
+    """Return a member's answer as the final one: its correction, or without one its first answer."""
     answer = next(answer for answer in answers if answer.model == model)
     correction = next((each for each in reviewed.corrections or () if each.model == model), None)
     if correction is not None and correction.fallback is None and not correction.maintained:
@@ -244,7 +244,7 @@ def _verbatim(
 
 
 async def _title(session: Session, cancellation: Cancellation) -> str:
-    """Name the conversation: by the title model where there is one, else by the question."""
+    """Return the conversation's title: from the title model if there is one, else the question."""
     member = session.brief.profile.title_model
     if member and session.brief.wants_title:
         text = await session.hear_title(member, prompts.title(session.brief, member), cancellation)

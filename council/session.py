@@ -1,4 +1,4 @@
-"""Where members get the session: every model call of a run passes through here, one way."""
+"""The session of one run: every model call passes through it, in one way."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Generator
@@ -48,7 +48,7 @@ AskAgain = Callable[[tuple[ChatMessage, ...]], Awaitable[Outcome]]
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """What a reply has to be: its JSON schema, and what makes that of a reply, or asks once more."""
+    """The form a reply must have: its JSON schema, and how a reply is read or asked for again."""
 
     schema: JsonObject
     settle: Callable[[Reply, AskAgain], Awaitable[Reply]]
@@ -72,14 +72,14 @@ class StageCancellation(Cancellation):
             self._deadline = None
 
     def succeed(self) -> None:
-        """Count one more member heard; from the quorum on, stragglers have their grace."""
+        """Count one more reply; from the quorum on, the stragglers' grace runs."""
         self._missing -= 1
         if self._missing == 0 and self._grace is not None:
             self.expire("straggler", self._grace)
 
 
 class Session:
-    """Calls members, remembers what they said, tells the observers, keeps the accounts."""
+    """Calls members, records their replies, tells the observers, and adds up usage."""
 
     def __init__(
         self,
@@ -107,7 +107,7 @@ class Session:
 
     @contextmanager
     def open(self, stage: Stage, number: int = 1) -> Generator[StageCancellation]:
-        """Open a stage: the members' Stop ends its calls, except the chairman's."""
+        """Open a stage: one press of Stop ends members' calls, a second one the chairman's."""
         within = self.stop.everything if stage == "stage3" else self.stop.members
         cancellation = StageCancellation(stage, number, self.brief.profile, within)
         try:
@@ -126,10 +126,11 @@ class Session:
         form: Form | None = None,
         role: str = "",
     ) -> R | Failure:
-        """Call a member once in a stage; what its reply `becomes` is told to the observers.
+        """Call a member once in a stage and return what its reply `becomes`, or the failure.
 
-        A `form` takes the place of `schema` and may ask once more. `role` tells two calls of one
-        member in a stage apart. A call that was cut off before it began isn't made, told or recorded.
+        The observers are told either way. A `form` replaces `schema` and may ask once more. `role`
+        distinguishes two calls of one member in a stage. A call that was cut off before it began is
+        neither made nor announced nor recorded.
         """
         stage, number = cancellation.stage, cancellation.round
         profile = self.brief.profile
@@ -194,7 +195,7 @@ class Session:
     async def hear_title(
         self, member: Member, messages: tuple[ChatMessage, ...], cancellation: Cancellation
     ) -> str | None:
-        """Ask for a title; its failure is nobody's loss."""
+        """Return a title, or `None` where the call failed: that costs the run nothing."""
         call = Call(
             step="title",
             member=member,
@@ -207,7 +208,7 @@ class Session:
         return None if isinstance(outcome, Failure) else outcome.text
 
     def skips(self, stage: Stage, number: int = 1) -> bool:
-        """Whether Stop was pressed before this stage of the members had given anything in a round."""
+        """Return whether Stop was pressed before any call of this stage had ended in a round."""
         skipped = self.stop.pressed and not self._steps.has_begun(f"{stage}.{number}")
         self.was_stopped |= skipped
         return skipped
@@ -218,17 +219,17 @@ class Session:
             raise self._refused
 
     def _note_refusal(self, why: Failure, member: Member) -> None:
-        """End every call where a stage's call was refused for its key, or for lack of credit."""
+        """End every call once one was refused for its key or for lack of credit."""
         if why.is_account and self._refused is None:
             self._refused = AccountError(why, member.name if member.endpoint_id else None)
             self.stop.everything.cancel("not_needed")
 
     def tokens(self, *stages: str) -> int:
-        """Add up the tokens of some stages' rounds: `stage2.2`, `stage2_5.2`."""
+        """Return the tokens that some stages' rounds used: `stage2.2`, `stage2_5.2`."""
         return sum(usage.tokens for key, usage in self._usage.items() if key.partition(":")[0] in stages)
 
     def usage(self) -> RunUsage:
-        """Add up what the run used, by call, by stage and in all."""
+        """Return what the run used: by call, by stage and in all."""
         stages: dict[str, list[Usage]] = {}
         for key, usage in self._usage.items():
             stages.setdefault(key.partition(".")[0], []).append(usage)
@@ -240,7 +241,7 @@ class Session:
         )
 
     async def _step(self, call: Call, cancellation: Cancellation) -> Outcome:
-        """Make a call unless its outcome is known, and keep the outcome."""
+        """Return a call's outcome: the recorded one, or that of a call made now."""
         outcome = self._steps.recall(call)
         if outcome is not None:
             outcome = await self._unfenced(outcome)  # it may be from before replies were stripped
@@ -296,7 +297,7 @@ class Session:
 
 
 async def _read(call: Call, reading: Awaitable[T]) -> T | Failure:
-    """Read a reply; one that nobody foresaw costs a voice, and the log has the traceback."""
+    """Read a reply; where a reader crashes, that costs a voice, and the log has the traceback."""
     try:
         return await reading
     except CouncilError:

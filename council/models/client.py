@@ -57,7 +57,7 @@ Sleep = Callable[[float], Awaitable[None]]
 
 @dataclass(frozen=True, slots=True)
 class _Provider:
-    """An address, what every call to it carries, and the places for calls at once."""
+    """An address, what every call to it carries, and a limit on concurrent calls."""
 
     address: httpx.URL
     headers: httpx.Headers
@@ -66,7 +66,7 @@ class _Provider:
 
 
 class ModelClient:
-    """Asks models, and brings each call to its end: an answer or a `ModelError`.
+    """Asks models. Every call ends in an answer or a `ModelError`.
 
     `find` says where today's configuration asks a call's member (`council.models.directory`). Members
     without an endpoint are asked at `base_url` with `api_key`; `keys` is where the variables that
@@ -125,10 +125,10 @@ class ModelClient:
         await self._http.aclose()
 
     async def ask(self, call: Call) -> Reply:
-        """Make one call to its end, retries included.
+        """Make one call, retries included, and return the answer.
 
-        The deadline starts when the call has its place among those at once. Raises `ModelError`
-        when the call fails for good; a cancelled call closes its connection.
+        The deadline starts when the call no longer waits for others. Raises `ModelError` when the
+        call fails for good. A cancelled call closes its connection.
         """
         call = replace(call, member=self._find(call))
         provider = self._provider(call.member)
@@ -260,7 +260,7 @@ def _unlisted(model: str) -> None:
 
 
 def _body(call: Call) -> bytes:
-    """Write the call; OpenRouter's own fields go only to the council's own address."""
+    """Return the request's body; OpenRouter's own fields go only to the council's own provider."""
     member = call.member
     body: JsonObject = {
         "model": member.model,
@@ -365,7 +365,7 @@ def _last_word(failure: Failure, earlier: list[Failure]) -> Failure:
 
 
 def _paid(last: Usage | None, earlier: list[Failure]) -> Usage | None:
-    """Add up what the attempts at one call used, where the provider said so."""
+    """Return the sum of what a call's attempts used, as far as the provider said so."""
     known = [usage for usage in (*(failure.usage for failure in earlier), last) if usage]
     return total(known) if known else None
 
@@ -477,7 +477,7 @@ class _LimitedStream(httpx.AsyncByteStream):
 
 
 def _proxy(url: httpx.URL) -> str | None:
-    """Name the environment's proxy for an address; models on this machine need none."""
+    """Return the environment's proxy for an address; models on this machine need none."""
     if url.host == "localhost" or url.host.startswith("127.") or url.host == "::1":
         return None
     if proxy_bypass(url.host):

@@ -14,8 +14,8 @@ from council.profile import Member, Profile
 class Directory:
     """Everybody who may be asked, by council, model and endpoint.
 
-    What a changed configuration leaves out stays until the process ends: the runs that began with it
-    still need it.
+    Members that a changed configuration leaves out stay until the process ends, because the runs
+    that began with them still need them.
     """
 
     def __init__(self, profiles: Iterable[Profile] = ()) -> None:
@@ -23,7 +23,7 @@ class Directory:
         self.add(profiles)
 
     def add(self, profiles: Iterable[Profile]) -> None:
-        """Take in the councils of a configuration."""
+        """Add the councils of a configuration."""
         for profile in profiles:
             for seat in profile.seats:
                 seats = self._seats.setdefault((profile.name, seat.model), {})
@@ -35,8 +35,8 @@ class Directory:
     def find(self, call: Call) -> Member:
         """Return the call's member with the endpoint and the key's variable that it has today.
 
-        Of its fallbacks, those remain that the configuration still has. Raises `ModelError` where the
-        member isn't configured any more, or is asked somewhere else.
+        Only fallbacks that are still configured remain. Raises `ModelError` where the member is no
+        longer configured or has another endpoint.
         """
         member = call.member
         seats = self._seats.get((call.profile, member.model))

@@ -73,7 +73,7 @@ class Completion:
     """One reply, put together from a stream's chunks or from one plain body.
 
     `heard` gets the text piece by piece. Raises `ModelError` as soon as the provider reports an
-    error or sends something else than the API promises.
+    error or sends anything but what the API promises.
     """
 
     __slots__ = (
@@ -101,7 +101,7 @@ class Completion:
 
     @property
     def finished(self) -> bool:
-        """Whether the model has said all it had to say."""
+        """Whether the reply is complete."""
         return self.finish_reason is not None
 
     @property
@@ -114,7 +114,7 @@ class Completion:
         self._take(parse(data), "delta")
 
     def add_body(self, data: bytes) -> None:
-        """Take a plain body, which is whole by having arrived."""
+        """Take a plain body; one that has arrived is complete."""
         body = parse(data)
         self._take(body, "message")
         if not _first(body.get("choices")):
@@ -170,7 +170,7 @@ class Completion:
                 self._heard(piece)
 
     def reply(self, call: Call, latency_ms: int, price: Callable[[str], Price | None]) -> Reply:
-        """Give the answer; raises `ModelError` where there is none."""
+        """Return the answer; raises `ModelError` where there is none."""
         if self.finish_reason is None:
             raise ModelError(self._failure("truncated", "the stream ended before the reply did"))
         if self.finish_reason == "content_filter" or self.refusal:
@@ -192,7 +192,7 @@ class Completion:
         )
 
     def measured(self, price: Price | None) -> Usage | None:
-        """Give the provider's own count, `None` where it sent none."""
+        """Return the provider's own count, `None` where it sent none."""
         if self.usage is None:
             return None
         prompt, completion = (
@@ -210,17 +210,17 @@ class Completion:
 
 
 def estimated(messages: Sequence[ChatMessage], text: str, price: Price | None) -> Usage:
-    """Estimate what a call used whose provider doesn't say."""
+    """Return an estimate of what a call used, for providers that don't say."""
     prompt = sum(estimate_tokens(message["content"]) for message in messages)
     usage = _priced(prompt, estimate_tokens(text), price)
     return usage.model_copy(update={"source": "estimated"})
 
 
 def answering_fallback(asked: str, fallbacks: Sequence[str], answered: str | None) -> str | None:
-    """Name the fallback that answered, `None` where the asked model did, or nobody known.
+    """Return the fallback that answered, `None` where the asked model did or an unknown one.
 
-    Providers answer with an id or a dated variant of it; of several ids that fit, the longest is
-    meant: `openai/gpt-5-mini-2025-08-07` is no `openai/gpt-5`.
+    Providers answer with an id or a dated variant of it; of several ids that fit, the longest
+    counts: `openai/gpt-5-mini-2025-08-07` isn't `openai/gpt-5`.
     """
     if answered is None or not fallbacks:
         return None
@@ -236,8 +236,8 @@ def answering_fallback(asked: str, fallbacks: Sequence[str], answered: str | Non
 def failure_of(error: object, status: int, secret: str = "") -> Failure:
     """Read an error body, or the error object inside a 200.
 
-    A code that says more than its status wins: out of credit is no rate limit. `secret` is the key
-    the call was made with, which some providers repeat.
+    A code that is more specific than the status wins: out of credit isn't a rate limit.
+    `secret` is the key the call was made with, which some providers repeat.
     """
     fields = _object(error)
     if isinstance(inner := fields.get("error"), dict | str):  # the body, not yet its error
@@ -278,7 +278,7 @@ def _sentence(error: object) -> str:
 
 
 def shorten(text: str, secret: str = "") -> str:
-    """Make one line of at most 200 characters, without anything that looks like a key."""
+    """Return a text as one line of at most 200 characters, without anything like a key."""
     line = " ".join(_KEY.sub("[key]", whole(excerpt(text, secret))).split())
     return line if len(line) <= DETAIL_LENGTH else f"{line[: DETAIL_LENGTH - 1]}…"
 
@@ -298,7 +298,7 @@ def excerpt(text: str, secret: str = "") -> str:
 
 
 def parse(data: str | bytes) -> JsonObject:
-    """Read one JSON object; raises `ModelError` (malformed) for anything else."""
+    """Return the JSON object that a text holds; raises `ModelError` (malformed) for anything else."""
     try:
         value: Any = orjson.loads(data)
     except orjson.JSONDecodeError:
@@ -337,5 +337,5 @@ def _join(content: object) -> str:
 
 
 def _amount(value: object) -> float | None:
-    """Read a number of tokens or dollars, `None` where it can't be one."""
+    """Return a number of tokens or dollars, `None` where it can't be one."""
     return value if isinstance(value, int | float) and 0 <= value <= MOST else None

@@ -20,7 +20,7 @@ PASSING: frozenset[Cause] = frozenset(
 
 
 class Refused(ModelError):
-    """The provider refused; `retry_after` is the seconds it asked to be left alone."""
+    """The provider refused; `retry_after` is the seconds it asked to wait."""
 
     def __init__(self, failure: Failure, retry_after: float | None) -> None:
         super().__init__(failure)
@@ -44,10 +44,10 @@ class Backoff:
     longest: float = 20.0
 
     def wait(self, attempt: int, retry_after: float | None, chance: random.Random) -> float:
-        """Draw the seconds to wait after the first, second or later attempt.
+        """Return the seconds to wait after an attempt; `attempt` counts from 1.
 
-        A provider's `Retry-After` is a session; the jitter above it keeps a council's calls, all
-        refused at once, from coming back at once.
+        A provider's `Retry-After` is the least; the jitter on top keeps a council's calls, all
+        refused together, from coming back together.
         """
         if retry_after is not None:
             return retry_after + chance.uniform(0, self.first)
@@ -55,7 +55,7 @@ class Backoff:
 
 
 def retry_after(headers: Mapping[str, str], now: datetime) -> float | None:
-    """Read the seconds a provider asks for: `retry-after-ms`, or `Retry-After` in either form."""
+    """Return the seconds a provider asks to wait: `retry-after-ms`, or `Retry-After` in either form."""
     for name, unit in (("retry-after-ms", 1000), ("retry-after", 1)):
         value = headers.get(name, "").strip()
         try:
