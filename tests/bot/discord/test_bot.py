@@ -709,7 +709,7 @@ async def test_a_text_file_reaches_the_members(
     """Whatever it is called, as long as it is text."""
     await team.asked(attachment=server.upload("Plan.cfg", "Größe: 2".encode(), "application/x-cfg"))
     prompt = council.prompt(f"stage1.1:{FOUR[0]}")
-    assert "[Attachment Plan.cfg " in prompt
+    assert "\nAttachment Plan.cfg:\n" in prompt
     assert "Größe: 2" in prompt
 
 
@@ -770,8 +770,8 @@ async def test_files_that_are_too_large_together_are_left_out(
     await server.until(lambda: server.messages(team.general, by_bot=True)[1:])
     await team.dispatcher.settled()
     prompt = council.prompt(f"stage1.1:{FOUR[0]}")
-    assert all(f"[Attachment {name} " in prompt for name in ("0.md", "1.md", "note.md"))
-    assert "[Attachment 2.md " not in prompt
+    assert all(f"\nAttachment {name}:\n" in prompt for name in ("0.md", "1.md", "note.md"))
+    assert "\nAttachment 2.md:\n" not in prompt
     assert len(server.downloads) == 3
 
 
