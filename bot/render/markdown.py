@@ -51,6 +51,7 @@ _NUMBER = re.compile(r"(\d{1,9})([.)])(?=\s|$)")
 _JOINS = re.compile(r"\s*?(?:[ \t]|(?:[-*+]|\d{1,9}[.)])(?:\s|$))")
 _CLOSING = re.compile(r"#+$")
 _TAG = re.compile(r"<(?=[A-Za-z/!?])")
+_LABEL = re.compile(r"\[(?:[^\[\]\\]|\\.)+\]:", re.DOTALL)
 _TAG_AHEAD = re.compile(r"^[ \t]*(<)(?=[A-Za-z/!?])", re.MULTILINE)
 
 
@@ -207,6 +208,8 @@ def _located(
     _INLINE_PARSER.inline.parse(content, _INLINE_PARSER, {**env, "text": content, "tags": tags}, [])
     if is_exhausted(env):
         tags = {tag.start() for tag in _TAG.finditer(content)}
+    if tags and (label := _LABEL.match(content)):
+        tags.add(label.end() - 1)  # with its tags escaped, it could define a link
     ordered = sorted(tags)
     begin = 0
     for number, line in enumerate(content.split("\n"), _begin(token)):

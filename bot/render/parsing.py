@@ -27,15 +27,15 @@ DEEPEST_INLINE = 20
 """How deep brackets may be nested in a block."""
 AS_WRITTEN = "as written"
 """The markup of a block of code that stands for what wasn't parsed."""
-MARGIN = 2
+MARGIN = 1.5
 """How many characters are parsed for each one that can be shown."""
 
 # What any text may cost, and what more each of its characters may: several times what prose, dense lists
 # and tables take. A unit is about five microseconds.
-_BLOCK_WORK, _BLOCK_SHARE = 6_000, 1 / 4
-_INLINE_WORK, _INLINE_SHARE = 1_500, 1 / 10
-_BLOCK, _ITEM, _LINE, _CELL = 8, 5, 2, 4
-_LINK = 3
+_BLOCK_WORK, _BLOCK_SHARE = 4_000, 3 / 10
+_INLINE_WORK, _INLINE_SHARE = 1_000, 1 / 10
+_BLOCK, _ITEM, _LINE, _CELL = 9, 8, 2, 4
+_LINK = 4
 _ADDRESSES, _LONGEST_LABEL = 4, 1_000
 _DEFINITION = re.compile(r"^ {0,3}\[[^\]\n]{1,200}\]:[ \t]*[^\s][^\n]{0,500}$", re.MULTILINE)
 _DEFINITIONS = 50
@@ -132,7 +132,7 @@ def beginning(markdown: str, shown: int) -> str:
 
     It ends between two blocks or lines where it can, and has the link definitions of the rest.
     """
-    most = MARGIN * shown
+    most = int(MARGIN * shown)
     if len(markdown) <= most:
         return markdown
     ends = (markdown.rfind(mark, shown, most) for mark in ("\n\n", "\n"))
@@ -186,7 +186,7 @@ def _leave(state: StateBlock, start: int, end: int) -> None:
 def _limit_inline(state: StateInline, silent: bool) -> bool:
     """Count a place that may be markup; make the rest one text in the end."""
     work: _Work = state.env["work"]
-    work.inline -= _LINK if state.src[state.pos] in "<[!" else 1
+    work.inline -= _LINK if state.src[state.pos] in "<[!:" else 1
     if work.inline >= 0:
         return False
     if not silent:
@@ -197,6 +197,7 @@ def _limit_inline(state: StateInline, silent: bool) -> bool:
 
 def _parser() -> MarkdownIt:
     parser = MarkdownIt("commonmark", {"html": False, "maxNesting": 10 * DEEPEST})
+    parser.disable(["html_block", "html_inline"])  # they would read nothing
     return limit_work(parser.enable(["table", "strikethrough"]))
 
 

@@ -169,7 +169,7 @@ def _said(block: Block) -> str:
         case Columns(columns):
             return "\n".join("\n".join((title, *items)) for title, items in columns)
         case Prose(markdown) | Quote(markdown):
-            return _plain_beginning(beginning(markdown, 2 * TEXT // 3))
+            return _plain_beginning(beginning(markdown, TEXT))
         case Entry():
             found = "".join(text for text, _ in block.excerpt)
             at = words.when(block.at) if block.at else ""

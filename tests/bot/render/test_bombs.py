@@ -97,7 +97,8 @@ def test_an_ordinary_answer_is_parsed_whole(length: int) -> None:
     """Tables, lists, code and links, as dense as answers are."""
     tokens, env = parse_blocks(answer(length))
     for token in tokens:
-        parse_inline(token.content, env)
+        if token.type == "inline":
+            parse_inline(token.content, env)
     assert env["work"].blocks > 0
     assert env["work"].inline > 0
     assert all(token.type != "code_block" for token in tokens)
@@ -107,10 +108,10 @@ def test_a_card_parses_what_it_can_show(parsed: list[str]) -> None:
     """Not the whole of an answer of 100 kB, nor of a question of 20."""
     message = Message("card", (Quote(answer(LENGTH)), Prose(answer(100_000))))
     assert discord_text.card(message).cut
-    assert max(map(len, parsed)) <= 2 * discord_text.DESCRIPTION
+    assert max(map(len, parsed)) <= 1.5 * discord_text.DESCRIPTION
     parsed.clear()
     assert slack_text.card(message).cut
-    assert max(map(len, parsed)) <= 2 * slack_text.CARD_PROSE
+    assert max(map(len, parsed)) <= 1.5 * slack_text.CARD_PROSE
 
 
 def test_an_edit_that_changes_a_members_state_parses_nothing(parsed: list[str]) -> None:
@@ -138,11 +139,11 @@ def test_the_beginning_of_a_text_ends_between_blocks() -> None:
     """Else between lines; the definitions of its links come with it."""
     text = "word [a][1]\n\n" * 10
     assert beginning(text, 100) == text
-    assert beginning(text, 40) == ("word [a][1]\n\n" * 6).rstrip()
-    assert beginning("line\n" * 30, 40) == ("line\n" * 16).rstrip()
-    assert beginning("x" * 100, 40) == "x" * 80
+    assert beginning(text, 40) == ("word [a][1]\n\n" * 4).rstrip()
+    assert beginning("line\n" * 30, 40) == ("line\n" * 12).rstrip()
+    assert beginning("x" * 100, 40) == "x" * 60
     cut = beginning(text + "\n\n[1]: https://a.b 'A'", 40)
-    assert cut == "[1]: https://a.b 'A'\n\n" + ("word [a][1]\n\n" * 6).rstrip()
+    assert cut == "[1]: https://a.b 'A'\n\n" + ("word [a][1]\n\n" * 4).rstrip()
 
 
 def test_rows_beyond_the_limit_are_code() -> None:

@@ -1,12 +1,15 @@
 """Somebody's Markdown in each platform's dialect, by exact text."""
 
 import pytest
+from hypothesis import given
 
 from bot.discord.text import DIALECT as DISCORD
-from bot.render.dialect import Dialect, blocks, code_span, plain_text
-from bot.render.splitting import split
+from bot.render.dialect import Dialect, blocks, code_span, plain_text, words
+from bot.render.splitting import Text, split
 from bot.slack.markdown import DIALECT as SLACK
-from tests.bot.shown import text
+from bot.view.message import Line
+from tests.bot.shown import text as shown
+from tests.fragments import made_of
 
 
 def written(markdown: str, dialect: Dialect, under: int = 0) -> str:
@@ -77,6 +80,8 @@ def test_markdown_is_written_anew(markdown: str, discord: str, slack: str) -> No
         ("<d@e.f> <id:customize>", "d@e.f id:customize", "d@e.f id:customize"),
         ("[a]() [](https://x.y)", "a <https://x.y>", "a https://x.y"),
         ("[a](http://[b:])", "a (http://\\[b:\\])", "a (http://\\[b:\\])"),
+        ("[<https://a.b>\\[a](http://x.y/b)", "<https://a.b>\\[a (<http://x.y/b>)", "https://a.b\\[a (http://x.y/b)"),
+        ("[<https://a.b> c](https://a.b/d)", "<https://a.b> c (<https://a.b/d>)", "https://a.b c (https://a.b/d)"),
         ("[a](http://[b)", "[a](<http://%5Bb>)", "[a](http://%5Bb)"),
     ],
 )  # fmt: skip
@@ -98,7 +103,7 @@ def test_long_code_can_be_cut() -> None:
     code = "word " * 30 + "end"
     parts = split(blocks(f"`{code}`", SLACK), 60, len)
     assert all(part.startswith("`word") and part.endswith("`") for part in parts)
-    assert " ".join(text(part).strip() for part in parts) == code
+    assert " ".join(shown(part).strip() for part in parts) == code
     assert written(f"``{code} ` tick``", SLACK) == f"{code} \\` tick"
 
 
@@ -109,7 +114,7 @@ def test_long_code_can_be_cut() -> None:
 def test_code_stands_between_enough_backticks(code: str, span: str) -> None:
     """It reads as the same code."""
     assert code_span(code) == span
-    assert text(span) == code
+    assert shown(span) == code
 
 
 def test_what_is_nested_too_deep_is_code_as_it_was_written() -> None:
@@ -123,6 +128,14 @@ def test_neighbours_make_no_mention() -> None:
     """An `@` before a link's text that is shown without the link stays alone."""
     assert written("@[everyone](/x)", DISCORD) == "@\u200beveryone (/x)"
     assert written("@![everyone](/x)", DISCORD) == "@\u200beveryone (/x)"
+
+
+@pytest.mark.parametrize("dialect", [DISCORD, SLACK])
+@given(text=made_of([*"`*_[]<>#+-.!|~&\\()=:1aé ", "```", "&amp;", "1. ", "<b>", "](x)", "@", "||"], 20))
+def test_a_line_of_ours_shows_as_it_is(dialect: Dialect, text: str) -> None:
+    """Whatever it holds, a reader sees that very text."""
+    line = Line(text).text
+    assert "".join(map(shown, split([Text(words(line, dialect))], 100_000, len))) == line
 
 
 def test_plain_text_has_no_markup() -> None:

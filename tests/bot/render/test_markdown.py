@@ -1,7 +1,7 @@
 """Standard Markdown: our lines show as they are, other people's stay in their part."""
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
@@ -59,6 +59,7 @@ def test_a_cell_shows_as_it_is(text: str) -> None:
 
 
 @given(FRAGMENTS)
+@example("[a]: <b>```\n<!--<div>```")
 def test_prose_stays_in_its_part(markdown: str) -> None:
     """Whatever a model writes, the next heading is a heading and nothing of it is HTML."""
     message = Message("m", (Heading("Before"), Prose(markdown), Heading("After"), Line("End.")))
@@ -95,6 +96,8 @@ def test_a_quote_ends_where_it_ends(markdown: str) -> None:
         ("`a\n<div>`", "`a\n\\<div>`"),
         ("1 < 2 and a<b", "1 < 2 and a\\<b"),
         ("|<b>|<b>|\n|-|-|\n|`<`|x\\|<b>|", "|\\<b>|\\<b>|\n|-|-|\n|`<`|x\\|\\<b>|"),
+        ("[a]: <b> c", "[a]\\: \\<b> c"),
+        ("[a]: <b>", "[a]: <b>"),
         ("# A\n\n###### B", "### A\n\n###### B"),
         ("A\nb\n===\nc", "### A b\n\n\nc"),
         ("> # A\n\n- ## B", "> ### A\n\n- #### B"),

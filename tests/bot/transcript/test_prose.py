@@ -29,6 +29,7 @@ def shown(markdown: str) -> str:
         ("![cat](https://a.org/c.png)", LINK.format("https://a.org/c.png", "cat") + SHOWN.format("https://a.org/c.png")),
         ("![](ftp://a.org/c)", f"<bdi>picture</bdi>{SHOWN.format('ftp://a.org/c')}"),
         ("[![cat](https://a.org/c.png)](https://b.org)", LINK.format("https://b.org", "cat") + SHOWN.format("https://b.org")),
+        ("[<https://a.b>\\[a](http://x.y/b)", LINK.format("http://x.y/b", "https://a.b[a") + SHOWN.format("http://x.y/b")),
         ("\\* ~~gone~~ [r]\n\n[r]: https://a.org", "* <s>gone</s> " + LINK.format("https://a.org", "r") + SHOWN.format("https://a.org")),
     ],
 )  # fmt: skip
