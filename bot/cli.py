@@ -1,4 +1,8 @@
-"""The command line: `council`. Exit codes: 0 answered or done, 1 failed, 2 usage or configuration."""
+"""The command line: `council`.
+
+Exit codes: 0 answered or done, 1 failed, 2 usage or configuration, 78 a platform refuses the program for
+good (`council run`).
+"""
 
 import asyncio
 import io
@@ -32,6 +36,7 @@ from storage.recovery import copies_set_aside
 
 FAILED = 1
 MISUSED = 2
+LOST = 78  # EX_CONFIG of sysexits.h: started again, it would be lost again
 NOT_SET = "not set"
 NOT_UTF8 = "it isn't text in UTF-8."
 HIDDEN = "\u2022" * 4
@@ -156,11 +161,12 @@ def retry(
 
 @app.command()
 def run() -> None:
-    """Serve Discord and Slack, whichever is configured, until told to stop."""
+    """Run the Discord and Slack bot."""
     from bot.serve import serve
 
     configuration = _configuration(logging.INFO)
-    _with_library(configuration, lambda library: serve(configuration, library))
+    if lost := _with_library(configuration, lambda library: serve(configuration, library)):
+        _end(lost, LOST)
 
 
 @app.command()

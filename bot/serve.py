@@ -5,7 +5,8 @@ import errno
 import gc
 import os
 import signal
-from collections.abc import Coroutine, Mapping
+import socket
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from contextlib import AsyncExitStack
 
 import structlog
@@ -16,7 +17,7 @@ from bot.config.reload import watch
 from bot.config.settings import Settings
 from bot.past.lookup import Lookup
 from bot.service.dispatcher import Dispatcher
-from bot.service.venue import VenueError
+from bot.service.errors import VenueError
 from bot.upkeep import keep_up
 from council.profile import Profile
 
@@ -40,11 +41,16 @@ HALF_SLACK = Problem(
 )
 
 
-async def serve(configuration: Configuration, library: Library) -> None:
-    """Listen until SIGTERM or SIGINT, then let what runs end, as far as the time goes.
+Endings = list[Callable[[], Awaitable[str]]]
+"""What ends the process by itself: each waits until something is lost for good, and returns why."""
 
-    A start that is told to end is broken off. Raises `ConfigurationError` where there is nothing to
-    listen to, and `WriterError` as soon as nothing can be written any more.
+
+async def serve(configuration: Configuration, library: Library) -> str | None:
+    """Listen until SIGTERM or SIGINT, then let runs end, as far as there is time.
+
+    Returns why a platform is lost for good where that ends it. A start that is told to end is broken
+    off. Raises `ConfigurationError` where there is nothing to listen to, and `WriterError` as soon as
+    nothing can be written any more.
     """
     settings = configuration.settings
     check(settings)
@@ -60,13 +66,36 @@ async def serve(configuration: Configuration, library: Library) -> None:
     async with AsyncExitStack() as stack:
         council = await stack.enter_async_context(open_council(configuration, library))
         dispatcher = open_dispatcher(configuration, library, council)
-        await _before(ended, _start(configuration, library, council, dispatcher, stack))
-        await ended.wait()
-        if not failed.done():
-            log.info("draining", seconds=configuration.durability.drain_seconds)
-        await dispatcher.drain(0 if failed.done() else None)
+        endings: Endings = []
+        await _before(ended, _start(configuration, library, council, dispatcher, stack, endings))
+        try:
+            lost = await _until(ended, endings)
+        finally:
+            if not failed.done():
+                log.info("draining", seconds=configuration.durability.drain_seconds)
+            await dispatcher.drain(0 if failed.done() else None)
         if failed.done():
             raise failed.result()
+        return lost
+
+
+async def _until(ended: asyncio.Event, endings: Endings) -> str | None:
+    """Wait to be told to end, or for the first thing that is lost for good; return why it is lost."""
+
+    async def told() -> None:
+        await ended.wait()
+
+    waits = [asyncio.ensure_future(wait()) for wait in (told, *endings)]
+    try:
+        await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+        lost = next(wait for wait in waits if wait.done()).result()
+    finally:
+        for wait in waits:
+            wait.cancel()
+        await asyncio.gather(*waits, return_exceptions=True)
+    if lost is not None:
+        log.error("lost_for_good", connection=lost)
+    return lost
 
 
 async def _before(ended: asyncio.Event, start: Coroutine[object, object, None]) -> None:
@@ -89,11 +118,12 @@ async def _start(
     council: Council,
     dispatcher: Dispatcher,
     stack: AsyncExitStack,
+    endings: Endings,
 ) -> None:
     settings = configuration.settings
     await _hold_platforms(configuration, library, stack)
     await _watch(configuration, council, dispatcher, stack)
-    await _start_platforms(settings, dispatcher, open_lookup(library), stack)
+    await _start_platforms(settings, dispatcher, open_lookup(library), stack, endings)
     upkeep = asyncio.create_task(keep_up(library, settings.council_retention_days))
     stack.callback(upkeep.cancel)
 
@@ -162,20 +192,24 @@ async def _hold_platforms(configuration: Configuration, library: Library, stack:
 
 
 async def _start_platforms(
-    settings: Settings, dispatcher: Dispatcher, lookup: Lookup, stack: AsyncExitStack
+    settings: Settings,
+    dispatcher: Dispatcher,
+    lookup: Lookup,
+    stack: AsyncExitStack,
+    endings: Endings,
 ) -> None:
     """Start what is configured; the SDKs are loaded only then."""
     if settings.discord_token:
         from bot.discord.bot import DiscordBot
 
-        await stack.enter_async_context(
-            DiscordBot(
-                dispatcher,
-                lookup,
-                token=settings.discord_token.get_secret_value(),
-                api_base=settings.discord_api_base_url,
-            )
+        discord = DiscordBot(
+            dispatcher,
+            lookup,
+            token=settings.discord_token.get_secret_value(),
+            api_base=settings.discord_api_base_url,
         )
+        await stack.enter_async_context(discord)
+        endings.append(discord.until_lost)
     if settings.slack_bot_token:
         from bot.slack.bot import SlackBot
 
@@ -186,15 +220,21 @@ async def _start_platforms(
             bot_token=settings.slack_bot_token.get_secret_value(),
             app_token=app_token.get_secret_value() if app_token else None,
             signing_secret=secret.get_secret_value() if secret else None,
+            http_host=settings.slack_http_host,
             http_port=settings.slack_http_port,
             api_url=settings.slack_api_url,
         )
         try:
             await stack.enter_async_context(bot)
+            endings.append(bot.until_lost)
         except VenueError as error:
             fix = "Check the tokens, and that SLACK_API_URL is right or unset"
             raise ConfigurationError([Problem("SLACK_BOT_TOKEN", str(error), fix)]) from error
         except OSError as error:
+            if isinstance(error, socket.gaierror) or error.errno == errno.EADDRNOTAVAIL:
+                what = f"{settings.slack_http_host} is no address of this machine"
+                fix = "Set 127.0.0.1 for a proxy on this machine, or 0.0.0.0 for every address"
+                raise ConfigurationError([Problem("SLACK_HTTP_HOST", what, fix)]) from error
             if error.errno not in (errno.EADDRINUSE, errno.EACCES):
                 raise
             what = f"nothing can listen on port {settings.slack_http_port} ({os.strerror(error.errno)})"

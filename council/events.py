@@ -139,6 +139,20 @@ class HistoryShortened:
 
 
 @dataclass(frozen=True, slots=True)
+class RunQueued:
+    """The run waits for its turn; `position` is its place in the queue, 1 is next."""
+
+    position: int
+
+
+@dataclass(frozen=True, slots=True)
+class RunAdmitted:
+    """The run has its turn; its first one was `elapsed` seconds ago."""
+
+    elapsed: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
 class RunHeld:
     """The run waits for its storage; `message` says so for people, `None` that it goes on."""
 
@@ -156,6 +170,18 @@ Event = (
     | TitleCompleted
     | RunCompleted
     | RunFailed
+    | RunQueued
+    | RunAdmitted
+    | RunHeld
+    | HistoryShortened
+)
+_AboutRun = (
+    AnswerStreamed
+    | TitleCompleted
+    | RunCompleted
+    | RunFailed
+    | RunQueued
+    | RunAdmitted
     | RunHeld
     | HistoryShortened
 )
@@ -206,9 +232,7 @@ def to_json(event: Event) -> JsonObject:
             return _of_run(event)
 
 
-def _of_run(
-    event: AnswerStreamed | TitleCompleted | RunCompleted | RunFailed | RunHeld | HistoryShortened,
-) -> JsonObject:
+def _of_run(event: _AboutRun) -> JsonObject:
     match event:
         case AnswerStreamed():
             return {"type": "stage3_token", "member": event.member, "data": event.text}
@@ -227,6 +251,10 @@ def _of_run(
                 "message": event.message,
                 "failures": {who: _failure(why) for who, why in event.failures.items()},
             }
+        case RunQueued():
+            return {"type": "queued", "position": event.position}
+        case RunAdmitted():
+            return {"type": "admitted"}
         case RunHeld():
             return {"type": "held", "message": event.message}
         case HistoryShortened():

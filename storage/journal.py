@@ -17,7 +17,7 @@ from council.errors import Failure
 
 RunStatus = Literal["running", "answered", "failed", "stopped"]
 Ended = Literal["answered", "failed", "stopped"]
-Delivery = Literal["shown", "undeliverable"]
+Delivery = Literal["shown", "untold"]
 Clock = Callable[[], datetime]
 
 
@@ -49,7 +49,8 @@ class NewRun:
 class RunRow(NewRun):
     """A run as the journal has it, times in ISO 8601, UTC.
 
-    `error` says why there is no answer. `delivery` is `None` until all of the run has been shown.
+    `error` says why there is no answer. `delivery` is `None` until all of the run
+    is shown, or its asker could not be told.
     `stops` counts the presses of Stop, `retries` those of Retry, the last one at `retried_at`.
     """
 
@@ -119,8 +120,11 @@ class Journal(Protocol):
         """
         ...
 
-    async def undelivered(self, platform: str) -> list[RunRow]:
-        """Return a platform's runs that were not shown to their end, the oldest first."""
+    async def undelivered(self, platform: str, since: str = "") -> list[RunRow]:
+        """Return a platform's runs that were not shown to their end, the oldest first.
+
+        Those that are over and *untold* are left out where they were accepted before `since`.
+        """
         ...
 
     async def steps(self, run: RunRow) -> Steps:
@@ -148,7 +152,7 @@ class Journal(Protocol):
         ...
 
     async def deliver(self, run_id: str, delivery: Delivery) -> None:
-        """Write down that a run has been shown to its end, or can't be."""
+        """Write down that a run was shown to its end, or that its asker could not be told."""
         ...
 
     async def reopen(self, run_id: str) -> RunRow | None:

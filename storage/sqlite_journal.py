@@ -200,10 +200,13 @@ class SqliteJournal:
             self._leave_out(run.id, error)
         return run.origin
 
-    async def undelivered(self, platform: str) -> list[RunRow]:
+    async def undelivered(self, platform: str, since: str = "") -> list[RunRow]:
         """Return a platform's runs that were not shown to their end, the oldest first."""
         return await self._find(
-            "delivery IS NULL AND origin ->> 'platform' = ? ORDER BY created_at, rowid", platform
+            "delivery IS NOT 'shown' AND origin ->> 'platform' = ?"
+            " AND (delivery IS NULL OR created_at >= ?) ORDER BY created_at, rowid",
+            platform,
+            since,
         )
 
     async def steps(self, run: RunRow) -> _Steps:
@@ -245,7 +248,7 @@ class SqliteJournal:
         await self._database.write((_FINISH_RUN, (status, error, timestamp(self._now()), run_id)))
 
     async def deliver(self, run_id: str, delivery: Delivery) -> None:
-        """Write down that a run has been shown to its end, or can't be."""
+        """Write down that a run was shown to its end, or that its asker could not be told."""
         await self._update("delivery = ?", run_id, delivery)
 
     async def reopen(self, run_id: str) -> RunRow | None:
@@ -284,9 +287,9 @@ class SqliteJournal:
             raise damaged(self._database.path)
         return found[0] if found else None
 
-    async def _find(self, which: str, value: str) -> list[RunRow]:
+    async def _find(self, which: str, *values: str) -> list[RunRow]:
         return self._readable(
-            await self._database.read(f"SELECT * FROM runs WHERE {which}", (value,))  # noqa: S608 - our own words
+            await self._database.read(f"SELECT * FROM runs WHERE {which}", values)  # noqa: S608 - our own words
         )
 
     def _readable(self, rows: Sequence[sqlite3.Row]) -> list[RunRow]:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from bot.config.settings import Settings
 from council.profile import Member, Profile
+from pictures.structure import drawn
 
 ROOT = Path(__file__).parent.parent
 VARIABLES = {name.upper() for name in Settings.model_fields}
@@ -64,3 +65,9 @@ def test_the_makefile_has_the_readmes_commands() -> None:
     """A new user types what the README says."""
     targets = set(re.findall(r"^(\w+):", text("Makefile"), re.MULTILINE))
     assert set(re.findall(r"^make (\w+)", text("README.md"), re.MULTILINE)) <= targets
+
+
+def test_the_drawing_of_the_packages_is_true() -> None:
+    """`python -m pictures.structure` would change nothing."""
+    page = text("docs/architecture.md")
+    assert drawn(page) == page

@@ -9,8 +9,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+from aiohttp import web
 
-from tests.slack_server import SlackServer
+from bot.cli import LOST
+from tests.discord_server import DiscordServer
+from tests.slack_server import SlackServer, payloads
 from tests.test_program import Program, asked
 
 SECONDS = 20.0  # on a busy machine; it takes about one
@@ -97,6 +100,43 @@ async def test_it_ends_while_a_platform_does_not_answer(
     assert "Unclosed" not in said
 
 
+async def test_an_app_that_is_uninstalled_ends_the_process(tmp_path: Path) -> None:
+    """With one clear line, and an exit code after which nothing starts it again."""
+    async with SlackServer() as slack:
+        tokens = {"SLACK_BOT_TOKEN": slack.token, "SLACK_APP_TOKEN": slack.app_token}
+        process = await Program(tmp_path, configured("slack", slack.world.origin) | tokens).start("run")
+        await slack.connected()
+        event = payloads.event_callback(
+            slack.world.app_id, slack.team, {"type": "app_uninstalled"}, slack.clock()
+        )
+        await slack.courier.send("events_api", event)
+        _, said = await finished(process)
+    assert process.returncode == LOST
+    assert "Traceback" not in said
+    assert said.endswith(
+        "Slack no longer accepts the bot, because the app was removed from the workspace: install the app "
+        "to the workspace again, set its tokens, and start the council.\n"
+    )
+
+
+async def test_an_address_of_another_machine_is_named(tmp_path: Path) -> None:
+    """With what to set instead."""
+    async with SlackServer() as slack:
+        environment = configured("slack", slack.world.origin) | {
+            "SLACK_BOT_TOKEN": slack.token,
+            "SLACK_SIGNING_SECRET": slack.signing_secret,
+            "SLACK_HTTP_PORT": "3000",
+            "SLACK_HTTP_HOST": "192.0.2.1",
+        }
+        del environment["SLACK_APP_TOKEN"]
+        refused = await Program(tmp_path, environment)("run")
+    assert refused.code == 2
+    assert refused.err.endswith(
+        "SLACK_HTTP_HOST: 192.0.2.1 is no address of this machine. "
+        "Set 127.0.0.1 for a proxy on this machine, or 0.0.0.0 for every address\n"
+    )
+
+
 async def test_a_port_that_is_taken_is_named(tmp_path: Path) -> None:
     """With what took it away from Slack, as the system says it."""
     async with SlackServer() as slack, silence() as other:
@@ -151,6 +191,51 @@ def writer_failed(folder: Path) -> str:
         f"{folder / 'data' / 'council.db'} can't be written any more, because the part of this program "
         "that writes it has failed (the log says how); what was written before is kept, so start the "
         "program again"
+    )
+
+
+async def test_it_ends_when_discord_refuses_its_token_for_good(tmp_path: Path) -> None:
+    """With a code that tells a service manager not to start it again, and one line that says why."""
+    async with DiscordServer() as discord:
+        environment = configured("discord", discord.world.url)
+        environment |= {"DISCORD_TOKEN": discord.world.token, "DISCORD_API_BASE_URL": discord.url}
+        process = await Program(tmp_path, environment).start("run")
+        assert process.stderr is not None
+        async with asyncio.timeout(SECONDS):
+            while b'"ready"' not in await process.stderr.readline():
+                pass
+        discord.reset_token()
+        _, said = await finished(process)
+    assert process.returncode == 78
+    assert said.splitlines()[-1] == (
+        "Discord refuses the bot's token; it may have been reset. Copy it again from the application's "
+        "page, under Bot, into DISCORD_TOKEN, and start again."
+    )
+    assert "Traceback" not in said
+    assert "voice" not in said
+    assert "draining" in said
+
+
+async def test_what_is_not_discord_is_named(tmp_path: Path) -> None:
+    """In one line, whatever discord.py makes of it."""
+
+    async def nothing(_: web.Request) -> web.Response:
+        return web.json_response({})
+
+    app = web.Application()
+    app.router.add_get("/{path:.*}", nothing)
+    runner = web.AppRunner(app)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    url = f"http://127.0.0.1:{runner.addresses[0][1]}"
+    refused = await Program(tmp_path, configured("discord", url))("run")
+    await runner.cleanup()
+    assert refused.code == 2
+    assert "Traceback" not in refused.err
+    assert refused.err.endswith(
+        "The configuration can't be used:\n"
+        "DISCORD_API_BASE_URL: what answers there doesn't answer as Discord does. Unset it, or check that "
+        "it ends in /api/v10 and that no other server answers in its place\n"
     )
 
 

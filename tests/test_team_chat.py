@@ -122,9 +122,13 @@ async def test_a_question_on_each_platform_from_card_to_mention(team: Team) -> N
     await until(lambda: "Ask again" in str(card.components))
     assert [(ping.kind, ping.id) for ping in team.discord.pings()] == [("user", ada.id)]
     assert card.thread is not None
-    posted = "\n".join(message.text for message in team.discord.messages(card.thread))
-    places = [posted.index(part) for part in PARTS]
-    assert places == sorted(places)
+    thread_id = card.thread
+
+    def posted() -> str:
+        return "\n".join(message.text for message in team.discord.messages(thread_id))
+
+    await until(lambda: all(part in posted() for part in PARTS))  # after the mention
+    assert sorted(PARTS, key=posted().index) == [*PARTS]
 
     await until(
         lambda: (
@@ -133,10 +137,12 @@ async def test_a_question_on_each_platform_from_card_to_mention(team: Team) -> N
     )
     [slack_card] = team.slack.messages(room)
     assert pings(team, room) == [{bob.id}]
-    thread = "\n".join(
-        str(message.text) + str(message.blocks) for message in team.slack.thread(room, slack_card.ts)
-    )
-    assert all(part in thread for part in PARTS)
+
+    def thread() -> str:
+        posts = team.slack.thread(room, slack_card.ts)
+        return "\n".join(f"{message.text}{message.blocks}" for message in posts)
+
+    await until(lambda: all(part in thread() for part in PARTS))  # after the mention
     assert len(team.documents()) == 2
     assert len(team.models.history) == 2 * 13
 

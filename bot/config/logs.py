@@ -21,7 +21,7 @@ import structlog
 from structlog.typing import Processor, WrappedLogger
 
 from bot.config.configuration import ConfigurationError
-from bot.service.venue import VenueError
+from bot.service.errors import VenueError
 from bot.view.message import escaped, escaped_line
 from council.errors import AccountError, ModelError
 from storage.errors import StorageError
@@ -41,6 +41,7 @@ Kind = Literal["id", "number", "code", "name", "path", "sentence", "error"]
 """
 
 FIELDS: Mapping[str, Kind] = {
+    "again_in": "number",
     "attempts": "number",
     "carried_over": "number",
     "cause": "code",
@@ -54,12 +55,14 @@ FIELDS: Mapping[str, Kind] = {
     "id": "id",
     "interaction": "id",
     "key": "code",
+    "lane": "code",
     "logger": "code",
     "message": "id",
     "missing": "number",
     "model": "name",
     "names": "path",
     "orphaned": "number",
+    "place": "code",
     "port": "number",
     "problems": "sentence",
     "profiles": "name",
@@ -69,11 +72,14 @@ FIELDS: Mapping[str, Kind] = {
     "scopes": "code",
     "seconds": "number",
     "set_aside": "path",
+    "shard": "number",
     "stale": "number",
     "status": "number",
     "step": "code",
     "template": "sentence",
     "where": "code",
+    "urgency": "code",
+    "waiting": "number",
     "workspace": "id",
 }
 """What a line above DEBUG may carry beside its event; whatever holds people's words isn't here."""

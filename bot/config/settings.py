@@ -24,6 +24,7 @@ from pydantic_settings import (
 )
 
 OPENROUTER = "https://openrouter.ai/api/v1"
+LOCAL = "127.0.0.1"
 MOST_DAYS = 36_500  # a hundred years
 
 
@@ -154,11 +155,17 @@ class Settings(BaseSettings):
     slack_signing_secret: Secret | None = Field(
         default=None, description="Slack signing secret for HTTP mode"
     )
+    slack_http_host: str = Field(
+        default=LOCAL, description="address that Slack's HTTP mode listens on; 0.0.0.0 is every one"
+    )
     slack_http_port: int | None = Field(
         default=None, ge=1, le=65535, description="port of Slack's HTTP mode"
     )
     slack_api_url: Address | None = Field(
         default=None, description="address of Slack's API, ends in /api/"
+    )
+    council_status_host: str = Field(
+        default=LOCAL, description="address of health checks and metrics; not supported yet"
     )
     council_status_port: int | None = Field(
         default=None,

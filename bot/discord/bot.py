@@ -9,24 +9,26 @@ Source: https://discord.com/developers/docs/interactions/receiving-and-respondin
 import asyncio
 import re
 from collections import deque
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from types import TracebackType
-from typing import Self, cast
+from typing import Self, TypeVar, cast
 
 import aiohttp
 import discord
 import structlog
 from discord import app_commands
-from discord.gateway import DiscordWebSocket
-from discord.http import Route
 
-from bot.config.configuration import ConfigurationError, Problem
 from bot.discord import past as discord_past
 from bot.discord.card import CardButton
-from bot.discord.commands import Answer, Propose, fitting, read_text, read_texts, register, slash
+from bot.discord.commands import Answer, Propose, fitting, read_text, read_texts, slash
+from bot.discord.errors import ALREADY_ANSWERED, TOO_LATE, why_final
+from bot.discord.gateway import log_in, refused, tolerate_unreadable_frames
+from bot.discord.location import Location
 from bot.discord.past import PastButton
+from bot.discord.replies import NOBODY, reply, whisper
 from bot.discord.text import parts
-from bot.discord.venue import NOBODY, DiscordVenue, Pace, Place, upload
+from bot.discord.transport import Transport, single_attempts
+from bot.discord.venue import EDIT_SECONDS, DiscordVenue, upload
 from bot.past.buttons import Choice
 from bot.past.lookup import Lookup
 from bot.service.commands import (
@@ -42,8 +44,10 @@ from bot.service.commands import (
     UsageError,
     parse_message,
 )
-from bot.service.dispatcher import NO_TEXT, Click, Dispatcher, Refusal, Request
+from bot.service.dispatcher import NO_TEXT, Click, Dispatcher, Request
+from bot.service.errors import Gone, NotAllowed, Refusal, VenueError
 from bot.service.options import AS_THE_PROFILE_HAS_IT, RunOptions
+from bot.service.outbox import Outbox, Urgency
 from bot.service.venue import Button, File
 from bot.view.words import UNEXPECTED, listing
 from council.brief import Attachment
@@ -52,29 +56,27 @@ from storage.journal import RunRow
 
 log = structlog.get_logger()
 
+T = TypeVar("T")
+
 INTENTS = discord.Intents(guilds=True, guild_messages=True, dm_messages=True)
-ALREADY_ANSWERED, TOO_LATE = 40060, 10062
 CLICKS_REMEMBERED = 1000
+SETTLE_SECONDS = 2.0
+"""How long a start waits for the next server that the bot is on."""
 
 HINT = "Ask with /council and your question, or mention me with it. /council-help says more."
+UNREACHED = "Discord didn't let me write to you, so nothing was asked. Try again in a minute."
 CLOSED = "Your direct messages are closed to the bot, so nothing was asked. Open them and try again."
+CLOSED_CONNECTION = "The connection to Discord was closed. Start again."
 TRANSCRIPT = "The whole conversation: the page opens in any browser, the other file is Markdown."
 
-BAD_TOKEN = Problem(
-    "DISCORD_TOKEN", "Discord refuses it", "Copy the bot's token from the application's page, under Bot"
-)
-UNREACHABLE = Problem(
-    "DISCORD_TOKEN", "Discord could not be reached", "Check the network and DISCORD_API_BASE_URL"
-)
-
-_DEFERRED = discord.InteractionResponseType.deferred_channel_message
 _PRIVATE_NOTE = discord.Embed(description="Your question is on its way to the council.")
 
 
 class DiscordBot:
     """The council on Discord, while it is entered.
 
-    `api_base` is another address of Discord's API, for tests.
+    `api_base` is another address of Discord's API, for tests. A card is left alone for `edit_seconds`
+    after an edit; a start waits `settle_seconds` for the next server that the bot is on.
     """
 
     def __init__(
@@ -84,19 +86,27 @@ class DiscordBot:
         *,
         token: str,
         api_base: str | None = None,
-        pace: Pace | None = None,
+        outbox: Outbox | None = None,
+        edit_seconds: float = EDIT_SECONDS,
+        settle_seconds: float = SETTLE_SECONDS,
     ) -> None:
         self._dispatcher = dispatcher
         self._lookup = lookup
         self._token = token
         self._api_base = api_base
-        self._pace = pace or Pace()
+        self._edit_seconds = edit_seconds
+        self.outbox = outbox or Outbox()
+        self._transport = Transport(self.outbox)
+        # Nobody is heard or spoken to: what that would take needn't be installed.
+        discord.VoiceClient.warn_nacl = discord.VoiceClient.warn_dave = False
+        tolerate_unreadable_frames()
         self._client = discord.AutoShardedClient(
             intents=INTENTS,
             allowed_mentions=NOBODY,
             max_messages=None,
             member_cache_flags=discord.MemberCacheFlags.none(),
-            guild_ready_timeout=self._pace.settle,
+            guild_ready_timeout=settle_seconds,
+            http_trace=single_attempts(),
         )
         self._client.event(self.on_message)
         self._client.event(self.on_council_button)
@@ -110,14 +120,10 @@ class DiscordBot:
         """Connect, and return once everything is heard. Raises `ConfigurationError`."""
         try:
             await self._start()
-        except discord.LoginFailure as error:
-            await self._client.close()
-            raise ConfigurationError([BAD_TOKEN]) from error
         except (discord.DiscordException, aiohttp.ClientError, OSError) as error:
             await self._client.close()
-            log.warning("discord_unreachable", reason=error)
-            raise ConfigurationError([UNREACHABLE]) from error
-        except asyncio.CancelledError:
+            raise refused(error) from error
+        except BaseException:
             await self._client.close()
             raise
         return self
@@ -129,22 +135,31 @@ class DiscordBot:
         traceback: TracebackType | None,
     ) -> None:
         """Hang up."""
+        await self.outbox.__aexit__(kind, error, traceback)
         await self._client.close()
         if self._connection is not None:
             await asyncio.gather(self._connection, return_exceptions=True)
 
+    async def until_lost(self) -> str:
+        """Wait until the connection is lost for good; return why, in a sentence.
+
+        Raises what else has ended it.
+        """
+        if self._connection is None:
+            raise RuntimeError("the bot isn't connected")
+        await asyncio.wait({self._connection})
+        error = self._connection.exception()
+        if error is None:
+            return CLOSED_CONNECTION
+        if why := why_final(error):
+            return why
+        raise error
+
     async def _start(self) -> None:
         interrupted = await self._dispatcher.undelivered("discord")
-        if self._api_base:
-            Route.BASE = self._api_base
-        await self._client.login(self._token)
-        if self._api_base:
-            # Without it a session that can't be resumed begins anew at Discord's own gateway.
-            _, url, _ = await self._client.http.get_bot_gateway()
-            DiscordWebSocket.DEFAULT_GATEWAY = type(DiscordWebSocket.DEFAULT_GATEWAY)(url)
-        await register(self._tree)
+        if problem := await log_in(self._tree, self._token, self._api_base):
+            raise problem
         self._connection = asyncio.create_task(self._client.connect())
-        self._connection.add_done_callback(_log_the_end)
         ready = asyncio.create_task(self._client.wait_until_ready())
         await asyncio.wait({ready, self._connection}, return_when=asyncio.FIRST_COMPLETED)
         if self._connection.done():
@@ -196,7 +211,7 @@ class DiscordBot:
         del given  # it takes nothing
 
         async def work() -> None:
-            source = _place(interaction).source(interaction.user.id)
+            source = _location(interaction).source(interaction.user.id)
             first, *rest = parts(await self._dispatcher.help(source))
             await interaction.response.send_message(first, ephemeral=True)
             for part in rest:
@@ -207,7 +222,7 @@ class DiscordBot:
     def _past(self, command: Command) -> Answer:
         async def answer(interaction: discord.Interaction, given: Given) -> None:
             async def work() -> None:
-                here = _place(interaction).source(interaction.user.id)
+                here = _location(interaction).source(interaction.user.id)
                 sheet = await self._lookup.answer(command, given, here, discord_past.link)
                 await discord_past.show(interaction, sheet)
 
@@ -228,10 +243,10 @@ class DiscordBot:
         await interaction.response.defer(ephemeral=True, thinking=True)
         said = await self._lookup.forget(about, who, self._dispatcher.halt, is_admin=is_admin)
         self._dispatcher.spawn(self._lookup.scrub())
-        await _whisper(interaction, said)
+        await whisper(interaction, said)
 
     def _standing(self, interaction: discord.Interaction) -> tuple[Source, bool]:
-        who = _place(interaction).source(interaction.user.id)
+        who = _location(interaction).source(interaction.user.id)
         by_platform = interaction.permissions.manage_guild
         return who, self._dispatcher.is_admin(who, by_platform=by_platform)
 
@@ -245,7 +260,7 @@ class DiscordBot:
         self, interaction: discord.Interaction, typed: str
     ) -> list[app_commands.Choice[str]]:
         try:
-            here = _place(interaction).source(interaction.user.id)
+            here = _location(interaction).source(interaction.user.id)
             return discord_past.proposals(await self._lookup.proposals(typed, here))
         except Refusal as refusal:
             log.info("nothing_proposed", reason=refusal)
@@ -255,7 +270,7 @@ class DiscordBot:
         """Show what a button below past answers leads to, as far as it is here."""
 
         async def work() -> None:
-            here = _place(interaction).source(interaction.user.id)
+            here = _location(interaction).source(interaction.user.id)
             if choice.verb == "forget":
                 await self._forget(interaction, choice.about)
                 return
@@ -282,24 +297,24 @@ class DiscordBot:
         try:
             await self._ask_by_message(message, question)
         except (Refusal, UsageError) as refusal:
-            await _reply(message, str(refusal))
+            await reply(self._transport, message, str(refusal))
         except Exception:
             log.exception("message_failed", message=message.id)
-            await _reply(message, UNEXPECTED.format(message.id))
+            await reply(self._transport, message, UNEXPECTED.format(message.id))
 
     async def on_council_button(self, interaction: discord.Interaction, button: Button) -> None:
         """Do what a pressed button says."""
 
         async def work() -> None:
-            source = _place(interaction).source(interaction.user.id)
+            source = _location(interaction).source(interaction.user.id)
             is_admin = interaction.permissions.manage_guild
             click = Click(run_id=button.run_id, source=source, is_admin=is_admin)
             run = await self._dispatcher.run_of(click)
             match button.action:
                 case "stop":
-                    await _whisper(interaction, await self._dispatcher.stop(click, run.origin.user))
+                    await whisper(interaction, await self._dispatcher.stop(click, run.origin.user))
                 case "retry":
-                    await _whisper(interaction, await self._dispatcher.retry(click, self._venue_of))
+                    await whisper(interaction, await self._dispatcher.retry(click, self._venue_of))
                 case "transcript":
                     await _hand_over(interaction, self._dispatcher.transcript(run))
                 case "again":
@@ -321,17 +336,14 @@ class DiscordBot:
         options: RunOptions = AS_THE_PROFILE_HAS_IT,
         left_out: str | None = None,
     ) -> None:
-        place = _place(interaction)
-        _check(place, interaction.app_permissions)
-        run = await self._accept(interaction.id, interaction.user, place, text, attachments, options)
+        here = _location(interaction)
+        _check(here, interaction.app_permissions)
+        run = await self._accept(interaction.id, interaction.user, here, text, attachments, options)
         if run is None:
             return
         if left_out:  # that is the response, then, and the card a message of its own
-            await _whisper(interaction, left_out)
-        venue = DiscordVenue(
-            self._client, run, pace=self._pace, interaction=None if left_out else interaction
-        )
-        self._dispatcher.begin(run, venue)
+            await whisper(interaction, left_out)
+        self._dispatcher.begin(run, self._venue_of(run, None if left_out else interaction))
 
     async def _ask_about(self, interaction: discord.Interaction, message: discord.Message) -> None:
         """Ask what a message says, its text files as attachments."""
@@ -351,25 +363,39 @@ class DiscordBot:
         await interaction.response.defer(ephemeral=True, thinking=True)
         attachments = (await read_text(file),) if file else ()
         asker = interaction.user
-        try:
+
+        async def invite() -> discord.Message:
             direct = await asker.create_dm()
-            card = await direct.send(
-                embed=_PRIVATE_NOTE, nonce=f"p{interaction.id}", allowed_mentions=NOBODY
-            )
-        except discord.Forbidden as error:
+            nonce = f"p{interaction.id}"
+            return await direct.send(embed=_PRIVATE_NOTE, nonce=nonce, allowed_mentions=NOBODY)
+
+        try:
+            card = await self._send_privately(interaction, invite)
+        except (Gone, NotAllowed) as error:
             raise Refusal(CLOSED) from error
-        place = Place(direct.id)
+        except VenueError as error:
+            raise Refusal(UNREACHED) from error
+        here = Location(card.channel.id)
         try:
             run = await self._accept(
-                interaction.id, asker, place, text, attachments, options, card_id=card.id
+                interaction.id, asker, here, text, attachments, options, card_id=card.id
             )
         except (Refusal, UsageError):
-            await card.delete()
+            await self._send_privately(interaction, card.delete)
             raise
         if run:
             self._dispatcher.begin(run, self._venue_of(run))
-        await _whisper(
-            interaction, f"The council answers in your direct messages: {place.link(card.id)}"
+        await whisper(interaction, f"The council answers in your direct messages: {here.link(card.id)}")
+
+    async def _send_privately(
+        self, interaction: discord.Interaction, request: Callable[[], Awaitable[T]]
+    ) -> T:
+        return await self._transport.send(
+            "direct",
+            request,
+            run=f"interaction {interaction.id}",
+            urgency=lambda: Urgency.FIRST_CARD,
+            believes_at_once=True,
         )
 
     async def _ask_by_message(self, message: discord.Message, question: str) -> None:
@@ -377,32 +403,32 @@ class DiscordBot:
         attachments, left_out = await read_texts(message.attachments)
         if not typed.question and not attachments:
             raise Refusal(" ".join(filter(None, (HINT, left_out))))
-        place, options = await self._place_of(message), RunOptions.read(typed.given)
-        run = await self._accept(message.id, message.author, place, typed.question, attachments, options)
+        here, options = await self._location_of(message), RunOptions.read(typed.given)
+        run = await self._accept(message.id, message.author, here, typed.question, attachments, options)
         if run is None:
             return
         self._dispatcher.begin(run, self._venue_of(run))
         if left_out:
-            await _reply(message, left_out)
+            await reply(self._transport, message, left_out)
 
-    async def _place_of(self, message: discord.Message) -> Place:
+    async def _location_of(self, message: discord.Message) -> Location:
         channel = message.channel
         if isinstance(channel, discord.DMChannel):
-            return Place(channel.id)
+            return Location(channel.id)
         if message.guild is None:
-            raise Refusal("Discord is not all there yet. Try again in a minute.")
+            raise Refusal("Still connecting to Discord. Try again in a minute.")
         if isinstance(channel, discord.PartialMessageable):
             # The bot was mentioned into a thread before it heard that there is one.
             channel = await message.guild.fetch_channel(channel.id)
-        place = Place.of(channel, message.guild.id)
-        _check(place, channel.permissions_for(message.guild.me))
-        return place
+        here = Location.of(channel, message.guild.id)
+        _check(here, channel.permissions_for(message.guild.me))
+        return here
 
     async def _accept(
         self,
         key: int,
         asker: discord.User | discord.Member,
-        place: Place,
+        here: Location,
         text: str,
         attachments: tuple[Attachment, ...] = (),
         options: RunOptions = AS_THE_PROFILE_HAS_IT,
@@ -413,7 +439,7 @@ class DiscordBot:
         return await self._dispatcher.accept(
             Request(
                 text=text,
-                source=place.source(asker.id).model_copy(update={"message": message}),
+                source=here.source(asker.id).model_copy(update={"message": message}),
                 entry_key=str(key),
                 asker=asker.display_name,
                 attachments=attachments,
@@ -421,73 +447,45 @@ class DiscordBot:
             )
         )
 
-    def _venue_of(self, run: RunRow) -> DiscordVenue:
-        return DiscordVenue(self._client, run, pace=self._pace)
+    def _venue_of(self, run: RunRow, interaction: discord.Interaction | None = None) -> DiscordVenue:
+        return DiscordVenue(
+            self._client,
+            run,
+            self._transport,
+            interaction=interaction,
+            edit_seconds=self._edit_seconds,
+        )
 
     async def _answer(self, interaction: discord.Interaction, work: Awaitable[None]) -> None:
         """Do the work of an interaction; what prevents it is told to its user alone."""
         try:
             await work
         except (Refusal, UsageError) as refusal:
-            await _whisper(interaction, str(refusal))
+            await whisper(interaction, str(refusal))
         except Exception as error:
             if isinstance(error, discord.HTTPException) and error.code in (ALREADY_ANSWERED, TOO_LATE):
                 log.info("interaction_over", interaction=interaction.id, reason=error)
                 return
             log.exception("interaction_failed", interaction=interaction.id)
-            await _whisper(interaction, UNEXPECTED.format(interaction.id))
+            await whisper(interaction, UNEXPECTED.format(interaction.id))
 
 
-def _place(interaction: discord.Interaction) -> Place:
+def _location(interaction: discord.Interaction) -> Location:
     if interaction.channel is None:
-        raise Refusal("Discord did not say where this is. Try again in another channel.")
-    return Place.of(interaction.channel, interaction.guild_id)
+        raise Refusal("I can't tell which channel this is. Try another.")
+    return Location.of(interaction.channel, interaction.guild_id)
 
 
-def _check(place: Place, has: discord.Permissions) -> None:
-    if missing := place.missing(has):
+def _check(here: Location, has: discord.Permissions) -> None:
+    if missing := here.missing(has):
         raise Refusal(
-            f"The council can't work here: the bot lacks {listing(missing)}. "
-            "An admin can grant it in the channel's settings, under Permissions."
+            f"I need these permissions here: {listing(missing)}. "
+            "An admin can grant them in the channel's settings, under Permissions."
         )
 
 
 async def _hand_over(interaction: discord.Interaction, writing: Awaitable[tuple[File, ...]]) -> None:
-    """Give somebody a transcript; a long one's page takes longer than Discord waits for an answer."""
+    """Send somebody a transcript; a long one's page takes longer than Discord waits for a response."""
     await interaction.response.defer(ephemeral=True, thinking=True)
     files = upload(await writing)
     await interaction.followup.send(TRANSCRIPT, files=files, ephemeral=True)
-
-
-async def _whisper(interaction: discord.Interaction, text: str) -> None:
-    """Tell whoever used a command or a button something nobody else sees."""
-    try:
-        if interaction.response.type is _DEFERRED:
-            await interaction.edit_original_response(content=text, allowed_mentions=NOBODY)
-        elif interaction.response.is_done():
-            await interaction.followup.send(text, ephemeral=True, allowed_mentions=NOBODY)
-        else:
-            await interaction.response.send_message(text, ephemeral=True, allowed_mentions=NOBODY)
-    except (discord.HTTPException, aiohttp.ClientError, OSError) as error:
-        log.info("not_told", interaction=interaction.id, reason=error)
-
-
-async def _reply(message: discord.Message, text: str) -> None:
-    """Answer a message; where the bot may not write, its author alone."""
-    nonce = f"r{message.id}"
-    ways = (
-        lambda: message.reply(text, nonce=nonce, mention_author=False),
-        lambda: message.author.send(text, nonce=nonce),
-    )
-    for say in ways:
-        try:
-            await say()
-        except (discord.HTTPException, aiohttp.ClientError, OSError) as error:
-            log.info("not_told", message=message.id, reason=error)
-        else:
-            return
-
-
-def _log_the_end(connection: asyncio.Task[None]) -> None:
-    if not connection.cancelled() and (error := connection.exception()):
-        log.error("discord_connection_lost", reason=error)

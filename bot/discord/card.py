@@ -58,11 +58,12 @@ async def draw(card: Card, continues: str) -> Drawn:
     view = ui.View(timeout=None)
     for button in card.buttons:
         view.add_item(CardButton(button))
+    view.stop()  # discord.py remembers no view that has ended; the client's own items hear the buttons
     return Drawn(embed_of(text), view, is_whole=not text.cut)
 
 
 def embed_of(text: CardText) -> discord.Embed:
-    """Make an embed of its text."""
+    """Return a text as an embed."""
     embed = discord.Embed(title=text.title or None, description=text.description or None)
     if text.footer:
         embed.set_footer(text=text.footer)

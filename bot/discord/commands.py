@@ -22,7 +22,7 @@ FILE_SECONDS = 1.0
 
 Answer = Callable[[discord.Interaction, Given], Awaitable[None]]
 Propose = Callable[[discord.Interaction, str], Coroutine[Any, Any, list[app_commands.Choice[str]]]]
-"""Gives what Discord lists while somebody types an option."""
+"""Returns what Discord lists while somebody types an option."""
 
 # What makes two commands the same; all else is Discord's own, or a default.
 _SHAPE = (
@@ -73,7 +73,7 @@ def slash(
 
 
 def fitting(names: Sequence[str], typed: str) -> list[app_commands.Choice[str]]:
-    """Give those of our own names that hold what was typed."""
+    """Return those of our own names that hold what was typed."""
     fit = [name for name in names if typed.lower() in name.lower()]
     return [app_commands.Choice(name=name, value=name) for name in fit[:MOST_CHOICES]]
 
@@ -133,7 +133,7 @@ async def read_text(file: discord.Attachment) -> Attachment:
 async def read_texts(
     files: Sequence[discord.Attachment],
 ) -> tuple[tuple[Attachment, ...], str | None]:
-    """Read a message's files; gives the texts, and which files were left out and why."""
+    """Read a message's files; return the texts, and which files were left out and why."""
 
     async def read(file: discord.Attachment | NotTaken) -> Attachment | NotTaken:
         try:

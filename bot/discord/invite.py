@@ -10,7 +10,7 @@ PERMISSIONS = 309237763072
 
 
 def discord_invite(token: str) -> str:
-    """Give the address that adds the bot with just the permissions it needs.
+    """Return the address that adds the bot with just the permissions it needs.
 
     A bot token begins with the application's id. Raises `ConfigurationError` for what is none.
     """

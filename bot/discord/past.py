@@ -14,11 +14,11 @@ from discord import app_commands, ui
 
 from bot.discord import text as discord_text
 from bot.discord.card import embed_of
-from bot.discord.venue import NOBODY
+from bot.discord.replies import NOBODY
 from bot.past import chart
 from bot.past.buttons import Choice, Verb
 from bot.past.pages import Sheet, shared
-from bot.service.dispatcher import Refusal
+from bot.service.errors import Refusal
 from bot.view import words
 from storage.rows import IndexRow
 
@@ -120,7 +120,7 @@ def _view(sheet: Sheet) -> ui.View:
 
 
 def link(row: IndexRow) -> str | None:
-    """Give the address of a conversation's thread, or of its card where it has none of its own."""
+    """Return the address of a conversation's thread, or of its card where it has none of its own."""
     if row.message is None:
         return None
     guild = row.workspace or "@me"
@@ -130,7 +130,7 @@ def link(row: IndexRow) -> str | None:
 
 
 def proposals(rows: Sequence[IndexRow]) -> list[app_commands.Choice[str]]:
-    """Give what Discord lists while somebody types."""
+    """Return what Discord lists while somebody types."""
     return [app_commands.Choice(name=_proposal(row), value=row.id) for row in rows]
 
 

@@ -69,17 +69,17 @@ class CardText:
 
 
 def units(text: str) -> int:
-    """Give a text's length as Discord counts it at its strictest: in UTF-16 units."""
+    """Return a text's length as Discord counts it at its strictest: in UTF-16 units."""
     return len(text) if text.isascii() else len(text.encode("utf-16-le")) // 2
 
 
 def parts(message: Message) -> list[str]:
-    """Give the contents of the messages that a message of ours becomes."""
+    """Return the contents of the messages that a message of ours becomes."""
     return split(_written(message.blocks), CONTENT, units)
 
 
 def card(message: Message, continues: str = IN_THREAD) -> CardText:
-    """Give the card; where its prose is cut, it says that it `continues`, with all that follows it."""
+    """Return the card; where its prose is cut, it says that it `continues`, with all that follows it."""
     body = [block for block in message.blocks if not isinstance(block, Footer)]
     title = ""
     if body and isinstance(body[0], Title | Heading):
@@ -87,7 +87,7 @@ def card(message: Message, continues: str = IN_THREAD) -> CardText:
         if units(title) <= TITLE:
             body = body[1:]
         else:
-            title = ""  # stands whole at the head of the description
+            title = ""  # it is whole at the head of the description
     said = " ".join(block.text for block in message.blocks if isinstance(block, Footer))
     footer = words.clip(said, FOOTER // 2)
     room = min(DESCRIPTION, EMBED - units(title) - units(footer))

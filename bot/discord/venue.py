@@ -2,132 +2,78 @@
 
 Everything but a command's first response goes out with the bot's own token: an interaction's token
 lives 15 minutes, a run may take longer. Every message carries a nonce drawn from what it says, so
-that one which is sent again after a failure appears once.
+that one which is sent again soon appears once; later, the channel is read first.
 
-Sources: https://discord.com/developers/docs/topics/opcodes-and-status-codes#json,
+Sources: https://discord.com/developers/docs/resources/message#create-message,
 https://discord.com/developers/docs/interactions/receiving-and-responding
 """
 
 import asyncio
 import hashlib
 import io
-from collections.abc import Awaitable, Callable, Generator, Iterable, Sequence
-from contextlib import contextmanager
+import time
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from http import HTTPStatus
-from typing import Any, Self, TypeVar
+from typing import Any, TypeVar
 
 import aiohttp
 import discord
 import structlog
-from tenacity import AsyncRetrying, retry_if_exception, stop_after_delay, wait_exponential_jitter
 
 from bot.discord.card import Drawn, draw
+from bot.discord.errors import ARCHIVED, OLD_MESSAGE, THREAD_EXISTS, classify, code_of
+from bot.discord.location import PERMISSIONS, Location, lacking
+from bot.discord.replies import NOBODY, whisper
 from bot.discord.text import parts, units
-from bot.service.venue import Card, File, Gone, NotAllowed, Part, Unreachable, VenueError
+from bot.discord.transport import Transport
+from bot.service.errors import Gone, Malformed, NotAllowed, Unreachable, VenueError
+from bot.service.outbox import Urgency
+from bot.service.venue import Card, File, Part, Sent
 from bot.view.message import BELOW, IN_THREAD, Message
-from council.document.conversation import Source
 from storage.journal import RunRow
 
 log = structlog.get_logger()
 
-NOBODY = discord.AllowedMentions.none()
+T = TypeVar("T")
+UrgencyNow = Callable[[], Urgency]
 
-PATIENCE = 15 * 60.0
+EDIT_SECONDS = 1.0
+"""How long a card is left alone after an edit."""
+NONCE_SECONDS = 60.0
+"""For how long a nonce surely keeps a message from showing twice; Discord says *a few minutes*."""
+RESPONSE_SECONDS = 5.0
+"""How long a command's response is waited for; Discord takes none after 3 s."""
 LOOKED_THROUGH = 200
-"""How many messages are read to find what a process that died had posted."""
+"""How many messages are read to find one that may be there."""
 THREAD_NAME = 100
 ARCHIVES_AFTER = 1440
 
-OLD_MESSAGE, ARCHIVED = 30046, 50083
-WRONG_CHANNEL_TYPE, THREAD_EXISTS, THREADS_FULL = 50024, 160004, 160006
-MISSING_PERMISSION = 50013
-_GONE = {
-    10003: "the {place} is gone",
-    10004: "the bot is no longer on this server",
-    10008: "the message is gone",
-    50001: "the bot has no access to this {place} any more",
-}
-_NOT_ALLOWED = {
-    50007: "direct messages from the bot are closed",
-    160005: "the thread is locked",
-}
-_PERMISSIONS = {
-    "view_channel": "View Channel",
-    "send_messages": "Send Messages",
-    "send_messages_in_threads": "Send Messages in Threads",
-    "embed_links": "Embed Links",
-    "create_public_threads": "Create Public Threads",
-}
-_THREAD_REFUSED = {
-    WRONG_CHANNEL_TYPE: "this kind of channel has none",
-    THREADS_FULL: "this server has as many active threads as it may",
-    MISSING_PERMISSION: f"the bot lacks {_PERMISSIONS['create_public_threads']}",
-}
-Answer = TypeVar("Answer")
+NOT_POSTED = "I can't post here: {reason}. Your question was cancelled."
+UNSEEN = "it can't be known whether the asker still sees the channel"
+_UNKNOWN_CHANNEL = "Discord does not show this channel to the bot right now"
+_NO_THREADS = "this kind of channel has none"
+
+
+def _always(urgency: Urgency) -> UrgencyNow:
+    return lambda: urgency
+
+
+_FIRST, _ANSWER, _THREAD = map(_always, (Urgency.FIRST_CARD, Urgency.ANSWER, Urgency.THREAD))
 
 
 @dataclass(frozen=True, slots=True)
-class Pace:
-    """How fast to be, in seconds: between edits, before a first retry, until the guilds are in."""
+class _Post:
+    """A message to be posted once: `key` and `text` tell it from the run's other messages."""
 
-    edit: float = 1.0
-    retry: float = 1.0
-    settle: float = 2.0
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """A channel, a thread (`parent` is the channel it is in) or direct messages (no `guild`)."""
-
-    channel: int
-    guild: int | None = None
-    parent: int | None = None
-    is_private: bool = False
-
-    @classmethod
-    def of(cls, channel: discord.abc.Snowflake, guild: int | None) -> Self:
-        """Tell a thread from a channel."""
-        if isinstance(channel, discord.Thread):
-            return cls(channel.id, guild, channel.parent_id, channel.is_private())
-        return cls(channel.id, guild)
-
-    @classmethod
-    def of_run(cls, run: RunRow) -> Self:
-        """Give the place where a run was asked for: a thread that its own card opened is none."""
-        where = run.origin
-        channel, guild = int(where.channel or 0), int(where.workspace) if where.workspace else None
-        if where.thread is None or where.thread == where.message:
-            return cls(channel, guild)
-        return cls(int(where.thread), guild, channel, is_private=where.thread == where.channel)
-
-    def source(self, user: int) -> Source:
-        """Give a question's origin: threads belong to their channel, private ones to themselves."""
-        is_own_scope = self.parent is None or self.is_private
-        return Source(
-            platform="discord",
-            workspace=str(self.guild) if self.guild else None,
-            channel=str(self.channel if is_own_scope else self.parent),
-            thread=str(self.channel) if self.parent else None,
-            user=str(user),
-        )
-
-    def missing(self, has: discord.Permissions) -> list[str]:
-        """Name the permissions that the bot needs to show a run here and doesn't have."""
-        if self.guild is None:
-            return []
-        send = "send_messages_in_threads" if self.parent else "send_messages"
-        return lacking(has, "view_channel", send, "embed_links")
-
-    def link(self, message: int) -> str:
-        """Give a message's address."""
-        return f"https://discord.com/channels/{self.guild or '@me'}/{self.channel}/{message}"
-
-
-def lacking(has: discord.Permissions, *wanted: str) -> list[str]:
-    """Name those of the wanted permissions that are missing, as Discord's settings call them."""
-    return [_PERMISSIONS[name] for name in wanted if not getattr(has, name)]
+    key: str
+    text: str
+    write: Callable[[], Awaitable[dict[str, Any]]]
+    urgency: UrgencyNow
+    sent: Sent | None = None
+    permission: str = ""
+    believes_at_once: bool = False
 
 
 class DiscordVenue:
@@ -141,87 +87,172 @@ class DiscordVenue:
         self,
         client: discord.Client,
         run: RunRow,
+        transport: Transport,
         *,
-        pace: Pace,
         interaction: discord.Interaction[Any] | None = None,
+        edit_seconds: float = EDIT_SECONDS,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         where = run.origin
         self._client = client
         self._run = run
-        self._place = Place.of_run(run)
-        self._pace = pace
+        self._transport = transport
+        self._location = Location.of_run(run)
+        self._asker = int(where.user or 0)
         self._interaction = interaction
+        self._edit_seconds = edit_seconds
+        self._clock = clock
         self._card_id = int(where.message or 0)
         own_thread = where.thread is not None and where.thread == where.message
-        self._below = self._card_id if own_thread else self._place.channel
-        self._known: frozenset[str] | None = None
-        self._strays: list[discord.Message] | None = None
+        self._below = self._card_id if own_thread else self._location.channel
+        self._is_picked_up = False
+        self._known: set[str] = set()
+        self._strays: dict[int, list[discord.Message]] = {}
         self._cards = 0
-        self._edited = 0.0
+        self._edited = float("-inf")
+        self._drawn: tuple[Card, str, Drawn] | None = None
+
+    # ── the card ─────────────────────────────────────────────────────────────────────────────
 
     async def pick_up(self, posted: frozenset[str]) -> str | None:
         """Find the card by its buttons, where nobody has written down which message it is."""
-        self._known = posted
+        self._is_picked_up, self._interaction = True, None
+        self._known |= posted
+        self._strays.clear()
         if not self._card_id:
-            mine = await self._mine(self._place.channel)
-            self._card_id = next((one.id for one in mine if _has_button_of(one, self._run.id)), 0)
+            channel = self._location.channel
+            self._card_id = await self._send(f"history {channel}", self._find_card, _FIRST)
         return str(self._card_id) if self._card_id else None
 
-    async def post_card(self, card: Card) -> str:
+    async def post_card(self, newest: Callable[[], Card], sent: Sent) -> str:
         """Post the card, as the response to the command where it is still awaited."""
-        shown = await self._draw(card)
+        interaction, self._interaction = self._interaction, None
         if self._card_id:
-            await self.edit_card(card)
-        elif self._interaction is None or not await self._respond(self._interaction, shown):
-            with _refusals(self._sending(self._place.channel)):
-                await self._post_card(shown)
-        self._edited = asyncio.get_running_loop().time()
+            await self.edit_card(newest, _FIRST)
+            return str(self._card_id)
+        may_be_there = False
+        if interaction is not None:
+            may_be_there = not await self._respond(interaction, await self._draw(newest()))
+        if self._card_id:
+            await sent(str(self._card_id))
+            return str(self._card_id)
+        try:
+            find = self._find_card if may_be_there else None
+            return await self._post_card(newest, sent, _FIRST, find=find, believes_at_once=True)
+        except (Gone, NotAllowed) as error:
+            await self._tell_refused(interaction, error)
+            raise
+
+    async def _post_card(
+        self,
+        newest: Callable[[], Card],
+        sent: Sent | None,
+        urgency: UrgencyNow,
+        *,
+        find: Callable[[], Awaitable[int]] | None = None,
+        believes_at_once: bool = False,
+    ) -> str:
+        self._cards += 1
+
+        async def write() -> dict[str, Any]:
+            shown = await self._draw(newest())
+            return {"embed": shown.embed, "view": shown.view, "allowed_mentions": NOBODY}
+
+        key = f"card/{self._cards}"
+        post = _Post(key, "", write, urgency, sent, believes_at_once=believes_at_once)
+        self._card_id = await self._post(post, self._location.channel, find)
+        self._edited = self._clock()
         return str(self._card_id)
 
-    async def turn(self) -> None:
-        """Wait until the last edit is a second old."""
-        since = asyncio.get_running_loop().time() - self._edited
-        if since < self._pace.edit:
-            await asyncio.sleep(self._pace.edit - since)
+    async def edit_card(self, newest: Callable[[], Card], urgency: UrgencyNow) -> bool:
+        """Show the card's newest state; one that can't be edited any more is posted again."""
+        if not self._card_id:
+            raise Gone("there is no card")
+        await asyncio.sleep(self._edited + self._edit_seconds - self._clock())
+        is_whole = True
 
-    async def edit_card(self, card: Card) -> bool:
-        """Show the card's new state; one that can't be edited any more is posted anew."""
-        shown = await self._draw(card)
-        self._edited = asyncio.get_running_loop().time()
-        message = self._channel(self._place.channel).get_partial_message(self._card_id)
-        with _refusals(self._sending(self._place.channel)):
-            try:
-                await self._persist(
-                    lambda: message.edit(embed=shown.embed, view=shown.view, allowed_mentions=NOBODY)
-                )
-            except discord.HTTPException as error:
-                if error.code not in (OLD_MESSAGE, ARCHIVED):
-                    raise
-                await self._post_card(shown)  # sending also reopens an archived thread
-        return shown.is_whole
+        async def edit() -> None:
+            nonlocal is_whole
+            shown = await self._draw(newest())
+            is_whole = shown.is_whole
+            self._edited = self._clock()
+            await message.edit(embed=shown.embed, view=shown.view, allowed_mentions=NOBODY)
+
+        channel = self._location.channel
+        message = self._channel(channel).get_partial_message(self._card_id)
+        try:
+            await self._send(f"edit {channel}", edit, urgency, permission=self._sending(channel))
+        except Malformed as error:
+            if code_of(error) not in (OLD_MESSAGE, ARCHIVED):
+                raise
+            await self._post_card(newest, None, urgency)  # sending also reopens an archived thread
+        return is_whole
+
+    async def _respond(self, interaction: discord.Interaction[Any], shown: Drawn) -> bool:
+        """Answer the command with the card; return whether it is known if the card is there."""
+        try:
+            async with asyncio.timeout(RESPONSE_SECONDS):
+                try:
+                    answered = await interaction.response.send_message(
+                        embed=shown.embed, view=shown.view, allowed_mentions=NOBODY
+                    )
+                    self._card_id = answered.message_id or (await interaction.original_response()).id
+                except discord.HTTPException:  # the answer may have arrived, and its receipt got lost
+                    self._card_id = (await interaction.original_response()).id
+        except (discord.HTTPException, aiohttp.ClientError, OSError) as error:
+            log.info("response_too_late", interaction=interaction.id, reason=error)
+            return isinstance(error, discord.NotFound)
+        self._edited = self._clock()
+        return True
+
+    async def _tell_refused(
+        self, interaction: discord.Interaction[Any] | None, error: VenueError
+    ) -> None:
+        """Tell the asker, alone, that the bot may not post here."""
+        said = NOT_POSTED.format(reason=error)
+        if interaction is not None and await whisper(interaction, said):
+            return
+        if self._location.guild is None:
+            return
+
+        async def tell() -> discord.Message:
+            direct = await self._client.create_dm(discord.Object(self._asker))
+            return await direct.send(said, nonce=self._nonce("refused"), allowed_mentions=NOBODY)
+
+        try:
+            await self._send("direct", tell, _FIRST, believes_at_once=True)
+        except VenueError as refused:
+            log.info("not_told", reason=refused)
+
+    # ── the thread ───────────────────────────────────────────────────────────────────────────
 
     async def open_thread(self, title: str) -> tuple[str | None, str | None]:
         """Open a thread on the card; in a thread, that one serves."""
-        if self._place.guild is None:
+        if self._location.guild is None:
             return None, "direct messages have no threads"
-        if self._place.parent or self._in_own_thread:
+        if self._location.parent or self._in_own_thread:
             return str(self._below), None
         if why := self._why_no_thread():
             return None, why
-        message = self._channel(self._place.channel).get_partial_message(self._card_id)
+        channel = self._location.channel
+        message = self._channel(channel).get_partial_message(self._card_id)
         name = title.strip() or "Council"
         while units(name) > THREAD_NAME:
             name = name[:-1]
-        with _refusals(_PERMISSIONS["create_public_threads"]):
-            try:
-                await self._persist(
-                    lambda: message.create_thread(name=name, auto_archive_duration=ARCHIVES_AFTER)
-                )
-            except discord.HTTPException as error:
-                if why := _THREAD_REFUSED.get(error.code):
-                    return None, why
-                if error.code != THREAD_EXISTS:
-                    raise
+
+        async def create() -> None:
+            await message.create_thread(name=name, auto_archive_duration=ARCHIVES_AFTER)
+
+        permission = PERMISSIONS["create_public_threads"]
+        try:
+            await self._send(f"thread {channel}", create, _THREAD, permission=permission)
+        except Gone:
+            raise
+        except (NotAllowed, Malformed, Unreachable) as error:
+            if isinstance(error, Unreachable) and error.is_known:
+                raise
+            if code_of(error) != THREAD_EXISTS:  # the channel may still be written into
+                return None, str(error)
         self._below = self._card_id  # a thread has its first message's id
         return str(self._below), None
 
@@ -229,22 +260,97 @@ class DiscordVenue:
         """Cut a message into texts of Discord's length."""
         return [Part(text) for text in await asyncio.to_thread(parts, message)]
 
-    async def post(self, part: Part, key: str) -> str:
+    async def post(self, part: Part, key: str, sent: Sent, urgency: Urgency = Urgency.THREAD) -> str:
         """Post a part; it notifies nobody."""
-        return await self._say(part.text, key, NOBODY, silent=True)
+        return await self._say(part.text, key, sent, urgency, silent=True)
 
-    async def attach(self, note: str, *files: File) -> str:
+    async def attach(self, note: str, sent: Sent, *files: File) -> str:
         """Post files into the thread; without one, beside the card."""
-        return await self._conclude(lambda: self._say(note, "file", NOBODY, silent=True, files=files))
 
-    async def mention(self, text: str) -> str:
+        async def say() -> str:
+            return await self._say(note, "file", sent, Urgency.THREAD, silent=True, files=files)
+
+        return await self._conclude(say)
+
+    # ── the asker ────────────────────────────────────────────────────────────────────────────
+
+    async def mention(self, text: str, sent: Sent, *, link: bool = True) -> str:
         """Mention the asker, and nobody else, in the thread; without one, beside the card."""
-        asker = int(self._run.origin.user or 0)
-        only = discord.AllowedMentions(
-            everyone=False, roles=False, replied_user=False, users=[discord.Object(asker)]
+        said = self._to_asker(f"{text} {self._location.link(self._card_id)}" if link else text)
+
+        async def say() -> str:
+            return await self._say(said, "mention", sent, Urgency.ANSWER, allowed=self._only_asker)
+
+        return await self._conclude(say)
+
+    async def repost(self, card: Card, text: str, sent: Sent) -> bool:
+        """Post the card as a new message with a mention above; return whether all its text has room."""
+        channel = self._location.channel
+        post = self._with_card("repost", card, text, sent)
+        self._card_id = await self._post(post, channel)
+        self._below, self._edited = channel, self._clock()
+        return (await self._draw(card)).is_whole
+
+    async def direct(self, card: Card, text: str, sent: Sent) -> str:
+        """Send the card to the asker alone, who must still be able to see the channel."""
+        await self._check_asker()
+        opened = await self._send(
+            "direct",
+            lambda: self._client.create_dm(discord.Object(self._asker)),
+            _ANSWER,
         )
-        said = f"<@{asker}> {text} {self._place.link(self._card_id)}"
-        return await self._conclude(lambda: self._say(said, "mention", only))
+        return str(await self._post(self._with_card("direct", card, text, sent), opened.id))
+
+    async def _check_asker(self) -> None:
+        """Raise `NotAllowed` unless the asker surely sees where the run was asked for."""
+        where = self._location
+        if where.guild is None:
+            raise NotAllowed("the run was asked for in direct messages")
+        guild = self._client.get_guild(where.guild)
+        if guild is None or guild.unavailable:
+            raise NotAllowed(UNSEEN)
+        lane, asker = f"member {guild.id}", self._asker
+        try:
+            member = await self._send(lane, lambda: guild.fetch_member(asker), _ANSWER)
+        except Gone as error:
+            raise NotAllowed("the asker has left the server") from error
+        thread = guild.get_thread(where.channel)
+        if where.is_private:
+            channel = thread.parent if thread else None
+        else:
+            channel = guild.get_channel(where.parent or where.channel)
+        if channel is None:
+            raise NotAllowed(UNSEEN)
+        has = channel.permissions_for(member)
+        if not has.view_channel:
+            raise NotAllowed("the asker doesn't see the channel any more")
+        if where.is_private and thread is not None and not has.manage_threads:
+            try:
+                await self._send(lane, lambda: thread.fetch_member(asker), _ANSWER)
+            except Gone as error:
+                raise NotAllowed("the asker has left the thread") from error
+
+    # ── posting ──────────────────────────────────────────────────────────────────────────────
+
+    async def _say(
+        self,
+        text: str,
+        key: str,
+        sent: Sent,
+        urgency: Urgency,
+        *,
+        allowed: discord.AllowedMentions = NOBODY,
+        silent: bool = False,
+        files: Sequence[File] = (),
+    ) -> str:
+        async def write() -> dict[str, Any]:
+            # Files are read up by the attempt to send them.
+            shown = {"content": text, "allowed_mentions": allowed, "silent": silent}
+            return shown | ({"files": upload(files)} if files else {})
+
+        permission = "Attach Files" if files else ""
+        post = _Post(key, text, write, _always(urgency), sent, permission)
+        return str(await self._post(post, self._below))
 
     async def _conclude(self, say: Callable[[], Awaitable[str]]) -> str:
         """Say something below the card; beside it where the thread is lost."""
@@ -253,130 +359,156 @@ class DiscordVenue:
         except (Gone, NotAllowed):
             if not self._in_own_thread:
                 raise
-        self._below, self._strays = self._place.channel, None
+        self._below = self._location.channel
         return await say()
 
-    async def _say(
+    def _with_card(self, key: str, card: Card, text: str, sent: Sent) -> _Post:
+        said = self._to_asker(text)
+
+        async def write() -> dict[str, Any]:
+            shown = await draw(card, BELOW)
+            return {
+                "content": said,
+                "embed": shown.embed,
+                "view": shown.view,
+                "allowed_mentions": self._only_asker,
+            }
+
+        return _Post(key, said, write, _ANSWER, sent)
+
+    async def _post(
+        self, post: _Post, channel: int, find: Callable[[], Awaitable[int]] | None = None
+    ) -> int:
+        """Post a message unless it is there; return its id.
+
+        It may be there from a process that died, or from an attempt whose response was lost. `find`
+        looks for it in another way than by what it says.
+        """
+        nonce = self._nonce(post.key, post.text, channel)
+        tried: float | None = None
+
+        async def attempt() -> int:
+            nonlocal tried
+            is_old = tried is not None and self._clock() - tried > NONCE_SECONDS
+            if find and (found := await find()):
+                message = found
+            elif stray := await self._stray(post, channel, anew=is_old):
+                message = stray
+            else:
+                tried = self._clock() if tried is None else tried
+                content = await post.write()
+                message = (await self._channel(channel).send(nonce=nonce, **content)).id
+            self._known.add(str(message))
+            if post.sent:
+                await post.sent(str(message))
+            return message
+
+        return await self._send(
+            f"post {channel}",
+            attempt,
+            post.urgency,
+            permission=post.permission or self._sending(channel),
+            place="thread" if self._location.parent or channel != self._location.channel else "channel",
+            believes_at_once=post.believes_at_once,
+        )
+
+    async def _send(
         self,
-        text: str,
-        key: str,
-        allowed: discord.AllowedMentions,
+        lane: str,
+        request: Callable[[], Awaitable[T]],
+        urgency: UrgencyNow,
         *,
-        silent: bool = False,
-        files: Sequence[File] = (),
-    ) -> str:
-        """Post below the card, unless a process that died has just done so; gives the message's id."""
-        if stray := await self._stray(text):
-            return str(stray.id)
-        channel = self._channel(self._below)
-        nonce = self._nonce(key, self._below)
+        permission: str = "a permission",
+        place: str = "channel",
+        believes_at_once: bool = False,
+    ) -> T:
+        return await self._transport.send(
+            lane,
+            request,
+            run=self._run.id,
+            urgency=urgency,
+            permission=permission,
+            place=place,
+            believes_at_once=believes_at_once,
+        )
 
-        async def send() -> discord.Message:
-            # Files are read up by the attempt to send them.
-            return await channel.send(
-                text, nonce=nonce, allowed_mentions=allowed, silent=silent, files=upload(files)
-            )
+    # ── what is there ────────────────────────────────────────────────────────────────────────
 
-        place = "thread" if self._place.parent or self._in_own_thread else "channel"
-        with _refusals("Attach Files" if files else self._sending(self._below), place):
-            return str((await self._persist(send)).id)
-
-    async def _stray(self, text: str) -> discord.Message | None:
-        """Give the message that says this and that nobody has written down, in a run picked up."""
-        if self._known is None:
-            return None
-        if self._strays is None:
+    async def _stray(self, post: _Post, channel: int, *, anew: bool) -> int:
+        """Return the id of a message that says this and that nobody has written down, else 0."""
+        if anew or (self._is_picked_up and channel not in self._strays):
             known = {*self._known, str(self._card_id)}
-            self._strays = [one for one in await self._mine(self._below) if str(one.id) not in known]
-        for stray in self._strays:
-            if stray.content.strip() == text.strip():
-                self._strays.remove(stray)
-                return stray
-        return None
+            mine = await self._mine(channel)
+            self._strays[channel] = [one for one in mine if str(one.id) not in known]
+        strays = self._strays.get(channel, [])
+        for stray in strays:
+            is_it = (
+                stray.content.strip() == post.text.strip()
+                if post.text
+                else _has_button_of(stray, self._run.id)
+            )
+            if is_it:
+                strays.remove(stray)
+                return stray.id
+        return 0
+
+    async def _find_card(self) -> int:
+        mine = await self._mine(self._location.channel)
+        return next((one.id for one in mine if _has_button_of(one, self._run.id)), 0)
 
     async def _mine(self, channel: int) -> list[discord.Message]:
-        """Give what the bot has posted in a channel since the run began, as far as it may read."""
+        """Return what the bot has posted in a channel since the run began, as far as it may read."""
         # Clocks differ a little; whatever is older than the run can't be mistaken for the run's.
         since = datetime.fromisoformat(self._run.created_at) - timedelta(minutes=1)
         me = self._client.user
-
-        async def read() -> list[discord.Message]:
-            history = self._channel(channel).history(
-                limit=LOOKED_THROUGH, after=since, oldest_first=True
-            )
-            return [message async for message in history if message.author == me]
-
+        history = self._channel(channel).history(limit=LOOKED_THROUGH, after=since, oldest_first=True)
         try:
-            return await self._persist(read)
-        except (discord.HTTPException, aiohttp.ClientError, OSError) as error:
+            return [message async for message in history if message.author == me]
+        except discord.HTTPException as error:
+            if isinstance(classify(error), Unreachable) or error.status == HTTPStatus.TOO_MANY_REQUESTS:
+                raise
             log.warning("history_not_read", channel=channel, reason=error)
             return []
 
-    async def _respond(self, interaction: discord.Interaction[Any], shown: Drawn) -> bool:
-        """Answer the command with the card; tells whether the card is there."""
-        try:
-            try:
-                answered = await interaction.response.send_message(
-                    embed=shown.embed, view=shown.view, allowed_mentions=NOBODY
-                )
-                self._card_id = answered.message_id or (await interaction.original_response()).id
-            except discord.HTTPException:  # the answer may have arrived, and its receipt got lost
-                self._card_id = (await interaction.original_response()).id
-        except (discord.HTTPException, aiohttp.ClientError, OSError) as error:
-            log.info("response_too_late", interaction=interaction.id, reason=error)
-            return False
-        return True
-
-    async def _post_card(self, shown: Drawn) -> None:
-        channel = self._channel(self._place.channel)
-        self._cards += 1
-        nonce = self._nonce("card", self._cards)
-        message = await self._persist(
-            lambda: channel.send(
-                embed=shown.embed, view=shown.view, nonce=nonce, allowed_mentions=NOBODY
-            )
-        )
-        self._card_id = message.id
-
-    async def _persist(self, request: Callable[[], Awaitable[Answer]]) -> Answer:
-        """Send a request until Discord takes or refuses it; what passes is waited out."""
-        retrying = AsyncRetrying(
-            retry=retry_if_exception(_passes),
-            wait=wait_exponential_jitter(multiplier=self._pace.retry, max=30, jitter=self._pace.retry),
-            stop=stop_after_delay(PATIENCE),
-            reraise=True,
-        )
-
-        async def attempt() -> Answer:
-            return await request()
-
-        return await retrying(attempt)
+    # ── small things ─────────────────────────────────────────────────────────────────────────
 
     @property
     def _in_own_thread(self) -> bool:
-        return self._below != self._place.channel
+        return self._below != self._location.channel
+
+    @property
+    def _only_asker(self) -> discord.AllowedMentions:
+        return discord.AllowedMentions(
+            everyone=False, roles=False, replied_user=False, users=[discord.Object(self._asker)]
+        )
+
+    def _to_asker(self, text: str) -> str:
+        return f"<@{self._asker}> {text}"
 
     async def _draw(self, card: Card) -> Drawn:
-        in_thread = self._place.parent or self._in_own_thread
-        return await draw(card, IN_THREAD if in_thread else BELOW)
+        """Draw a card, once for as long as it stays the same."""
+        continues = IN_THREAD if self._location.parent or self._in_own_thread else BELOW
+        if self._drawn is None or self._drawn[:2] != (card, continues):
+            self._drawn = card, continues, await draw(card, continues)
+        return self._drawn[2]
 
     def _why_no_thread(self) -> str | None:
         """Say what is known to prevent a thread that the parts could be posted into."""
-        channel = self._client.get_channel(self._place.channel)
+        channel = self._client.get_channel(self._location.channel)
         if channel is None:
-            return "Discord does not show this channel to the bot right now"
+            return _UNKNOWN_CHANNEL
         if not isinstance(channel, discord.TextChannel):
-            return _THREAD_REFUSED[WRONG_CHANNEL_TYPE]
+            return _NO_THREADS
         has = channel.permissions_for(channel.guild.me)
         missing = lacking(has, "create_public_threads", "send_messages_in_threads")
         return f"the bot lacks {' and '.join(missing)}" if missing else None
 
-    def _sending(self, where: int) -> str:
-        inside = self._place.parent or where != self._place.channel
-        return _PERMISSIONS["send_messages_in_threads" if inside else "send_messages"]
+    def _sending(self, channel: int) -> str:
+        inside = self._location.parent or channel != self._location.channel
+        return PERMISSIONS["send_messages_in_threads" if inside else "send_messages"]
 
     def _channel(self, number: int) -> discord.PartialMessageable:
-        return self._client.get_partial_messageable(number, guild_id=self._place.guild)
+        return self._client.get_partial_messageable(number, guild_id=self._location.guild)
 
     def _nonce(self, *about: object) -> str:
         said = "/".join(map(str, (self._run.id, *about)))
@@ -391,37 +523,6 @@ def _has_button_of(message: discord.Message, run_id: str) -> bool:
     )
 
 
-def _passes(error: BaseException) -> bool:
-    """Whether the same request may succeed a moment later."""
-    if isinstance(error, discord.HTTPException):
-        return error.status >= 500 or (error.status == 429 and error.code != OLD_MESSAGE)
-    return isinstance(error, aiohttp.ClientError | OSError)
-
-
-@contextmanager
-def _refusals(permission: str, place: str = "channel") -> Generator[None]:
-    """Put Discord's refusals into words; `permission` is the one that the request takes."""
-    try:
-        yield
-    except discord.HTTPException as error:
-        raise _refusal(error, permission, place) from error
-    except (aiohttp.ClientError, OSError) as error:
-        raise Unreachable("Discord could not be reached") from error
-
-
-def _refusal(error: discord.HTTPException, permission: str, place: str) -> VenueError:
-    if error.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
-        return Unreachable("Discord is out of order")
-    if error.code in _GONE:
-        return Gone(_GONE[error.code].format(place=place))
-    if error.code == MISSING_PERMISSION:
-        return NotAllowed(f"the bot lacks {permission}")
-    if error.code in _NOT_ALLOWED:
-        return NotAllowed(_NOT_ALLOWED[error.code])
-    log.warning("discord_refused", status=error.status, code=error.code, reason=error)
-    return VenueError(f"Discord refused it, code {error.code}")
-
-
 def upload(files: Iterable[File]) -> list[discord.File]:
-    """Give files as discord.py sends them."""
+    """Return files as discord.py sends them."""
     return [discord.File(io.BytesIO(file.data), file.name) for file in files]

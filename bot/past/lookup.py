@@ -24,7 +24,7 @@ from bot.service.commands import (
     Given,
     person,
 )
-from bot.service.dispatcher import Refusal
+from bot.service.errors import Refusal
 from bot.service.presenter import files_of
 from bot.service.venue import File
 from bot.view import words

@@ -4,25 +4,28 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 
 import structlog
 
+from bot.service.errors import Refusal
 from bot.service.help import guide
 from bot.service.limits import Backlog, Durability, TooManyWaiting, channel_of, user_of
 from bot.service.options import AS_THE_PROFILE_HAS_IT, RunOptions
 from bot.service.presenter import Presenter, files_of
 from bot.service.queue import Queue, Ticket
 from bot.service.runs import Question, Runs
-from bot.service.venue import File, Venue, VenueError
+from bot.service.venue import File, Venue
 from bot.view import words
 from bot.view.message import Message
-from bot.view.state import RunView, opening
+from bot.view.state import opening
 from council.brief import Attachment
 from council.cancel import Stop
 from council.document.conversation import Source
-from council.errors import CouncilError, ModelError
+from council.errors import ModelError
+from council.events import RunAdmitted, RunQueued
 from council.profile import Profile
 from storage.conversations import Conversations
 from storage.errors import StorageError
@@ -36,8 +39,10 @@ ACCEPT_SECONDS = 1.0
 HALT_SECONDS = 10.0
 REPLAY_SECONDS = 3.0
 """How long runs that go on may take to come up to date before their cards are touched."""
-REACH_SECONDS = 60.0
-"""How long to wait before a platform that couldn't be reached is tried again."""
+RETELL_SECONDS, LONGEST_RETELL_SECONDS = 60.0, 15 * 60.0
+"""How long to wait before an asker who couldn't be told is told again; it doubles up to the second."""
+TELLING_DAYS = 7
+"""How long an answer that couldn't be delivered is tried again; the channel's history keeps it."""
 LONGEST_QUESTION = 20_000
 BUSY = (
     "Your question couldn't be written down, so nothing was asked. Try again in a minute; if it happens "
@@ -47,10 +52,6 @@ DRAINING = "The council is restarting and takes no new question. Try again in a 
 NOT_HERE = "This run isn't on record here; it may have been deleted."
 NO_QUESTION = "There is no question. Write one: /council Should we shard now?"
 NO_TEXT = "There is no question: this message has no text."
-
-
-class Refusal(CouncilError):
-    """A question or a click that isn't carried out; the message tells the person, alone, why."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,6 +96,7 @@ class Dispatcher:
         durability: Durability | None = None,
         admins: frozenset[str] = frozenset(),
         clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
     ) -> None:
         self._runs = runs
         self._journal = journal
@@ -106,8 +108,12 @@ class Dispatcher:
         self._durability = durability or Durability()
         self._admins = admins
         self._clock = clock
-        self._going: dict[str, Stop] = {}
+        self._sleep = sleep
+        self._stops: dict[str, Stop] = {}
+        self._shown: set[str] = set()
+        self._retellings: dict[str, int] = {}
         self._tasks: set[asyncio.Task[None]] = set()
+        self._waiting: set[asyncio.Task[None]] = set()
         self._draining = False
 
     async def accept(self, request: Request) -> RunRow | None:
@@ -160,8 +166,15 @@ class Dispatcher:
         self._start(run, venue)
 
     async def undelivered(self, platform: str) -> list[RunRow]:
-        """Give the runs that an earlier process didn't bring to their end; ask before listening."""
-        return await self._journal.undelivered(platform)
+        """Return the runs that an earlier process didn't bring to their end; ask before listening.
+
+        From here on they can be stopped.
+        """
+        runs = await self._journal.undelivered(platform, since=self._runs.ago(days=TELLING_DAYS))
+        for run in runs:
+            if not run.is_over:
+                self._stop_of(run)
+        return runs
 
     async def resume(self, runs: Sequence[RunRow], venue_of: VenueOf) -> None:
         """Go on with interrupted runs, the oldest first; those too old are closed, to be retried."""
@@ -170,6 +183,7 @@ class Dispatcher:
             venue = venue_of(run)
             if venue is None:
                 log.warning("run_of_another_workspace", run=run.id, workspace=run.origin.workspace)
+                self._stops.pop(run.id, None)
                 continue
             is_too_old = not run.is_over and self._runs.age(run) > self._durability.resume_within
             resumed.append((await self._runs.give_up(run) if is_too_old else run, venue))
@@ -184,14 +198,14 @@ class Dispatcher:
         run = await self.run_of(click)
         if self._draining:
             raise Refusal(DRAINING)
-        if run.id in self._going:  # reopened now, its ending would be written over it
+        if run.id in self._shown:  # reopened now, its ending would be written over it
             raise Refusal("This run is on its way already.")
         venue = venue_of(run)
         with self._backlog.admitted(run.entry_key, run.origin):
             reopened = await self._journal.reopen(run.id) if venue else None
             if reopened is None or venue is None:
                 raise Refusal("This run has its answer; there is nothing to retry.")
-        if run.id in self._going:
+        if run.id in self._shown:
             raise Refusal("This run is on its way already.")
         self._start(reopened, venue, Together(1))
         return "Going on with this run; what was answered isn't asked again."
@@ -201,7 +215,7 @@ class Dispatcher:
 
         `asker` is the run's asker, who may; so may admins. Raises `Refusal`.
         """
-        stop = self._going.get(click.run_id)
+        stop = self._stops.get(click.run_id)
         if stop is None:
             raise Refusal("This run is over.")
         if click.source.user != asker and not self.is_admin(click.source, by_platform=click.is_admin):
@@ -258,41 +272,86 @@ class Dispatcher:
         with suppress(TimeoutError):
             async with asyncio.timeout(self._durability.drain_seconds if seconds is None else seconds):
                 await self.settled()
-        for task in [*self._tasks]:
+        left = [*self._tasks, *self._waiting]
+        for task in left:
             task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await asyncio.gather(*left, return_exceptions=True)
 
     def _start(self, run: RunRow, venue: Venue, resumed: Together | None = None) -> None:
-        stop = Stop()
-        for _ in range(run.stops):
-            stop.press()
-        self._backlog.count(run.entry_key, run.origin)
-        self._going[run.id] = stop
-        self.spawn(self._see_through(run, venue, stop, resumed))
+        if not run.is_over:
+            self._backlog.count(run.entry_key, run.origin)
+        self._shown.add(run.id)
+        self.spawn(self._see_through(run, venue, self._stop_of(run), resumed))
+
+    def _stop_of(self, run: RunRow) -> Stop:
+        """Return what stops a run, pressed as often as it was before."""
+        stop = self._stops.get(run.id)
+        if stop is None:
+            stop = self._stops[run.id] = Stop()
+            for _ in range(run.stops):
+                stop.press()
+        return stop
 
     async def _see_through(
         self, run: RunRow, venue: Venue, stop: Stop, resumed: Together | None
     ) -> None:
+        delivery: Delivery | None = None
         with structlog.contextvars.bound_contextvars(run=run.id):
             try:
-                posts = await self._journal.posts(run)
-                presenter = Presenter(run.id, self._opening(run), venue, posts, clock=self._clock)
-                carrying = asyncio.create_task(self._carry_out(run, presenter, stop))
-                try:
-                    delivery = await self._deliver(self._show(run, presenter, venue, stop, resumed))
-                    await carrying
-                except asyncio.CancelledError:
-                    carrying.cancel()
-                    await asyncio.wait({carrying})
-                    raise
-                await self._journal.deliver(run.id, delivery)
-            except StorageError:
+                presenter = await self._presenter(run, venue)
+                async with asyncio.TaskGroup() as group:
+                    group.create_task(self._carry_out(run, presenter, stop))
+                    delivery = await self._show(presenter, stop, resumed)
+                if delivery:
+                    await self._journal.deliver(run.id, delivery)
+            except* StorageError:
                 log.exception("run_left_to_the_next_start")
             finally:
                 self._backlog.release(run.entry_key)
-                del self._going[run.id]
+                del self._stops[run.id]
+                self._shown.discard(run.id)
+        if delivery == "shown":
+            self._retellings.pop(run.id, None)
+        else:
+            self._tell_again_later(run, venue)
+
+    async def _presenter(self, run: RunRow, venue: Venue) -> Presenter:
+        where = run.origin
+
+        async def place(**changed: str | None) -> None:
+            nonlocal where
+            where = where.model_copy(update=changed)
+            try:
+                await self._journal.place(run.id, where)
+            except StorageError:  # only a restart now would have to look for the card
+                log.exception("place_not_recorded", run=run.id)
+
+        async def is_wanted() -> bool:
+            try:
+                return await self._journal.origin(run) is not None
+            except StorageError:  # a journal that can't be read has forgotten nobody
+                log.exception("run_not_read", run=run.id)
+                return True
+
+        return Presenter(
+            run.id,
+            opening(run.brief.question, run.brief.profile, asker=run.brief.asker, now=self._clock()),
+            venue,
+            await self._journal.posts(run),
+            clock=self._clock,
+            place=place,
+            is_wanted=is_wanted,
+        )
 
     async def _carry_out(self, run: RunRow, presenter: Presenter, stop: Stop) -> None:
+        """Take a run through the queue and to its end; the card hears of whatever ends it."""
+        try:
+            await self._take_turn(run, presenter, stop)
+        except Exception as error:
+            log.exception("run_crashed")
+            await self._runs.fail(run, presenter.hear, error)
+
+    async def _take_turn(self, run: RunRow, presenter: Presenter, stop: Stop) -> None:
         source = run.origin
         ticket = Ticket(
             channel=channel_of(source),
@@ -300,56 +359,53 @@ class Dispatcher:
             conversation=run.conversation_id,
         )
 
-        def moved(position: int) -> None:
-            presenter.show_view(replace(presenter.view, position=position))
-
         async with AsyncExitStack() as stack:
-            turn = stack.enter_async_context(self._queue.turn(ticket, moved))
+            turn = stack.enter_async_context(
+                self._queue.turn(ticket, lambda position: presenter.hear(RunQueued(position)))
+            )
             with suppress(ModelError):  # stopped while it waited: it ends without its turn
                 await stop.members.guard(turn)
             self._backlog.release(run.entry_key)
-            begun = presenter.view.started if run.brief.started_at else self._clock()
-            presenter.show_view(replace(presenter.view, position=None, started=begun))
+            begun = run.brief.started_at
+            presenter.hear(RunAdmitted(self._runs.since(begun) if begun else 0.0))
             await self._runs.carry_out(run, presenter.hear, stop)
 
-    async def _deliver(self, showing: Awaitable[Delivery]) -> Delivery:
-        """Show a run to its end; whatever its card does, the run goes on."""
+    async def _show(self, presenter: Presenter, stop: Stop, resumed: Together | None) -> Delivery | None:
+        """Show a run to its end; whatever its card does, the run continues."""
         try:
-            return await showing
-        except Exception:
-            log.exception("card_crashed")
-            return "undeliverable"
-
-    async def _show(
-        self,
-        run: RunRow,
-        presenter: Presenter,
-        venue: Venue,
-        stop: Stop,
-        resumed: Together | None,
-    ) -> Delivery:
-        try:
-            card_id = None
             if resumed:
                 await self._replayed(presenter, resumed)
-                card_id = await venue.pick_up(presenter.posted)
-            if card_id is None:
-                await presenter.placed()
-                card_id = await venue.post_card(presenter.card())
-        except VenueError as error:
-            log.info("card_not_posted", reason=error)
-            if not resumed:  # nobody would see the answer: it isn't paid for
+                await presenter.pick_up()
+            elif not await presenter.post_card():  # nobody would see the answer: it isn't paid for
                 stop.everything.cancel("stopped")
-            return "undeliverable"
-        where = run.origin.model_copy(update={"message": card_id})
-        await self._place(run, where)
+                if await presenter.ended_without_answer():
+                    return "shown"  # the asker was told why, alone
+            return await presenter.show()
+        except Exception:
+            log.exception("card_crashed")
+            return "untold"
 
-        def opened(thread: str) -> None:
-            self.spawn(self._place(run, where.model_copy(update={"thread": thread})))
+    def _tell_again_later(self, run: RunRow, venue: Venue) -> None:
+        """Show a run again in a while that couldn't be shown to its end."""
+        if self._draining or self._runs.age(run) > timedelta(days=TELLING_DAYS).total_seconds():
+            return
+        attempts = self._retellings[run.id] = self._retellings.get(run.id, 0) + 1
+        wait = min(RETELL_SECONDS * 2 ** (attempts - 1), LONGEST_RETELL_SECONDS)
+        log.warning("run_not_shown", run=run.id, attempts=attempts, again_in=wait)
 
-        while (delivery := await presenter.show(opened)) is None:  # noqa: ASYNC110 - nobody tells when it is back
-            await asyncio.sleep(REACH_SECONDS)
-        return delivery
+        async def tell_again() -> None:
+            await self._sleep(wait)
+            try:
+                found = await self._journal.get(run.id)
+            except StorageError:
+                log.exception("run_left_to_the_next_start", run=run.id)
+                return
+            if found and found.delivery != "shown" and found.id not in self._shown:
+                self._start(found, venue, Together(1))
+
+        waiting = asyncio.create_task(tell_again())
+        self._waiting.add(waiting)
+        waiting.add_done_callback(self._waiting.discard)
 
     async def _replayed(self, presenter: Presenter, together: Together) -> None:
         """Wait until every run that goes on has asked what is left to ask: calls first, then cards."""
@@ -358,26 +414,14 @@ class Dispatcher:
                 await presenter.caught_up()
                 await together.wait()
 
-    async def _place(self, run: RunRow, where: Source) -> None:
-        try:
-            await self._journal.place(run.id, where)
-        except StorageError:  # only a restart now would have to look for the card
-            log.exception("place_not_recorded", run=run.id)
-
-    def _opening(self, run: RunRow) -> RunView:
-        view = opening(run.brief.question, run.brief.profile, asker=run.brief.asker, now=self._clock())
-        if run.brief.started_at is None:
-            return view
-        return replace(view, started=self._clock() - self._runs.since(run.brief.started_at))
-
     async def halt(self, run_ids: Sequence[str]) -> None:
         """End these runs, and wait until they are over or have had their time."""
         for run_id in run_ids:
-            if stop := self._going.get(run_id):
+            if stop := self._stops.get(run_id):
                 stop.everything.cancel("stopped")
         with suppress(TimeoutError):
             async with asyncio.timeout(HALT_SECONDS):
-                while any(run_id in self._going for run_id in run_ids):  # noqa: ASYNC110 - it is soon over
+                while any(run_id in self._shown for run_id in run_ids):  # noqa: ASYNC110 - it is soon over
                     await asyncio.sleep(0.05)
 
     def is_admin(self, who: Source, *, by_platform: bool) -> bool:

@@ -1,20 +1,25 @@
 """Keeps one run's card and thread in step with it.
 
 The card shows the newest state: changes are coalesced, one edit is under way at a time, and the
-last state is never lost. The thread gets each message once, in order, also when one process begins
-and another ends. Where the platform says that card or thread is gone, that part gives up, and the
-run goes on.
+last state is never lost. As soon as the run is over its asker is told, once: on the card and by a
+mention in its thread; where the card is lost, in the thread that is left, by a new card in the
+channel, or by direct message. The thread gets each message once, in order, even if one process
+begins it and another completes it.
 """
 
 import asyncio
 from collections.abc import Awaitable, Callable, Generator
 from contextlib import contextmanager
+from dataclasses import replace
 from itertools import islice
+from typing import Protocol
 
 import structlog
 
 from bot.render.markdown import render
-from bot.service.venue import Button, Card, File, Part, Unreachable, Venue, VenueError
+from bot.service.errors import Gone, Malformed, NotAllowed, Unreachable, VenueError
+from bot.service.outbox import Urgency
+from bot.service.venue import Button, Card, File, Part, Sent, Venue
 from bot.transcript.html import to_html
 from bot.transcript.markdown import to_markdown
 from bot.view.card import answer, card, title
@@ -23,7 +28,7 @@ from bot.view.message import Line, Message, Title
 from bot.view.state import RunView
 from bot.view.thread import thread, unposted
 from council.document.conversation import Conversation
-from council.events import Event, MemberStarted, RunCompleted, RunFailed
+from council.events import Event, MemberStarted, RunAdmitted, RunCompleted, RunFailed, RunQueued
 from storage.errors import StorageError
 from storage.journal import Delivery, Posts
 
@@ -32,16 +37,35 @@ log = structlog.get_logger()
 THREAD_TITLE = 90
 DONE = "The council has answered."
 UNDONE = "The council could not answer; the card says why."
+NOT_ON_CARD = "The answer can't be shown on a card. The transcript has it."
+NOT_IN_THREAD = "This part can't be shown here. The transcript has it."
+
+
+class Place(Protocol):
+    """Writes down where a run's card or its thread is, as soon as that is known."""
+
+    async def __call__(self, **where: str | None) -> None:
+        """Keep new values of a `Source`'s `message` or `thread`."""
+        ...
 
 
 class Presenter:
     """Shows one run in its venue: `hear` its events, and `show` until it is over.
 
-    `posts` remembers what the run has posted below its card.
+    `posts` remembers what the run has posted below its card; `place` writes down where its card and
+    its thread are; `is_wanted` tells whether the run is still on record.
     """
 
     def __init__(
-        self, run_id: str, view: RunView, venue: Venue, posts: Posts, *, clock: Callable[[], float]
+        self,
+        run_id: str,
+        view: RunView,
+        venue: Venue,
+        posts: Posts,
+        *,
+        clock: Callable[[], float],
+        place: Place,
+        is_wanted: Callable[[], Awaitable[bool]],
     ) -> None:
         self._view = view
         self._heard: list[tuple[Event, float]] = []
@@ -52,17 +76,20 @@ class Presenter:
         self._changed = asyncio.Event()
         self._placed = asyncio.Event()
         self._caught_up = asyncio.Event()
+        self._place = place
+        self._is_wanted = is_wanted
+        self._more = asyncio.Event()
         self._posted: set[str] = set()
+        self._is_open = False
+        self._is_complete = False
+        self._fits = True
+        self._is_stalled = False
+        self._lost: VenueError | None = None
         self._refused: VenueError | None = None
 
     @property
-    def posted(self) -> frozenset[str]:
-        """The ids of the messages below the card that are known to be posted."""
-        return self._posts.messages
-
-    @property
     def view(self) -> RunView:
-        """Give the run as far as it has been heard."""
+        """The run as far as it has been heard."""
         # Folded when it is looked at: a run that is replayed is heard in no time, and looked at once.
         for event, now in self._heard:
             self._view = fold(self._view, event, now)
@@ -73,27 +100,25 @@ class Presenter:
         """Take in an event; what it changes is shown in its own time."""
         self._heard.append((event, self._clock()))
         self._changed.set()
-        if isinstance(event, MemberStarted | RunCompleted | RunFailed):
+        self._more.set()
+        if isinstance(event, RunQueued | RunAdmitted | RunCompleted | RunFailed):
+            self._placed.set()
+        if isinstance(event, RunQueued | MemberStarted | RunCompleted | RunFailed):
             self._caught_up.set()
-
-    def show_view(self, view: RunView) -> None:
-        """Show this state from now on."""
-        self._view = view
-        self._placed.set()
-        self._changed.set()
-        if view.position is not None:
-            self._caught_up.set()
-
-    async def placed(self) -> None:
-        """Wait until the run has its turn, or its position in the queue."""
-        await self._placed.wait()
 
     async def caught_up(self) -> None:
-        """Wait until the run asks something new, stands in the queue or is over."""
+        """Wait until the run asks something new, waits in the queue or is over."""
         await self._caught_up.wait()
 
+    async def ended_without_answer(self) -> bool:
+        """Wait until the run is over; return whether it has no answer."""
+        while not self.view.is_over:
+            self._changed.clear()
+            await self._changed.wait()
+        return self.view.final is None
+
     def card(self) -> Card:
-        """Give the card as it stands."""
+        """Return the card in its newest state."""
         if not self.view.is_over:
             buttons = (Button("stop", self._run_id),)
         elif self.view.error is None:
@@ -102,123 +127,266 @@ class Presenter:
             buttons = (Button("retry", self._run_id), Button("again", self._run_id))
         return Card(card(self.view, self._clock()), buttons)
 
-    async def show(self, opened: Callable[[str], object]) -> Delivery | None:
-        """Keep card and thread in step until the run is over and all of it is shown.
+    async def post_card(self) -> bool:
+        """Post the run's first card; return whether the channel takes it."""
+        await self._placed.wait()
+        return await self._post_card()
 
-        `opened` hears the id of the thread, when there is one. `None`: the platform can't be reached.
+    async def _post_card(self) -> bool:
+        async def sent(message: str) -> None:
+            await self._place(message=message)
+
+        try:
+            await self._venue.post_card(self.card, sent)
+        except VenueError as error:
+            log.info("card_not_posted", reason=error)
+            self._lost = error
+            return isinstance(error, Unreachable)
+        return True
+
+    async def pick_up(self) -> None:
+        """Continue on the card of an earlier process; a run that is over gets no other live card."""
+        try:
+            card = await self._venue.pick_up(self._posts.messages)
+        except VenueError as error:
+            self._lost = error
+            return
+        if card:
+            await self._place(message=card)
+        elif self.view.is_over:
+            self._lost = Gone("there is no card")
+        else:
+            await self._post_card()
+
+    async def show(self) -> Delivery | None:
+        """Keep card and thread in step until the run is over, its asker told and all of it shown.
+
+        Returns `untold` where the asker could not be told, and `None` where the thread isn't complete.
         """
         self._changed.set()
+        async with asyncio.TaskGroup() as group:
+            threading = group.create_task(self._keep_thread())
+            await self._follow()
+            is_told = await self._tell()
+            await threading
+        if not is_told:
+            return "untold"
+        await self._complete()
+        return None if self._is_stalled else "shown"
+
+    async def _follow(self) -> None:
+        """Edit the card as the run goes on, up to its last state but one."""
+        while not self.view.is_over:
+            await self._changed.wait()
+            self._changed.clear()
+            if self._lost or self.view.is_over:
+                continue
+            try:
+                await self._edit()
+            except (Gone, NotAllowed) as error:
+                log.info("card_lost", reason=error)
+                self._lost = error
+            except VenueError as error:  # the next change is another chance
+                log.info("card_not_edited", reason=error)
+
+    async def _edit(self) -> None:
+        is_over = False
+
+        def newest() -> Card:
+            nonlocal is_over
+            is_over = self.view.is_over
+            return self.card()
+
+        fits = await self._venue.edit_card(newest, self._urgency)
+        if is_over:
+            self._fits, self._is_complete = fits, True
+
+    def _urgency(self) -> Urgency:
+        return Urgency.ANSWER if self.view.is_over else Urgency.PROGRESS
+
+    # ── telling the asker ────────────────────────────────────────────────────────────────────
+
+    async def _tell(self) -> bool:
+        """Tell the asker in the first place that is left: card, thread, channel, direct message."""
+        said = UNDONE if self.view.error else DONE
+        places = (self._tell_on_card, self._tell_in_thread, self._tell_in_channel, self._tell_directly)
+        for tell in places:
+            if not await self._is_wanted():  # forgotten: nobody is told any more
+                return True
+            try:
+                if await tell(said):
+                    return True
+            except Unreachable as error:
+                log.warning("not_told", reason=error)
+                return False
+            except VenueError as error:
+                log.info("place_lost", place=tell.__name__.strip("_"), reason=error)
+        return False
+
+    async def _tell_on_card(self, said: str) -> bool:
+        if self._lost:
+            return False
         try:
-            fits = await self._follow(opened)
-            await self._conclude(fits)
+            if not self._is_complete:
+                await self._edit()
+        except Malformed:
+            log.exception("card_malformed")
+            await self._venue.edit_card(self._plain_card, self._urgency)
+            self._fits, self._is_complete = False, True
+        except (Gone, NotAllowed) as error:
+            self._lost = error
+            raise
+        return await self._mention(said, link=True)
+
+    async def _tell_in_thread(self, said: str) -> bool:
+        """Post the answer and the mention into a thread that has outlived its card."""
+        if not self._posts.messages or self._refused:
+            return False
+        await self._post(self._whole(), Urgency.ANSWER)
+        return await self._mention(said, link=False)
+
+    async def _tell_in_channel(self, said: str) -> bool:
+        async def post(sent: Sent) -> None:
+            async def placed(card: str) -> None:
+                await self._place(message=card, thread=None)
+                await sent(card)
+
+            self._fits = await self._venue.repost(self.card(), said, placed)
+            self._lost, self._is_complete = None, True
+            if not self._is_open:  # a thread that never opened may open on the new card
+                self._refused = None
+
+        await self._once("mention", said, post)
+        return True
+
+    async def _tell_directly(self, said: str) -> bool:
+        async def post(sent: Sent) -> str:
+            return await self._venue.direct(Card(self.card().message), said, sent)
+
+        await self._once("mention", said, post)
+        return True
+
+    async def _mention(self, said: str, *, link: bool) -> bool:
+        async def post(sent: Sent) -> str:
+            return await self._venue.mention(said, sent, link=link)
+
+        await self._once("mention", said, post)
+        return True
+
+    # ── the thread ───────────────────────────────────────────────────────────────────────────
+
+    async def _keep_thread(self) -> None:
+        """Post what is ready, until the run is over and all of it is posted."""
+        self._more.set()
+        is_complete = False
+        while not is_complete:
+            await self._more.wait()
+            self._more.clear()
+            is_complete = await self._post_ready()
+
+    async def _post_ready(self) -> bool:
+        """Post what is ready; return whether there is nothing more to come."""
+        is_over = self.view.is_over
+        with self._taking_refusals():
+            while not self._refused and (ready := [*islice(unposted(self.view, self._posted), 1)]):
+                if not self._is_open:
+                    await self._open_thread()
+                await self._post(ready[0], Urgency.THREAD)
+        return is_over or self._is_stalled
+
+    @contextmanager
+    def _taking_refusals(self) -> Generator[None]:
+        """Note why the thread can't be posted; whatever that is, the asker is told."""
+        try:
+            yield
         except Unreachable as error:
-            log.warning("not_shown", reason=error)
-            return None
+            log.warning("thread_stalled", reason=error)
+            self._is_stalled = True
         except VenueError as error:
-            log.info("card_given_up", reason=error)
-            return "undeliverable"
-        return "shown"
+            log.info("thread_given_up", reason=error)
+            self._refused = error
+        except Exception:
+            log.exception("thread_crashed")
+            self._is_stalled = True
 
-    async def _follow(self, opened: Callable[[str], object]) -> bool:
-        """Edit and post as the run goes on; tells whether the card has room for the whole answer."""
-        threading: asyncio.Task[None] | None = None
-        try:
-            while True:
-                await self._changed.wait()
-                await self._venue.turn()
-                self._changed.clear()
-                is_over = self.view.is_over
-                if threading and threading.done():
-                    await threading
-                    threading = None
-                if threading is None and self._unposted():
-                    threading = asyncio.create_task(self._post_thread(opened))
-                fits = await self._venue.edit_card(self.card())
-                if is_over:
-                    # The answer doesn't wait for the thread, however slowly that may be posted.
-                    if threading:
-                        await threading
-                    await self._post_thread(opened)
-                    return fits
-        finally:
-            if threading and not threading.done():
-                threading.cancel()
+    async def _open_thread(self) -> None:
+        thread_id, why = await self._venue.open_thread(title(self.view)[:THREAD_TITLE])
+        self._is_open = True
+        if thread_id:
+            await self._place(thread=thread_id)
+        if why:
+            await self._post(Message("why", (Line(f"No thread here: {why}."),)), Urgency.THREAD)
 
-    async def _conclude(self, fits: bool) -> None:
-        """Post what belongs below the thread's messages: the rest of the answer, and the mention."""
-        whole: Message | None = None
-        if not fits and self.view.final is not None:
-            blocks = answer(self.view, self.view.final, self._clock())
-            whole = Message("answer", (Title(title(self.view)), *blocks))
-            if not self._refused:
-                with self._taking_refusals():
-                    await self._post(whole)
+    async def _complete(self) -> None:
+        """Post what follows the thread's messages: the rest of the answer, or all of it as a file."""
+        if self._lost:
+            return
+        whole = None if self._fits or self.view.final is None else self._whole()
+        await self._post_ready()  # the thread may be on a new card
+        if whole and not self._refused:
+            with self._taking_refusals():
+                await self._post(whole, Urgency.THREAD)
         if why := self._refused:
             with self._taking_refusals():
                 await self._hand_over(whole, why)
-        said = UNDONE if self.view.error else DONE
-        await self._once("mention", said, lambda: self._venue.mention(said))
+
+    def _whole(self) -> Message:
+        """Return the answer, or why there is none, without the card's bounds."""
+        if self.view.final is None:
+            return replace(self.card().message, key="answer")
+        blocks = answer(self.view, self.view.final, self._clock())
+        return Message("answer", (Title(title(self.view)), *blocks))
+
+    def _plain_card(self) -> Card:
+        """Return a card that any platform can take."""
+        shown = self.card()
+        return Card(
+            Message(shown.message.key, (Line(title(self.view)), Line(NOT_ON_CARD))), shown.buttons
+        )
 
     async def _hand_over(self, whole: Message | None, why: VenueError) -> None:
-        """Give the thread as a file, with the `whole` answer where the card has no room for it."""
+        """Post the thread as a file, with the `whole` answer where the card has no room for it."""
         messages = [*thread(self.view), *([whole] if whole else [])]
         file = File("council-thread.md", "\n\n".join(map(render, messages)))
         also = " and the whole answer" if whole else ""
         note = f"The thread's messages{also} are in this file, because {why}."
-        await self._once("file", note, lambda: self._venue.attach(note, file))
-        if whole:  # the card says where the answer goes on
-            await self._venue.turn()
-            await self._venue.edit_card(self.card())
 
-    def _unposted(self) -> list[Message]:
-        if self._refused:
-            return []
-        return [*islice(unposted(self.view, self._posted), 1)]
+        async def attach(sent: Sent) -> str:
+            return await self._venue.attach(note, sent, file)
 
-    async def _post_thread(self, opened: Callable[[str], object]) -> None:
-        """Post what is ready."""
-        with self._taking_refusals():
-            if not self._posted and self._unposted():
-                thread_id, why = await self._venue.open_thread(title(self.view)[:THREAD_TITLE])
-                if thread_id:
-                    opened(thread_id)
-                if why:
-                    await self._post(Message("why", (Line(f"No thread here: {why}."),)))
-            while ready := self._unposted():
-                await self._post(ready[0])
+        await self._once("file", note, attach)
+        if whole:  # the card says where the rest of the answer is
+            await self._venue.edit_card(self.card, self._urgency)
 
-    @contextmanager
-    def _taking_refusals(self) -> Generator[None]:
-        """Note that the thread can't be written to: in the end it becomes a file."""
-        try:
-            yield
-        except Unreachable:
-            raise
-        except VenueError as error:
-            log.info("thread_given_up", reason=error)
-            self._refused = error
-
-    async def _post(self, message: Message) -> None:
+    async def _post(self, message: Message, urgency: Urgency) -> None:
         for number, part in enumerate(await self._venue.parts(message)):
             key = f"{message.key}.{number}"
 
-            def post(key: str = key, part: Part = part) -> Awaitable[str]:
-                return self._venue.post(part, key)
+            async def post(sent: Sent, key: str = key, part: Part = part) -> str:
+                try:
+                    return await self._venue.post(part, key, sent, urgency)
+                except Malformed:
+                    log.exception("part_malformed", key=key)
+                    return await self._venue.post(Part(NOT_IN_THREAD), key, sent, urgency)
 
             await self._once(key, part.content, post)
         self._posted.add(message.key)
 
-    async def _once(self, key: str, content: str, post: Callable[[], Awaitable[str]]) -> None:
+    async def _once(self, key: str, content: str, post: Callable[[Sent], Awaitable[object]]) -> None:
+        """Post something unless it is on record."""
         if self._posts.has(key, content):
             return
-        message = await post()
-        try:
-            await self._posts.record(key, content, message)
-        except StorageError:  # it is posted; only a restart at this moment could post it again
-            log.exception("post_not_recorded", key=key)
+
+        async def sent(message: str) -> None:
+            try:
+                await self._posts.record(key, content, message)
+            except StorageError:  # it is posted; only a restart at this moment could post it again
+                log.exception("post_not_recorded", key=key)
+
+        await post(sent)
 
 
 def files_of(conversation: Conversation) -> tuple[File, ...]:
-    """Give a conversation's transcript, as a page and as Markdown; not for an event loop."""
+    """Return a conversation's transcript, as a page and as Markdown; too slow for an event loop."""
     name = f"council-{conversation.id[:8]}"
     return File(f"{name}.html", to_html(conversation)), File(f"{name}.md", to_markdown(conversation))

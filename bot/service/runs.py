@@ -5,7 +5,7 @@ import uuid
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import structlog
 
@@ -112,11 +112,11 @@ class Runs:
             except CouncilError as error:
                 why = await self._cause(run, error)
                 ended = isinstance(why, RunStopped | RunForgotten)
-                await self._fail(run, emit, why, "stopped" if ended else "failed")
+                await self.fail(run, emit, why, "stopped" if ended else "failed")
                 return None
             except Exception as error:
                 log.exception("run_crashed")
-                await self._fail(run, emit, error, "failed")
+                await self.fail(run, emit, error)
                 return None
             await self._close(run, "answered")
             emit(RunCompleted(run.id, run.conversation_id, message))
@@ -129,6 +129,10 @@ class Runs:
     def since(self, moment: str) -> float:
         """Give the seconds since a time in ISO 8601, none where the clock was set back."""
         return max(0.0, (self.now() - datetime.fromisoformat(moment)).total_seconds())
+
+    def ago(self, days: int) -> str:
+        """Return the time so many days ago, in ISO 8601, UTC."""
+        return timestamp(self.now() - timedelta(days=days))
 
     async def give_up(self, run: RunRow) -> RunRow:
         """End a run that was interrupted too long ago; what it recorded is kept for a Retry."""
@@ -181,7 +185,8 @@ class Runs:
         except StorageError:
             return error
 
-    async def _fail(self, run: RunRow, emit: Emit, error: Exception, status: Ended) -> None:
+    async def fail(self, run: RunRow, emit: Emit, error: Exception, status: Ended = "failed") -> None:
+        """End a run without an answer: the journal keeps why, and the observers are told."""
         if isinstance(error, StorageError):
             log.error("run_failed", reason=error)  # where the file lies is said here alone
         words = explain(error, run.id, at_terminal=run.origin.platform == TERMINAL)

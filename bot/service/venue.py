@@ -1,13 +1,13 @@
 """Where a run is shown: what a platform has to be able to do for it, and how it may refuse."""
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
 import orjson
 
+from bot.service.outbox import Urgency
 from bot.view.message import Message
-from council.errors import CouncilError
 
 Action = Literal["stop", "transcript", "again", "retry"]
 
@@ -66,60 +66,43 @@ class File:
         return self.content if isinstance(self.content, bytes) else self.content.encode()
 
 
-class VenueError(CouncilError):
-    """A platform refuses; the message is a short phrase for people, without a full stop.
-
-    VenueError
-    ├── Gone        the message, thread or channel isn't there any more, or not for the bot
-    ├── NotAllowed  a permission is missing; the message names it
-    └── Unreachable the platform gave no answer, for as long as it was tried
-    """
-
-
-class Gone(VenueError):
-    """The message, thread or channel isn't there any more, or the bot has lost access to it."""
-
-
-class NotAllowed(VenueError):
-    """The bot may not do this here; the message names the permission that is missing."""
-
-
-class Unreachable(VenueError):
-    """The platform gave no answer, for as long as it was tried."""
+Sent = Callable[[str], Awaitable[None]]
+"""Keeps the id of a message as part of sending it: a message that is there is on record."""
 
 
 class Venue(Protocol):
     """One run's place on a platform: a card, the thread below it, and the asker.
 
-    Every method may raise `VenueError`. Rate limits are waited out inside. Nothing that is posted or
-    edited mentions anybody, but `mention`. What posts gives the new message's id; `key` names the
-    post within its run.
+    Every method may raise a `VenueError`, once waiting and trying again have not helped (the
+    outbox does both). Nothing that is posted or edited mentions anybody, except `mention`, `repost`
+    and `direct`, which mention the asker. What posts returns the new message's id; `key` names the
+    post within its run, and `sent` hears the id even if the caller is cancelled meanwhile.
     """
 
     async def pick_up(self, posted: frozenset[str]) -> str | None:
-        """Go on where an earlier process has shown the run; gives the card's id if there is a card.
+        """Find the card that an earlier process posted; return its id, or `None`.
 
         Of the messages below the card, the ids in `posted` are known. Where the platform lets the bot
         read them, one that isn't known is taken for the post that says the same.
         """
         ...
 
-    async def post_card(self, card: Card) -> str:
-        """Post the card; gives its message id."""
+    async def post_card(self, newest: Callable[[], Card], sent: Sent) -> str:
+        """Post the first card; `newest` is asked for it when its turn has come.
+
+        A refusal is believed at once, since hardly anything is paid for yet; where the bot may not
+        post, the asker alone is told why.
+        """
         ...
 
-    async def turn(self) -> None:
-        """Wait until the card may be edited again."""
-        ...
-
-    async def edit_card(self, card: Card) -> bool:
-        """Show the card's new state; tells whether all of its text found room."""
+    async def edit_card(self, newest: Callable[[], Card], urgency: Callable[[], Urgency]) -> bool:
+        """Show the card's newest state when its turn has come; return whether all its text has room."""
         ...
 
     async def open_thread(self, title: str) -> tuple[str | None, str | None]:
-        """Open a thread on the card, once: gives its id, and why the parts go elsewhere if they do.
+        """Open a thread on the card, once: return its id, and why the parts go elsewhere if they do.
 
-        Inside a thread that thread serves; where there can be none, parts are posted in place.
+        Inside a thread, that thread serves; where there can be none, parts are posted in place.
         """
         ...
 
@@ -127,14 +110,28 @@ class Venue(Protocol):
         """Cut a message into what single posts have room for."""
         ...
 
-    async def post(self, part: Part, key: str) -> str:
-        """Post a part into the thread."""
+    async def post(self, part: Part, key: str, sent: Sent, urgency: Urgency = Urgency.THREAD) -> str:
+        """Post a part into the thread, or in place where there is none."""
         ...
 
-    async def attach(self, note: str, *files: File) -> str:
-        """Post text files with a line about them."""
+    async def attach(self, note: str, sent: Sent, *files: File) -> str:
+        """Post text files into the thread with a line about them."""
         ...
 
-    async def mention(self, text: str) -> str:
-        """Tell the asker, by a mention, with a link to the card."""
+    async def mention(self, text: str, sent: Sent, *, link: bool = True) -> str:
+        """Mention the asker in the thread or, where it is lost, beside the card, with a `link` to it."""
+        ...
+
+    async def repost(self, card: Card, text: str, sent: Sent) -> bool:
+        """Post the card as a new message in the channel, with a mention of the asker above it.
+
+        Threads and parts belong to this message from now on. Returns whether all its text has room.
+        """
+        ...
+
+    async def direct(self, card: Card, text: str, sent: Sent) -> str:
+        """Send the card to the asker alone, who must still be able to see the channel.
+
+        Raises `NotAllowed` where that can't be known.
+        """
         ...

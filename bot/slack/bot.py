@@ -15,6 +15,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import AsyncExitStack
 from dataclasses import replace
+from http import HTTPStatus
 from types import TracebackType
 from typing import Any, Self
 
@@ -24,6 +25,7 @@ from aiohttp import web
 from slack_bolt.adapter.socket_mode.aiohttp import AsyncSocketModeHandler
 from slack_bolt.async_app import AsyncAck, AsyncApp, AsyncRespond
 from slack_bolt.authorization import AuthorizeResult
+from slack_bolt.response import BoltResponse
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.past import chart
@@ -42,16 +44,19 @@ from bot.service.commands import (
     parse_message,
     person,
 )
-from bot.service.dispatcher import NO_QUESTION, NO_TEXT, NOT_HERE, Click, Dispatcher, Refusal, Request
+from bot.service.dispatcher import NO_QUESTION, NO_TEXT, NOT_HERE, Click, Dispatcher, Request
+from bot.service.errors import Refusal, VenueError
 from bot.service.options import RunOptions
-from bot.service.venue import LABELS, File, VenueError
+from bot.service.outbox import Outbox, Patience
+from bot.service.venue import LABELS, File
 from bot.slack import past as slack_past
 from bot.slack import text as slack_text
-from bot.slack.client import Json, granted, introduced, web_client
+from bot.slack.client import Access, Json, asking_client, granted, introduced, sending_client
+from bot.slack.errors import REVOKED
 from bot.slack.manifest import PATH, REQUIRED, SHORTCUT
 from bot.slack.past import alone
 from bot.slack.reading import LOOKUP_SECONDS, Reader, plain
-from bot.slack.venue import Pace, SlackVenue, Tell, action_id, line
+from bot.slack.venue import SlackVenue, Tell, Workspace, action_id, line, unrecorded
 from bot.view.message import Message
 from bot.view.words import UNEXPECTED
 from council.document.conversation import Source
@@ -59,25 +64,26 @@ from storage.journal import RunRow
 
 log = structlog.get_logger()
 
+Next = Callable[[], Awaitable[object]]
+
 CALL_SECONDS = 30.0
 NOT_AFTER_MENTION = "There is no question. Write it after the mention: @council Should we shard now?"
 CLICKS_REMEMBERED = 1000
-TOO_SLOW = "Slack took too long to open your direct messages. Nothing was done; try again."
+TOO_SLOW = "Slack took too long to open your direct messages. Nothing was done. Try again."
 IN_DIRECT = "The transcript is in your direct messages with the council."
-IN_PRIVATE = "The council answers you in your direct messages."
+IN_PRIVATE = "The council will answer in your direct messages."
 CHART = "How each member did."
 TRANSCRIPT = "The whole conversation: the page opens in any browser, the other file is Markdown."
-# A burst of commands over HTTP overflows the usual 128 places; what is lost comes a second later.
+# A burst of commands over HTTP overflows the usual 128 places; TCP retries the rest a second later.
 BACKLOG = 4096
 
 
 class SlackBot:
     """The bot in one workspace; it listens inside `async with`. Entering raises `VenueError`.
 
-    With `app_token` it opens a socket to Slack; without, it serves HTTP on `http_port`, where each
-    request must carry a signature by `signing_secret`. `host` is every interface by default: Slack
-    comes from outside, mostly through a container's port or a proxy. `api_url` moves the Web API,
-    and by what that answers the socket and the files.
+    With `app_token` it opens a socket to Slack; without, it serves HTTP on `http_host` and
+    `http_port`, where each request must carry a signature by `signing_secret`. `api_url` moves the Web
+    API, and with it the socket and the files.
     """
 
     def __init__(
@@ -88,9 +94,10 @@ class SlackBot:
         bot_token: str,
         app_token: str | None = None,
         signing_secret: str | None = None,
+        http_host: str = "127.0.0.1",
         http_port: int | None = None,
         api_url: str | None = None,
-        host: str = "0.0.0.0",  # noqa: S104 - see above
+        patience: Patience | None = None,
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
     ) -> None:
@@ -100,26 +107,44 @@ class SlackBot:
         self._lookup = lookup
         self._app_token = app_token
         self._signing_secret = signing_secret
+        self._http_host = http_host
         self._http_port = http_port
-        self._host = host
         self._clock = clock
-        self._pace = Pace(clock, sleep)
-        self._client = web_client(bot_token, api_url)
+        self._sleep = sleep
+        self._access = Access(clock)
+        self._client = asking_client(bot_token, api_url, self._access)
+        self._sender = sending_client(bot_token, api_url, self._access)
+        self._outbox = Outbox(patience=patience, clock=clock, sleep=sleep)
         self._open = AsyncExitStack()
         self._clicks: deque[str] = deque(maxlen=CLICKS_REMEMBERED)
+        self._strangers: set[str] = set()
+
+    async def until_lost(self) -> str:
+        """Wait until Slack has taken the bot's access away for good; return a sentence about it."""
+        return await self._access.until_lost()
 
     async def __aenter__(self) -> Self:
         async with AsyncExitStack() as stack:
             timeout = aiohttp.ClientTimeout(total=CALL_SECONDS)
             session = await stack.enter_async_context(aiohttp.ClientSession(timeout=timeout))
-            self._client.session = session
+            self._client.session = self._sender.session = session
+            await stack.enter_async_context(self._outbox)
             bot = await introduced(self._client)
             if missing := REQUIRED.keys() - bot.scopes:
                 log.warning("slack_scopes_missing", scopes=sorted(missing))
-            self._reader = Reader(self._client, session, bot.scopes, clock=self._clock)
             self._me = str(bot.me["user_id"])
             self._team = str(bot.me["team_id"])
-            self._link = slack_past.linked(str(bot.me["url"]))
+            self._workspace = Workspace(
+                client=self._sender,
+                session=session,
+                outbox=self._outbox,
+                url=str(bot.me["url"]),
+                team=self._team,
+                clock=self._clock,
+                sleep=self._sleep,
+            )
+            self._reader = Reader(self._client, session, bot.scopes, self._team, clock=self._clock)
+            self._link = slack_past.linked(self._workspace)
             interrupted = await self._dispatcher.undelivered("slack")
             app = self._app(bot.me)
             if self._app_token:
@@ -141,7 +166,7 @@ class SlackBot:
     async def _open_socket(self, app: AsyncApp, token: str, stack: AsyncExitStack) -> None:
         socket = AsyncSocketModeHandler(app, token, web_client=self._client)
         stack.push_async_callback(_close, socket)
-        # Asked for here, a wrong token ends the start; the SDK would try it forever.
+        # Requested here, so that a wrong token ends the start; the SDK would retry it forever.
         opened = await granted(self._client.apps_connections_open(app_token=token))
         socket.client.wss_uri = opened["url"]
         await socket.connect_async()
@@ -150,7 +175,7 @@ class SlackBot:
         runner = web.AppRunner(app.web_app(PATH), access_log=None, shutdown_timeout=LOOKUP_SECONDS)
         stack.push_async_callback(runner.cleanup)
         await runner.setup()
-        await web.TCPSite(runner, self._host, self._http_port, backlog=BACKLOG).start()
+        await web.TCPSite(runner, self._http_host, self._http_port, backlog=BACKLOG).start()
 
     def _app(self, me: Json) -> AsyncApp:
         async def authorize() -> AuthorizeResult:
@@ -172,6 +197,9 @@ class SlackBot:
             authorize=authorize,
             process_before_response=True,
         )
+        app.use(self._only_ours)
+        app.event("app_uninstalled")(self._on_uninstalled)
+        app.event("tokens_revoked")(self._on_revoked)
         app.command(f"/{ASK.name}")(self._on_ask)
         app.command(f"/{HELP.name}")(self._on_help)
         for past in PAST:
@@ -185,6 +213,39 @@ class SlackBot:
             app.action(action_id(action))(self._on_click)
         return app
 
+    async def _only_ours(self, body: Json, next_: Next) -> BoltResponse | None:
+        """Pass on only what is for this installation; acknowledge the rest without acting on it."""
+        if self._is_ours(body):
+            await next_()
+            return None
+        team: Json = body.get("team") or {}
+        stranger = str(body.get("team_id") or team.get("id"))
+        if stranger not in self._strangers:
+            self._strangers.add(stranger)
+            log.warning("slack_installation_unknown", workspace=stranger)
+        return BoltResponse(status=HTTPStatus.OK)
+
+    def _is_ours(self, body: Json) -> bool:
+        """Return whether something is for this installation, whichever workspace its author is from.
+
+        In a channel shared with another workspace, an event names that one, but its `authorizations`
+        name the installation; so does the bot's own message below which somebody has clicked.
+        Source: https://docs.slack.dev/apis/events-api/#authorizations
+        """
+        if installations := body.get("authorizations"):
+            return any(each.get("team_id") == self._team for each in installations)
+        if body.get("type") == "block_actions" and (body.get("message") or {}).get("user") == self._me:
+            return True
+        team: Json = body.get("team") or {}
+        return (body.get("team_id") or team.get("id")) == self._team
+
+    async def _on_uninstalled(self) -> None:
+        self._access.lose(REVOKED["account_inactive"])
+
+    async def _on_revoked(self, event: Json) -> None:
+        if self._me in (event.get("tokens") or {}).get("bot", ()):
+            self._access.lose(REVOKED["token_revoked"])
+
     async def _on_ask(self, ack: AsyncAck, respond: AsyncRespond, command: Json) -> None:
         tell = alone(respond)
         await self._attempt(tell, self._ask(command, tell))
@@ -196,9 +257,7 @@ class SlackBot:
         channel, user = command["channel_id"], command["user_id"]
         request = Request(
             text=typed.question,
-            source=_source(
-                command["team_id"], await self._direct(user) if typed.is_private else channel, user
-            ),
+            source=self._source(await self._direct(user) if typed.is_private else channel, user),
             entry_key=command["trigger_id"],
             asker=command["user_name"],
             options=options,
@@ -220,7 +279,7 @@ class SlackBot:
         await ack()
 
     async def _help(self, command: Json, tell: Tell) -> None:
-        here = _source(command["team_id"], command["channel_id"], command["user_id"])
+        here = self._source(command["channel_id"], command["user_id"])
         self._dispatcher.spawn(tell(await self._dispatcher.help(here)))
 
     def _on_past(self, past: Command) -> Callable[..., Awaitable[None]]:
@@ -231,7 +290,7 @@ class SlackBot:
         return listener
 
     async def _look_up(self, past: Command, command: Json, respond: AsyncRespond) -> None:
-        here = _source(command["team_id"], command["channel_id"], command["user_id"])
+        here = self._source(command["channel_id"], command["user_id"])
         given = argument(past, plain(command["text"]))
         sheet = await self._lookup.answer(past, given, here, self._link)
         self._dispatcher.spawn(slack_past.show(respond, sheet))
@@ -241,7 +300,7 @@ class SlackBot:
         await ack()
 
     async def _ask_to_forget(self, command: Json, respond: AsyncRespond) -> None:
-        who = _source(command["team_id"], command["channel_id"], command["user_id"])
+        who = self._source(command["channel_id"], command["user_id"])
         text = command["text"]
         given = argument(FORGET, text if person(text) else plain(text))
         is_admin = await self._may(who)
@@ -266,9 +325,9 @@ class SlackBot:
         await ack()
 
     async def _turn(self, body: Json, action: Json, respond: AsyncRespond) -> None:
-        """Show what a button below past answers leads to, as far as it is here."""
+        """Show what a button below past answers leads to, if it belongs to this channel."""
         who, shown, about = body["user"], body["container"], str(action["value"])
-        here = _source(body["team"]["id"], shown["channel_id"], who["id"])
+        here = self._source(shown["channel_id"], who["id"])
         verb = slack_past.verb(action["action_id"])
         tell = alone(respond)
         if verb == "forget":
@@ -289,35 +348,36 @@ class SlackBot:
     async def _share(
         self, sheet: Sheet, here: Source, by: str, respond: AsyncRespond, tell: Tell
     ) -> None:
-        """Show the whole channel what one person was shown, with its picture if it has one."""
+        """Show the whole channel what one person saw, with its picture if it has one."""
         await slack_past.share(respond, sheet, by)
         if picture := await chart.drawn(sheet.chart):
-            venue = SlackVenue(self._client, self._pace, tell, here)
-            await venue.attach(CHART, File(chart.PICTURE, picture))
+            venue = SlackVenue(self._workspace, str(here.user), tell, here)
+            await venue.attach(CHART, unrecorded, File(chart.PICTURE, picture))
 
     async def _send_directly(self, conversation_id: str, here: Source, tell: Tell) -> None:
-        """Send a transcript where one person alone sees it: what only they are shown holds no file."""
+        """Send a transcript directly: a message that only one person sees can hold no file."""
         files = await self._lookup.transcript(conversation_id, here)
         direct = here.model_copy(update={"channel": await self._direct(str(here.user))})
-        await SlackVenue(self._client, self._pace, tell, direct).attach(TRANSCRIPT, *files)
+        venue = SlackVenue(self._workspace, str(here.user), tell, direct)
+        await venue.attach(TRANSCRIPT, unrecorded, *files)
         await tell(line(IN_DIRECT))
 
     async def _on_shortcut(self, ack: AsyncAck, respond: AsyncRespond, body: Json) -> None:
         tell = alone(respond)
         who, message = body["user"], body["message"]
-        here = _source(body["team"]["id"], body["channel"]["id"], who["id"], message.get("thread_ts"))
+        here = self._source(body["channel"]["id"], who["id"], message.get("thread_ts"))
         reading = self._read(message, here, body["trigger_id"], who["name"], NO_TEXT, tell)
         await self._attempt(tell, reading)
         await ack()
 
     async def _on_event(self, body: Json, event: Json) -> None:
-        """Take a mention, or a direct message; what bots write is nobody's question."""
+        """Take a mention or a direct message as a question; ignore what bots write."""
         by_person = event.get("user") and not event.get("bot_id")
         if not by_person or event.get("subtype") not in (None, "file_share"):
             return
         if event["type"] == "message" and event.get("channel_type") != "im":
             return
-        here = _source(body["team_id"], event["channel"], event["user"], event.get("thread_ts"))
+        here = self._source(event["channel"], event["user"], event.get("thread_ts"))
         tell = self._beside(here)
         nothing = NO_QUESTION if event["type"] == "message" else NOT_AFTER_MENTION
         await self._attempt(tell, self._read(event, here, body["event_id"], None, nothing, tell))
@@ -325,9 +385,9 @@ class SlackBot:
     async def _read(
         self, message: Json, here: Source, entry_key: str, asker: str | None, nothing: str, tell: Tell
     ) -> None:
-        """Take a message as the question, with its text files; `nothing` is said of an empty one.
+        """Take a message as the question, with its text files; answer `nothing` to an empty one.
 
-        Flags count in what somebody writes to the bot, not in a message that a shortcut picks.
+        Options count in what somebody writes to the bot, not in a message that a shortcut picks.
         """
         text = plain(message.get("text", ""), self._me)
         typed = parse_message(text) if asker is None else Typed(text, {})
@@ -353,17 +413,17 @@ class SlackBot:
             self._dispatcher.spawn(tell(line(left_out)))
 
     async def _take(self, request: Request, tell: Tell) -> bool:
-        """Hand a question to the dispatcher; tells whether it is new."""
+        """Hand a question to the dispatcher; return whether it is new."""
         run = await self._dispatcher.accept(request)
         if run is not None:
-            self._dispatcher.begin(run, SlackVenue(self._client, self._pace, tell, request.source))
+            self._dispatcher.begin(run, SlackVenue(self._workspace, run.id, tell, request.source))
         return run is not None
 
     def _venue_of(self, run: RunRow) -> SlackVenue | None:
         where = run.origin
         if where.workspace != self._team:
             return None
-        return SlackVenue(self._client, self._pace, self._beside(where), where)
+        return SlackVenue(self._workspace, run.id, self._beside(where), where)
 
     async def _on_click(self, ack: AsyncAck, respond: AsyncRespond, body: Json, action: Json) -> None:
         if self._is_new(body):  # a second press of Stop means something else
@@ -372,7 +432,7 @@ class SlackBot:
         await ack()
 
     def _is_new(self, body: Json) -> bool:
-        """Whether a click is delivered for the first time."""
+        """Return whether a click is delivered for the first time."""
         is_new = body["trigger_id"] not in self._clicks
         if is_new:
             self._clicks.append(body["trigger_id"])
@@ -381,7 +441,7 @@ class SlackBot:
     async def _click(self, body: Json, action: Json, tell: Tell) -> None:
         who, card = body["user"], body["container"]
         thread = card.get("thread_ts")
-        here = _source(body["team"]["id"], card["channel_id"], who["id"], thread)
+        here = self._source(card["channel_id"], who["id"], thread)
         click = Click(run_id=_run_id(action), source=here, is_admin=False)
         run = await self._dispatcher.run_of(click)
         match action["action_id"].removeprefix(action_id("")):
@@ -393,7 +453,7 @@ class SlackBot:
                 self._dispatcher.spawn(tell(line(await self._dispatcher.retry(click, self._venue_of))))
             case "transcript":
                 below = here.model_copy(update={"thread": thread or card["message_ts"]})
-                venue = SlackVenue(self._client, self._pace, tell, below)
+                venue = SlackVenue(self._workspace, who["id"], tell, below)
                 self._dispatcher.spawn(self._attempt(tell, self._give_transcript(run, venue)))
             case _:
                 # A card with replies is the head of its own thread; the new run gets one of its own.
@@ -409,10 +469,10 @@ class SlackBot:
                 await self._take(request, tell)
 
     async def _give_transcript(self, run: RunRow, venue: SlackVenue) -> None:
-        await venue.attach(TRANSCRIPT, *await self._dispatcher.transcript(run))
+        await venue.attach(TRANSCRIPT, unrecorded, *await self._dispatcher.transcript(run))
 
     async def _attempt(self, tell: Tell, work: Coroutine[Any, Any, object]) -> None:
-        """Do what somebody asked for; what stands against it is told to them alone."""
+        """Do what somebody asked for; tell only them why it can't be done."""
         try:
             await work
         except (Refusal, UsageError) as error:
@@ -427,8 +487,11 @@ class SlackBot:
             return
         self._dispatcher.spawn(tell(line(said)))
 
+    def _source(self, channel: str, user: str, thread: str | None = None) -> Source:
+        return Source(platform="slack", workspace=self._team, channel=channel, thread=thread, user=user)
+
     def _beside(self, here: Source) -> Tell:
-        """Show messages to one person, where no response URL came with what they did."""
+        """Return what shows messages to one person where there is no response URL."""
 
         async def tell(message: Message) -> None:
             for blocks in slack_text.parts(message):
@@ -445,10 +508,6 @@ class SlackBot:
                     log.info("person_not_told", reason=error)
 
         return tell
-
-
-def _source(team: str, channel: str, user: str, thread: str | None = None) -> Source:
-    return Source(platform="slack", workspace=team, channel=channel, thread=thread, user=user)
 
 
 def _run_id(action: Json) -> str:

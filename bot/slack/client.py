@@ -1,18 +1,21 @@
-"""Slack's Web API: calls that are tried again where that helps, and refusals in words.
+"""Slack's Web API: two clients for one workspace, and whether Slack still accepts their tokens.
 
-Sources: https://docs.slack.dev/apis/web-api, and the error lists of the methods used.
+Source: https://docs.slack.dev/apis/web-api
 """
 
 # pyright: reportUnknownMemberType=false
 # slack-sdk annotates its dictionaries and keyword arguments without types.
 
-from collections.abc import Awaitable, Mapping
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any, cast
 
 import aiohttp
-from slack_sdk.errors import SlackApiError, SlackClientError
+import structlog
+from slack_sdk.errors import SlackApiError
 from slack_sdk.http_retry.builtin_async_handlers import (
     AsyncConnectionErrorRetryHandler,
     AsyncRateLimitErrorRetryHandler,
@@ -24,32 +27,19 @@ from slack_sdk.http_retry.state import RetryState
 from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
-from bot.service.venue import Gone, NotAllowed, Unreachable, VenueError
+from bot.slack.errors import ERRORS, REVOKED, classified, code_of
+
+log = structlog.get_logger()
 
 Json = dict[str, Any]
 
 SLACK = "https://slack.com/api/"
-TRIES = 5
-RATE_LIMIT_TRIES = 10
+TRIES = 3
 LOST: list[type[Exception]] = [aiohttp.ServerConnectionError, aiohttp.ClientOSError, TimeoutError]
-GONE = {
-    "account_inactive": "the bot was removed from this workspace",
-    "cant_update_message": "the card isn't the bot's any more",
-    "channel_not_found": "there is no such channel, or the bot is no member; invite it with /invite",
-    "invalid_auth": "Slack doesn't accept the token",
-    "is_archived": "the channel is archived",
-    "message_not_found": "the card was deleted",
-    "thread_not_found": "the thread was deleted",
-    "token_revoked": "the bot's token was revoked",
-}
-NOT_ALLOWED = {
-    "ekm_access_denied": "the workspace's administrators have suspended posting",
-    "no_permission": "the bot's token lacks the permission",
-    "not_allowed_token_type": "the bot's token and the app's token are mixed up",
-    "not_in_channel": "the bot is no member of this channel; invite it with /invite",
-    "restricted_action_thread_locked": "the thread is locked",
-}
-NO_THREADS = frozenset({"cannot_reply_to_message", "restricted_action_non_threadable_channel"})
+BELIEVED_SECONDS = 4.5
+"""How long after a token's first refusal another is believed; the outbox asks again after 5 s, and
+one response may be faster than the other."""
+APP_TOKEN_METHOD = "apps.connections.open"  # noqa: S105 - a method, the one that takes the app's token
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,27 +50,63 @@ class Introduction:
     scopes: frozenset[str]
 
 
-class NoThread(NotAllowed):
-    """This channel takes no replies in threads."""
+class Access:
+    """Whether Slack still accepts the bot's tokens, as far as its answers and events tell."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._refused: dict[str, float] = {}
+        self._lost = asyncio.Event()
+        self._why = ""
+
+    def accepted(self, token: str) -> None:
+        """Forget a refusal that has passed."""
+        self._refused.pop(token, None)
+
+    def refused(self, token: str, code: str) -> None:
+        """Take note that a token was refused; a second time, later, that is final."""
+        now = self._clock()
+        since = self._refused.setdefault(token, now)
+        log.warning("slack_token_refused", where=token, code=code)
+        if now - since >= BELIEVED_SECONDS:
+            self.lose(REVOKED[code])
+
+    def lose(self, why: str) -> None:
+        """Say that access is lost for good."""
+        self._why = self._why or (
+            f"Slack no longer accepts the bot, because {why}: install the app to the workspace again, "
+            "set its tokens, and start the council."
+        )
+        self._lost.set()
+
+    async def until_lost(self) -> str:
+        """Wait until access is lost for good; return a sentence about it."""
+        await self._lost.wait()
+        return self._why
 
 
-def refusal(error: SlackApiError) -> VenueError:
-    """Say in words for people what Slack refused."""
-    response = cast("Json", error.response)
-    code = str(response.get("error") or "no answer")
-    if code == "missing_scope":
-        return NotAllowed(f"the scope {response.get('needed')} is missing")
-    if code in NO_THREADS:
-        return NoThread("threads are switched off in this channel")
-    if code in GONE:
-        return Gone(GONE[code])
-    if code in NOT_ALLOWED or code.startswith("restricted_action"):
-        return NotAllowed(NOT_ALLOWED.get(code, "this channel's settings keep the bot from posting"))
-    return VenueError(f"Slack refused ({code})")
+class WatchedClient(AsyncWebClient):
+    """The SDK's client; it reports whether Slack accepts the token of each call."""
+
+    def __init__(self, access: Access, **options: Any) -> None:  # noqa: ANN401 - the SDK's own
+        super().__init__(**options)
+        self._access = access
+
+    async def api_call(self, api_method: str, **arguments: Any) -> AsyncSlackResponse:  # noqa: ANN401 - the SDK's own
+        """Call a method."""
+        token = "app" if api_method == APP_TOKEN_METHOD else "bot"
+        try:
+            answer = await super().api_call(api_method, **arguments)
+        except SlackApiError as error:
+            if (code := code_of(error)) in REVOKED:
+                self._access.refused(token, code)
+            raise
+        self._access.accepted(token)
+        return answer
 
 
 async def granted(call: Awaitable[AsyncSlackResponse]) -> Json:
-    """Give what Slack answered. Raises `VenueError`."""
+    """Return what Slack answered. Raises `VenueError`."""
     return cast("Json", (await _answered(call)).data)
 
 
@@ -95,23 +121,23 @@ async def introduced(client: AsyncWebClient) -> Introduction:
 async def _answered(call: Awaitable[AsyncSlackResponse]) -> AsyncSlackResponse:
     try:
         return await call
-    except SlackApiError as error:
-        raise refusal(error) from error
-    except (SlackClientError, aiohttp.ClientError, TimeoutError) as error:
-        raise Unreachable("Slack can't be reached") from error
+    except ERRORS as error:
+        raise classified(error) from error
 
 
-def web_client(token: str, api_url: str | None) -> AsyncWebClient:
-    """Build a client that waits out rate limits and short outages."""
-    return AsyncWebClient(
-        token,
-        base_url=api_url or SLACK,
-        retry_handlers=[
-            AsyncConnectionErrorRetryHandler(TRIES, error_types=LOST),
-            _ServerErrors(TRIES),
-            AsyncRateLimitErrorRetryHandler(RATE_LIMIT_TRIES),
-        ],
-    )
+def sending_client(token: str, api_url: str | None, access: Access) -> AsyncWebClient:
+    """Build the client for what goes through the outbox, which tries again by itself."""
+    return WatchedClient(access, token=token, base_url=api_url or SLACK, retry_handlers=[])
+
+
+def asking_client(token: str, api_url: str | None, access: Access) -> AsyncWebClient:
+    """Build the client for the start and for look-ups, which are tried a few times."""
+    handlers = [
+        AsyncConnectionErrorRetryHandler(TRIES, error_types=LOST),
+        _ServerErrors(TRIES),
+        AsyncRateLimitErrorRetryHandler(TRIES),
+    ]
+    return WatchedClient(access, token=token, base_url=api_url or SLACK, retry_handlers=handlers)
 
 
 class _ServerErrors(AsyncServerErrorRetryHandler):

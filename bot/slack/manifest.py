@@ -13,7 +13,7 @@ PATH = "/slack/events"
 PLACEHOLDER = "https://YOUR-SERVER"
 SHORTCUT = ACTION.lower().replace(" ", "_")
 """The message action's `callback_id`."""
-EVENTS = ("app_mention", "message.im")
+EVENTS = ("app_mention", "app_uninstalled", "message.im", "tokens_revoked")
 REQUIRED = {
     "app_mentions:read": "hear mentions",
     "chat:write": "post and edit cards and threads",
@@ -21,17 +21,19 @@ REQUIRED = {
     "files:write": "post transcripts",
 }
 OPTIONAL = {
+    "channels:read": "see that an asker is still in a public channel, before a direct message",
     "chat:write.public": "answer in public channels without being invited",
     "files:read": "read the text files of a message the council is asked about",
+    "groups:read": "see that an asker is still in a private channel, before a direct message",
     "im:history": "take questions in direct messages",
-    "im:write": "open a direct message for a private run",
+    "im:write": "open a direct message for a private run, or for an answer whose channel is lost",
     "users:read": "tell who is an admin, and name who mentions the bot",
 }
-"""Without one of these the council runs, and says what it can't do."""
+"""Scopes without which the council still runs; it says what it can't do."""
 
 
 def app_manifest(*, socket_mode: bool = True, url: str = PLACEHOLDER) -> Json:
-    """Give the manifest, for Socket Mode, or for HTTP requests to the server at `url`."""
+    """Return the manifest, for Socket Mode, or for HTTP requests to the server at `url`."""
     address = {} if socket_mode else {"request_url": f"{url.rstrip('/')}{PATH}"}
     return {
         "display_information": {

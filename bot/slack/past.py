@@ -1,4 +1,4 @@
-"""What one person is told on Slack by a response URL, and past answers with the buttons below them.
+"""What one person is told through a response URL, and past answers with their buttons.
 
 Source: https://docs.slack.dev/interactivity/handling-user-interaction#message_responses
 """
@@ -19,7 +19,7 @@ from bot.past.buttons import Choice
 from bot.past.pages import Link, Sheet, shared
 from bot.slack import text as slack_text
 from bot.slack.client import Json
-from bot.slack.venue import Tell
+from bot.slack.venue import Tell, Workspace
 from bot.view.message import Message
 from storage.rows import IndexRow
 
@@ -27,9 +27,9 @@ log = structlog.get_logger()
 
 USES = 5
 """How many messages a response URL takes, within half an hour."""
-REST = "This is not all of it. The rest is in the Transcript."
+REST = "This isn't all of it. The rest is in the transcript."
 PRESSED = re.compile(r"past_(?:turn|see|share|transcript|forget)_\d+")
-"""The ids under which clicks arrive; within a message each is another."""
+"""The ids under which clicks arrive; no two in a message are the same."""
 
 
 def verb(action_id: str) -> str:
@@ -38,7 +38,7 @@ def verb(action_id: str) -> str:
 
 
 def alone(respond: AsyncRespond) -> Tell:
-    """Show messages to the one person who typed the command or pressed the button."""
+    """Return what shows messages to the one person who typed the command or pressed the button."""
 
     async def tell(message: Message) -> None:
         await show(respond, Sheet(message))
@@ -92,14 +92,12 @@ def _actions(choices: tuple[Choice, ...]) -> list[Json]:
     return [{"type": "actions", "elements": elements}]
 
 
-def linked(workspace_url: str) -> Link:
-    """Give what links to a workspace's cards: their permalinks, which need no look-up."""
+def linked(workspace: Workspace) -> Link:
+    """Return what links to a workspace's cards."""
 
     def link(row: IndexRow) -> str | None:
         if row.message is None:
             return None
-        address = f"{workspace_url}archives/{row.channel}/p{row.message.replace('.', '')}"
-        in_thread = row.thread is not None and row.thread != row.message
-        return f"{address}?thread_ts={row.thread}&cid={row.channel}" if in_thread else address
+        return workspace.permalink(str(row.channel), row.message, row.thread)
 
     return link

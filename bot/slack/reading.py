@@ -1,4 +1,4 @@
-"""What people give the bot on Slack, read: their text, their files, and who they are.
+"""Reads what people send on Slack: their text, their files, and who they are.
 
 Source for the text: https://docs.slack.dev/messaging/formatting-message-text#advanced
 """
@@ -27,7 +27,7 @@ from bot.service.attachments import (
     sorted_out,
     text_file,
 )
-from bot.service.venue import VenueError
+from bot.service.errors import VenueError
 from bot.slack.client import Json, granted
 from council.brief import Attachment
 
@@ -45,7 +45,7 @@ _CONTROL = re.compile(r"<([^<>|]+)(?:\|([^<>]*))?>")
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """What Slack says of somebody; nothing where it may not be asked."""
+    """What Slack says about somebody; empty where the bot may not ask."""
 
     name: str = ""
     is_admin: bool = False
@@ -79,18 +79,20 @@ class Reader:
         client: AsyncWebClient,
         session: aiohttp.ClientSession,
         scopes: frozenset[str],
+        team: str,
         *,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._client = client
         self._session = session
         self._scopes = scopes
+        self._team = team
         self._clock = clock
         self._hosts = {urlsplit(address)[:2] for address in (FILES, client.base_url)}
         self._people: dict[str, tuple[float, Person]] = {}
 
     async def person(self, user: str) -> Person:
-        """Say who this is. Without `users:read`, or an answer in time, nobody in particular."""
+        """Return who this is; without `users:read`, or an answer in time, nobody in particular."""
         if "users:read" not in self._scopes:
             return Person()
         seen, known = self._people.get(user, (0.0, None))
@@ -105,7 +107,9 @@ class Reader:
         name: str = (
             found.get("profile", {}).get("display_name") or found.get("real_name") or found["name"]
         )
-        person = Person(name, bool(found.get("is_admin") or found.get("is_owner")))
+        is_admin = bool(found.get("is_admin") or found.get("is_owner"))
+        # In a shared channel, somebody may be the admin of another workspace.
+        person = Person(name, is_admin and found.get("team_id") == self._team)
         self._people[user] = self._clock(), person
         return person
 
@@ -140,7 +144,7 @@ class Reader:
             return not_given(name, "Slack")
 
     async def _download(self, address: str, kind: str, size: int) -> bytes:
-        """Fetch a file from Slack's own hosts alone: the token goes with the request."""
+        """Fetch a file, only from Slack's own hosts, since the token goes with the request."""
         if urlsplit(address)[:2] not in self._hosts:
             raise ValueError("the file isn't kept at Slack")
         headers = {"Authorization": f"Bearer {self._client.token}"}

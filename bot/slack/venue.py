@@ -1,123 +1,144 @@
-"""A run's place in Slack: its card, the thread below it, and the pace at which it may be edited.
+"""A run's place in Slack: its card, the thread below it, and the asker.
 
-Source: https://docs.slack.dev/apis/web-api/rate-limits
+Sources: https://docs.slack.dev/apis/web-api/rate-limits,
+https://docs.slack.dev/messaging/working-with-files#upload
 """
 
 # pyright: reportUnknownMemberType=false
 # slack-sdk annotates its dictionaries and keyword arguments without types.
 
 import asyncio
-import itertools
 import math
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
-from typing import Any
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import Any, TypeVar
 
+import aiohttp
+import structlog
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.service.venue import Button, Card, File, Gone, NotAllowed, Part, VenueError
+from bot.service.errors import Gone, NotAllowed, Unreachable, VenueError
+from bot.service.outbox import Lane, Outbox, Urgency
+from bot.service.venue import Button, Card, File, Part, Sent
 from bot.slack import text as slack_text
-from bot.slack.client import Json, NoThread, granted
+from bot.slack.client import Json, granted
+from bot.slack.errors import NoThread, by_status, classified
 from bot.view.message import BELOW, IN_THREAD, Line, Message
 from council.document.conversation import Source
+
+log = structlog.get_logger()
+
+T = TypeVar("T")
 
 Tell = Callable[[Message], Coroutine[Any, Any, None]]
 """Shows a message to one person alone."""
 
-EDITS_PER_MINUTE = 45
+POST_SECONDS = 1.05
+"""Between posts in a channel: Slack takes one a second, counted where they arrive."""
+TIER_3, TIER_4 = 60 / 40, 60 / 90
+"""Seconds between calls of a method; with the burst, 45 of 50 and 95 of 100 a minute."""
 BURST = 5
-INTERVAL = 60 / (EDITS_PER_MINUTE - BURST)
+AT_ONCE = 4
+"""How many requests of a lane may be under way: one that hangs stops nobody."""
 CARD_SECONDS = 3.0
+MEMBERS_A_PAGE = 1000
+SEE_THE_CARD = "See the card"
 
 
-class Pace:
-    """When a card of a workspace may be edited: the least recently edited one goes first.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Workspace:
+    """What all places in a workspace share; `url` is its address and ends in a slash."""
 
-    `chat.update` has 50 calls a minute for all of them; a few may go at once, then one at a time.
-    """
+    client: AsyncWebClient
+    session: aiohttp.ClientSession
+    outbox: Outbox
+    url: str
+    team: str
+    clock: Callable[[], float] = time.monotonic
+    sleep: Callable[[float], Awaitable[object]] = asyncio.sleep
 
-    def __init__(
-        self,
-        clock: Callable[[], float] = time.monotonic,
-        sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
-    ) -> None:
-        self.clock = clock
-        self._sleep = sleep
-        self._arrivals = itertools.count()
-        self._waiting: list[tuple[float, int]] = []
-        self._filled = -math.inf  # when the last edit allowed so far falls due at an even pace
+    def posts(self, channel: str) -> Lane:
+        """Return the lane of posts in a channel."""
+        return Lane(f"{self.team}/chat.postMessage/{channel}", POST_SECONDS, at_once=AT_ONCE)
 
-    async def turn(self, edited: float) -> None:
-        """Wait for the turn of a card that was last edited at `edited`, by this pace's clock."""
-        place = (edited, next(self._arrivals))
-        self._waiting.append(place)
-        try:
-            while (wait := self._wait(place)) > 0:
-                await self._sleep(wait)
-        finally:
-            self._waiting.remove(place)
-        self._filled = max(self._filled, self.clock()) + INTERVAL
+    def lane(self, method: str, interval: float) -> Lane:
+        """Return the lane of a method's calls in the whole workspace."""
+        return Lane(f"{self.team}/{method}", interval, BURST, AT_ONCE)
 
-    def _wait(self, place: tuple[float, int]) -> float:
-        now = self.clock()
-        ahead = sum(other < place for other in self._waiting)
-        slot = max(self._filled, now) + ahead * INTERVAL - (BURST - 1) * INTERVAL
-        return max(slot, place[0] + CARD_SECONDS) - now
+    def permalink(self, channel: str, message: str, thread: str | None = None) -> str:
+        """Return a message's address, which needs no call."""
+        address = f"{self.url}archives/{channel}/p{message.replace('.', '')}"
+        if thread is None or thread == message:
+            return address
+        return f"{address}?thread_ts={thread}&cid={channel}"
 
 
 class SlackVenue:
-    """One run's card and thread, in the channel it was asked in; in its thread, if it was in one."""
+    """One run's card and thread, in the channel it was asked in; in its thread, if it was in one.
 
-    def __init__(self, client: AsyncWebClient, pace: Pace, tell: Tell, where: Source) -> None:
-        self._client = client
-        self._pace = pace
+    `run` names the run among those that wait for their turn.
+    """
+
+    def __init__(self, workspace: Workspace, run: str, tell: Tell, where: Source) -> None:
+        self._workspace = workspace
+        self._client = workspace.client
+        self._outbox = workspace.outbox
+        self._run = run
         self._tell = tell
         self._channel = str(where.channel)
         self._user = str(where.user)
         self._thread = where.thread
         self._card = where.message or ""
+        self._continues = IN_THREAD
         self._edited = -math.inf
+        self._drawn: tuple[Message, str, slack_text.CardBlocks] | None = None
 
     async def pick_up(self, posted: frozenset[str]) -> str | None:
-        """Give the card that the run's row names: Slack lets the bot read no channel's messages."""
+        """Return the card that the run's row names: Slack lets the bot read no channel's messages."""
         del posted
         self._thread = self._thread or self._card or None
         return self._card or None
 
-    async def post_card(self, card: Card) -> str:
-        """Post the card; where the bot may not, the asker alone is told why."""
-        # A long answer takes longer to parse than the event loop may wait.
-        shown = await asyncio.to_thread(slack_text.card, card.message)
+    async def post_card(self, newest: Callable[[], Card], sent: Sent) -> str:
+        """Post the first card; where the bot may not, tell the asker alone why."""
+
+        async def request() -> str:
+            text, blocks = await self._draw(newest(), IN_THREAD)
+            return await self._say(text, blocks, self._thread, sent)
+
         try:
-            self._card = await self._say(shown.text, [*shown.blocks, *_actions(card.buttons)])
+            self._card = await self._post(request, Urgency.FIRST_CARD, believes_at_once=True)
+        except Unreachable:
+            raise
         except VenueError as error:
             await self._tell(line(f"The council can't answer here: {error}."))
             raise
         self._thread = self._thread or self._card
         return self._card
 
-    async def turn(self) -> None:
-        """Wait until this card's turn among the workspace's."""
-        await self._pace.turn(self._edited)
+    async def edit_card(self, newest: Callable[[], Card], urgency: Callable[[], Urgency]) -> bool:
+        """Show the card's newest state; return whether all its text has room."""
+        wait = self._edited + CARD_SECONDS - self._workspace.clock()
+        if wait > 0:
+            await self._workspace.sleep(wait)
 
-    async def edit_card(self, card: Card) -> bool:
-        """Show the card's new state; tells whether all of its text found room."""
-        continues = IN_THREAD if self._thread else BELOW
-        shown = await asyncio.to_thread(slack_text.card, card.message, continues)
-        await granted(
-            self._client.chat_update(
-                channel=self._channel,
-                ts=self._card,
-                text=shown.text,
-                blocks=[*shown.blocks, *_actions(card.buttons)],
-                parse="none",
+        async def request() -> bool:
+            text, blocks = await self._draw(newest(), self._continues if self._thread else BELOW)
+            await granted(
+                self._client.chat_update(
+                    channel=self._channel, ts=self._card, text=text, blocks=blocks, parse="none"
+                )
             )
-        )
-        self._edited = self._pace.clock()
-        return not shown.cut
+            self._edited = self._workspace.clock()
+            return self._drawn is None or not self._drawn[2].cut
+
+        lane = self._workspace.lane("chat.update", TIER_3)
+        return await self._outbox.send(lane, request, run=self._run, urgency=urgency)
 
     async def open_thread(self, title: str) -> tuple[str | None, str | None]:
-        """Give the thread the run was asked in, or the card's: its first reply opens it."""
+        """Return the thread the run was asked in, or the card's: its first reply opens it."""
         del title  # Slack's threads have none
         return self._thread, None
 
@@ -127,72 +148,237 @@ class SlackVenue:
         cut = await asyncio.to_thread(slack_text.parts, message)
         return [Part(text, tuple(blocks)) for blocks in cut]
 
-    async def post(self, part: Part, key: str) -> str:
+    async def post(self, part: Part, key: str, sent: Sent, urgency: Urgency = Urgency.THREAD) -> str:
         """Post a part into the thread, in place where the channel has no threads."""
         del key  # Slack has nothing that tells it a message is the same
-        return await self._reply(part.text, [*part.blocks])
+        return await self._reply(part.text, [*part.blocks], self._thread, sent, urgency)
 
-    async def attach(self, note: str, *files: File) -> str:
+    async def attach(self, note: str, sent: Sent, *files: File) -> str:
         """Post text files into the thread; where it is lost, into the channel."""
+        uploaded: list[dict[str, str | None]] = [
+            {"id": await self._upload(file), "title": file.name} for file in files
+        ]
 
-        async def upload() -> str:
-            uploaded = await granted(
-                self._client.files_upload_v2(
-                    file_uploads=[
-                        {"filename": file.name, "title": file.name, "content": file.data}
-                        for file in files
-                    ],
-                    channel=self._channel,
-                    thread_ts=self._thread,
-                    initial_comment=_plain(note),
+        async def complete(thread: str | None) -> str:
+            async def request() -> str:
+                completed = await granted(
+                    self._client.files_completeUploadExternal(
+                        files=uploaded,
+                        channel_id=self._channel,
+                        thread_ts=thread,
+                        initial_comment=_plain(note),
+                    )
                 )
+                posted = str(completed["files"][0]["id"])
+                await sent(posted)
+                return posted
+
+            lane = self._workspace.lane("files.completeUploadExternal", TIER_4)
+            self._continues = IN_THREAD if thread else BELOW
+            return await self._send(lane, request, repeats_freely=False)
+
+        return await self._conclude(complete)
+
+    async def mention(self, text: str, sent: Sent, *, link: bool = True) -> str:
+        """Mention the asker, with a link to the card; beside the card where the thread is lost."""
+        said = f"<@{self._user}> {_plain(text)}"
+        if link:
+            address = self._workspace.permalink(self._channel, self._card, self._thread)
+            said += f" <{address}|{SEE_THE_CARD}>"
+
+        async def post(thread: str | None) -> str:
+            return await self._reply(said, None, thread, sent, Urgency.ANSWER)
+
+        return await (self._conclude(post) if link else post(self._thread))
+
+    async def repost(self, card: Card, text: str, sent: Sent) -> bool:
+        """Post the card as a new message with a mention above; return whether all its text has room."""
+
+        async def request() -> str:
+            shown, blocks = await self._draw(card, IN_THREAD)
+            above = self._mention(text, shown, blocks)
+            return await self._say(*above, None, sent)
+
+        self._card = await self._post(request, Urgency.ANSWER)
+        self._thread, self._continues = self._card, IN_THREAD
+        return self._drawn is None or not self._drawn[2].cut
+
+    async def direct(self, card: Card, text: str, sent: Sent) -> str:
+        """Send the card to the asker alone, who must still be able to see the channel."""
+        if self._channel.startswith("D"):
+            raise NotAllowed("it was asked in direct messages")
+        if not await self._sees_channel():
+            raise NotAllowed("the asker isn't in the channel any more")
+
+        async def opened() -> str:
+            return str(
+                (await granted(self._client.conversations_open(users=self._user)))["channel"]["id"]
             )
-            return str(uploaded["files"][0]["id"])
 
-        return await self._conclude(upload)
+        channel = await self._send(self._workspace.lane("conversations.open", TIER_3), opened)
+        pages = await self.parts(card.message)
+        first = ""
+        for page in pages:
+            above = (page.text, [*page.blocks])
+            above = above if first else self._mention(text, *above)
 
-    async def mention(self, text: str) -> str:
-        """Tell the asker, by the one message that notifies anybody, with a link to the card."""
-        link = await granted(
-            self._client.chat_getPermalink(channel=self._channel, message_ts=self._card)
-        )
-        said = f"<@{self._user}> {_plain(text)} <{link['permalink']}|See the card>"
-        return await self._conclude(lambda: self._reply(said, None))
+            async def request(content: tuple[str, list[Json]] = above, thread: str = first) -> str:
+                kept = unrecorded if thread else sent
+                return await self._say(*content, thread or None, kept, channel)
 
-    async def _conclude(self, post: Callable[[], Awaitable[str]]) -> str:
+            posted = await self._post(request, Urgency.ANSWER, channel=channel)
+            first = first or posted
+        return first
+
+    # ── what these are made of ───────────────────────────────────────────────────────────────
+
+    def _mention(self, said: str, text: str, blocks: list[Json]) -> tuple[str, list[Json]]:
+        """Return text and blocks with a mention of the asker above them."""
+        parts = [{"type": "user", "user_id": self._user}, {"type": "text", "text": f" {said}"}]
+        section = {"type": "rich_text_section", "elements": parts}
+        above = {"type": "rich_text", "elements": [section]}
+        return f"<@{self._user}> {_plain(said)}\n{text}", [above, *blocks]
+
+    async def _sees_channel(self) -> bool:
+        """Return whether the asker is in the channel. Raises `NotAllowed` where the bot can't know."""
+        cursor = ""
+        while True:
+
+            async def request(cursor: str = cursor) -> Json:
+                return await granted(
+                    self._client.conversations_members(
+                        channel=self._channel, cursor=cursor, limit=MEMBERS_A_PAGE
+                    )
+                )
+
+            try:
+                page = await self._send(self._workspace.lane("conversations.members", TIER_4), request)
+            except Gone as error:
+                raise NotAllowed(str(error)) from error
+            if self._user in page["members"]:
+                return True
+            metadata: Json = page.get("response_metadata") or {}
+            cursor = str(metadata.get("next_cursor") or "")
+            if not cursor:
+                return False
+
+    async def _upload(self, file: File) -> str:
+        """Send a file's content to Slack, where nobody sees it yet; return its id."""
+
+        async def request() -> str:
+            place = await granted(
+                self._client.files_getUploadURLExternal(filename=file.name, length=len(file.data))
+            )
+            await self._fill(str(place["upload_url"]), file.data)
+            return str(place["file_id"])
+
+        return await self._send(self._workspace.lane("files.getUploadURLExternal", TIER_4), request)
+
+    async def _fill(self, address: str, content: bytes) -> None:
+        post = self._workspace.session.post(address, data=content, proxy=self._client.proxy)
+        try:
+            async with post as answer:
+                await answer.read()
+        except (aiohttp.ClientError, TimeoutError) as error:
+            raise classified(error) from error
+        if answer.status != HTTPStatus.OK:
+            raise by_status(answer.status, None, answer.headers)
+
+    async def _conclude(self, post: Callable[[str | None], Awaitable[str]]) -> str:
         """Post something into the thread; where it is lost, into the channel."""
-        try:
-            return await post()
-        except (Gone, NotAllowed):
-            if self._thread is None:
-                raise
-        self._thread = None
-        return await post()
+        if thread := self._thread:
+            try:
+                return await post(thread)
+            except (Gone, NotAllowed) as error:
+                log.info("thread_lost", reason=error)
+        return await post(None)
 
-    async def _reply(self, text: str, blocks: list[Json] | None) -> str:
+    async def _reply(
+        self, text: str, blocks: list[Json] | None, thread: str | None, sent: Sent, urgency: Urgency
+    ) -> str:
+        """Post into a thread, or in place where the channel has none; one line says why."""
+
+        async def say(text: str, blocks: list[Json] | None, thread: str | None, sent: Sent) -> str:
+            return await self._post(lambda: self._say(text, blocks, thread, sent), urgency)
+
         try:
-            return await self._say(text, blocks)
+            return await say(text, blocks, thread, sent)
         except NoThread as error:
+            if thread is None:
+                raise
+            why = _plain(f"No thread here: {error}.")
+        if self._thread:  # it is said once
             self._thread = None
-            await self._say(_plain(f"No thread here: {error}."), None)
-            return await self._say(text, blocks)
+            await say(why, None, None, unrecorded)
+        return await say(text, blocks, None, sent)
 
-    async def _say(self, text: str, blocks: list[Json] | None) -> str:
+    async def _draw(self, card: Card, continues: str) -> tuple[str, list[Json]]:
+        """Return a card's text and blocks; the newest card is drawn once, however often it is sent."""
+        if self._drawn is None or self._drawn[:2] != (card.message, continues):
+            # A long answer takes longer to parse than the event loop may wait.
+            drawn = await asyncio.to_thread(slack_text.card, card.message, continues)
+            self._drawn = card.message, continues, drawn
+        shown = self._drawn[2]
+        return shown.text, [*shown.blocks, *_actions(card.buttons)]
+
+    async def _say(
+        self,
+        text: str,
+        blocks: list[Json] | None,
+        thread: str | None,
+        sent: Sent,
+        channel: str | None = None,
+    ) -> str:
         posted = await granted(
             self._client.chat_postMessage(
-                channel=self._channel,
-                thread_ts=self._thread,
+                channel=channel or self._channel,
+                thread_ts=thread,
                 text=text,
                 blocks=blocks,
                 unfurl_links=False,
                 unfurl_media=False,
             )
         )
-        return str(posted["ts"])
+        message = str(posted["ts"])
+        await sent(message)
+        return message
+
+    async def _post(
+        self,
+        request: Callable[[], Awaitable[str]],
+        urgency: Urgency,
+        *,
+        channel: str | None = None,
+        believes_at_once: bool = False,
+    ) -> str:
+        return await self._outbox.send(
+            self._workspace.posts(channel or self._channel),
+            request,
+            run=self._run,
+            urgency=lambda: urgency,
+            believes_at_once=believes_at_once,
+            repeats_freely=False,
+        )
+
+    async def _send(
+        self, lane: Lane, request: Callable[[], Awaitable[T]], *, repeats_freely: bool = True
+    ) -> T:
+        return await self._outbox.send(
+            lane,
+            request,
+            run=self._run,
+            urgency=lambda: Urgency.THREAD,
+            repeats_freely=repeats_freely,
+        )
+
+
+async def unrecorded(message: str) -> None:
+    """Keep no id of a message."""
+    del message
 
 
 def line(text: str) -> Message:
-    """Make a message of one sentence."""
+    """Return a message of one sentence."""
     return Message("line", (Line(text),))
 
 
@@ -216,5 +402,5 @@ def _actions(buttons: tuple[Button, ...]) -> list[Json]:
 
 
 def action_id(action: str) -> str:
-    """Give the id under which a button's clicks arrive."""
+    """Return the id under which a button's clicks arrive."""
     return f"council_{action}"

@@ -10,7 +10,7 @@ from bot.past.lookup import Halt, Lookup
 from bot.past.pages import Sheet
 from bot.render.markdown import render
 from bot.service.commands import ASK, FORGET, HELP, PAST, UsageError, argument, parse, usage
-from bot.service.dispatcher import Refusal
+from bot.service.errors import Refusal
 from bot.service.options import RunOptions
 from bot.terminal import ask as terminal_ask
 from bot.terminal.ask import say, show

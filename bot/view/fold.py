@@ -43,9 +43,11 @@ from council.events import (
     MemberFailed,
     MemberRetried,
     MemberStarted,
+    RunAdmitted,
     RunCompleted,
     RunFailed,
     RunHeld,
+    RunQueued,
     Stage,
     StageCompleted,
     StageResult,
@@ -88,14 +90,22 @@ def fold(view: RunView, event: Event, now: float) -> RunView:
         case RunFailed():
             error = RunFailure(event.run_id, event.message, dict(event.failures))
             return replace(_closed(view, now), error=error)
-        case RunHeld() | HistoryShortened():
-            return _noted(view, event)
+        case RunQueued() | RunAdmitted() | RunHeld() | HistoryShortened():
+            return _noted(view, event, now)
 
 
-def _noted(view: RunView, event: RunHeld | HistoryShortened) -> RunView:
-    if isinstance(event, RunHeld):
-        return replace(view, held=event.message)
-    return replace(view, history=event)
+def _noted(
+    view: RunView, event: RunQueued | RunAdmitted | RunHeld | HistoryShortened, now: float
+) -> RunView:
+    match event:
+        case RunQueued():
+            return replace(view, position=event.position)
+        case RunAdmitted():
+            return replace(view, position=None, started=now - event.elapsed)
+        case RunHeld():
+            return replace(view, held=event.message)
+        case HistoryShortened():
+            return replace(view, history=event)
 
 
 def of_document(message: AssistantMessage, question: str, conversation: Conversation) -> RunView:

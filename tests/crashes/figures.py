@@ -205,11 +205,12 @@ def _thread_problem(thread: list[Posted], answer: AssistantMessage) -> str | Non
     """Compare a thread with its document.
 
     In each round, first the ranking; each member's part as soon as it is there, and after it, its
-    critiques. At the end how the rounds went, where there were several, and the mention.
+    critiques. At the end how the rounds went, where there were several. The mention waits for none of it.
     """
+    thread = [each for each in thread if OVER not in each.text]
     heads = [each.text.partition("\n")[0].lstrip("# ") for each in thread]
     rounds = rounds_of(answer)
-    if OVER not in heads.pop() or (len(rounds) > 1 and heads.pop() != "Rounds"):
+    if len(rounds) > 1 and heads.pop() != "Rounds":
         return f"the end is not where it belongs: {heads}"
     parts = zip(heads, thread, strict=False)
     for number, held in enumerate(rounds, 1):

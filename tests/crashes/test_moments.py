@@ -36,7 +36,7 @@ async def ask_and_die(played: Scene, moment: Moment, each: int = 1) -> tuple[lis
     """
     played.trap.arm(moment)
     asked = played.ask(each)
-    await played.until(lambda: not played.trap.is_armed or shown(asked))
+    await played.until(lambda: not played.trap.is_armed or over(played, asked))
     came = not played.trap.is_armed
     played.trap.spring(moment)
     await played.died()

@@ -177,7 +177,10 @@ async def test_a_run_ends_once(opened: Opened) -> None:
 
 
 async def test_what_was_not_shown_to_its_end_is_undelivered(opened: Opened) -> None:
-    """Answered or not, until it is shown or can't be; one platform's, the oldest first."""
+    """Answered or not, until it is shown; one platform's, the oldest first.
+
+    What is untold is left out when it is too old.
+    """
     async with opened() as journal:
         for number in (3, 1, 2):
             await journal.begin(replace(RUN, id=f"run-{number}", entry_key=f"key-{number}"))
@@ -188,8 +191,10 @@ async def test_what_was_not_shown_to_its_end_is_undelivered(opened: Opened) -> N
         await journal.deliver("run-2", "shown")
     async with opened() as journal:
         assert [run.id for run in await journal.undelivered("discord")] == ["run-3", "run-1"]
-        await journal.deliver("run-3", "undeliverable")
-        assert [run.id for run in await journal.undelivered("discord")] == ["run-1"]
+        await journal.deliver("run-3", "untold")
+        assert [run.id for run in await journal.undelivered("discord")] == ["run-3", "run-1"]
+        later = await journal.undelivered("discord", since="2026-02-01T00:00:00.000Z")
+        assert [run.id for run in later] == ["run-1"]
         assert [run.id for run in await journal.undelivered("slack")] == ["run-4"]
 
 

@@ -12,7 +12,7 @@ import structlog
 
 from bot.config import logs
 from bot.service.commands import UsageError
-from bot.service.venue import Gone
+from bot.service.errors import Gone
 from council.errors import Failure, ModelError
 from storage.errors import DatabaseError
 

@@ -3,15 +3,15 @@
 import random
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from bot.app import Library, open_library, open_lookup
 from bot.config.settings import Settings
 from bot.discord.bot import DiscordBot
-from bot.discord.venue import Pace
 from bot.service.dispatcher import Dispatcher
 from bot.service.limits import Limits
+from bot.service.outbox import Outbox, Patience
 from bot.service.queue import Queue
 from bot.service.runs import Runs
 from council.errors import ModelError
@@ -26,7 +26,8 @@ HELD = {
     "Final answer": "stage3.1:chair/man:chairman",
 }
 """One call of each stage, by the stage's name on the card."""
-AT_ONCE = Pace(edit=0.0, retry=0.001, settle=0.001)
+AT_ONCE = replace(Patience().scaled(0.001), request=60.0, starving=60.0)
+"""An outbox's patience with a second of a millisecond; a busy machine fails no request."""
 
 
 @dataclass
@@ -41,11 +42,16 @@ class Office:
     dispatcher: Dispatcher
 
     @asynccontextmanager
-    async def bot(self, pace: Pace = AT_ONCE) -> AsyncGenerator[DiscordBot]:
+    async def bot(self, *, edit_seconds: float = 0.0) -> AsyncGenerator[DiscordBot]:
         """Run the bot."""
-        token = self.server.world.token
         async with DiscordBot(
-            self.dispatcher, open_lookup(self.library), token=token, api_base=self.server.url, pace=pace
+            self.dispatcher,
+            open_lookup(self.library),
+            token=self.server.world.token,
+            api_base=self.server.url,
+            outbox=Outbox(patience=AT_ONCE),
+            edit_seconds=edit_seconds,
+            settle_seconds=0.001,
         ) as running:
             yield running
 

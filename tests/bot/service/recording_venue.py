@@ -1,11 +1,12 @@
 """A venue that remembers what it was told to show, and refuses what a test tells it to."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from bot.render.markdown import render
-from bot.service.venue import Card, File, Part
+from bot.service.outbox import Urgency
+from bot.service.venue import Card, File, Part, Sent
 from bot.view.message import Line, Message, Prose
 
 
@@ -22,6 +23,10 @@ class RecordingVenue:
     cards: list[Card] = field(default_factory=list[Card])
     posted: list[Message] = field(default_factory=list[Message])
     mentions: list[str] = field(default_factory=list[str])
+    reposts: list[tuple[str, Card]] = field(default_factory=list[tuple[str, Card]])
+    directs: list[tuple[str, Card]] = field(default_factory=list[tuple[str, Card]])
+    urgencies: list[Urgency] = field(default_factory=list[Urgency])
+    posted_at_mention: int = 0
     threads: list[str] = field(default_factory=list[str])
     gate: asyncio.Event = field(default_factory=asyncio.Event)
     known: frozenset[str] = frozenset()
@@ -37,22 +42,22 @@ class RecordingVenue:
         """Every state of the card, as text."""
         return [render(card.message) for card in self.cards]
 
-    async def post_card(self, card: Card) -> str:
+    async def post_card(self, newest: Callable[[], Card], sent: Sent) -> str:
         """Take the first state."""
         self._check("post_card")
-        self.cards.append(card)
+        self.cards.append(newest())
+        await sent("card-1")
         return "card-1"
 
-    async def turn(self) -> None:
-        """Let edits through while the gate is open."""
+    async def edit_card(self, newest: Callable[[], Card], urgency: Callable[[], Urgency]) -> bool:
+        """Take a new state, once the gate is open."""
         await asyncio.sleep(0)
         await self.gate.wait()
-
-    async def edit_card(self, card: Card) -> bool:
-        """Take a new state."""
         self._check("edit_card")
         self.editing += 1
         self.most_editing = max(self.most_editing, self.editing)
+        card = newest()
+        self.urgencies.append(urgency())
         await asyncio.sleep(0)
         self.editing -= 1
         self.cards.append(card)
@@ -77,24 +82,43 @@ class RecordingVenue:
         self._parts[render(message)] = message
         return [Part(render(message))]
 
-    async def post(self, part: Part, key: str) -> str:
+    async def post(self, part: Part, key: str, sent: Sent, urgency: Urgency = Urgency.THREAD) -> str:
         """Take a message."""
+        del urgency
         self._check("post")
-        self.posted.append(self._parts[part.text])
+        self.posted.append(self._parts.get(part.text) or Message(key, (Line(part.text),)))
+        await sent(f"post-{key}")
         return f"post-{key}"
 
-    async def attach(self, note: str, *files: File) -> str:
+    async def attach(self, note: str, sent: Sent, *files: File) -> str:
         """Take files, each as a message."""
         self._check("attach")
         for file in files:
             self.posted.append(Message(f"file:{file.name}", (Line(note), Prose(file.data.decode()))))
+        await sent("file-1")
         return "file-1"
 
-    async def mention(self, text: str) -> str:
+    async def mention(self, text: str, sent: Sent, *, link: bool = True) -> str:
         """Take a mention of the asker."""
         self._check("mention")
-        self.mentions.append(text)
+        self.mentions.append(text if link else f"{text} (no card)")
+        self.posted_at_mention = len(self.posted)
+        await sent("mention-1")
         return "mention-1"
+
+    async def repost(self, card: Card, text: str, sent: Sent) -> bool:
+        """Take a new card with a mention."""
+        self._check("repost")
+        self.reposts.append((text, card))
+        await sent("card-2")
+        return len(render(card.message)) <= self.room
+
+    async def direct(self, card: Card, text: str, sent: Sent) -> str:
+        """Take a direct message."""
+        self._check("direct")
+        self.directs.append((text, card))
+        await sent("direct-1")
+        return "direct-1"
 
     def _check(self, method: str) -> None:
         if method in self.refuse:

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from bot.service.dispatcher import Refusal
+from bot.service.errors import Gone, Refusal, Unreachable
 from bot.service.runs import utc_now
-from bot.service.venue import Gone, Unreachable
+from bot.service.venue import Sent
 from council.calls import Steps
 from council.document.conversation import AssistantMessage, Source
 from storage.errors import DamageError, DatabaseError
@@ -118,7 +118,8 @@ async def test_an_answer_that_was_not_shown_is_shown_without_a_call(tmp_path: Pa
     posting = asyncio.Event()
 
     class Stuck(RecordingVenue):
-        async def mention(self, text: str) -> str:
+        async def mention(self, text: str, sent: Sent, *, link: bool = True) -> str:
+            del sent, link
             posting.set()
             await asyncio.Event().wait()
             return text
@@ -202,14 +203,15 @@ async def test_a_failure_that_was_not_shown_is_shown_without_a_call(tmp_path: Pa
 
 
 async def test_a_run_whose_channel_is_gone_is_saved_all_the_same(tmp_path: Path) -> None:
-    """It ends as undeliverable."""
+    """It ends as untold."""
     first, second, venue = ScriptedCouncil(), ScriptedCouncil(), RecordingVenue()
     await interrupted(tmp_path, first, venue, CHAIR)
-    venue.refuse = {"edit_card": Gone("the channel is gone")}
+    gone = Gone("the channel is gone")
+    venue.refuse = dict.fromkeys(("edit_card", "open_thread", "post", "repost", "direct"), gone)
     async with office(tmp_path, second) as place:
         run = await resumed(place, venue)
         document = await place.library.store.load(run.conversation_id)
-    assert (run.status, run.delivery) == ("answered", "undeliverable")
+    assert (run.status, run.delivery) == ("answered", "untold")
     assert len(document.messages) == 2
 
 
@@ -300,9 +302,9 @@ async def test_retry_before_all_is_shown_changes_nothing(tmp_path: Path) -> None
     mentioning = asyncio.Event()
 
     class SlowMention(RecordingVenue):
-        async def mention(self, text: str) -> str:
+        async def mention(self, text: str, sent: Sent, *, link: bool = True) -> str:
             await mentioning.wait()
-            return await super().mention(text)
+            return await super().mention(text, sent, link=link)
 
     council, venue = ScriptedCouncil(script={"stage1": failure("unavailable")}), SlowMention()
     async with office(tmp_path, council) as place:

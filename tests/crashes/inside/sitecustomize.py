@@ -15,7 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
-import bot.discord.venue
+import bot.discord.bot
 import bot.service.dispatcher
 import bot.slack.venue
 
@@ -25,8 +25,10 @@ _TABLE = re.compile(r"\s*(?:INSERT INTO|UPDATE|DELETE FROM)\s+(\w+)", re.IGNOREC
 def adapt() -> None:
     """Let cards be edited as often as they change, and take questions however busy the machine is."""
     bot.service.dispatcher.ACCEPT_SECONDS = 60.0
-    bot.discord.venue.Pace.__init__.__defaults__ = (0.01, 0.05, 0.1)  # edit, retry, settle
-    bot.slack.venue.INTERVAL = bot.slack.venue.CARD_SECONDS = 0.01
+    discord = bot.discord.bot.DiscordBot.__init__.__kwdefaults__
+    discord |= {"edit_seconds": 0.01, "settle_seconds": 0.1}
+    slack = bot.slack.venue
+    slack.POST_SECONDS = slack.TIER_3 = slack.TIER_4 = slack.CARD_SECONDS = 0.01
 
 
 def witness(port: int) -> Callable[[str], None]:

@@ -1,0 +1,70 @@
+"""Where a run is on Discord, and the permissions it takes there."""
+
+from dataclasses import dataclass
+from typing import Self
+
+import discord
+
+from council.document.conversation import Source
+from storage.journal import RunRow
+
+PERMISSIONS = {
+    "view_channel": "View Channel",
+    "send_messages": "Send Messages",
+    "send_messages_in_threads": "Send Messages in Threads",
+    "embed_links": "Embed Links",
+    "create_public_threads": "Create Public Threads",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Location:
+    """A channel, a thread (`parent` is the channel it is in) or direct messages (no `guild`)."""
+
+    channel: int
+    guild: int | None = None
+    parent: int | None = None
+    is_private: bool = False
+
+    @classmethod
+    def of(cls, channel: discord.abc.Snowflake, guild: int | None) -> Self:
+        """Tell a thread from a channel."""
+        if isinstance(channel, discord.Thread):
+            return cls(channel.id, guild, channel.parent_id, channel.is_private())
+        return cls(channel.id, guild)
+
+    @classmethod
+    def of_run(cls, run: RunRow) -> Self:
+        """Return where a run was asked for: a thread that its own card opened doesn't count."""
+        where = run.origin
+        channel, guild = int(where.channel or 0), int(where.workspace) if where.workspace else None
+        if where.thread is None or where.thread == where.message:
+            return cls(channel, guild)
+        return cls(int(where.thread), guild, channel, is_private=where.thread == where.channel)
+
+    def source(self, user: int) -> Source:
+        """Return a question's origin: threads belong to their channel, private ones to themselves."""
+        is_own_scope = self.parent is None or self.is_private
+        return Source(
+            platform="discord",
+            workspace=str(self.guild) if self.guild else None,
+            channel=str(self.channel if is_own_scope else self.parent),
+            thread=str(self.channel) if self.parent else None,
+            user=str(user),
+        )
+
+    def missing(self, has: discord.Permissions) -> list[str]:
+        """Name the permissions that the bot needs to show a run here and doesn't have."""
+        if self.guild is None:
+            return []
+        send = "send_messages_in_threads" if self.parent else "send_messages"
+        return lacking(has, "view_channel", send, "embed_links")
+
+    def link(self, message: int) -> str:
+        """Return a message's address."""
+        return f"https://discord.com/channels/{self.guild or '@me'}/{self.channel}/{message}"
+
+
+def lacking(has: discord.Permissions, *wanted: str) -> list[str]:
+    """Name those of the wanted permissions that are missing, as Discord's settings call them."""
+    return [PERMISSIONS[name] for name in wanted if not getattr(has, name)]

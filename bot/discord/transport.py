@@ -1,0 +1,112 @@
+"""Requests to Discord as the outbox sends them: each once, its failure told apart at once.
+
+discord.py itself would sleep on a rate limit or a server error and then try again, holding up all
+that waits behind it; cancelled in a global limit's sleep, it would hold back every request for good.
+So such responses end the request here, and the outbox decides when to repeat it. discord.py still
+waits for the buckets whose size it knows.
+"""
+
+import json
+import time
+from collections.abc import Awaitable, Callable
+from contextvars import ContextVar
+from http import HTTPStatus
+from types import SimpleNamespace
+from typing import TypeVar
+
+import aiohttp
+import discord
+from discord.http import json_or_text
+
+from bot.discord.errors import classify, is_for_all, retry_after, settled
+from bot.service.errors import RateLimited, Unreachable, VenueError
+from bot.service.outbox import Lane, Outbox, Urgency
+
+T = TypeVar("T")
+
+_by_outbox: ContextVar[bool] = ContextVar("by_outbox", default=False)
+
+
+def single_attempts() -> aiohttp.TraceConfig:
+    """Return what a client needs as its `http_trace`, so that the outbox's requests are sent once."""
+
+    async def check(
+        _: aiohttp.ClientSession, __: SimpleNamespace, params: aiohttp.TraceRequestEndParams
+    ) -> None:
+        response = params.response
+        if not _by_outbox.get():
+            return
+        if response.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+            raise discord.DiscordServerError(response, await json_or_text(response))
+        if response.status == HTTPStatus.TOO_MANY_REQUESTS:
+            raise discord.HTTPException(response, await json_or_text(response))
+        is_json = response.headers.get("Content-Type") == "application/json"  # as discord.py reads it
+        if response.status == HTTPStatus.OK and not is_json:
+            raise Unreachable("Discord's response can't be read", is_lost=True, is_known=False)
+
+    trace = aiohttp.TraceConfig()
+    trace.on_request_end.append(check)
+    return trace
+
+
+class Transport:
+    """Sends requests of discord.py through an outbox; raises the errors of `bot.service.errors`."""
+
+    def __init__(self, outbox: Outbox, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self._outbox = outbox
+        self._clock = clock
+        self._closed_until = 0.0
+
+    async def send(
+        self,
+        lane: str,
+        request: Callable[[], Awaitable[T]],
+        *,
+        run: str,
+        urgency: Callable[[], Urgency],
+        permission: str = "a permission",
+        place: str = "channel",
+        believes_at_once: bool = False,
+    ) -> T:
+        """Send a request in its lane's order, one at a time, and return its result.
+
+        It may be repeated: a request that shows something twice has to see to that by itself.
+        `permission` and `place` are the words for a refusal.
+        """
+
+        async def attempt() -> T:
+            if (left := self._closed_until - self._clock()) > 0:
+                raise RateLimited("Discord is too busy", left)
+            token = _by_outbox.set(True)
+            try:
+                return await request()
+            except (
+                discord.HTTPException,
+                discord.RateLimited,
+                aiohttp.ClientError,
+                OSError,
+                json.JSONDecodeError,
+            ) as error:
+                if (
+                    isinstance(error, discord.HTTPException)
+                    and error.status == HTTPStatus.TOO_MANY_REQUESTS
+                    and is_for_all(error)
+                ):
+                    self._closed_until = self._clock() + retry_after(error)
+                raise classify(error, permission=permission, place=place) from error
+            finally:
+                _by_outbox.reset(token)
+
+        try:
+            return await self._outbox.send(
+                Lane(f"discord {lane}"),
+                attempt,
+                run=run,
+                urgency=urgency,
+                believes_at_once=believes_at_once,
+            )
+        except Unreachable as error:
+            final: VenueError = settled(error, place)
+            if final is error:
+                raise
+            raise final from error.__cause__

@@ -1,0 +1,338 @@
+"""The outbox: everything that is posted or edited on a platform passes through it.
+
+Requests that share one of the platform's budgets share a lane. In a lane the most urgent request goes
+first; among equals, runs take turns. A request is sent until the platform takes it, or refuses it
+twice: a channel that is out of reach for a second isn't gone.
+"""
+
+import asyncio
+import itertools
+import random
+import time
+from collections import Counter
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from enum import IntEnum
+from typing import Protocol, Self, TypeVar
+
+import structlog
+
+from bot.service.errors import Gone, NotAllowed, RateLimited, Unreachable
+
+log = structlog.get_logger()
+
+T = TypeVar("T")
+
+MOST_REMEMBERED = 1000
+"""How many runs a lane remembers to have served."""
+FINISH_SECONDS = 5.0
+"""How long a request under way has to end when whoever waits for it is cancelled."""
+
+
+class Urgency(IntEnum):
+    """What goes first where there isn't room for everything at once."""
+
+    FIRST_CARD = 0
+    ANSWER = 1
+    PROGRESS = 2
+    THREAD = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Lane:
+    """Requests that share a budget: one every `interval` seconds, `burst` at once at first.
+
+    `name` tells lanes apart, such as a method and a channel. At most `at_once` are under way together.
+    """
+
+    name: str
+    interval: float = 0.0
+    burst: int = 1
+    at_once: int = 1
+
+
+class Budgets(Protocol):
+    """What every lane has left; several processes may share it."""
+
+    async def take(self, lane: Lane) -> float:
+        """Take one request out of a lane's budget; otherwise return the seconds to wait."""
+        ...
+
+    async def block(self, lane: Lane, seconds: float) -> None:
+        """Let nothing through a lane for some time."""
+        ...
+
+
+class LocalBudgets:
+    """The budgets of one process; a `Budgets`.
+
+    Each lane is a leaky bucket (GCRA, https://en.wikipedia.org/wiki/Generic_cell_rate_algorithm).
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._full_at: dict[str, float] = {}
+        self._blocked_until: dict[str, float] = {}
+
+    async def take(self, lane: Lane) -> float:
+        """Take one request out of a lane's budget; otherwise return the seconds to wait."""
+        now = self._clock()
+        full_at = max(self._full_at.get(lane.name, now), now)
+        free_at = max(
+            full_at - (lane.burst - 1) * lane.interval, self._blocked_until.get(lane.name, now)
+        )
+        if free_at > now:
+            return free_at - now
+        self._forget_idle(now)
+        if lane.interval:
+            self._full_at[lane.name] = full_at + lane.interval
+        return 0.0
+
+    async def block(self, lane: Lane, seconds: float) -> None:
+        """Let nothing through a lane for some time."""
+        until = self._clock() + seconds
+        self._blocked_until[lane.name] = max(until, self._blocked_until.get(lane.name, until))
+
+    def _forget_idle(self, now: float) -> None:
+        for times in (self._full_at, self._blocked_until):
+            for name in [name for name, at in itertools.islice(times.items(), 8) if at <= now]:
+                del times[name]
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """How long the outbox waits, in seconds.
+
+    `request`: for a response. `recheck`: before a refusal is believed. `first` and `longest`: between
+    attempts that failed, doubling. `lost`: before a post is repeated whose response was never seen.
+    `give_up`: until a request that fails again and again is given up; `unknown_attempts` counts those
+    that end in an undocumented error. `starving`: behind more urgent requests, before one of the same
+    urgency goes first.
+    """
+
+    request: float = 30.0
+    recheck: float = 5.0
+    first: float = 1.0
+    longest: float = 30.0
+    lost: float = 60.0
+    give_up: float = 15 * 60.0
+    starving: float = 30.0
+    unknown_attempts: int = 5
+
+    def scaled(self, factor: float) -> Self:
+        """Return the same patience with every time multiplied by `factor`."""
+        times = ("request", "recheck", "first", "longest", "lost", "give_up", "starving")
+        return replace(self, **{name: getattr(self, name) * factor for name in times})
+
+
+@dataclass(eq=False, slots=True)
+class _Waiting:
+    run: str
+    urgency: Callable[[], Urgency]
+    since: float
+    number: int
+    turn: asyncio.Future[None]
+    is_through: bool = False
+
+
+@dataclass(eq=False, slots=True)
+class _Queue:
+    """One lane's requests that wait, and who was served when."""
+
+    starving: float
+    waiting: list[_Waiting] = field(default_factory=list[_Waiting])
+    under_way: int = 0
+    freed: asyncio.Event = field(default_factory=asyncio.Event)
+    served: dict[str, int] = field(default_factory=dict[str, int])
+    sent: dict[Urgency, float] = field(default_factory=dict[Urgency, float])
+
+    def take_next(self, now: float, number: int) -> _Waiting | None:
+        """Remove and return the request whose turn it is."""
+        urgencies = {one: one.urgency() for one in self.waiting if not one.turn.cancelled()}
+        if not urgencies:
+            return None
+        oldest: dict[Urgency, float] = {}
+        for one, urgency in urgencies.items():
+            oldest[urgency] = min(one.since, oldest.get(urgency, one.since))
+        chosen = min(oldest)
+        for urgency, since in oldest.items():
+            if now - max(since, self.sent.get(urgency, since)) >= self.starving:
+                chosen = max(chosen, urgency)
+        equals = (one for one, urgency in urgencies.items() if urgency is chosen)
+        following = min(equals, key=lambda one: (self.served.get(one.run, 0), one.number))
+        self.waiting.remove(following)
+        self.sent[chosen] = now
+        self.served.pop(following.run, None)
+        self.served[following.run] = number
+        if len(self.served) > MOST_REMEMBERED:
+            del self.served[next(iter(self.served))]
+        return following
+
+
+class Outbox:
+    """Sends one platform's requests; to be used with `async with`.
+
+    `budgets` holds what the platform allows. Times are in seconds of `clock`.
+    """
+
+    def __init__(
+        self,
+        *,
+        budgets: Budgets | None = None,
+        patience: Patience | None = None,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
+        jitter: Callable[[], float] = random.random,
+    ) -> None:
+        self.patience = patience or Patience()
+        self._budgets = budgets or LocalBudgets(clock)
+        self._clock = clock
+        self._sleep = sleep
+        self._jitter = jitter
+        self._numbers = itertools.count(1)
+        self._queues: dict[str, _Queue] = {}
+        self._pumps: set[asyncio.Task[None]] = set()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        for pump in self._pumps:
+            pump.cancel()
+        await asyncio.gather(*self._pumps, return_exceptions=True)
+
+    def waiting(self) -> Counter[str]:
+        """Count the requests that wait, by urgency."""
+        return Counter(
+            one.urgency().name.lower() for queue in self._queues.values() for one in queue.waiting
+        )
+
+    async def send(
+        self,
+        lane: Lane,
+        request: Callable[[], Awaitable[T]],
+        *,
+        run: str,
+        urgency: Callable[[], Urgency],
+        believes_at_once: bool = False,
+        repeats_freely: bool = True,
+        give_up: float | None = None,
+    ) -> T:
+        """Send a request when its turn has come, until the platform takes it; return its result.
+
+        A `request` raises the errors of `bot.service.errors`. It ends on its own even if whoever waits
+        for it is cancelled, so what it records beside sending isn't lost. `repeats_freely` is false
+        where a repeated request shows twice: after a lost response it is repeated late, and once.
+        Raises `Gone` or `NotAllowed` when refused twice, at `believes_at_once` the first time;
+        `Malformed`; and `Unreachable` after `give_up` seconds, by default the patience's.
+        """
+        patience = self.patience
+        ends = self._clock() + (patience.give_up if give_up is None else give_up)
+        failed = lost = unknown = 0
+        refused = False
+        while True:
+            try:
+                async with self._turn(lane, run, urgency):
+                    return await self._finish(request())
+            except RateLimited as limited:
+                await self._budgets.block(lane, limited.after)
+                log.info("rate_limited", lane=lane.name, seconds=limited.after)
+                continue
+            except (Gone, NotAllowed):
+                if refused or believes_at_once:
+                    raise
+                refused, wait = True, patience.recheck
+            except Unreachable as error:
+                failed += 1
+                unknown += not error.is_known
+                wait = min(patience.first * 2 ** (failed - 1), patience.longest)
+                wait *= 0.5 + self._jitter() / 2
+                if error.is_lost and not repeats_freely:
+                    lost += 1
+                    wait = patience.lost
+                now = self._clock()
+                if lost > 1 or unknown >= patience.unknown_attempts or now + wait > ends:
+                    raise
+            await self._sleep(wait)
+
+    async def _finish(self, request: Awaitable[T]) -> T:
+        """Await a request; one that is cancelled meanwhile still has its time to end."""
+
+        async def timed() -> T:
+            try:
+                async with asyncio.timeout(self.patience.request):
+                    return await request
+            except TimeoutError as error:
+                raise Unreachable("there was no response", is_lost=True) from error
+
+        sending = asyncio.ensure_future(timed())
+        try:
+            return await asyncio.shield(sending)
+        except asyncio.CancelledError:
+            await asyncio.wait({sending}, timeout=FINISH_SECONDS)
+            if not sending.done():
+                sending.cancel()
+            raise
+
+    @asynccontextmanager
+    async def _turn(self, lane: Lane, run: str, urgency: Callable[[], Urgency]) -> AsyncGenerator[None]:
+        now = self._clock()
+        queue = self._queues.get(lane.name)
+        if queue is None:
+            queue = self._queues[lane.name] = _Queue(self.patience.starving)
+            pump = asyncio.create_task(self._pump(lane, queue))
+            self._pumps.add(pump)
+            pump.add_done_callback(self._pumps.discard)
+        me = _Waiting(run, urgency, now, next(self._numbers), asyncio.get_running_loop().create_future())
+        queue.waiting.append(me)
+        queue.freed.set()
+        try:
+            await me.turn
+        except Unreachable:
+            queue.waiting.remove(me)
+            raise
+        except asyncio.CancelledError:
+            if me.is_through:
+                self._free(queue)
+            else:
+                queue.waiting.remove(me)
+            raise
+        try:
+            yield
+        finally:
+            self._free(queue)
+
+    def _free(self, queue: _Queue) -> None:
+        queue.under_way -= 1
+        queue.freed.set()
+
+    async def _pump(self, lane: Lane, queue: _Queue) -> None:
+        """Let a lane's requests through, one after the other, until none is left."""
+        try:
+            while queue.waiting or queue.under_way:
+                queue.freed.clear()
+                if not queue.waiting or queue.under_way >= lane.at_once:
+                    await queue.freed.wait()
+                elif wait := await self._budgets.take(lane):
+                    await self._sleep(wait)
+                elif following := queue.take_next(self._clock(), next(self._numbers)):
+                    self._let_through(lane, queue, following)
+        except Exception:
+            # Whatever the budgets raise: nobody may wait for a lane that nobody looks after.
+            log.exception("lane_broken", lane=lane.name)
+            for one in queue.waiting:
+                if not one.turn.done():
+                    one.turn.set_exception(Unreachable("the outbox can't send right now"))
+        finally:
+            del self._queues[lane.name]
+
+    def _let_through(self, lane: Lane, queue: _Queue, following: _Waiting) -> None:
+        waited = self._clock() - following.since
+        if waited >= self.patience.starving:
+            log.info(
+                "sent_late", lane=lane.name, urgency=following.urgency().name, seconds=round(waited)
+            )
+        queue.under_way += 1
+        following.is_through = True
+        following.turn.set_result(None)

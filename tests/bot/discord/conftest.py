@@ -1,0 +1,46 @@
+"""A fake Discord, and a team on it with and without its bot."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+from discord.gateway import DiscordWebSocket
+from discord.http import Route
+
+from tests.bot.discord.office import Office, office
+from tests.council.scripted import ScriptedCouncil
+from tests.discord_server import DiscordServer
+
+
+@pytest.fixture
+def council() -> ScriptedCouncil:
+    """Four members and a chairman who answer at once."""
+    return ScriptedCouncil()
+
+
+@pytest_asyncio.fixture
+async def server(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[DiscordServer]:
+    """A running fake; where discord.py looks for Discord is put back afterwards."""
+    monkeypatch.setattr(Route, "BASE", Route.BASE)
+    monkeypatch.setattr(DiscordWebSocket, "DEFAULT_GATEWAY", DiscordWebSocket.DEFAULT_GATEWAY)
+    monkeypatch.setattr("discord.shard.DiscordWebSocket", DiscordWebSocket)
+    async with DiscordServer() as running:
+        running.world.patience = 60  # a busy machine fails no test
+        yield running
+
+
+@pytest_asyncio.fixture
+async def quiet(
+    server: DiscordServer, tmp_path: Path, council: ScriptedCouncil
+) -> AsyncIterator[Office]:
+    """A team whose bot isn't running yet."""
+    async with office(server, tmp_path, council) as place:
+        yield place
+
+
+@pytest_asyncio.fixture
+async def team(quiet: Office) -> AsyncIterator[Office]:
+    """A team with its bot."""
+    async with quiet.bot():
+        yield quiet

@@ -1,0 +1,340 @@
+"""The answer reaches the asker, whatever Discord, a moderator or the network does meanwhile."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+
+import discord
+import pytest
+import pytest_asyncio
+from discord.http import Route
+
+from bot.discord.location import Location
+from bot.discord.transport import Transport, single_attempts
+from bot.discord.venue import NONCE_SECONDS, DiscordVenue
+from bot.service.errors import NotAllowed, VenueError
+from bot.service.outbox import Outbox, Urgency
+from bot.service.venue import Button, Card, Part
+from bot.view.message import Line, Message
+from storage.journal import RunRow
+from tests.bot.discord.office import AT_ONCE, HELD, Office
+from tests.bot.sample_run import accepted
+from tests.discord_server import Channel, DiscordServer, Permission, Ping
+from tests.discord_server import Message as Shown
+
+SEND = "POST /channels/{channel_id}/messages"
+EDIT = "PATCH /channels/{channel_id}/messages/{message_id}"
+THREAD = "POST /channels/{channel_id}/messages/{message_id}/threads"
+RESPOND = "POST /interactions/{interaction_id}/{token}/callback"
+ANSWER = "The council's answer, written by chair/man."
+DONE = "The council has answered."
+CHAIR = HELD["Final answer"]
+
+
+async def held(team: Office) -> Shown:
+    """Ask, and let the run wait for its chairman; its thread is up to date then."""
+    team.council.held.add(CHAIR)
+    card = await team.ask()
+    await team.council.until_called(CHAIR)
+    [thread] = await team.server.until(lambda: team.server.threads(team.general))
+    await team.server.until(lambda: len(team.server.messages(thread)) == 9)
+    return card
+
+
+async def released(team: Office) -> None:
+    """Let the chairman answer, and wait until all is shown."""
+    team.council.release(CHAIR)
+    await team.dispatcher.settled()
+
+
+def told(team: Office) -> list[str]:
+    """Return the messages that notified the asker, the only ones that notified anybody."""
+    assert {ping.id for ping in team.server.pings()} <= {team.ada.id}
+    return [message.text for message in team.server.told(team.ada)]
+
+
+async def delivered(team: Office) -> list[str | None]:
+    """Return how each run was delivered."""
+    rows = await team.library.database.read("SELECT delivery FROM runs")
+    return [row[0] for row in rows]
+
+
+# ── one failure costs nothing ────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        {"status": 401},
+        {"status": 400},
+        {"status": 403, "html": True},
+        {"status": 404, "html": True},
+        {"status": 403, "code": 50001},
+        {"status": 404, "code": 10008},
+        {"status": 404, "code": 10003},
+        {"status": 500, "html": True},
+        {"status": 502, "applied": True},
+        {"status": 429, "retry_after": 0.001},
+        {"status": 429, "retry_after": 0.001, "is_global": True},
+        {"status": None, "breaks": "reset"},
+    ],
+    ids=str,
+)
+async def test_one_failed_edit_costs_neither_answer_nor_mention(
+    team: Office, fault: dict[str, object]
+) -> None:
+    """Whatever it says: the card shows the answer, and its asker is told by a link to it."""
+    card = await held(team)
+    team.server.fail(EDIT, **fault)  # pyright: ignore[reportArgumentType] - named per test
+    await released(team)
+    assert ANSWER in card.text
+    assert [text.endswith(str(card.id)) for text in told(team)] == [True]
+    assert await delivered(team) == ["shown"]
+
+
+async def test_a_channel_out_of_sight_for_a_moment_is_not_lost(team: Office) -> None:
+    """The refusal is believed only the second time."""
+    card = await held(team)
+    team.server.hide(team.general)
+    team.council.release(CHAIR)
+    await team.server.until(lambda: any(one.code == 50001 for one in team.server.requests(EDIT)))
+    team.server.reveal(team.general)
+    await team.dispatcher.settled()
+    assert ANSWER in card.text
+    assert len(told(team)) == 1
+
+
+@pytest.mark.parametrize("status", [500, 502, 504])
+async def test_a_server_error_is_repeated_by_the_outbox_alone(team: Office, status: int) -> None:
+    """discord.py would sleep for seconds, and hold up what waits behind it."""
+    card = await held(team)
+    team.server.fail(EDIT, status, times=3)
+    began = asyncio.get_running_loop().time()
+    await released(team)
+    assert asyncio.get_running_loop().time() - began < 5
+    assert ANSWER in card.text
+
+
+# ── the ladder ───────────────────────────────────────────────────────────────────────────────
+
+
+async def test_a_deleted_card_leaves_answer_and_mention_to_its_thread(team: Office) -> None:
+    """The thread has outlived the card."""
+    card = await held(team)
+    [thread] = team.server.threads(team.general)
+    team.server.delete_message(card)
+    await released(team)
+    assert told(team) == [f"<@{team.ada.id}> {DONE}"]
+    assert sum(ANSWER in message.text for message in team.server.messages(thread)) == 1
+    assert team.server.messages(team.general) == []
+
+
+async def test_without_card_and_thread_a_new_card_mentions_the_asker(team: Office) -> None:
+    """It shows the answer and its buttons, and has a thread of its own."""
+    card = await held(team)
+    [thread] = team.server.threads(team.general)
+    team.server.delete_message(card)
+    team.server.delete_channel(thread)
+    await released(team)
+    [shown] = team.server.messages(team.general)
+    assert shown.content == f"<@{team.ada.id}> {DONE}"
+    assert ANSWER in shown.text
+    assert [part["label"] for part in shown.buttons] == ["Transcript", "Ask again"]
+    assert team.server.pings() == [Ping("user", team.ada.id, "post", shown.id)]
+
+
+async def test_without_the_channel_the_asker_is_told_directly(team: Office) -> None:
+    """The bot has lost access for good; the asker still sees the channel."""
+    await held(team)
+    team.server.hide(team.general)
+    await released(team)
+    [shown] = team.server.messages(team.server.dm(team.ada))
+    assert shown.content == f"<@{team.ada.id}> {DONE}"
+    assert ANSWER in shown.text
+    assert shown.buttons == []
+    assert await delivered(team) == ["shown"]
+
+
+@pytest.mark.parametrize("why", ["left", "hidden", "deleted"])
+async def test_an_asker_who_may_not_see_the_channel_is_not_told(team: Office, why: str) -> None:
+    """The answer stays untold."""
+    await held(team)
+    guild = team.general.guild
+    assert guild is not None
+    if why == "left":
+        del guild.members[team.ada.id]
+    elif why == "hidden":
+        team.server.overwrite(team.general, team.ada, deny=Permission.VIEW_CHANNEL)
+    if why == "deleted":
+        team.server.delete_channel(team.general)
+    else:
+        team.server.hide(team.general)
+    team.council.release(CHAIR)
+    await asyncio.wait_for(_until_delivered(team), 20)
+    assert await delivered(team) == ["untold"]
+    assert team.server.messages(team.server.dm(team.ada)) == []
+
+
+async def _until_delivered(team: Office) -> None:
+    while await delivered(team) == [None]:
+        await asyncio.sleep(0.01)
+
+
+async def test_where_the_card_is_refused_the_asker_alone_learns_why(
+    server: DiscordServer, team: Office
+) -> None:
+    """At once: nothing is paid for yet."""
+    server.fail(RESPOND, 404, code=10062, times=2)
+    server.fail(SEND, 403, code=50013, channel=team.general.id)
+    server.slash(team.general, team.ada, "council", question="Why?")
+    [said] = await server.until(lambda: server.messages(server.dm(team.ada)))
+    await team.dispatcher.settled()
+    assert said.content == "I can't post here: the bot lacks Send Messages. Your question was cancelled."
+    assert server.messages(team.general) == []
+
+
+# ── threads ──────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    ("status", "code", "why"),
+    [
+        (403, 50001, "the bot has no access to this channel"),
+        (403, 0, "Discord refused it without saying why"),
+        (400, 0, "Discord can't take its content"),
+        (403, 20026, "Discord has restricted the bot for sending too much"),
+        (403, 50013, "the bot lacks Create Public Threads"),
+        (400, 50024, "this kind of channel has none"),
+        (400, 160006, "this server has as many active threads as it may"),
+        (400, 160007, "this server has as many active announcement threads as it may"),
+        (400, 200001, "Discord's content filter blocked it"),
+        (403, 60003, "the server requires two-factor authentication"),
+    ],
+)
+async def test_whatever_refuses_a_thread_the_parts_come_in_place(
+    team: Office, status: int, code: int, why: str
+) -> None:
+    """As the documents promise: no file, as long as the channel can be written into."""
+    team.server.fail(THREAD, status, code=code, times=1 << 31)
+    card = await team.asked()
+    shown = team.server.messages(team.general)
+    assert ANSWER in card.text
+    assert sum(message.text == f"No thread here: {why}." for message in shown) == 1
+    assert len(shown) == 1 + 1 + 9 + 1  # the card, why, the parts, the mention
+    assert not any(message.attachments for message in shown)
+    assert len(told(team)) == 1
+
+
+# ── nothing is shown twice ───────────────────────────────────────────────────────────────────
+
+
+@dataclass
+class Bench:
+    """A venue by itself, whose clock a test moves."""
+
+    server: DiscordServer
+    channel: Channel
+    client: discord.Client
+    run: RunRow
+    now: float = 0.0
+
+    def venue(self) -> DiscordVenue:
+        """Return the run's venue, without a card."""
+        transport = Transport(Outbox(patience=AT_ONCE))
+        return DiscordVenue(self.client, self.run, transport, edit_seconds=0, clock=lambda: self.now)
+
+
+@pytest_asyncio.fixture
+async def alone(server: DiscordServer, quiet: Office) -> AsyncIterator[Bench]:
+    """A client that can post, and hears nothing."""
+    Route.BASE = server.url  # put back by `server`
+    assert quiet.general.guild is not None
+    run = accepted(Location(quiet.general.id, quiet.general.guild.id).source(quiet.ada.id))
+    client = discord.Client(intents=discord.Intents.none(), http_trace=single_attempts())
+    async with client:
+        await client.login(server.world.token)
+        yield Bench(server, quiet.general, client, run)
+
+
+async def unrecorded(_: str) -> None:
+    """Keep no message's id."""
+
+
+def card_of(run: RunRow) -> Card:
+    """Return a card with a button."""
+    return Card(Message("card", (Line("Working."),)), (Button("stop", run.id),))
+
+
+async def test_a_post_whose_response_was_lost_long_ago_is_looked_for(alone: Bench) -> None:
+    """Its nonce is forgotten by then."""
+    lost = alone.server.hold(SEND)
+    venue = alone.venue()
+    alone.server.fail(SEND, 502, applied=True)
+    lost.release()
+    posting = asyncio.create_task(venue.post(Part("Ranking"), "ranking.0", unrecorded))
+    await alone.server.until(lambda: alone.server.requests(SEND))
+    alone.now += NONCE_SECONDS + 1
+    alone.server.advance(6 * 60)
+    message = await posting
+    assert [str(one.id) for one in alone.server.messages(alone.channel)] == [message]
+
+
+async def test_an_edit_is_drawn_once_however_often_it_is_tried(
+    alone: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A long answer takes long to render."""
+    drawn: list[Card] = []
+    from bot.discord import venue as module
+
+    draw = module.draw
+
+    async def counted(card: Card, continues: str) -> object:
+        drawn.append(card)
+        return await draw(card, continues)
+
+    monkeypatch.setattr(module, "draw", counted)
+    venue, card = alone.venue(), card_of(alone.run)
+    await venue.post_card(lambda: card, unrecorded)
+    alone.server.fail(EDIT, 503, times=3)
+    await venue.edit_card(lambda: card, lambda: Urgency.PROGRESS)
+    assert drawn == [card]
+
+
+async def test_a_message_is_on_record_even_if_nobody_waits_for_it(alone: Bench) -> None:
+    """The edit that fails cancels the thread; what is on its way arrives and is written down."""
+    held_back = alone.server.hold(SEND)
+    kept: list[str] = []
+
+    async def sent(message: str) -> None:
+        kept.append(message)
+
+    posting = asyncio.create_task(alone.venue().post(Part("Ranking"), "ranking.0", sent))
+    await alone.server.until(lambda: alone.server.requests(SEND))
+    posting.cancel()
+    held_back.release()
+    await asyncio.gather(posting, return_exceptions=True)
+    assert kept == [str(message.id) for message in alone.server.messages(alone.channel)]
+    assert len(kept) == 1
+
+
+async def test_the_same_words_after_a_retry_are_posted_again(alone: Bench) -> None:
+    """Different ones, too: a nonce is drawn from all that is said."""
+    venue = alone.venue()
+    for said in ("The council could not answer.", DONE):
+        await venue.mention(said, unrecorded, link=False)
+    assert len(alone.server.messages(alone.channel)) == 2
+
+
+async def test_a_run_of_direct_messages_is_told_nowhere_else(alone: Bench) -> None:
+    """Whatever has become of them."""
+    direct = accepted(Location(alone.channel.id).source(1))
+    alone.run = direct
+    with pytest.raises(NotAllowed, match="asked for in direct messages"):
+        await alone.venue().direct(card_of(direct), DONE, unrecorded)
+
+
+async def test_a_venue_that_cannot_know_who_sees_the_channel_tells_nobody(alone: Bench) -> None:
+    """This client has heard of no server."""
+    with pytest.raises(VenueError, match="can't be known"):
+        await alone.venue().direct(card_of(alone.run), DONE, unrecorded)
+    assert alone.server.requests(SEND) == []

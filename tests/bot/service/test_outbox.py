@@ -1,0 +1,375 @@
+"""The outbox: budgets, order, fairness, and how long it tries, on a clock of the test's own."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+
+import pytest
+
+from bot.service.errors import Gone, Malformed, NotAllowed, RateLimited, Unreachable, VenueError
+from bot.service.outbox import Lane, LocalBudgets, Outbox, Patience, Urgency
+
+POSTS = Lane("posts:C1", interval=1.0)
+FREE = Lane("edits:C1")
+
+
+@dataclass
+class Time:
+    """A clock that stands still until everybody sleeps, then jumps to who wakes first."""
+
+    now: float = 1000.0
+    sleepers: list[tuple[float, int, asyncio.Future[None]]] = field(
+        default_factory=list[tuple[float, int, asyncio.Future[None]]]
+    )
+
+    def __call__(self) -> float:
+        """Return the time."""
+        return self.now
+
+    async def sleep(self, seconds: float) -> None:
+        """Sleep on this clock."""
+        waking = asyncio.get_running_loop().create_future()
+        self.sleepers.append((self.now + seconds, len(self.sleepers), waking))
+        await waking
+
+    async def run(self, *work: Awaitable[object]) -> list[object]:
+        """Let time pass until all the work is done; return what each gave or raised."""
+        tasks = [asyncio.ensure_future(one) for one in work]
+        while not all(task.done() for task in tasks):
+            for _ in range(30):
+                await asyncio.sleep(0)
+            awake = [one for one in self.sleepers if not one[2].cancelled()]
+            if all(task.done() for task in tasks) or not awake:
+                continue
+            first = min(awake)
+            self.sleepers.remove(first)
+            self.now = max(self.now, first[0])
+            first[2].set_result(None)
+        return await asyncio.gather(*tasks, return_exceptions=True)
+
+
+@dataclass
+class Platform:
+    """Takes requests, or raises what a test wants it to; remembers when it took which."""
+
+    time: Time
+    raises: list[VenueError] = field(default_factory=list[VenueError])
+    taken: list[tuple[float, str]] = field(default_factory=list[tuple[float, str]])
+    tried: int = 0
+
+    def request(self, name: str) -> Callable[[], Awaitable[str]]:
+        """Return a request of that name."""
+
+        async def send() -> str:
+            self.tried += 1
+            if self.raises:
+                raise self.raises.pop(0)
+            self.taken.append((self.time.now - 1000.0, name))
+            return name
+
+        return send
+
+
+def outbox(time: Time, **more: object) -> Outbox:
+    """Open an outbox on the test's clock, without jitter."""
+    return Outbox(clock=time, sleep=time.sleep, jitter=lambda: 1.0, **more)  # pyright: ignore[reportArgumentType] - named per test
+
+
+def always(urgency: Urgency) -> Callable[[], Urgency]:
+    """Return an urgency that doesn't change."""
+    return lambda: urgency
+
+
+async def sent(box: Outbox, request: Callable[[], Awaitable[str]], **more: object) -> str:
+    """Send a request, a thread's if nothing else is said."""
+    options: dict[str, object] = {"run": "r", "urgency": always(Urgency.THREAD), **more}
+    lane = options.pop("lane", POSTS)
+    return await box.send(lane, request, **options)  # pyright: ignore[reportArgumentType] - named per test
+
+
+async def test_a_lane_keeps_its_budget() -> None:
+    """One a second: the fourth goes three seconds after the first."""
+    time = Time()
+    platform = Platform(time)
+    async with outbox(time) as box:
+        await time.run(*(sent(box, platform.request(str(number))) for number in range(4)))
+    assert platform.taken == [(0, "0"), (1, "1"), (2, "2"), (3, "3")]
+
+
+async def test_a_burst_goes_at_once_then_the_pace_holds() -> None:
+    """Three at first, then one every two seconds."""
+    time = Time()
+    platform = Platform(time)
+    lane = Lane("updates", interval=2.0, burst=3)
+    async with outbox(time) as box:
+        await time.run(*(sent(box, platform.request(str(n)), lane=lane) for n in range(5)))
+    assert [at for at, _ in platform.taken] == [0, 0, 0, 2, 4]
+
+
+async def test_lanes_do_not_wait_for_each_other() -> None:
+    """Another channel has a budget of its own."""
+    time = Time()
+    platform = Platform(time)
+    async with outbox(time) as box:
+        await time.run(
+            *(sent(box, platform.request("a"), lane=POSTS) for _ in range(3)),
+            sent(box, platform.request("b"), lane=Lane("posts:C2", interval=1.0)),
+        )
+    assert (0, "b") in platform.taken
+
+
+async def test_the_most_urgent_goes_first() -> None:
+    """A first card, the answer, a running card, a thread; whoever came first among equals."""
+    time = Time()
+    platform = Platform(time)
+    waiting = [Urgency.THREAD, Urgency.PROGRESS, Urgency.ANSWER, Urgency.FIRST_CARD, Urgency.ANSWER]
+    async with outbox(time) as box:
+        await time.run(
+            *(
+                sent(box, platform.request(urgency.name), urgency=always(urgency), run=str(number))
+                for number, urgency in enumerate(waiting)
+            ),
+        )
+    names = [name for _, name in platform.taken]
+    assert names == ["FIRST_CARD", "ANSWER", "ANSWER", "PROGRESS", "THREAD"]
+
+
+async def test_an_edit_that_becomes_the_answer_moves_up() -> None:
+    """Urgency is asked for when the lane is free, not when the request arrives."""
+    time = Time()
+    platform = Platform(time)
+    is_over = False
+    async with outbox(time) as box:
+
+        async def progress() -> None:
+            nonlocal is_over
+            await time.sleep(1.5)
+            is_over = True
+
+        await time.run(
+            *(
+                sent(box, platform.request(f"edit {n}"), urgency=always(Urgency.PROGRESS), run=str(n))
+                for n in range(4)
+            ),
+            sent(
+                box,
+                platform.request("answer"),
+                urgency=lambda: Urgency.ANSWER if is_over else Urgency.PROGRESS,
+                run="last",
+            ),
+            progress(),
+        )
+    assert [name for _, name in platform.taken].index("answer") == 2
+
+
+async def test_runs_take_turns() -> None:
+    """One run's twenty parts don't hold up another's first."""
+    time = Time()
+    platform = Platform(time)
+
+    async def thread(box: Outbox, run: str) -> None:
+        for number in range(3):
+            await sent(box, platform.request(f"{run}{number}"), run=run)
+
+    async with outbox(time) as box:
+        await time.run(*(thread(box, run) for run in "abc"))
+    assert [name for _, name in platform.taken] == ["a0", "b0", "c0", "a1", "b1", "c1", "a2", "b2", "c2"]
+
+
+async def test_nothing_starves() -> None:
+    """Behind a steady stream of answers, a thread's part goes within half a minute."""
+    time = Time()
+    platform = Platform(time)
+    async with outbox(time) as box:
+        await time.run(
+            *(
+                sent(box, platform.request("answer"), urgency=always(Urgency.ANSWER), run=str(n))
+                for n in range(100)
+            ),
+            sent(box, platform.request("part"), run="thread"),
+            sent(box, platform.request("part"), run="other thread"),
+        )
+    assert [at for at, name in platform.taken if name == "part"] == [30, 60]
+
+
+async def test_a_rate_limit_is_waited_out_without_spending_attempts() -> None:
+    """However often: the lane waits as long as the platform says, and so does everybody in it."""
+    time = Time()
+    platform = Platform(time, raises=[RateLimited("too often", 30) for _ in range(100)])
+    async with outbox(time) as box:
+        await time.run(sent(box, platform.request("a")), sent(box, platform.request("b"), run="s"))
+    assert sorted(name for _, name in platform.taken) == ["a", "b"]
+    assert platform.taken[0][0] == 3000
+
+
+async def test_what_passes_is_tried_again_with_growing_waits() -> None:
+    """1, 2, 4, 8, 16, 30, 30 seconds."""
+    time = Time()
+    platform = Platform(time, raises=[Unreachable("Slack is out of order") for _ in range(7)])
+    async with outbox(time) as box:
+        await time.run(sent(box, platform.request("a"), lane=FREE))
+    assert platform.taken == [(91, "a")]
+
+
+async def test_what_never_passes_is_given_up_in_time() -> None:
+    """After a quarter of an hour, or after what the caller has time for."""
+    time = Time()
+    platform = Platform(time, raises=[Unreachable("Slack is out of order") for _ in range(99)])
+    async with outbox(time) as box:
+        [error] = await time.run(sent(box, platform.request("a"), lane=FREE))
+        assert isinstance(error, Unreachable)
+        assert 870 < time.now - 1000 <= 900
+        begun = time.now
+        [error] = await time.run(sent(box, platform.request("a"), lane=FREE, give_up=10))
+        assert isinstance(error, Unreachable)
+        assert time.now - begun <= 10
+
+
+async def test_an_undocumented_error_is_tried_a_few_times() -> None:
+    """It may pass, but nobody says so."""
+    time = Time()
+    platform = Platform(time, raises=[Unreachable("?", is_known=False) for _ in range(99)])
+    async with outbox(time) as box:
+        [error] = await time.run(sent(box, platform.request("a"), lane=FREE))
+    assert isinstance(error, Unreachable)
+    assert platform.tried == 5
+
+
+@pytest.mark.parametrize("refusal", [Gone("the card was deleted"), NotAllowed("no permission")])
+async def test_a_refusal_is_believed_the_second_time(refusal: VenueError) -> None:
+    """Five seconds later at the earliest."""
+    time = Time()
+    platform = Platform(time, raises=[refusal])
+    async with outbox(time) as box:
+        assert await time.run(sent(box, platform.request("a"), lane=FREE)) == ["a"]
+        assert platform.taken == [(5, "a")]
+        platform.raises = [refusal, refusal]
+        assert await time.run(sent(box, platform.request("a"), lane=FREE)) == [refusal]
+        platform.raises = [refusal]
+        begun = time.now
+        at_once = sent(box, platform.request("a"), lane=FREE, believes_at_once=True)
+        assert await time.run(at_once) == [refusal]
+        assert time.now == begun
+
+
+async def test_what_the_platform_cannot_take_is_not_sent_again() -> None:
+    """It would be refused again."""
+    time = Time()
+    platform = Platform(time, raises=[Malformed("invalid_blocks")])
+    async with outbox(time) as box:
+        [error] = await time.run(sent(box, platform.request("a"), lane=FREE))
+    assert isinstance(error, Malformed)
+    assert platform.tried == 1
+
+
+async def test_a_post_whose_response_was_lost_is_repeated_once() -> None:
+    """A minute later, where a repetition shows twice; an edit is repeated at once, and often."""
+    time = Time()
+    lost: list[VenueError] = [Unreachable("the response was lost", is_lost=True) for _ in range(9)]
+    platform = Platform(time, raises=lost[:1])
+    async with outbox(time) as box:
+        await time.run(sent(box, platform.request("a"), lane=FREE, repeats_freely=False))
+        assert platform.taken == [(60, "a")]
+        platform.raises, platform.tried = lost[:5], 0
+        [error] = await time.run(sent(box, platform.request("a"), lane=FREE, repeats_freely=False))
+        assert isinstance(error, Unreachable)
+        assert platform.tried == 2
+        platform.raises, platform.tried = lost[:5], 0
+        await time.run(sent(box, platform.request("a"), lane=FREE))
+        assert platform.tried == 6
+
+
+async def test_a_request_that_hangs_is_a_lost_response() -> None:
+    """The lane is free again."""
+    time = Time()
+    hung = asyncio.Event()
+
+    async def hang() -> str:
+        await hung.wait()
+        return "never"
+
+    async with outbox(time, patience=Patience(request=0.005, give_up=0)) as box:
+        with pytest.raises(Unreachable) as caught:
+            await sent(box, hang)
+        assert caught.value.is_lost
+        assert await time.run(sent(box, Platform(time).request("a"))) == ["a"]
+
+
+async def test_a_request_under_way_ends_although_its_caller_is_cancelled() -> None:
+    """What it records beside sending isn't lost; one that only waits is not sent any more."""
+    time = Time()
+    begun, going_on = asyncio.Event(), asyncio.Event()
+    recorded: list[str] = []
+
+    async def post() -> str:
+        begun.set()
+        await going_on.wait()
+        recorded.append("message-1")
+        return "message-1"
+
+    async with outbox(time) as box:
+        under_way = asyncio.create_task(sent(box, post, lane=FREE))
+        await begun.wait()
+        waiting = asyncio.create_task(sent(box, post, lane=FREE))
+        await asyncio.sleep(0)
+        assert box.waiting() == {"thread": 1}
+        waiting.cancel()
+        under_way.cancel()
+        await asyncio.sleep(0)
+        going_on.set()
+        await asyncio.gather(under_way, waiting, return_exceptions=True)
+        assert under_way.cancelled()
+        assert waiting.cancelled()
+        assert recorded == ["message-1"]
+        assert box.waiting() == {}
+
+
+async def test_a_request_that_hangs_holds_up_nobody_where_several_may_be_under_way() -> None:
+    """As many as the lane allows at once."""
+    time = Time()
+    hung = asyncio.Event()
+    lane = Lane("updates", at_once=2)
+
+    async def hang() -> str:
+        await hung.wait()
+        return "at last"
+
+    async with outbox(time) as box:
+        hanging = asyncio.create_task(sent(box, hang, lane=lane))
+        assert await time.run(sent(box, Platform(time).request("a"), lane=lane)) == ["a"]
+        hung.set()
+        assert await hanging == "at last"
+
+
+async def test_budgets_that_fail_leave_nobody_waiting() -> None:
+    """Several processes will share them, in a database that may be out of reach."""
+
+    class Broken(LocalBudgets):
+        async def take(self, lane: Lane) -> float:
+            del lane
+            raise RuntimeError("no database")
+
+    time = Time()
+    async with outbox(time, budgets=Broken(time), patience=Patience(give_up=0)) as box:
+        [error] = await time.run(sent(box, Platform(time).request("a")))
+    assert isinstance(error, Unreachable)
+
+
+async def test_idle_lanes_are_forgotten() -> None:
+    """Thousands of channels leave nothing behind."""
+    time = Time()
+    budgets = LocalBudgets(time)
+    async with outbox(time, budgets=budgets) as box:
+        for number in range(2000):
+            platform = Platform(time)
+            await time.run(sent(box, platform.request("a"), lane=Lane(f"posts:{number}", interval=1)))
+            time.now += 2
+    assert len(budgets._full_at) < 20  # pyright: ignore[reportPrivateUsage] - nothing else shows what is kept
+    assert not box._queues  # pyright: ignore[reportPrivateUsage] - likewise
+
+
+def test_a_scaled_patience_scales_every_time() -> None:
+    """Counts stay."""
+    patience = Patience().scaled(0.5)
+    assert (patience.request, patience.recheck, patience.lost) == (15, 2.5, 30)
+    assert patience.unknown_attempts == 5

@@ -1,0 +1,207 @@
+"""Telling the asker: once, in the first place that is left, however long that takes."""
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from bot.render.markdown import render
+from bot.service.errors import Gone, Malformed, NotAllowed, Unreachable, VenueError
+from bot.service.outbox import Urgency
+from bot.service.queue import Queue
+from bot.service.venue import Card, Part, Sent
+from tests.bot.service.recording_venue import RecordingVenue
+from tests.bot.service.test_dispatcher import click, office
+from tests.council.scripted import FOUR, ScriptedCouncil
+
+DONE = "The council has answered."
+GONE, FORBIDDEN = Gone("the message is gone"), NotAllowed("it may not post here")
+CHAIR = "stage3.1:chair/man:chairman"
+
+
+async def told(folder: Path, venue: RecordingVenue, **options: object) -> str | None:
+    """Ask, show, and return how the run was delivered."""
+    async with office(folder, ScriptedCouncil(), **options) as place:  # pyright: ignore[reportArgumentType] - named per test
+        run = await place.see(venue)
+        found = await place.library.journal.get(run.id)
+        assert found is not None
+        return found.delivery
+
+
+async def test_a_deleted_card_is_followed_by_the_answer_in_its_thread(tmp_path: Path) -> None:
+    """The thread has outlived the card: the whole answer and the mention are there, without a link."""
+
+    class Deleted(RecordingVenue):
+        async def edit_card(self, newest: Callable[[], Card], urgency: Callable[[], Urgency]) -> bool:
+            if self.posted:
+                raise GONE
+            return await super().edit_card(newest, urgency)
+
+    venue = Deleted()
+    assert await told(tmp_path, venue) == "shown"
+    [answer] = [message for message in venue.posted if message.key == "answer"]
+    assert "The council's answer" in render(answer)
+    assert venue.mentions == [f"{DONE} (no card)"]
+    assert venue.reposts == []
+
+
+async def test_without_card_and_thread_a_new_card_is_posted_with_the_mention(tmp_path: Path) -> None:
+    """It shows the answer, not a live card."""
+    venue = RecordingVenue(refuse={"edit_card": GONE, "open_thread": GONE})
+    assert await told(tmp_path, venue) == "shown"
+    [(said, card)] = venue.reposts
+    assert said == DONE
+    assert [button.action for button in card.buttons] == ["transcript", "again"]
+    assert venue.mentions == []
+
+
+async def test_without_the_channel_the_asker_is_told_directly(tmp_path: Path) -> None:
+    """Buttons belong to the channel: the direct message has none."""
+    venue = RecordingVenue(refuse=dict.fromkeys(("edit_card", "open_thread", "repost"), FORBIDDEN))
+    assert await told(tmp_path, venue) == "shown"
+    [(said, card)] = venue.directs
+    assert (said, card.buttons) == (DONE, ())
+
+
+EVERYWHERE = ("edit_card", "open_thread", "repost", "direct")
+
+
+@pytest.mark.parametrize("refusal", [GONE, FORBIDDEN, Unreachable("Slack can't be reached")])
+async def test_an_answer_refused_everywhere_is_untold(tmp_path: Path, refusal: VenueError) -> None:
+    """It is kept, and on record as untold."""
+    venue = RecordingVenue(refuse=dict.fromkeys(EVERYWHERE, refusal))
+    async with office(tmp_path, ScriptedCouncil()) as place:
+        run = await place.see(venue)
+        found = await place.library.journal.get(run.id)
+        assert found is not None
+        assert (found.status, found.delivery) == ("answered", "untold")
+        assert (await place.library.store.load(run.conversation_id)).messages
+
+
+async def test_an_untold_answer_is_told_while_the_program_runs(tmp_path: Path) -> None:
+    """It waits longer and longer; when the platform takes it, the asker is told once."""
+    venue = RecordingVenue(refuse=dict.fromkeys(EVERYWHERE, GONE))
+    waits: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        waits.append(seconds)
+        if len(waits) == 6:
+            venue.refuse.clear()
+
+    async with office(tmp_path, ScriptedCouncil(), sleep=sleep) as place:
+        run = await place.see(venue)
+        found = await place.library.journal.get(run.id)
+        while found is None or found.delivery != "shown":
+            await asyncio.sleep(0.001)
+            found = await place.library.journal.get(run.id)
+    assert waits == [60, 120, 240, 480, 900, 900]
+    assert venue.mentions == [DONE]
+
+
+async def test_an_untold_answer_is_told_at_the_next_start(tmp_path: Path) -> None:
+    """However old the run is by then, up to seven days; no model is asked again."""
+    venue = RecordingVenue(refuse=dict.fromkeys(EVERYWHERE, GONE))
+    await told(tmp_path, venue)
+    venue.refuse.clear()
+    council = ScriptedCouncil()
+    async with office(tmp_path, council, resume_within=0) as place:
+        runs = await place.dispatcher.undelivered("slack")
+        await place.dispatcher.resume(runs, lambda _: venue)
+        await place.dispatcher.settled()
+        assert await place.dispatcher.undelivered("slack") == []
+    assert venue.mentions == [DONE]
+    assert council.calls == []
+
+
+async def test_a_forgotten_run_is_told_nowhere(tmp_path: Path) -> None:
+    """Its answer doesn't turn up in a new card or a direct message."""
+    council = ScriptedCouncil(held={CHAIR})
+    venue = RecordingVenue(refuse={"edit_card": GONE, "open_thread": GONE})
+    async with office(tmp_path, council) as place:
+        run = await place.ask()
+        assert run is not None
+        place.dispatcher.begin(run, venue)
+        await council.until_called(CHAIR)
+        await place.library.database.write(("DELETE FROM runs WHERE id = ?", (run.id,)))
+        council.release(CHAIR)
+        await place.dispatcher.settled()
+    assert (venue.reposts, venue.directs, venue.mentions) == ([], [], [])
+
+
+async def test_a_malformed_card_becomes_a_plain_one(tmp_path: Path) -> None:
+    """The platform can't take the answer as it is: the card says where to find it."""
+
+    class Picky(RecordingVenue):
+        async def edit_card(self, newest: Callable[[], Card], urgency: Callable[[], Urgency]) -> bool:
+            if "The council's answer" in render(newest().message):
+                raise Malformed("Slack can't show this")
+            return await super().edit_card(newest, urgency)
+
+    venue = Picky()
+    assert await told(tmp_path, venue) == "shown"
+    assert "The transcript has it." in venue.texts[-1]
+    assert venue.mentions == [DONE]
+
+
+async def test_a_malformed_part_is_replaced_by_a_line(tmp_path: Path) -> None:
+    """The rest of the thread is posted all the same."""
+
+    class Picky(RecordingVenue):
+        async def post(self, part: Part, key: str, sent: Sent, urgency: Urgency = Urgency.THREAD) -> str:
+            if key == "ranking.0" and "transcript" not in part.text:
+                raise Malformed("Slack can't show this")
+            return await super().post(part, key, sent, urgency)
+
+    venue = Picky()
+    assert await told(tmp_path, venue) == "shown"
+    assert "This part can't be shown here. The transcript has it." in render(venue.posted[0])
+    assert len(venue.posted) == 9
+
+
+async def test_a_thread_that_crashes_does_not_keep_the_asker_waiting(tmp_path: Path) -> None:
+    """A bug in the thread costs the thread; it is tried again later."""
+    venue = RecordingVenue(refuse={"post": RuntimeError("a bug")})
+    async with office(tmp_path, ScriptedCouncil()) as place:
+        run = await place.see(venue)
+        found = await place.library.journal.get(run.id)
+        assert found is not None
+        assert found.delivery is None
+    assert venue.mentions == [DONE]
+
+
+async def test_a_run_that_crashes_outside_its_stages_ends_its_card(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever the queue or the run raises, the card doesn't wait forever."""
+    venue = RecordingVenue()
+    async with office(tmp_path, ScriptedCouncil()) as place:
+
+        def broken(*_: object) -> object:
+            raise RuntimeError("a bug")
+
+        monkeypatch.setattr(Queue, "turn", broken)
+        run = await place.see(venue)
+        found = await place.library.journal.get(run.id)
+        assert found is not None
+        assert (found.status, found.delivery) == ("failed", "shown")
+    assert run.id in venue.texts[-1]
+    assert venue.mentions == ["The council could not answer; the card says why."]
+
+
+async def test_stop_reaches_a_run_that_is_not_picked_up_yet(tmp_path: Path) -> None:
+    """Just after a restart, the button works before the run continues."""
+    first, second, venue = ScriptedCouncil(), ScriptedCouncil(), RecordingVenue()
+    first.held |= {f"stage1.1:{name}" for name in FOUR}
+    async with office(tmp_path, first) as place:
+        run = await place.ask()
+        assert run is not None
+        place.dispatcher.begin(run, venue)
+        await first.until_called(f"stage1.1:{FOUR[0]}")
+    async with office(tmp_path, second) as place:
+        runs = await place.dispatcher.undelivered("slack")
+        said = await place.dispatcher.stop(click(run), "U1")
+        assert said.startswith("Stopping.")
+        await place.dispatcher.resume(runs, lambda _: venue)
+        await place.dispatcher.settled()
+    assert second.calls == []

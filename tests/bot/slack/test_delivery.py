@@ -1,0 +1,268 @@
+"""The answer reaches its asker whatever Slack does: errors, limits, deleted cards, lost channels."""
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from storage.journal import RunRow
+from tests.bot.shown import blocks_text
+from tests.bot.slack.test_bot import Place, at_work
+from tests.council.scripted import FOUR, ScriptedCouncil
+from tests.slack_server import Message
+from tests.slack_server.faults import ALWAYS
+from tests.slack_server.rules import TIERS
+
+CHAIRMAN = "stage3.1:chair/man:chairman"
+ANSWER = "The council's answer, written by chair/man."
+TRANSIENT = (
+    "internal_error",
+    "fatal_error",
+    "service_unavailable",
+    "request_timeout",
+    "team_added_to_org",
+    "ratelimited",
+    "an_error_that_nobody_knows",
+)
+
+
+async def run_of(place: Place) -> RunRow:
+    """Return the only run that there is."""
+    [row] = await place.library.database.read("SELECT id FROM runs")
+    found = await place.library.journal.get(row[0])
+    assert found is not None
+    return found
+
+
+def told(place: Place) -> Message:
+    """Return the one message that mentions the asker."""
+    [message] = [each for each in place.slack.told(place.ada) if each.deleted_at is None]
+    return message
+
+
+async def begun(place: Place) -> Message:
+    """Ask, and return the card once all but the chairman have been heard and the thread shows it."""
+    assert (await place.slack.slash(place.general, place.ada, "/council", "Shard?")).acked
+    await place.council.until_called(CHAIRMAN)
+    card = await place.card()
+    await place.slack.until(lambda: len(place.slack.thread(place.general, card.ts)) == 9)
+    return card
+
+
+async def ended(place: Place) -> None:
+    """Let the chairman answer, and see the run through."""
+    place.council.release(CHAIRMAN)
+    await place.dispatcher.settled()
+
+
+class TestErrors:
+    """What passes by itself."""
+
+    @pytest.mark.parametrize("method", ["chat.update", "chat.postMessage", "chat.getPermalink"])
+    @pytest.mark.parametrize("code", TRANSIENT)
+    async def test_a_transient_error_loses_nothing(self, tmp_path: Path, method: str, code: str) -> None:
+        """Neither the question, nor the answer, nor the mention, nor a part of the thread."""
+        async with at_work(tmp_path) as place:
+            place.slack.fail(method, code, times=3)
+            card = await place.ask()
+            assert ANSWER in blocks_text(card.blocks)
+            assert told(place).thread_ts == card.ts
+            assert len(place.slack.thread(place.general, card.ts)) == 10
+            assert (await place.run(card)).delivery == "shown"
+
+    @pytest.mark.parametrize("method", ["chat.update", "chat.postMessage"])
+    async def test_pages_of_a_proxy_for_a_minute_lose_nothing(self, tmp_path: Path, method: str) -> None:
+        """A server error whose body is a page is one like any other."""
+        async with at_work(tmp_path, ScriptedCouncil(held={CHAIRMAN})) as place:
+            card = await begun(place)
+            fault = place.slack.fail(method, status=503, html=True, seconds=60)
+            await ended(place)
+            assert fault.hits > 1
+            assert ANSWER in blocks_text(card.blocks)
+            assert told(place).thread_ts == card.ts
+            assert (await place.run(card)).delivery == "shown"
+
+    async def test_a_lost_response_posts_at_most_twice(self, tmp_path: Path) -> None:
+        """The mention that Slack carried out, and whose answer was lost, comes once more."""
+        async with at_work(tmp_path, ScriptedCouncil(held={CHAIRMAN})) as place:
+            card = await begun(place)
+            place.slack.fail("chat.postMessage", breaks="reset", applied=True)
+            await ended(place)
+            assert len(place.slack.told(place.ada)) == 2
+            assert (await place.run(card)).delivery == "shown"
+
+    async def test_an_edit_that_fails_for_long_repeats_no_part(self, tmp_path: Path) -> None:
+        """The thread goes its own way."""
+        async with at_work(tmp_path) as place:
+            place.slack.fail("chat.update", status=500, seconds=300)
+            place.slack.fail("chat.postMessage", delay=0.02, times=ALWAYS)
+            card = await place.ask()
+            parts = Counter(
+                f"{each.text}{each.blocks}" for each in place.slack.thread(place.general, card.ts)
+            )
+            assert set(parts.values()) == {1}
+            assert len(parts) == 10
+            assert (await place.run(card)).delivery == "shown"
+
+    async def test_a_rate_limit_is_waited_out_by_all(self, tmp_path: Path) -> None:
+        """By the clock of whoever orders the posts, without spending any attempts."""
+        async with at_work(tmp_path) as place:
+            place.slack.fail("chat.postMessage", retry_after=30, times=20)
+            began = place.slack.clock()
+            card = await place.ask()
+            assert place.slack.clock() - began >= 20 * 30
+            assert told(place).thread_ts == card.ts
+
+
+async def test_a_burst_stays_within_one_post_a_second_and_channel(tmp_path: Path) -> None:
+    """Every answer is delivered and mentioned, once."""
+    async with at_work(tmp_path) as place:
+        place.slack.enforce_budgets()
+        for number in range(12):
+            await place.slack.slash(place.general, place.ada, "/council", f"Question {number}?")
+        await place.dispatcher.settled()
+        cards = place.cards(place.general)
+        assert len(cards) == 12
+        assert all(ANSWER in blocks_text(card.blocks) for card in cards)
+        assert Counter(each.thread_ts for each in place.slack.told(place.ada)) == dict.fromkeys(
+            (card.ts for card in cards), 1
+        )
+        assert place.slack.busiest_minute("chat.update") < TIERS[3]
+
+
+class TestLadder:
+    """Where the answer goes when its place is lost."""
+
+    async def test_a_deleted_card_leaves_its_thread(self, tmp_path: Path) -> None:
+        """There the whole answer comes with the mention."""
+        async with at_work(tmp_path, ScriptedCouncil(held={CHAIRMAN})) as place:
+            card = await begun(place)
+            place.slack.delete_message(card)
+            await ended(place)
+            assert told(place).thread_ts == card.ts
+            said = "\n".join(
+                blocks_text(each.blocks) for each in place.slack.thread(place.general, card.ts)
+            )
+            assert ANSWER in said
+            assert place.cards(place.general) == []
+            assert (await run_of(place)).delivery == "shown"
+
+    async def test_a_deleted_thread_leads_to_a_new_card(self, tmp_path: Path) -> None:
+        """In the channel, with the mention above the answer and the rest below it."""
+        async with at_work(tmp_path, ScriptedCouncil(held={CHAIRMAN})) as place:
+            card = await begun(place)
+            place.slack.delete_thread(card)
+            await ended(place)
+            [again] = place.cards(place.general)
+            assert told(place) is again
+            assert again.text.startswith(f"<@{place.ada.id}> The council has answered.\n")
+            assert ANSWER in blocks_text(again.blocks)
+            assert [element["action_id"] for element, _ in again.elements()] == [
+                "council_transcript",
+                "council_again",
+            ]
+            run = await place.run(again)
+            assert (run.origin.message, run.delivery) == (again.ts, "shown")
+
+    @pytest.mark.parametrize("seconds", [1.5, 4.5])
+    async def test_a_channel_that_is_lost_for_a_moment_is_not_gone(
+        self, tmp_path: Path, seconds: float
+    ) -> None:
+        """A refusal is believed the second time."""
+        async with at_work(tmp_path, ScriptedCouncil(held={CHAIRMAN})) as place:
+            card = await begun(place)
+            for method in ("chat.update", "chat.postMessage"):
+                place.slack.fail(method, "channel_not_found", seconds=seconds)
+            await ended(place)
+            assert ANSWER in blocks_text(card.blocks)
+            assert told(place).thread_ts == card.ts
+
+    async def test_a_lost_channel_leads_to_a_direct_message(self, tmp_path: Path) -> None:
+        """All of a long answer goes there, since the bot sees that the asker is in the channel."""
+        paragraphs = [f"Paragraph {number}: {'word ' * 60}" for number in range(100)]
+        council = ScriptedCouncil(script={"stage3": "\n\n".join(paragraphs)}, held={CHAIRMAN})
+        async with at_work(tmp_path, council) as place:
+            await begun(place)
+            place.slack.kick_bot(place.general)
+            place.slack.team.scopes -= {"chat:write.public"}
+            for method in ("chat.update", "chat.postMessage"):
+                place.slack.fail(method, "channel_not_found", channel=place.general.id, times=ALWAYS)
+            await ended(place)
+            direct = place.slack.world.open_im(place.slack.team, place.ada.id)
+            [first] = place.cards(direct)
+            assert told(place) is first
+            shown = [first, *place.slack.thread(direct, first.ts)]
+            said = "\n".join(blocks_text(each.blocks) for each in shown)
+            assert all(f"Paragraph {number}:" in said for number in range(100))
+            assert (await run_of(place)).delivery == "shown"
+
+    @pytest.mark.parametrize("why", ["left", "unknown", "direct"])
+    async def test_an_answer_goes_to_nobody_who_may_not_see_it(self, tmp_path: Path, why: str) -> None:
+        """It is untold if the asker has left, if the bot can't know, and if it was private."""
+        without = frozenset({"channels:read"}) if why == "unknown" else frozenset[str]()
+        async with at_work(tmp_path, ScriptedCouncil(held={CHAIRMAN}), without=without) as place:
+            private = "--private " if why == "direct" else ""
+            await place.slack.slash(place.general, place.ada, "/council", f"{private}Shard?")
+            await place.council.until_called(CHAIRMAN)
+            direct = place.slack.world.open_im(place.slack.team, place.ada.id)
+            where = direct if private else place.general
+            before = len(await place.slack.until(lambda: place.cards(where)))
+            for method in ("chat.update", "chat.postMessage"):
+                place.slack.fail(method, "channel_not_found", channel=where.id, times=ALWAYS)
+            if why == "left":
+                place.general.members.discard(place.ada.id)
+            await ended(place)
+            assert place.slack.told(place.ada) == []
+            assert len(place.cards(where)) == before
+            assert place.cards(place.general if private else direct) == []
+            assert (await run_of(place)).delivery == "untold"
+
+    async def test_a_card_that_slack_cannot_take_leaves_the_thread(self, tmp_path: Path) -> None:
+        """The answer comes there, with the mention."""
+        async with at_work(tmp_path, ScriptedCouncil(held={CHAIRMAN})) as place:
+            card = await begun(place)
+            place.slack.fail("chat.update", "invalid_blocks", times=ALWAYS)
+            await ended(place)
+            assert told(place).thread_ts == card.ts
+            thread = place.slack.thread(place.general, card.ts)
+            assert ANSWER in "\n".join(blocks_text(each.blocks) for each in thread)
+
+
+class TestEdits:
+    """How cards are kept up to date."""
+
+    async def test_a_hanging_edit_stops_nobody_else(self, tmp_path: Path) -> None:
+        """Another card is edited meanwhile."""
+        held = f"stage1.1:{FOUR[0]}"
+        async with at_work(tmp_path, ScriptedCouncil(held={held})) as place:
+            other = place.slack.add_channel("other", place.bob)
+            fault = place.slack.fail("chat.update", breaks="hang", channel=place.general.id)
+            await place.slack.slash(place.general, place.ada, "/council", "Shard?")
+            await place.slack.until(lambda: fault.hits)
+            await place.slack.slash(other, place.bob, "/council", "Scale?")
+            card = await place.card(other)
+            await place.slack.until(lambda: "3 of 4" in card.text)
+            fault.release()
+            place.council.release(held)
+            await place.dispatcher.settled()
+
+    async def test_an_attempt_that_fails_draws_nothing_again(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """The same state is drawn once, however often it is sent."""
+        from bot.slack import text as slack_text
+
+        drawn: list[object] = []
+        draw = slack_text.card
+
+        def counted(message: object, continues: str) -> object:
+            drawn.append(message)
+            return draw(message, continues)  # pyright: ignore[reportArgumentType]
+
+        monkeypatch.setattr(slack_text, "card", counted)
+        async with at_work(tmp_path) as place:
+            place.slack.fail("chat.update", "internal_error", times=6)
+            await place.ask()
+            failed = [call for call in place.slack.calls("chat.update") if call.error]
+            assert len(failed) == 6
+            assert len(drawn) == len(set(map(id, drawn)))

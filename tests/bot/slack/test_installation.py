@@ -1,0 +1,200 @@
+"""Whose events the bot takes, where it listens, and how it learns that it was removed."""
+
+import asyncio
+import json
+import socket
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import aiohttp
+import pytest
+
+from bot.slack.client import Access, asking_client
+from bot.slack.reading import Person, Reader
+from tests.bot.slack.test_bot import Json, Place, at_work
+from tests.slack_server import SlackServer, payloads
+
+REMOVED = (
+    "Slack no longer accepts the bot, because the app was removed from the workspace: install the app to "
+    "the workspace again, set its tokens, and start the council."
+)
+REVOKED = REMOVED.replace("the app was removed from the workspace", "the token was revoked")
+
+
+def installed(team: str) -> list[Json]:
+    """Return what an event says about the installation that it is for."""
+    return [{"enterprise_id": None, "team_id": team, "is_bot": True, "is_enterprise_install": False}]
+
+
+async def mentioned(place: Place, event: Json, **envelope: object) -> None:
+    """Let somebody mention the bot, as Slack tells it with these changes."""
+    message = place.slack.post(place.general, place.ada, f"<@{place.slack.team.bot.id}> Shard?")
+    delivery = await place.deliver("app_mention", message, event, **envelope)
+    assert delivery.acked
+    assert len(delivery.attempts) == 1
+    await place.dispatcher.settled()
+
+
+class TestRouting:
+    """Events go by the installation that they are for."""
+
+    @pytest.mark.parametrize("by_http", [False, True])
+    async def test_an_event_of_another_installation_is_not_run(
+        self, tmp_path: Path, by_http: bool, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        """It is acknowledged, and logged once, without what it says."""
+        async with at_work(tmp_path, by_http=by_http) as place:
+            for _ in range(2):
+                await mentioned(place, {}, team_id="T_OTHER", authorizations=installed("T_OTHER"))
+            await mentioned(place, {}, team_id="T_OTHER", authorizations=None)
+            assert place.council.calls == []
+            assert place.cards(place.general) == []
+        logged = capsys.readouterr().out
+        assert logged.count("slack_installation_unknown") == 1
+        assert "T_OTHER" in logged
+        assert "Shard" not in logged
+
+    async def test_a_foreign_authorization_counts_before_our_own_workspace(self, tmp_path: Path) -> None:
+        """The `team_id` beside it is only where the event happened."""
+        async with at_work(tmp_path) as place:
+            await mentioned(place, {}, authorizations=installed("T_OTHER"))
+            assert place.council.calls == []
+
+    async def test_an_event_without_authorizations_goes_by_its_workspace(self, tmp_path: Path) -> None:
+        """As Slack sends some."""
+        async with at_work(tmp_path) as place:
+            await mentioned(place, {}, authorizations=None)
+            assert len(place.cards(place.general)) == 1
+
+    async def test_somebody_from_another_organization_asks_in_a_shared_channel(
+        self, tmp_path: Path
+    ) -> None:
+        """Slack Connect: the event names their workspace, and our installation."""
+        async with at_work(tmp_path) as place:
+            other = place.slack.add_team("Other")
+            eve = place.slack.add_user("eve", team=other)
+            event: Json = {"user": eve.id, "user_team": other.id, "source_team": other.id}
+            ours = installed(place.slack.team.id)
+            await mentioned(
+                place, event, team_id=other.id, authorizations=ours, is_ext_shared_channel=True
+            )
+            [card] = place.cards(place.general)
+            run = await place.run(card)
+            assert (run.origin.workspace, run.origin.user) == (place.slack.team.id, eve.id)
+            assert place.pings() == [{eve.id}]
+
+            team, url = place.slack.team, place.slack.api.response_urls.new
+            [element, block] = next(iter(card.elements()))
+            click = payloads.block_action(
+                place.slack.world.app_id, team, place.general, eve, card, element, block,
+                url(team, place.general.id, eve.id, card), "1.0",
+            )  # fmt: skip
+            click["team"] = {"id": other.id, "domain": other.domain}
+            assert (await place.slack.courier.send("interactive", click)).acked
+            await place.dispatcher.settled()
+            assert place.slack.thread(place.general, card.ts)[-1].files
+
+    @pytest.mark.parametrize("kind", ["command", "click", "shortcut"])
+    async def test_commands_clicks_and_actions_of_another_installation_are_not_run(
+        self, tmp_path: Path, kind: str
+    ) -> None:
+        """They are acknowledged, and nothing is said."""
+        async with at_work(tmp_path) as place:
+            other = place.slack.add_team("Other")
+            eve = place.slack.add_user("eve", team=other)
+            room = place.slack.add_channel("room", eve, team=other)
+            match kind:
+                case "command":
+                    delivery = await place.slack.slash(room, eve, "/council", "Shard?")
+                case "shortcut":
+                    message = place.slack.post(room, eve, "Shard?")
+                    delivery = await place.slack.shortcut("ask_the_council", message, eve)
+                case _:
+                    card = await place.ask()
+                    place.council.calls.clear()
+                    copy = place.slack.post(room, eve, "Shard?")
+                    copy.blocks = card.blocks
+                    delivery = await place.slack.click(copy, "council_again", eve)
+            assert delivery.acked
+            await place.dispatcher.settled()
+            assert place.council.calls == []
+            assert place.slack.ephemerals(room, eve) == []
+
+
+@pytest.mark.parametrize(("team", "is_admin"), [("ours", True), ("another", False)])
+async def test_the_admin_of_another_workspace_is_none_here(team: str, is_admin: bool) -> None:
+    """In a shared channel Slack tells of them that they are one."""
+    async with SlackServer() as slack, aiohttp.ClientSession() as session:
+        bob = slack.add_user("bob", admin=True)
+        client = asking_client(slack.token, slack.api_url, Access())
+        client.session = session
+        here = slack.team.id if team == "ours" else "T_ANOTHER"
+        reader = Reader(client, session, frozenset({"users:read"}), here)
+        assert await reader.person(bob.id) == Person("bob", is_admin)
+
+
+class TestLost:
+    """Slack has taken the bot's access away."""
+
+    @pytest.mark.parametrize("error", ["account_inactive", "invalid_auth", "token_revoked"])
+    async def test_a_token_refused_twice_is_lost(self, tmp_path: Path, error: str) -> None:
+        """By whatever is called; not the first time, nor at once."""
+        async with at_work(tmp_path) as place:
+            waiting = asyncio.create_task(place.bot.until_lost())
+            place.slack.revoke_token(error)
+            await place.slack.mention(place.general, place.ada, "Shard?")
+            await place.slack.slash(place.general, place.ada, "/council", "Shard?")
+            assert not waiting.done()
+            place.clock.advance(5)
+            await place.slack.slash(place.general, place.ada, "/council", "Again?")
+            async with asyncio.timeout(10):
+                assert (await waiting).startswith("Slack no longer accepts the bot, because ")
+
+    async def test_a_token_that_works_again_is_not_lost(self, tmp_path: Path) -> None:
+        """A refusal that has passed is forgotten."""
+        async with at_work(tmp_path) as place:
+            waiting = asyncio.create_task(place.bot.until_lost())
+            place.slack.fail("chat.update", "invalid_auth")
+            await place.ask()
+            place.clock.advance(60)
+            place.slack.fail("chat.update", "invalid_auth")
+            await place.ask()
+            assert not waiting.done()
+            waiting.cancel()
+
+    @pytest.mark.parametrize(
+        ("event", "said"),
+        [
+            ({"type": "app_uninstalled"}, REMOVED),
+            ({"type": "tokens_revoked", "tokens": {"bot": ["{me}"]}}, REVOKED),
+            ({"type": "tokens_revoked", "tokens": {"oauth": ["{me}"], "bot": ["U_OTHER"]}}, None),
+        ],
+    )
+    async def test_events_say_it_at_once(self, tmp_path: Path, event: Json, said: str | None) -> None:
+        """The tokens of others don't matter, nor do other installations."""
+        async with at_work(tmp_path) as place:
+            waiting = asyncio.create_task(place.bot.until_lost())
+            slack, me = place.slack, place.slack.team.bot.id
+            told: Json = json.loads(json.dumps(event).replace("{me}", me))
+            payload = payloads.event_callback(slack.world.app_id, slack.team, told, slack.clock())
+            foreign: Json = payload | {"team_id": "T_OTHER", "authorizations": []}
+            assert (await slack.courier.send("events_api", foreign)).acked
+            assert not waiting.done()
+            assert (await slack.courier.send("events_api", payload | {"authorizations": []})).acked
+            await asyncio.sleep(0)
+            assert waiting.done() == (said is not None)
+            if said:
+                assert await waiting == said
+            waiting.cancel()
+
+
+class TestHost:
+    """Where HTTP mode listens."""
+
+    async def test_it_listens_on_this_machine_alone(self, tmp_path: Path) -> None:
+        """Another address of it is free, unless the bot is told to take every one."""
+        async with at_work(tmp_path, by_http=True) as place:
+            assert place.slack.courier.endpoint
+            port = urlsplit(place.slack.courier.endpoint.url).port
+            with socket.socket() as other:
+                other.bind(("127.0.0.2", port))
