@@ -21,6 +21,8 @@ log = structlog.get_logger()
 
 OLD_MESSAGE, ARCHIVED, THREAD_EXISTS = 30046, 50083, 160004
 ALREADY_ANSWERED, TOO_LATE = 40060, 10062
+BAD_TOKEN_CODES = frozenset({40001, 50014})
+"""May pass; otherwise the gateway ends the connection."""
 UNKNOWN_AFTER = 5.0
 """Seconds to wait where Discord limits the rate without saying for how long."""
 
@@ -93,6 +95,7 @@ CODES: Mapping[int, tuple[type[VenueError], str]] = {
     50097: (NotAllowed, "the server lacks a feature for it"),
     50101: (NotAllowed, "the server lacks boosts for it"),
     50178: (NotAllowed, "the account has to be verified first"),
+    50278: (NotAllowed, "the bot shares no server with this person"),
     60003: (NotAllowed, "the server requires two-factor authentication"),
     160002: (NotAllowed, "the bot lacks Read Message History"),
     160005: (NotAllowed, "the thread is locked"),
@@ -124,9 +127,11 @@ CODES: Mapping[int, tuple[type[VenueError], str]] = {
     50123: (Malformed, _FILE),
     50138: (Malformed, _FILE),
     50146: (Malformed, _FILE),
+    50162: (Malformed, _CONTENT),
     THREAD_EXISTS: (Malformed, "the message has a thread"),
     200000: (Malformed, _BLOCKED),
     200001: (Malformed, _BLOCKED),
+    220003: (Malformed, _CONTENT),
     240000: (Malformed, _BLOCKED),
 }
 """The documented codes of the endpoints used, and 20026, which bots have met on them."""
@@ -174,7 +179,7 @@ def _refusal(error: discord.HTTPException, permission: str, place: str) -> Venue
         return Unreachable("Discord is out of order", is_lost=True)
     if status == HTTPStatus.TOO_MANY_REQUESTS and code != OLD_MESSAGE:
         return RateLimited(_BUSY, retry_after(error))
-    if status == HTTPStatus.UNAUTHORIZED and code != 50027:
+    if code in BAD_TOKEN_CODES or (status == HTTPStatus.UNAUTHORIZED and code not in CODES):
         return Unreachable(_TOKEN, is_known=False)
     if code in CODES:
         kind, words = CODES[code]

@@ -308,6 +308,15 @@ def add_thread_member(call: Call) -> None:
     _join(call, call.id("user_id"))
 
 
+@route("GET /channels/{channel_id}/thread-members/{user_id}")
+def get_thread_member(call: Call) -> Json:
+    """Return somebody's membership of a thread."""
+    thread, person = visible(call.world, call.id("channel_id")), call.id("user_id")
+    if person not in thread.joined:
+        raise errors.unknown_member()
+    return wire.thread_member(thread, person)
+
+
 def _join(call: Call, person: int) -> None:
     thread = visible(call.world, call.id("channel_id"))
     if thread.archived:

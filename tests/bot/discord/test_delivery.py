@@ -175,6 +175,26 @@ async def test_an_asker_who_may_not_see_the_channel_is_not_told(team: Office, wh
     assert team.server.messages(team.server.dm(team.ada)) == []
 
 
+@pytest.mark.parametrize("is_member", [True, False])
+async def test_a_private_threads_answer_is_told_directly_to_its_members_alone(
+    server: DiscordServer, team: Office, *, is_member: bool
+) -> None:
+    """Whoever sees the channel doesn't see the thread."""
+    thread = server.thread(team.general, "secret", team.ada, private=True)
+    team.council.held.add(CHAIR)
+    card = await team.card(server.slash(thread, team.ada, "council", question="Why?"))
+    await team.council.until_called(CHAIR)
+    if not is_member:
+        thread.joined.pop(team.ada.id)
+    server.delete_message(card)
+    server.fail(SEND, 403, code=50013, channel=thread.id, times=1 << 31)
+    team.council.release(CHAIR)
+    await asyncio.wait_for(_until_delivered(team), 20)
+    direct = server.messages(server.dm(team.ada))
+    assert await delivered(team) == (["shown"] if is_member else ["untold"])
+    assert [message.content for message in direct] == ([f"<@{team.ada.id}> {DONE}"] if is_member else [])
+
+
 async def _until_delivered(team: Office) -> None:
     while await delivered(team) == [None]:
         await asyncio.sleep(0.01)

@@ -7,8 +7,9 @@ import aiohttp
 import discord
 import pytest
 
-from bot.discord.errors import CODES, classify, code_of, retry_after, settled, why_final
+from bot.discord.errors import BAD_TOKEN_CODES, CODES, classify, code_of, retry_after, settled, why_final
 from bot.service.errors import Gone, Malformed, NotAllowed, RateLimited, Unreachable, VenueError
+from tests.faults.documented import DISCORD
 
 KINDS = (Unreachable, Gone, NotAllowed, Malformed)
 
@@ -41,6 +42,16 @@ def test_every_code_of_the_table_has_one_meaning_and_words(code: int) -> None:
     assert not str(found).endswith(".")
     if isinstance(found, Unreachable):
         assert found.is_known
+
+
+@pytest.mark.parametrize("code", DISCORD.codes)
+def test_every_documented_code_of_the_endpoints_used_is_in_the_table(code: int) -> None:
+    """All but the general error, and those of a bad token: these pass, or the connection ends."""
+    assert code in CODES or code in BAD_TOKEN_CODES or code == 0
+    found = meaning(refusal(401, code))
+    if code in BAD_TOKEN_CODES or code == 0:
+        assert isinstance(found, Unreachable)
+        assert (found.is_known, str(found)) == (False, "Discord refuses the bot's token")
 
 
 @pytest.mark.parametrize(
