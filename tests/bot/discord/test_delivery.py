@@ -204,6 +204,7 @@ async def test_where_the_card_is_refused_the_asker_alone_learns_why(
     server: DiscordServer, team: Office
 ) -> None:
     """At once: nothing is paid for yet."""
+    team.council.held.add(HELD["Answers"])
     server.fail(RESPOND, 404, code=10062, times=2)
     server.fail(SEND, 403, code=50013, channel=team.general.id)
     server.slash(team.general, team.ada, "council", question="Why?")
