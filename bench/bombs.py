@@ -12,7 +12,7 @@ from bot.view.message import Message, Prose, Quote
 from tests.bot.render.bombs import BOMBS, LENGTH
 from tests.bot.render.long_answer import UNIT
 
-TRIES = 3
+SUSPECTS, TRIES = 5, 15
 ORDINARY = "".join(UNIT.format(number) for number in range(LENGTH // len(UNIT)))
 
 SURFACES: Mapping[str, Callable[[str], object]] = {
@@ -31,14 +31,17 @@ def slowest() -> Mapping[str, tuple[float, str, float]]:
     """Return by surface the slowest text's CPU seconds, its kind, and those of an ordinary answer."""
     figures: dict[str, tuple[float, str, float]] = {}
     for surface, render in SURFACES.items():
-        seconds, kind = max((fastest(render, text), kind) for kind, text in BOMBS.items())
+        timed = sorted(((fastest(render, text, 2), kind) for kind, text in BOMBS.items()), reverse=True)
+        # A busy machine makes some slow by chance, so the slowest are timed again.
+        suspects = (kind for _, kind in timed[:SUSPECTS])
+        seconds, kind = max((fastest(render, BOMBS[kind]), kind) for kind in suspects)
         figures[surface] = (seconds, kind, fastest(render, ORDINARY))
     return figures
 
 
-def fastest(render: Callable[[str], object], text: str) -> float:
+def fastest(render: Callable[[str], object], text: str, tries: int = TRIES) -> float:
     """Time the first rendering of a text, the best of some tries."""
-    return min(once(render, text) for _ in range(TRIES))
+    return min(once(render, text) for _ in range(tries))
 
 
 def once(render: Callable[[str], object], text: str) -> float:

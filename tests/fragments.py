@@ -7,10 +7,11 @@ from hypothesis import strategies as st
 
 def made_of(fragments: Sequence[str], most: int) -> st.SearchStrategy[str]:
     """Return texts of up to `most` fragments; one draw each, so that many examples are quick."""
-
-    def put_together(numbers: bytes) -> str:
-        return "".join(fragments[number % len(fragments)] for number in numbers)
-
     # Left alone, a draw is short.
     draws = st.binary(max_size=most) | st.binary(min_size=most // 2, max_size=most)
-    return draws.map(put_together)
+
+    @st.composite
+    def texts(draw: st.DrawFn) -> str:
+        return "".join(fragments[number % len(fragments)] for number in draw(draws))
+
+    return texts()

@@ -99,11 +99,26 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, None, None]:
         item.user_properties.append(("examples", _ran["examples"] - before))
 
 
-def pytest_runtest_logreport(report: pytest.TestReport) -> None:
-    """Add up the examples of all workers."""
-    if report.when == "call":
-        told = dict(report.user_properties)
-        _totals[_property(report.nodeid)] += int(str(told.get("examples", 0)))
+class _Progress:
+    """Adds up the examples of all workers, and prints a failure as soon as there is one."""
+
+    def __init__(self, reporter: pytest.TerminalReporter) -> None:
+        self._reporter = reporter
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.when == "call":
+            told = dict(report.user_properties)
+            _totals[_property(report.nodeid)] += int(str(told.get("examples", 0)))
+        if report.failed:
+            self._reporter.write_line(f"\n{report.nodeid}\n{report.longreprtext}", red=True)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_configure(config: pytest.Config) -> None:
+    """Watch the reports where they are printed: not in the workers."""
+    reporter = config.pluginmanager.get_plugin("terminalreporter")
+    if reporter is not None:
+        config.pluginmanager.register(_Progress(reporter))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

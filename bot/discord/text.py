@@ -1,7 +1,7 @@
 """Discord's dialect: its own Markdown in messages, one embed for the card.
 
-Other people's text pings nobody even where a message is sent without `allowed_mentions`: what would be
-a mention, an emoji, a time or a command keeps its brackets. Code is inert by itself.
+Other people's text pings nobody, even if a message is sent without `allowed_mentions`: anything that
+would be a mention, an emoji, a time or a command shows its brackets. Code is inert by itself.
 
 Sources: https://discord.com/developers/docs/reference#message-formatting,
 https://discord.com/developers/docs/resources/message#embed-object-embed-limits

@@ -1,8 +1,8 @@
 """Reads Markdown and writes it anew in a platform's dialect, as blocks that can be cut.
 
-Every word of it passes through the dialect's `text` or `code`, so whatever isn't markup to the parser
-shows as text, whatever else a platform would make of it: a mention, HTML, a spoiler. What is written is
-the same for every way to write it: no reference, underlined heading or indented code is left.
+Every word passes through the dialect's `text` or `code`. Whatever the parser doesn't read as markup
+shows as text, even if the platform would make a mention, HTML or a spoiler of it. The output has one
+form for each thing: no link references, underlined headings or indented code.
 """
 
 import re
@@ -243,8 +243,7 @@ class _Reader:
             elif token.nesting < 0:
                 marks = opened.pop()
             for word in self._of(token, rest, marks):
-                # Two harmless neighbours could be a mention together.
-                if before and before.text.endswith(("@", "<")) and not word.text.isspace():
+                if before and _would_join(before.text, word.text):
                     yield Word(APART, min(before.marks, word.marks, key=len))
                 yield word
                 before = word
@@ -278,9 +277,8 @@ class _Reader:
             yield from _plain_words(code, self._dialect, marks)
         else:
             # Long code may be cut at its spaces.
-            for word in _SPACE.split(code):
-                inner = self._dialect.code(word).strip("`") if word.strip() else word
-                yield from [Word(inner, (*marks, "`"))] if inner else []
+            inner, inner_marks = self._dialect.code(code).strip("`"), (*marks, "`")
+            yield from (Word(word, inner_marks) for word in _SPACE.split(inner) if word)
 
     def _link(
         self, content: Iterable[Token], target: str, marks: tuple[str, ...], *, alone: bool = False
@@ -300,6 +298,13 @@ class _Reader:
                 yield from (Word(" ", marks), Word("(", marks))
                 yield from _plain_words(target, self._dialect, marks)
                 yield Word(")", marks)
+
+
+def _would_join(before: str, after: str) -> bool:
+    """Return whether two harmless neighbours could form a mention or a picture."""
+    if before.endswith("!"):
+        return after.startswith("[")
+    return before.endswith(("@", "<")) and not after.isspace()
 
 
 class _Watched:

@@ -1,9 +1,9 @@
 """Markdown parsed within limits: CommonMark with tables, strikethrough and bare addresses.
 
-A short text can be made to cost seconds: rows without cells under a header of hundreds, lines that
-belong to dozens of quotes, thousands of uses of one long address. So a text has an allowance of work,
-which grows with its length, and parsing stops where it is used up: the rest of the text becomes code,
-as it was written. What is nested too deep becomes code where it is.
+A short text can be crafted to take seconds: empty rows under a header of hundreds of columns, lines
+within dozens of quotes, thousands of uses of one long address. Each text therefore has an allowance of
+work, which grows with its length. When it is used up, parsing stops and the rest of the text becomes
+code, as it was written. Blocks nested too deep become code in place.
 """
 
 import re
@@ -35,8 +35,9 @@ MARGIN = 1.5
 _BLOCK_WORK, _BLOCK_SHARE = 4_000, 3 / 10
 _INLINE_WORK, _INLINE_SHARE = 1_000, 1 / 10
 _BLOCK, _ITEM, _LINE, _CELL = 9, 8, 2, 4
-_LINK = 4
+_LINK, _MARK = 4, 2
 _ADDRESSES, _LONGEST_LABEL = 4, 1_000
+_EMPHASIS = re.compile(r"\*+|_+|~+")  # each character of a run is a token
 _DEFINITION = re.compile(r"^ {0,3}\[[^\]\n]{1,200}\]:[ \t]*[^\s][^\n]{0,500}$", re.MULTILINE)
 _DEFINITIONS = 50
 
@@ -186,7 +187,8 @@ def _leave(state: StateBlock, start: int, end: int) -> None:
 def _limit_inline(state: StateInline, silent: bool) -> bool:
     """Count a place that may be markup; make the rest one text in the end."""
     work: _Work = state.env["work"]
-    work.inline -= _LINK if state.src[state.pos] in "<[!:" else 1
+    run = _EMPHASIS.match(state.src, state.pos)
+    work.inline -= len(run[0]) * _MARK if run else _LINK if state.src[state.pos] in "<[!:" else 1
     if work.inline >= 0:
         return False
     if not silent:

@@ -1,9 +1,9 @@
 """Cuts a platform's text to the length its messages take.
 
-The blocks that are cut are read by `bot.render.dialect`, a Markdown parser. A block that
-fits into a part stays whole. A larger one is cut between its blocks, items or lines; a line at a
-space, else between two letters. What must stand around its pieces (a fence, a table's head, bold)
-is closed in one part and opened again in the next, and counts.
+`bot.render.dialect` makes the blocks. A block that fits into a part stays whole. A larger one is cut
+between its blocks, items or lines; a line at a space, otherwise between two letters. Whatever surrounds
+its pieces (a fence, a table's head, bold) is closed in one part and opened again in the next, and
+counts.
 """
 
 import re
@@ -233,7 +233,14 @@ class _Cutter:
         if _size((*around, ""), prefix, self._measure) > self._room // 2:
             place, prefix = _Piece((), loose=place.loose), ""
         room = self._room - _size((*around, ""), prefix, self._measure)
-        cut = (part for line in block.lines for part in _chopped(line, room, self._measure))
+        whole = "\n".join(block.lines)
+        # A line of few characters fits, whatever they count: it needn't be measured to know.
+        short = room if len(whole) == self._measure(whole) else room // 2
+        cut = (
+            part
+            for line in block.lines
+            for part in ((line,) if len(line) <= short else _chopped(line, room, self._measure))
+        )
         yield from self._grouped(cut, place, prefix, block)
 
     def _grouped(
@@ -259,9 +266,13 @@ class _Cutter:
         # Where nesting takes half of the room, what is deeper stands unindented.
         if self._measure(prefix + nest.rest) <= self._room // 2:
             frames, opened = (*frames, nest), opened + 1
+        count, begins_loose = 0, place.loose
         for number, block in enumerate(nest.blocks):
-            loose = _apart(nest, block) if number else place.loose
-            yield from self._cut(block, _Piece((), frames, 0 if number else opened, loose))
+            # After the rest of an item that was cut, an item can't begin without an empty line.
+            loose = _apart(nest, block) or count > 1 if number else begins_loose
+            place = _Piece((), frames, 0 if number else opened, loose)
+            for count, piece in enumerate(self._cut(block, place), 1):  # noqa: B007 - how many there were
+                yield piece
 
 
 def _fitted(words: Iterable[Word], room: int, first: int, measure: Measure) -> Iterator[list[Word]]:
@@ -289,8 +300,9 @@ def _fitted(words: Iterable[Word], room: int, first: int, measure: Measure) -> I
 
 
 def _word_cost(word: Word, line: Sequence[Word], measure: Measure) -> int:
-    marks = 0 if line and line[-1].marks == word.marks else 2 * measure("".join(word.marks))
-    return measure(word.text) + marks
+    if not word.marks or (line and line[-1].marks == word.marks):
+        return measure(word.text)
+    return measure(word.text) + 2 * measure("".join(word.marks))
 
 
 def _broken(line: list[Word]) -> tuple[list[Word], list[Word]]:
@@ -304,7 +316,7 @@ def _broken(line: list[Word]) -> tuple[list[Word], list[Word]]:
 def _short(words: Iterable[Word], room: int, first: int, measure: Measure) -> Iterator[Word]:
     """Cut the words that no line can hold."""
     for word in words:
-        marks = 2 * measure("".join(word.marks))
+        marks = 2 * measure("".join(word.marks)) if word.marks else 0
         if measure(word.text) + marks <= room:
             yield word
         else:
@@ -352,8 +364,9 @@ def _joined(part: Sequence[_Piece]) -> Iterator[str]:
         head = piece.around.head if piece.around and not goes_on else ()
         begun = piece.frames[: len(piece.frames) - piece.opened]
         first = prefix(begun) + "".join(frame.first for frame in piece.frames[len(begun) :])
+        rest = prefix(piece.frames)
         for number, line in enumerate((*head, *piece.lines)):
-            yield _prefixed(prefix(piece.frames) if number else first, line)
+            yield _prefixed(rest if number else first, line)
         before = piece
     if before is not None:
         yield from _foot(before, prefix(before.frames))

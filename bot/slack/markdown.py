@@ -1,8 +1,8 @@
 """Slack's `markdown` blocks: standard Markdown in which nothing is a mention.
 
-An angle bracket that could begin a mention is an entity; within code, where an entity might show as it
-is written, a joiner without width follows it. Slack stores a `markdown` block as several blocks and
-takes one table a message, so what it comes to is counted here.
+An angle bracket that could begin a mention is written as an entity. In code, where an entity might show
+as written, a zero-width joiner follows the bracket. Slack stores one `markdown` block as several blocks
+and accepts one table per message, so both are counted here.
 
 Source: https://docs.slack.dev/reference/block-kit/blocks/markdown-block
 """
@@ -47,7 +47,7 @@ def pieces(content: Iterable[Block], limit: int) -> Iterator[Piece]:
 
 
 def _runs(content: Iterable[Block], limit: int) -> Iterator[list[Block]]:
-    """Group blocks to about `limit` characters: not too many as Slack stores them, and one table."""
+    """Group blocks by about `limit` characters, with few enough stored blocks and one table."""
     run: list[Block] = []
     used = stored = 0
     tabled = False

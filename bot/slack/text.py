@@ -1,4 +1,4 @@
-"""Slack's messages: our lines as plain and rich text, which know no mention, Markdown in its own blocks.
+"""Slack's messages: our lines as plain and rich text, without mentions; Markdown in its own blocks.
 
 Sources: https://docs.slack.dev/reference/block-kit/blocks,
 https://docs.slack.dev/messaging/formatting-message-text, slackapi/bolt-js#2509 for the whole message.
@@ -63,7 +63,7 @@ class CardBlocks:
 
 @dataclass(frozen=True, slots=True)
 class _Size:
-    """What counts toward a message's limits: characters, those in Markdown, stored blocks, tables."""
+    """What a message's limits count: all characters, those of Markdown, stored blocks, tables."""
 
     characters: int = 0
     markdown: int = 0

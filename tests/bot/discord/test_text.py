@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 
 from bot.discord.text import CardText, card, parts, units
 from bot.view.card import card as card_of
@@ -274,6 +274,7 @@ def test_a_fence_within_code_does_not_end_it() -> None:
         14,
     )
 )
+@example("!![```\n<@123>```](http://a.b)")
 def test_no_text_pings(text: str) -> None:
     """Whatever a model, a name or a title says: even without `allowed_mentions`."""
     message = Message(

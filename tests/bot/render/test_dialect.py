@@ -124,8 +124,10 @@ def test_what_is_nested_too_deep_is_code_as_it_was_written() -> None:
     assert end == "End."
 
 
-def test_neighbours_make_no_mention() -> None:
-    """An `@` before a link's text that is shown without the link stays alone."""
+def test_neighbours_make_no_mention_and_no_picture() -> None:
+    """An `@` before a link's text that is shown without the link stays alone; a `!` makes no picture."""
+    assert written("!![a](https://x.y/z)", DISCORD) == "!\u200b[a](<https://x.y/z>)"
+    assert written("\\![a](https://x.y/z)", SLACK) == "!\u200b[a](https://x.y/z)"
     assert written("@[everyone](/x)", DISCORD) == "@\u200beveryone (/x)"
     assert written("@![everyone](/x)", DISCORD) == "@\u200beveryone (/x)"
 

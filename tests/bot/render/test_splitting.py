@@ -42,6 +42,7 @@ def slack(markdown: str, limit: int) -> list[str]:
 
 @pytest.mark.parametrize(("cut", "measure"), [(discord, units), (slack, len)])
 @given(markdown=FRAGMENTS, limit=st.integers(120, 400))
+@example(markdown=f"1. {'a b c d e f g h ' * 9}\n1. ", limit=120)
 @example(markdown="[<https://a.b>\\[a](http://x.y/b)", limit=120)
 def test_nothing_is_lost_and_every_part_fits(
     cut: Split, measure: Callable[[str], int], markdown: str, limit: int
