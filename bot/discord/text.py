@@ -1,4 +1,4 @@
-"""Discord's dialect: its own Markdown in messages, one embed for the card.
+"""Discord's dialect: its own Markdown in messages, and one embed for the card.
 
 Other people's text pings nobody, even if a message is sent without `allowed_mentions`: anything that
 would be a mention, an emoji, a time or a command shows its brackets. Code is inert by itself.
@@ -60,7 +60,7 @@ _PING = re.compile(r"@(?=everyone|here)|(?<=<)@(?=[!&]?\d)")
 
 @dataclass(frozen=True, slots=True)
 class CardText:
-    """The text of one embed; `cut` when its prose goes on elsewhere. The title may be empty."""
+    """The text of one embed; `cut` if its prose continues elsewhere. The title may be empty."""
 
     title: str
     description: str
@@ -69,17 +69,17 @@ class CardText:
 
 
 def units(text: str) -> int:
-    """Return a text's length as Discord counts it at its strictest: in UTF-16 units."""
+    """Return a text's length in UTF-16 units, Discord's strictest count."""
     return len(text) if text.isascii() else len(text.encode("utf-16-le")) // 2
 
 
 def parts(message: Message) -> list[str]:
-    """Return the contents of the messages that a message of ours becomes."""
+    """Return the content of each Discord message that one of our messages becomes."""
     return split(_written(message.blocks), CONTENT, units)
 
 
 def card(message: Message, continues: str = IN_THREAD) -> CardText:
-    """Return the card; where its prose is cut, it says that it `continues`, with all that follows it."""
+    """Return the card; if its prose is cut, `continues` says where the rest is."""
     body = [block for block in message.blocks if not isinstance(block, Footer)]
     title = ""
     if body and isinstance(body[0], Title | Heading):
@@ -87,7 +87,7 @@ def card(message: Message, continues: str = IN_THREAD) -> CardText:
         if units(title) <= TITLE:
             body = body[1:]
         else:
-            title = ""  # it is whole at the head of the description
+            title = ""  # it is in the description, in full
     said = " ".join(block.text for block in message.blocks if isinstance(block, Footer))
     footer = words.clip(said, FOOTER // 2)
     room = min(DESCRIPTION, EMBED - units(title) - units(footer))
@@ -102,7 +102,7 @@ def card(message: Message, continues: str = IN_THREAD) -> CardText:
 
 
 def _beginnings(content: Iterable[Block]) -> Iterator[Block]:
-    """Return what may be shown of an answer too long for a card: what is left out needn't be parsed."""
+    """Return the blocks to parse for a card, up to a prose block that is too long for it."""
     for block in content:
         begun = Prose(beginning(block.markdown, DESCRIPTION)) if isinstance(block, Prose) else block
         yield begun
@@ -111,7 +111,7 @@ def _beginnings(content: Iterable[Block]) -> Iterator[Block]:
 
 
 def _written(content: Iterable[Block], *, level: int = 0, is_card: bool = False) -> Iterator[Part]:
-    """Write blocks; on a card a long question is cut."""
+    """Return blocks in Discord's Markdown; on a card, a long question is cut."""
     for block in content:
         if isinstance(block, Title | Heading):
             level = block.level if isinstance(block, Heading) else 1
@@ -149,7 +149,7 @@ def _block(block: Block, level: int) -> Iterator[Part]:
 
 @lru_cache(maxsize=1024)
 def _question(begun: str, length: int) -> tuple[Part, ...]:
-    """Return a question's beginning, which each edit of a running card shows again."""
+    """Return a question's beginning; every edit of a running card shows it again."""
     if not begun:
         return ()
     written = blocks(begun, DIALECT, quoted=True)
@@ -159,7 +159,7 @@ def _question(begun: str, length: int) -> tuple[Part, ...]:
 
 
 forget = _question.cache_clear
-"""Forget the questions that were rendered."""
+"""Clear the cache of rendered questions."""
 
 
 def _pairs(rows: Iterable[tuple[str, str]]) -> Iterator[Word]:
@@ -185,7 +185,7 @@ def _entry(entry: Entry) -> Iterator[Word]:
 
 
 class _Discord:
-    """Discord's Markdown: a line's end is one, fences are of three backticks, quotes don't nest."""
+    """Discord's Markdown: line breaks count, fences have three backticks, quotes don't nest."""
 
     line_break = "\n"
     nests_quotes = False

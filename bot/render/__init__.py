@@ -1,1 +1,1 @@
-"""Messages as text: Markdown parsed, written in a dialect, and split last."""
+"""Messages as text: parsed as Markdown, written in a platform's dialect, then split."""

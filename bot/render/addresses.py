@@ -1,4 +1,4 @@
-"""Web addresses in other people's text: where they end, and whether a link tells where it leads."""
+"""Web addresses in other people's text: where they end, and whether a link shows its target."""
 
 import re
 from collections.abc import Iterator
@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 
 from markdown_it.rules_inline import StateInline
 
-# An entity ends an address, as in GitHub's Markdown; `&amp;` stands for what joins its arguments.
+# An entity ends an address, as in GitHub's Markdown; `&amp;` is the `&` between its arguments.
 _URL = re.compile(r"https?://(?:(?!&(?!amp;)#?\w+;)[^\s<>`*|\\\[\]])+")
 _ENDS_BEFORE = ".,:;!?'\"_~"
 _WEB = re.compile(r"https?://", re.IGNORECASE)
@@ -17,12 +17,12 @@ _INVITATION = re.compile(
 
 
 def find(text: str) -> Iterator[tuple[int, str]]:
-    """Give the addresses in a plain text with their places."""
+    """Return the addresses in plain text with their positions."""
     return ((found.start(), _trimmed(found[0])) for found in _URL.finditer(text))
 
 
 def read_bare(state: StateInline, silent: bool) -> bool:
-    """Read an address in Markdown before its underscores can become emphasis: a parser's rule."""
+    """Read a bare address before its underscores can become emphasis; a rule for the parser."""
     scheme = next((each for each in ("https", "http") if state.src.endswith(each, 0, state.pos)), None)
     found = scheme and _URL.match(state.src, state.pos - len(scheme))
     if not scheme or not found or not state.pending.endswith(scheme):
@@ -36,7 +36,7 @@ def read_bare(state: StateInline, silent: bool) -> bool:
 
 
 def _trimmed(url: str) -> str:
-    """Leave out what ends a sentence or closes a bracket around an address."""
+    """Drop the punctuation that ends a sentence or closes a bracket around an address."""
     closing = url.count(")") - url.count("(")
     while url[-1] in _ENDS_BEFORE or (url[-1] == ")" and closing > 0):
         closing -= url[-1] == ")"
@@ -45,12 +45,12 @@ def _trimmed(url: str) -> str:
 
 
 def is_web(target: str) -> bool:
-    """Whether a link leads to the web rather than into an app, a mailbox or the text itself."""
+    """Return whether a link leads to the web rather than to an app, a mailbox or the text itself."""
     return _WEB.match(target) is not None
 
 
 def same(shown: str, target: str) -> bool:
-    """Whether a link's text is where it leads."""
+    """Return whether a link's text is its target."""
     return _bare(shown) == _bare(target)
 
 
@@ -61,7 +61,7 @@ def is_honest(shown: str, target: str) -> bool:
     try:
         host = (urlsplit(target).hostname or "").removeprefix("www.")
     except ValueError:
-        return False  # it names no place at all
+        return False  # not an address
     named = [_bare(word).split("/")[0] for word in shown.split() if _HOST.search(word)]
     return "://" not in shown and all(host == name or host.endswith(f".{name}") for name in named)
 

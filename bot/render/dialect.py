@@ -1,4 +1,4 @@
-"""Reads Markdown and writes it anew in a platform's dialect, as blocks that can be cut.
+"""Rewrites Markdown in a platform's dialect, as blocks that can be cut.
 
 Every word passes through the dialect's `text` or `code`. Whatever the parser doesn't read as markup
 shows as text, even if the platform would make a mention, HTML or a spoiler of it. The output has one
@@ -33,7 +33,7 @@ _REMEMBERED = 20_000
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A table's cell, with its markup and without."""
+    """A table cell, with and without its markup."""
 
     words: tuple[Word, ...]
     plain: str
@@ -41,7 +41,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """A table; a `nested` one stands within a list or quote."""
+    """A table; a `nested` one is in a list or quote."""
 
     header: tuple[Cell, ...]
     rows: tuple[tuple[Cell, ...], ...]
@@ -49,44 +49,47 @@ class Grid:
 
 
 class Dialect(Protocol):
-    """How a platform writes what a parser read."""
+    """How a platform writes what the parser reads."""
 
     line_break: str
     nests_quotes: bool
 
     def text(self, text: str) -> str:
-        """Give text that shows as it is."""
+        """Return text that shows as it is."""
         ...
 
     def code(self, code: str) -> str:
-        """Give code within a line."""
+        """Return code within a line."""
         ...
 
     def fence(self, code: str, language: str) -> Lines:
-        """Give lines of code."""
+        """Return lines of code."""
         ...
 
     def url(self, url: str) -> str:
-        """Give an address that shows as it is."""
+        """Return an address that shows as it is."""
         ...
 
     def target(self, url: str) -> str:
-        """Give what follows a link's bracketed text."""
+        """Return what follows a link's bracketed text."""
         ...
 
     def table(self, grid: Grid) -> Block:
-        """Give a table, or what comes closest to it."""
+        """Return a table, or the closest thing the platform has."""
         ...
 
     def rule(self, *, nested: bool) -> str:
-        """Give a line across."""
+        """Return a horizontal rule."""
         ...
 
 
 def blocks(
     markdown: str, dialect: Dialect, under: int = 0, *, quoted: bool = False
 ) -> tuple[Block, ...]:
-    """Give somebody's Markdown; its headings rank below `under`, and none are within a quote."""
+    """Return the blocks of somebody's Markdown, its headings below level `under`.
+
+    In a quote there are no headings.
+    """
     if len(markdown) <= _REMEMBERED:
         return _remembered(markdown, dialect, under, quoted)
     return _read(markdown, dialect, under, quoted)
@@ -100,16 +103,16 @@ def _read(markdown: str, dialect: Dialect, under: int, quoted: bool) -> tuple[Bl
 
 _remembered = lru_cache(maxsize=32)(_read)
 forget = _remembered.cache_clear
-"""Forget what was parsed."""
+"""Clear the cache of parsed texts."""
 
 
 def words(text: str, dialect: Dialect, marks: tuple[str, ...] = ()) -> tuple[Word, ...]:
-    """Give a plain text word by word."""
+    """Return the words of plain text."""
     return tuple(_plain_words(text, dialect, marks))
 
 
 def plain_text(markdown: str) -> str:
-    """Give Markdown without its markup, a line a block."""
+    """Return Markdown without its markup, one line per block."""
     tokens, env = parse_blocks(markdown)
     shown = [token for token in tokens if token.content]
     return "\n".join(
@@ -119,13 +122,13 @@ def plain_text(markdown: str) -> str:
 
 
 def listed(items: Iterable[str], dialect: Dialect) -> Nest:
-    """Give plain texts as a list."""
+    """Return plain texts as a list."""
     entries = (Nest((Text(words(item, dialect)),), "- ", "  ", loose=False) for item in items)
     return Nest(tuple(entries), loose=False)
 
 
 def heading(content: Sequence[Word], level: int, *, nested: bool = False) -> Text:
-    """Give a heading, or a bold line where it ranks too low for one."""
+    """Return a heading, or a bold line if its level is too low for a heading."""
     if level <= DEEPEST_HEADING and not nested:
         return Text(tuple(content), f"{'#' * level} ", leads=True)
     return Text(tuple(_marked(word, "**") for word in content), leads=True)
@@ -136,7 +139,7 @@ def _marked(word: Word, mark: str) -> Word:
 
 
 def code_span(code: str) -> str:
-    """Give code within a line between as many backticks as it takes."""
+    """Return code within a line, between enough backticks."""
     runs = {len(run) for run in _TICKS.findall(code)}
     ticks = "`" * next(count for count in range(1, len(runs) + 2) if count not in runs)
     pad = " " if code.startswith("`") or code.endswith("`") or code[:1] == code[-1:] == " " else ""
@@ -144,7 +147,7 @@ def code_span(code: str) -> str:
 
 
 def longest_ticks(code: str) -> int:
-    """Give the length of the longest run of backticks."""
+    """Return the length of the longest run of backticks."""
     return max(map(len, _TICKS.findall(code)), default=0)
 
 
@@ -168,7 +171,7 @@ class _Reader:
         self._env = env
 
     def read(self, tokens: Iterator[Token], depth: int = 0, quotes: int = 0) -> Iterator[Block]:
-        """Give blocks until their container closes."""
+        """Return blocks until their container closes."""
         for token in tokens:
             match token.type:
                 case "paragraph_open":
@@ -230,13 +233,15 @@ class _Reader:
         return tuple(self._words(parse_inline(token.content, self._env), ()))
 
     def _words(self, tokens: Iterable[Token], marks: tuple[str, ...]) -> Iterator[Word]:
-        """Return words, with the marks that are open around each."""
+        """Return words, each with the marks around it."""
         rest = iter(tokens)
-        opened: list[tuple[str, ...]] = []  # emphasis may be nested deeper than calls
+        opened: list[
+            tuple[str, ...]
+        ] = []  # a stack, because emphasis may be nested deeper than Python's calls
         before: Word | None = None
         for token in rest:
             if token.type in _MARKS:
-                # `__` is underlining elsewhere.
+                # Elsewhere `__` means underlined.
                 mark = "**" if token.type == "strong_open" else token.markup
                 opened.append(marks)
                 marks = marks if mark in marks else (*marks, mark)
@@ -250,7 +255,7 @@ class _Reader:
 
     def _of(self, token: Token, rest: Iterator[Token], marks: tuple[str, ...]) -> Iterator[Word]:
         match token.type:
-            case "text" | "text_special":  # one alone isn't joined
+            case "text" | "text_special":  # a single special isn't joined
                 for number, line in enumerate(token.content.split("\n")):
                     yield from (Word("\n", marks),) if number else ()
                     yield from _plain_words(line, self._dialect, marks)
@@ -283,7 +288,7 @@ class _Reader:
     def _link(
         self, content: Iterable[Token], target: str, marks: tuple[str, ...], *, alone: bool = False
     ) -> Iterator[Word]:
-        """Give a link; one that stands `alone` has no text but its address."""
+        """Return a link; one that is `alone` has no text except its address."""
         label = [*_label(content)]
         shown = _plain(label).strip()
         web = is_web(target)
@@ -308,7 +313,7 @@ def _would_join(before: str, after: str) -> bool:
 
 
 class _Watched:
-    """A list item's tokens, which notes whether its paragraphs stand apart."""
+    """A list item's tokens; notes whether blank lines separate its paragraphs."""
 
     def __init__(self, tokens: Iterator[Token]) -> None:
         self._tokens = tokens
@@ -331,7 +336,7 @@ def _target(token: Token) -> str:
 
 
 def _label(tokens: Iterable[Token]) -> Iterator[Token]:
-    """Return what a link says, pictures by their text."""
+    """Return a link's label, with each picture replaced by its text."""
     for token in tokens:
         if token.type == "image":
             yield from _label(token.children or ())

@@ -1,8 +1,8 @@
-"""The dialect of files and pipes: standard Markdown, that is CommonMark with tables.
+"""The dialect of files and pipes: CommonMark with tables.
 
-Our lines are escaped. Other people's Markdown keeps its words and stays within its part: an open
-code fence is closed, its headings rank below the heading it stands under, and HTML in it shows
-as text, so that nothing after it is swallowed.
+Our lines are escaped. Other people's Markdown keeps its words and stays within its part: an open code
+fence is closed, its headings rank below the heading above it, and HTML in it shows as text, so that
+nothing after it is swallowed.
 """
 
 import re
@@ -42,7 +42,7 @@ from bot.view.message import (
 )
 
 LOWEST = 6
-# Between a list and what would join it: another list, or text that is indented.
+# Separates a list from what would join it: another list, or indented text.
 SEPARATOR = "<!-- -->"
 
 _INLINE = re.compile(r"[\\`*\[\]<~]|(?<![^\W_])_|_(?![^\W_])|&(?=#?\w+;)")
@@ -56,7 +56,7 @@ _TAG_AHEAD = re.compile(r"^[ \t]*(<)(?=[A-Za-z/!?])", re.MULTILINE)
 
 
 def render(message: Message, *, under: int = 0) -> str:
-    """Give a message as Markdown; `under` is the level of the heading it stands below."""
+    """Return a message as Markdown; `under` is the level of the heading above it."""
     level = under + 1
     parts: list[str] = []
     before: Block | None = None
@@ -119,7 +119,7 @@ def _row(cells: tuple[str, ...]) -> str:
 
 
 def escape(text: str) -> str:
-    """Give one line of plain text as Markdown that shows just that text."""
+    """Return Markdown that shows exactly this line of plain text."""
     escaped = _INLINE.sub(_escaped, text)
     if _START.match(escaped):
         return f"\\{escaped}"
@@ -131,7 +131,7 @@ def _escaped(match: re.Match[str]) -> str:
 
 
 def contain(markdown: str, level: int = 0) -> str:
-    """Keep Markdown within its part of a document, below a heading of `level`."""
+    """Return Markdown that stays within its part of a document, below a heading of `level`."""
     env: dict[str, Any] = {}
     tokens = parse_with(_BLOCK_PARSER, markdown, env)
     lines = markdown.split("\n")
@@ -151,7 +151,7 @@ def contain(markdown: str, level: int = 0) -> str:
 
 
 def _parsed(tokens: list[Token]) -> int | None:
-    """Return how many lines belong to blocks that were parsed whole; `None` for all."""
+    """Return how many lines belong to blocks that were parsed completely; `None` means all."""
     begin = 0
     for token in tokens:
         begin = _begin(token) if token.level == 0 and token.map else begin
@@ -170,7 +170,7 @@ def _with_backslashes(line: str, columns: list[int]) -> str:
 
 
 def _demote(heading: Token, lines: list[str], level: int) -> None:
-    """Lower a heading; a nested underlined one stays, since it can't leave its list or quote."""
+    """Lower a heading; a nested underlined one is kept, because it can't leave its list or quote."""
     first, end = heading.map or (0, 0)
     depth = min(int(heading.tag[1:]) + level, LOWEST)
     if heading.markup.startswith("#"):
@@ -187,7 +187,7 @@ def _is_closed(fence: Token, lines: list[str]) -> bool:
 
 
 def _tags(tokens: list[Token], lines: list[str], env: Env) -> dict[int, set[int]]:
-    """Find where HTML would begin, outside of code: columns by line."""
+    """Return where HTML would begin outside code: columns by line."""
     found: dict[int, set[int]] = {}
     searched: dict[int, int] = {}
     for token in tokens:
@@ -201,32 +201,32 @@ def _tags(tokens: list[Token], lines: list[str], env: Env) -> dict[int, set[int]
 def _located(
     token: Token, lines: list[str], searched: dict[int, int], env: Env
 ) -> Iterator[tuple[int, int]]:
-    """Translate tag positions in a block's text to lines and columns of the source."""
-    # A line's first tag is HTML to others even within a code span of several lines.
+    """Translate the positions of tags in a block's text to lines and columns of the source."""
+    # Other parsers read a line's first tag as HTML even within a code span of several lines.
     content = token.content
     tags = {tag.start(1) for tag in _TAG_AHEAD.finditer(content)}
     _INLINE_PARSER.inline.parse(content, _INLINE_PARSER, {**env, "text": content, "tags": tags}, [])
     if is_exhausted(env):
         tags = {tag.start() for tag in _TAG.finditer(content)}
     if tags and (label := _LABEL.match(content)):
-        tags.add(label.end() - 1)  # with its tags escaped, it could define a link
+        tags.add(label.end() - 1)  # once its tags are escaped, it could define a link
     ordered = sorted(tags)
     begin = 0
     for number, line in enumerate(content.split("\n"), _begin(token)):
         base = lines[number].find(line, searched.get(number, 0))
-        if base < 0:  # a table cell whose escaped pipes were taken out
+        if base < 0:  # a table cell without the backslashes of its escaped pipes
             yield from (
                 (number, tag.start()) for tag in _TAG.finditer(lines[number], searched.get(number, 0))
             )
         else:
-            searched[number] = base + len(line)  # two cells of a row may read alike
+            searched[number] = base + len(line)  # two cells of a row may be the same
             here = slice(bisect_left(ordered, begin), bisect_left(ordered, begin + len(line)))
             yield from ((number, base + tag - begin) for tag in ordered[here])
         begin += len(line) + 1
 
 
 def _note_tag(state: StateInline, silent: bool) -> bool:
-    """Stand in for the rule that reads HTML: note where it would begin, and leave it text."""
+    """Note where HTML would begin, and leave it as text; replaces the rule that reads HTML."""
     del silent
     if state.src == state.env["text"] and _TAG.match(state.src, state.pos):
         state.env["tags"].add(state.pos)

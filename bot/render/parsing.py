@@ -1,4 +1,4 @@
-"""Markdown parsed within limits: CommonMark with tables, strikethrough and bare addresses.
+"""Parses Markdown within limits: CommonMark with tables, strikethrough and bare addresses.
 
 A short text can be crafted to take seconds: empty rows under a header of hundreds of columns, lines
 within dozens of quotes, thousands of uses of one long address. Each text therefore has an allowance of
@@ -22,16 +22,16 @@ from bot.render.addresses import read_bare
 Env = MutableMapping[str, Any]
 
 DEEPEST = 24
-"""How deep blocks may be nested; a list counts twice, with its items."""
+"""How deep blocks may be nested; a list counts twice, because its items count too."""
 DEEPEST_INLINE = 20
-"""How deep brackets may be nested in a block."""
+"""How deep brackets may be nested within a block."""
 AS_WRITTEN = "as written"
-"""The markup of a block of code that stands for what wasn't parsed."""
+"""The `markup` of a code block that holds what wasn't parsed."""
 MARGIN = 1.5
-"""How many characters are parsed for each one that can be shown."""
+"""How many characters are parsed per character that can be shown."""
 
-# What any text may cost, and what more each of its characters may: several times what prose, dense lists
-# and tables take. A unit is about five microseconds.
+# The allowance of any text, and what each character adds: more than dense lists and tables of ordinary
+# answers need. A unit of work takes about five microseconds.
 _BLOCK_WORK, _BLOCK_SHARE = 4_000, 3 / 10
 _INLINE_WORK, _INLINE_SHARE = 1_000, 1 / 10
 _BLOCK, _ITEM, _LINE, _CELL = 9, 8, 2, 4
@@ -43,7 +43,7 @@ _DEFINITIONS = 50
 
 
 class _Work:
-    """What parsing a text may still cost."""
+    """The work that parsing a text may still take."""
 
     def __init__(self, length: int) -> None:
         self.blocks = _BLOCK_WORK + int(length * _BLOCK_SHARE)
@@ -51,14 +51,14 @@ class _Work:
 
 
 class _References(dict[str, Any]):
-    """Definitions of links, which stop working once the addresses that were looked up are too long."""
+    """Link definitions; they stop resolving once the addresses they gave are too long together."""
 
     def __init__(self, definitions: dict[str, Any], allowance: int) -> None:
         super().__init__(definitions)
         self._allowance = allowance
 
     def get(self, label: str, default: Any = None) -> Any:  # noqa: ANN401 - the parser's own type
-        """Return a definition."""
+        """Return a definition, if the allowance covers it."""
         found = super().get(label, default)
         if found:
             self._allowance -= len(found["href"]) + len(found["title"])
@@ -66,7 +66,7 @@ class _References(dict[str, Any]):
 
 
 def parse_blocks(markdown: str) -> tuple[list[Token], Env]:
-    """Return a text's blocks, with what is in them unparsed, and what `parse_inline` needs."""
+    """Return a text's blocks, with their contents unparsed, and the environment for `parse_inline`."""
     env: dict[str, Any] = {}
     tokens = parse_with(_BLOCKS, markdown, env)
     if "references" in env:
@@ -75,13 +75,13 @@ def parse_blocks(markdown: str) -> tuple[list[Token], Env]:
 
 
 def parse_with(parser: MarkdownIt, markdown: str, env: Env) -> list[Token]:
-    """Return a text's tokens, read by a parser with `limit_work`."""
+    """Return a text's tokens, parsed by a parser that has `limit_work`."""
     env["work"] = _Work(len(markdown))
     return parser.parse(markdown, env)
 
 
 def parse_inline(content: str, env: Env) -> list[Token]:
-    """Return what is in a block, with each run of text in one token."""
+    """Return the tokens of a block's contents, with each run of text in one token."""
     return _joined(_INLINE.inline.parse(content, _INLINE, env, []))
 
 
@@ -99,9 +99,9 @@ def _joined(tokens: list[Token]) -> list[Token]:
 
 
 def label_of(tokens: Iterator[Token]) -> Iterator[Token]:
-    """Return what stands in a link, up to its end, without the links within it.
+    """Return the tokens of a link's label, up to its end, without nested links.
 
-    The parser lets an address in angle brackets be one; to a reader no link is within another.
+    The parser lets an address in angle brackets be a nested link; for a reader there is none.
     """
     depth = 1
     for token in tokens:
@@ -114,12 +114,12 @@ def label_of(tokens: Iterator[Token]) -> Iterator[Token]:
 
 
 def is_exhausted(env: Env) -> bool:
-    """Return whether the allowance for what is in blocks is used up: what is left is one text."""
+    """Return whether the allowance for the contents of blocks is used up."""
     return env["work"].inline < 0
 
 
 def limit_work(parser: MarkdownIt) -> MarkdownIt:
-    """Let a parser stop where a text's allowance is used up."""
+    """Make a parser stop when a text's allowance is used up."""
     parser.block.ruler.before(
         "table", "limit", _limit_blocks, {"alt": ["paragraph", "reference", "blockquote", "list"]}
     )
@@ -129,9 +129,9 @@ def limit_work(parser: MarkdownIt) -> MarkdownIt:
 
 
 def beginning(markdown: str, shown: int) -> str:
-    """Return as much of a text as is parsed where `shown` characters of it can be shown.
+    """Return the part of a text to parse when `shown` characters can be shown.
 
-    It ends between two blocks or lines where it can, and has the link definitions of the rest.
+    It ends between two blocks or lines if possible, and includes the link definitions of the rest.
     """
     most = int(MARGIN * shown)
     if len(markdown) <= most:
@@ -143,7 +143,7 @@ def beginning(markdown: str, shown: int) -> str:
 
 
 def _limit_blocks(state: StateBlock, start: int, end: int, silent: bool) -> bool:
-    """Count a line or item that is looked at and a block that begins; make the rest code in the end."""
+    """Charge for each line, item and block; once nothing is left, make the rest code."""
     work: _Work = state.env["work"]
     if silent:
         work.blocks -= _ITEM if state.parentType == "list" else _LINE
@@ -156,13 +156,13 @@ def _limit_blocks(state: StateBlock, start: int, end: int, silent: bool) -> bool
 
 
 def _limit_cells(state: StateBlock, start: int, end: int, silent: bool) -> bool:
-    """Read a table with as many rows as there is work left for; the other rows become code."""
+    """Read as many rows of a table as the allowance covers; the other rows become code."""
     if silent or not table(state, start, end, True):
         return table(state, start, end, silent)
     work: _Work = state.env["work"]
     header = state.src[state.bMarks[start] : state.eMarks[start]]
     cost = _CELL * (header.count("|") + 1)
-    rows = max(work.blocks, 0) * 3 // 4 // cost  # what follows the table is read, too
+    rows = max(work.blocks, 0) * 3 // 4 // cost  # some is left for what follows the table
     last = min(end, start + 2 + max(rows - 1, 0))
     if rows and not table(state, start, last, False):
         return False
@@ -185,7 +185,7 @@ def _leave(state: StateBlock, start: int, end: int) -> None:
 
 
 def _limit_inline(state: StateInline, silent: bool) -> bool:
-    """Count a place that may be markup; make the rest one text in the end."""
+    """Charge for each place that may be markup; once nothing is left, make the rest text."""
     work: _Work = state.env["work"]
     run = _EMPHASIS.match(state.src, state.pos)
     work.inline -= len(run[0]) * _MARK if run else _LINK if state.src[state.pos] in "<[!:" else 1
@@ -199,7 +199,7 @@ def _limit_inline(state: StateInline, silent: bool) -> bool:
 
 def _parser() -> MarkdownIt:
     parser = MarkdownIt("commonmark", {"html": False, "maxNesting": 10 * DEEPEST})
-    parser.disable(["html_block", "html_inline"])  # they would read nothing
+    parser.disable(["html_block", "html_inline"])  # without HTML they read nothing
     return limit_work(parser.enable(["table", "strikethrough"]))
 
 

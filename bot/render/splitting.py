@@ -1,4 +1,4 @@
-"""Cuts a platform's text to the length its messages take.
+"""Splits a platform's text into parts as long as its messages may be.
 
 `bot.render.dialect` makes the blocks. A block that fits into a part stays whole. A larger one is cut
 between its blocks, items or lines; a line at a space, otherwise between two letters. Whatever surrounds
@@ -14,7 +14,7 @@ from typing import TypeVar
 
 T = TypeVar("T")
 Measure = Callable[[str], int]
-"""A text's length in a platform's units; a whole is as long as its parts together."""
+"""A text's length in a platform's units; a text is as long as its parts together."""
 
 # What at a line's start would begin a block, or make a table or a heading of the line before.
 _START = re.compile(r"#{1,6}(?=\s|$)|>|[-+](?=\s|$)|-#|[-=|:](?=[-=|: ]*$)")
@@ -29,7 +29,7 @@ _LETTER = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """A piece of a line between marks like `**`, cut only if no part can hold it; space is one, too."""
+    """A piece of a line within marks like `**`, cut only if no part can hold it; a space is one too."""
 
     text: str
     marks: tuple[str, ...] = ()
@@ -37,7 +37,7 @@ class Word:
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A paragraph, or with `start` a heading, which leads what follows it."""
+    """A paragraph, or, with `start`, a heading. One that `leads` stays with what follows it."""
 
     words: tuple[Word, ...]
     start: str = ""
@@ -46,7 +46,7 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Lines:
-    """Lines as they are; `head` and `foot` stand around them in every part."""
+    """Lines as they are, between `head` and `foot` in every part."""
 
     lines: tuple[str, ...]
     head: tuple[str, ...] = ()
@@ -55,7 +55,7 @@ class Lines:
 
 @dataclass(frozen=True, slots=True)
 class Nest:
-    """A list's items; with `first` and `rest` before its lines what an item or a quote holds."""
+    """A list's items; or, with `first` and `rest` before its lines, the content of an item or quote."""
 
     blocks: tuple["Block", ...]
     first: str = ""
@@ -68,7 +68,7 @@ Block = Text | Lines | Nest
 
 @dataclass(frozen=True, slots=True)
 class _Piece:
-    """Lines that stay in one part, within `frames`, of which the innermost `opened` begin here."""
+    """Lines that stay in one part, within `frames`; the innermost `opened` frames begin here."""
 
     lines: tuple[str, ...]
     frames: tuple[Nest, ...] = ()
@@ -79,12 +79,12 @@ class _Piece:
 
 
 def split(blocks: Iterable[Block], limit: int, measure: Measure) -> list[str]:
-    """Give the blocks' text in parts of at most `limit`, as few as their order and wholeness allow."""
+    """Return the text of blocks in parts of at most `limit`, as few as order and wholeness allow."""
     return [*parts(blocks, limit, measure)]
 
 
 def parts(blocks: Iterable[Block], limit: int, measure: Measure) -> Iterator[str]:
-    """Give these parts one by one: what follows the last one that is taken costs nothing."""
+    """Yield the parts one by one; parts that aren't taken cost nothing."""
     cut = ("\n".join(_joined(part)) for part in _packed(blocks, limit, measure))
     return (text for text in cut if text.strip())
 
@@ -92,7 +92,7 @@ def parts(blocks: Iterable[Block], limit: int, measure: Measure) -> Iterator[str
 def _packed(blocks: Iterable[Block], limit: int, measure: Measure) -> Iterator[list[_Piece]]:
     part: list[_Piece] = []
     used = 0
-    room = limit + measure("\n")  # each line is counted with its end, which a part's last one has not
+    room = limit + measure("\n")  # each line counts with its newline, which a part's last line lacks
     cutter = _Cutter(room, measure)
     for piece in cutter.pieces(blocks):
         cost = _cost(piece, part, measure)
@@ -110,13 +110,13 @@ def _packed(blocks: Iterable[Block], limit: int, measure: Measure) -> Iterator[l
 
 
 def leading(part: Sequence[T], leads: Callable[[T], bool]) -> list[T]:
-    """Give the headings that a part would end with, unless they are all it has."""
+    """Return the headings at a part's end, unless there is nothing else in it."""
     trailing = [*takewhile(leads, reversed(part))][::-1]
     return trailing if len(trailing) < len(part) else []
 
 
 def written(block: Block) -> list[str]:
-    """Give a block's lines."""
+    """Return a block's lines."""
     match block:
         case Text(words, start):
             return [f"{start}{guarded(line)}" for line in join(words).split("\n")]
@@ -133,7 +133,7 @@ def written(block: Block) -> list[str]:
 
 
 def join(words: Iterable[Word]) -> str:
-    """Write words with their marks."""
+    """Return words as text, with their marks."""
     text: list[str] = []
     open_: tuple[str, ...] = ()
     for word in words:
@@ -151,14 +151,14 @@ def _shared_marks(open_: tuple[str, ...], marks: tuple[str, ...]) -> int:
 
 
 def guarded(line: str) -> str:
-    """Keep a line of text from beginning a block."""
+    """Return a line of text escaped so that it can't begin a block."""
     if _START.match(line):
         return f"\\{line}"
     return _NUMBER.sub(r"\1\\\2", line, count=1) if _NUMBER.match(line) else line
 
 
 def _apart(nest: Nest, block: Block) -> bool:
-    # Without an empty line, text would go on with whatever is above it.
+    # Without an empty line, text would continue what is above it.
     return nest.loose or isinstance(block, Text)
 
 
@@ -193,7 +193,7 @@ def _used(part: Sequence[_Piece], measure: Measure) -> int:
 
 
 class _Cutter:
-    """Cuts blocks into pieces, each of which fits into a part; `left` is the room in the present one."""
+    """Cuts blocks into pieces that each fit into a part; `left` is the room in the current part."""
 
     def __init__(self, room: int, measure: Measure) -> None:
         self.left = room
@@ -201,12 +201,12 @@ class _Cutter:
         self._measure = measure
 
     def pieces(self, blocks: Iterable[Block]) -> Iterator[_Piece]:
-        """Give the pieces in order."""
+        """Return the pieces in order."""
         for block in blocks:
             yield from self._cut(block, _Piece(()))
 
     def _cut(self, block: Block, place: _Piece) -> Iterator[_Piece]:
-        """Give a block's pieces; `place` says where it stands."""
+        """Return a block's pieces; `place` says where the block is."""
         lines = written(block)
         prefix = _prefix(place.frames)
         if _size(lines, prefix, self._measure) <= self._room:
@@ -246,13 +246,13 @@ class _Cutter:
     def _grouped(
         self, lines: Iterable[str], place: _Piece, prefix: str, around: Lines | None = None
     ) -> Iterator[_Piece]:
-        """Give lines that may stand in different parts, as many together as there is room for."""
+        """Return pieces of lines that may be in different parts, each with as many lines as fit."""
         piece = replace(place, around=around)
         together: list[str] = []
         used = _cost(piece, (_Piece(()),), self._measure)
         for line in lines:
             size = self._measure(f"{prefix}{line}\n")
-            # What has no room is left to a part of its own, which then has `left` for what follows.
+            # A line without room opens the next part, whose room `left` then tells.
             if together and used + size > self.left:
                 yield replace(piece, lines=tuple(together))
                 piece, used, together = replace(piece, opened=0, loose=False), 0, []
@@ -263,7 +263,7 @@ class _Cutter:
 
     def _cut_nest(self, nest: Nest, place: _Piece, prefix: str) -> Iterator[_Piece]:
         frames, opened = place.frames, place.opened
-        # Where nesting takes half of the room, what is deeper stands unindented.
+        # Where nesting takes half of the room, deeper blocks aren't indented.
         if self._measure(prefix + nest.rest) <= self._room // 2:
             frames, opened = (*frames, nest), opened + 1
         count, begins_loose = 0, place.loose
@@ -276,7 +276,7 @@ class _Cutter:
 
 
 def _fitted(words: Iterable[Word], room: int, first: int, measure: Measure) -> Iterator[list[Word]]:
-    """Give lines of words that fit; the first has less room."""
+    """Return lines of words that fit; the first line has less room."""
     line: list[Word] = []
     used = room - first
     for word in _short(words, room, first, measure):
@@ -306,7 +306,7 @@ def _word_cost(word: Word, line: Sequence[Word], measure: Measure) -> int:
 
 
 def _broken(line: list[Word]) -> tuple[list[Word], list[Word]]:
-    """Break a line at its last space, if it has one."""
+    """Break a line at its last space, if any."""
     for number in range(len(line) - 1, 0, -1):
         if line[number].text.isspace():
             return line[:number], line[number + 1 :]
@@ -314,7 +314,7 @@ def _broken(line: list[Word]) -> tuple[list[Word], list[Word]]:
 
 
 def _short(words: Iterable[Word], room: int, first: int, measure: Measure) -> Iterator[Word]:
-    """Cut the words that no line can hold."""
+    """Cut words that are too long for a line."""
     for word in words:
         marks = 2 * measure("".join(word.marks)) if word.marks else 0
         if measure(word.text) + marks <= room:
@@ -324,13 +324,13 @@ def _short(words: Iterable[Word], room: int, first: int, measure: Measure) -> It
 
 
 def _chopped(line: str, room: int, measure: Measure) -> Iterator[str]:
-    """Cut a line after a space, else between letters."""
+    """Cut a line after a space, otherwise between letters."""
     if measure(line) <= room:
         yield line
         return
     letters = _LETTER.findall(line)
     start = end = used = 0
-    space = 0  # behind the last one since the start
+    space = 0  # the position after the last space since the start
     while end < len(letters):
         size = measure(letters[end])
         if end > start and used + size > room:
@@ -346,7 +346,7 @@ def _chopped(line: str, room: int, measure: Measure) -> Iterator[str]:
 
 
 def _joined(part: Sequence[_Piece]) -> Iterator[str]:
-    """Write a part; what goes on with an item from the part before isn't indented."""
+    """Return a part's lines; the continuation of an item from the previous part isn't indented."""
     start = part[0]
     begun = start.frames[: len(start.frames) - start.opened]
     dropped = {id(frame) for frame in begun if frame.rest.isspace()}

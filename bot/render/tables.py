@@ -1,4 +1,4 @@
-"""Tables where a platform has none: in columns as code, or as a list where they are too wide."""
+"""Tables for platforms without tables: columns as code, or a list if they are too wide."""
 
 from collections.abc import Iterator
 
@@ -13,7 +13,7 @@ _BETWEEN = (Word(" "), Word("\u00b7"), Word(" "))
 
 
 def grid(table: Table, dialect: Dialect) -> Grid:
-    """Read a table of ours."""
+    """Return one of our tables as a grid."""
 
     def cells(row: tuple[str, ...]) -> tuple[Cell, ...]:
         return tuple(Cell(words(text, dialect), text) for text in row)
@@ -22,7 +22,7 @@ def grid(table: Table, dialect: Dialect) -> Grid:
 
 
 def drawn(table: Grid, dialect: Dialect, width: int) -> Block:
-    """Give a table as aligned code of at most `width` columns, else as a list with an item a row."""
+    """Return a table as aligned code of at most `width` columns, otherwise as a list of its rows."""
     rows = [[cell.plain for cell in row] for row in (table.header, *table.rows)]
     widths = [max(map(cell_len, column)) for column in zip(*rows, strict=True)]
     if sum(widths) + len(_GAP) * (len(widths) - 1) <= width:

@@ -15,7 +15,7 @@ from bot.render import tables
 from bot.render.dialect import LINE, Dialect, Grid, code_span, longest_ticks
 from bot.render.splitting import Block, Lines, Text, join, leading, split, written
 
-STORED = 30  # blocks of one piece, so that our own find room beside it
+STORED = 30  # blocks per piece, which leaves room for ours beside it
 TABLE_ROWS, TABLE_COLUMNS, TABLE_CHARACTERS = 100, 20, 8_000
 CODE_WIDTH = 80
 RULE = "---"
@@ -27,12 +27,12 @@ _MENTION = re.compile(r"<(?=[@#][A-Z0-9]|!(?:channel|here|everyone|subteam|date)
 _PIPE = re.compile(r"(?<!\\)\|")
 _ESCAPE = r"\\\g<0>"
 _JOINER = "\u2060"
-_TICKS = re.compile("`{9}(?=`)")  # a fence is one longer than what it holds, and stands in every part
+_TICKS = re.compile("`{9}(?=`)")  # a fence is longer than the runs it holds, and every part repeats it
 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """The text of one `markdown` block, with how many blocks and tables Slack makes of it."""
+    """The text of one `markdown` block, and how many blocks and tables Slack makes of it."""
 
     text: str
     stored: int
@@ -40,7 +40,7 @@ class Piece:
 
 
 def pieces(content: Iterable[Block], limit: int) -> Iterator[Piece]:
-    """Give the texts of `markdown` blocks of at most `limit` characters each."""
+    """Return the texts of `markdown` blocks of at most `limit` characters each."""
     for run in _runs(content, limit):
         stored, grids = _stored(run), sum(isinstance(block, _Table) for block in run)
         yield from (Piece(text, stored, grids) for text in split(run, limit, len))
@@ -71,7 +71,7 @@ def _leads(block: Block) -> bool:
 
 
 def _stored(run: Sequence[Block]) -> int:
-    """Count what Slack makes of Markdown: each heading, rule and table alone, the rest run by run."""
+    """Count the blocks that Slack stores: one per heading, rule and table, and one per run of others."""
     alone = [*map(_is_alone, run)]
     return sum(this or before for this, before in zip(alone, [True, *alone], strict=False))
 
@@ -83,13 +83,13 @@ def _is_alone(block: Block) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Table(Lines):
-    """A table with the code that stands for it beside another one."""
+    """A table, with the code to show instead beside another table."""
 
     instead: Block
 
 
 class _Slack:
-    """Standard Markdown, in which nothing is a mention."""
+    """Standard Markdown in which nothing is a mention."""
 
     line_break = "  \n"
     nests_quotes = True
@@ -128,7 +128,7 @@ class _Slack:
 
 
 def has_room(rows: Sequence[int], columns: int) -> bool:
-    """Say whether Slack takes a table with rows of these lengths."""
+    """Return whether Slack accepts a table with rows of these lengths."""
     return len(rows) <= TABLE_ROWS and columns <= TABLE_COLUMNS and sum(rows) <= TABLE_CHARACTERS
 
 

@@ -40,21 +40,21 @@ Json = dict[str, Any]
 
 MARKDOWN = 11_000
 MESSAGE = 12_500
-STORED = 44  # one of the 45 is left for a card's buttons
+STORED = 44  # of 45; one is left for a card's buttons
 CARD_PROSE = 9_000
 QUESTION = 1_500
 HEADER = 150
 PLAIN = 2_900
 TEXT = 3_900
-FIELD = 2_000  # of a section, which shows its fields in two columns
-SMALL = 3  # a heading of this level is a bold line
+FIELD = 2_000  # in a section, which shows its fields in two columns
+SMALL = 3  # headings from this level on are bold lines
 BULLET = "\u2022"
 NOTHING = "\u2013"
 
 
 @dataclass(frozen=True, slots=True)
 class CardBlocks:
-    """The card's blocks with the text for notifications; `cut` when its prose goes on elsewhere."""
+    """The card's blocks and its text for notifications; `cut` if its prose continues elsewhere."""
 
     blocks: list[Json]
     text: str
@@ -90,7 +90,7 @@ class _Size:
 
 @dataclass(frozen=True, slots=True)
 class _Element:
-    """A block with its size; one that `leads` belongs to what follows it."""
+    """A block with its size; one that `leads` stays with what follows it."""
 
     block: Json
     size: _Size
@@ -98,9 +98,9 @@ class _Element:
 
 
 def parts(message: Message, most: int | None = None, rest: str = "") -> list[list[Json]]:
-    """Give the blocks of the messages that a message of ours becomes, `most` of them.
+    """Return the blocks of each Slack message that one of our messages becomes, at most `most`.
 
-    Where that isn't all, the last one ends by saying where the `rest` is.
+    If there are more, the last one ends by saying where the `rest` is.
     """
     pages: list[list[_Element]] = [[]]
     for element in _elements(message.blocks):
@@ -117,7 +117,7 @@ def parts(message: Message, most: int | None = None, rest: str = "") -> list[lis
 
 
 def _ended(page: list[_Element], said: Line) -> list[_Element]:
-    """Say something at the end of a page, in place of what then has no room."""
+    """Return a page that ends with a line, without the blocks that it leaves no room for."""
     end = [*_elements([said])]
     while not _total([*page, *end]).fits or page[-1].leads:
         page = page[:-1]
@@ -125,7 +125,7 @@ def _ended(page: list[_Element], said: Line) -> list[_Element]:
 
 
 def card(message: Message, continues: str = IN_THREAD) -> CardBlocks:
-    """Give the card; where its prose is cut, it says that it `continues`, with all that follows it."""
+    """Return the card; if its prose is cut, `continues` says where the rest is."""
     body = [block for block in message.blocks if not isinstance(block, Footer)]
     end = [*_elements(block for block in message.blocks if isinstance(block, Footer))]
     more = _rich([_run(continues, "italic")])
@@ -144,7 +144,7 @@ def card(message: Message, continues: str = IN_THREAD) -> CardBlocks:
 
 
 def _beginnings(content: Iterable[Block]) -> Iterator[Block]:
-    """Return what may be shown of an answer too long for a card: what is left out needn't be parsed."""
+    """Return the blocks to parse for a card, up to a prose block that is too long for it."""
     for block in content:
         begun = Prose(beginning(block.markdown, CARD_PROSE)) if isinstance(block, Prose) else block
         yield begun
@@ -153,7 +153,7 @@ def _beginnings(content: Iterable[Block]) -> Iterator[Block]:
 
 
 def fallback(message: Message) -> str:
-    """Give what notifications and search read: the message without markup, or its beginning."""
+    """Return the text for notifications and search: the message without markup, or its beginning."""
     said = words.clip("\n".join(filter(None, map(_said, message.blocks))), TEXT)
     if len(_escaped(said)) > TEXT:
         said = words.clip(said, TEXT // len("&amp;"))
@@ -192,7 +192,7 @@ def _total(elements: Iterable[_Element]) -> _Size:
 def _elements(
     content: Iterable[Block], limit: int = MARKDOWN, *, is_card: bool = False
 ) -> Iterator[_Element]:
-    """Write blocks; on a card a long question is cut."""
+    """Return Slack's blocks; on a card, a long question is cut."""
     level = 0
     for block in content:
         if isinstance(block, Title | Heading):
@@ -327,14 +327,14 @@ def _quote(markdown: str, level: int, limit: int, *, is_card: bool) -> Iterator[
 
 
 def forget() -> None:
-    """Forget the questions and beginnings that were rendered."""
+    """Clear the caches of rendered texts."""
     _question.cache_clear()
     _plain_beginning.cache_clear()
 
 
 @lru_cache(maxsize=1024)
 def _question(begun: str, length: int, level: int) -> Piece:
-    """Return a question's beginning, which each edit of a running card shows again."""
+    """Return a question's beginning; every edit of a running card shows it again."""
     cut = pieces(blocks(begun, DIALECT, level, quoted=True), QUESTION)
     first, *rest = [*islice(cut, 2)] or [Piece("> ", 1, 0)]
     if rest or len(begun) < length:
