@@ -1,8 +1,8 @@
 """The outbox: everything that is posted or edited on a platform passes through it.
 
 Requests that share one of the platform's budgets share a lane. In a lane the most urgent request goes
-first; among equals, runs take turns. A request is sent until the platform takes it, or refuses it
-twice: a channel that is out of reach for a second isn't gone.
+first; among equals, runs take turns, each with one request under way. A request is sent until the
+platform takes it, or refuses it twice: a channel that is out of reach for a second isn't gone.
 """
 
 import asyncio
@@ -142,14 +142,20 @@ class _Queue:
 
     starving: float
     waiting: list[_Waiting] = field(default_factory=list[_Waiting])
-    under_way: int = 0
+    under_way: list[str] = field(default_factory=list[str])
     freed: asyncio.Event = field(default_factory=asyncio.Event)
     served: dict[str, int] = field(default_factory=dict[str, int])
     sent: dict[Urgency, float] = field(default_factory=dict[Urgency, float])
 
+    def ready(self) -> list[_Waiting]:
+        """Return the requests that may be sent: of each run one at a time, so that its order is kept."""
+        return [
+            one for one in self.waiting if one.run not in self.under_way and not one.turn.cancelled()
+        ]
+
     def take_next(self, now: float, number: int) -> _Waiting | None:
         """Remove and return the request whose turn it is."""
-        urgencies = {one: one.urgency() for one in self.waiting if not one.turn.cancelled()}
+        urgencies = {one: one.urgency() for one in self.ready()}
         if not urgencies:
             return None
         oldest: dict[Urgency, float] = {}
@@ -294,17 +300,17 @@ class Outbox:
             raise
         except asyncio.CancelledError:
             if me.is_through:
-                self._free(queue)
+                self._free(queue, run)
             else:
                 queue.waiting.remove(me)
             raise
         try:
             yield
         finally:
-            self._free(queue)
+            self._free(queue, run)
 
-    def _free(self, queue: _Queue) -> None:
-        queue.under_way -= 1
+    def _free(self, queue: _Queue, run: str) -> None:
+        queue.under_way.remove(run)
         queue.freed.set()
 
     async def _pump(self, lane: Lane, queue: _Queue) -> None:
@@ -312,7 +318,7 @@ class Outbox:
         try:
             while queue.waiting or queue.under_way:
                 queue.freed.clear()
-                if not queue.waiting or queue.under_way >= lane.at_once:
+                if not queue.ready() or len(queue.under_way) >= lane.at_once:
                     await queue.freed.wait()
                 elif wait := await self._budgets.take(lane):
                     await self._sleep(wait)
@@ -333,6 +339,6 @@ class Outbox:
             log.info(
                 "sent_late", lane=lane.name, urgency=following.urgency().name, seconds=round(waited)
             )
-        queue.under_way += 1
+        queue.under_way.append(following.run)
         following.is_through = True
         following.turn.set_result(None)

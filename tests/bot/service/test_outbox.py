@@ -176,6 +176,27 @@ async def test_runs_take_turns() -> None:
     assert [name for _, name in platform.taken] == ["a0", "b0", "c0", "a1", "b1", "c1", "a2", "b2", "c2"]
 
 
+async def test_a_run_has_one_request_under_way() -> None:
+    """A crash can leave one of its posts without a record, not two."""
+    time = Time()
+    under_way = most = 0
+    lane = Lane("posts", at_once=8)
+
+    async def post() -> str:
+        nonlocal under_way, most
+        under_way += 1
+        most = max(most, under_way)
+        await asyncio.sleep(0)
+        under_way -= 1
+        return "posted"
+
+    async with outbox(time) as box:
+        await time.run(*(sent(box, post, lane=lane) for _ in range(4)))
+        assert most == 1
+        await time.run(*(sent(box, post, lane=lane, run=str(number)) for number in range(4)))
+    assert most == 4
+
+
 async def test_nothing_starves() -> None:
     """Behind a steady stream of answers, a thread's part goes within half a minute."""
     time = Time()
@@ -335,7 +356,7 @@ async def test_a_request_that_hangs_holds_up_nobody_where_several_may_be_under_w
         return "at last"
 
     async with outbox(time) as box:
-        hanging = asyncio.create_task(sent(box, hang, lane=lane))
+        hanging = asyncio.create_task(sent(box, hang, lane=lane, run="hanging"))
         assert await time.run(sent(box, Platform(time).request("a"), lane=lane)) == ["a"]
         hung.set()
         assert await hanging == "at last"
