@@ -8,6 +8,7 @@ Source: https://discord.com/developers/docs/interactions/receiving-and-respondin
 
 import asyncio
 import re
+import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping
 from types import TracebackType
@@ -89,6 +90,7 @@ class DiscordBot:
         outbox: Outbox | None = None,
         edit_seconds: float = EDIT_SECONDS,
         settle_seconds: float = SETTLE_SECONDS,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._dispatcher = dispatcher
         self._lookup = lookup
@@ -96,7 +98,8 @@ class DiscordBot:
         self._api_base = api_base
         self._edit_seconds = edit_seconds
         self.outbox = outbox or Outbox()
-        self._transport = Transport(self.outbox)
+        self._clock = clock
+        self._transport = Transport(self.outbox, clock=clock)
         # Nobody is heard or spoken to: what that would take needn't be installed.
         discord.VoiceClient.warn_nacl = discord.VoiceClient.warn_dave = False
         tolerate_unreadable_frames()
@@ -454,6 +457,7 @@ class DiscordBot:
             self._transport,
             interaction=interaction,
             edit_seconds=self._edit_seconds,
+            clock=self._clock,
         )
 
     async def _answer(self, interaction: discord.Interaction, work: Awaitable[None]) -> None:

@@ -139,7 +139,9 @@ class DiscordVenue:
         try:
             find = self._find_card if may_be_there else None
             return await self._post_card(newest, sent, _FIRST, find=find, believes_at_once=True)
-        except (Gone, NotAllowed) as error:
+        except Unreachable:
+            raise
+        except VenueError as error:
             await self._tell_refused(interaction, error)
             raise
 

@@ -98,12 +98,18 @@ FORBIDDEN = {
 NO_THREADS = frozenset({"cannot_reply_to_message", "restricted_action_non_threadable_channel"})
 MALFORMED = frozenset(
     {
+        "agent_prompt_display_not_allowed",
         "alt_txt_too_large",
         "as_user_not_supported",
         "attachment_payload_limit_exceeded",
         "block_mismatch",
         "cant_broadcast_message",
+        "channels_limit_exceeded",
         "deprecated_endpoint",
+        "draft_already_deleted",
+        "draft_already_sent",
+        "draft_has_conflict",
+        "draft_not_found",
         "duplicate_channel_not_found",
         "duplicate_message_not_found",
         "file_not_found",

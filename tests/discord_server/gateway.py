@@ -127,6 +127,11 @@ class Gateway:
                 connection.session.alive = resumable
             connection.send(orjson.dumps({"op": INVALID_SESSION, "d": resumable}))
 
+    def acknowledge(self) -> None:
+        """Acknowledge a heartbeat on every connection, whether or not there was one."""
+        for connection in self.connections:
+            connection.send(orjson.dumps({"op": HEARTBEAT_ACK}))
+
     def drop(self, code: int = 4000) -> None:
         """Close every connection with this code; the sessions stay resumable."""
         for connection in self.connections:

@@ -390,6 +390,29 @@ class DiscordServer:
             if any(ping.id == user.id and ping.on == "post" for ping in message.pinged)
         ]
 
+    def forget(self) -> None:
+        """Forget every message, thread, interaction and request so far, as a long proof needs it.
+
+        Threads are archived first, as Discord does after a day: the client forgets them then, too.
+        """
+        world = self.world
+        for channel in [*world.channels.values()]:
+            channel.messages.clear()
+            if channel.is_thread:
+                posting.archive(world, channel, archived=True)
+                del world.channels[channel.id]
+        for memory in (
+            world.messages,
+            world.attachments,
+            world.interactions,
+            world.tokens,
+            world.nonces,
+        ):
+            memory.clear()
+        for session in self.gateway.sessions.values():
+            session.sent.clear()
+        self.api.requests.clear()
+
     def requests(self, route: str | None = None) -> list[Request]:
         """Give the log of requests, of one route or all."""
         return [entry for entry in self.api.requests if route in {None, entry.route}]

@@ -2,4 +2,9 @@
 
 slack.json, discord.json  every method and endpoint that the program uses, with the errors it documents
 documented                these two, read
+virtual_time              an event loop in which waiting takes no time
+platforms                 both platforms with the real bot on them
+cases, playing            the fault matrix, and how a case of it goes
+stored                    its last result, and the tables of it in docs/operations.md
+endurance                 thousands of runs in one process
 """

@@ -371,6 +371,14 @@ class SlackServer:
         posted = (message for channel in channels for message in channel.messages.values())
         return [message for message in posted if message.bot_id and reader in message.pinged]
 
+    def forget(self) -> None:
+        """Forget every message, file and call so far, as a long proof needs it."""
+        for channel in self.world.channels.values():
+            channel.messages.clear()
+        for memory in (self.world.ephemerals, self.api.calls, self.courier.deliveries):
+            memory.clear()
+        self.world.files.clear()
+
     def busiest_minute(self, method: str, team: Team | None = None) -> int:
         """The most calls of a method within any sixty seconds in a workspace."""
         home = (team or self.team).id

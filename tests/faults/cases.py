@@ -1,0 +1,197 @@
+"""The fault matrix: every method and endpoint, with everything that may go wrong, for how long."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from tests.faults.documented import DISCORD, SLACK
+from tests.faults.platforms import Event, Way
+
+Scene = Literal["run", "restart", "new commands", "event"] | Event
+"""What else happens in a case: nothing, a restart in mid-run, an event, or only that."""
+PlatformName = Literal["Slack", "Discord"]
+LENGTHS: dict[str, dict[str, float]] = {
+    "once": {"times": 1},
+    "five times": {"times": 5},
+    "a minute": {"seconds": 60.0},
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What goes wrong: a method or an endpoint, for the part it has in a scene.
+
+    `is_here` lets it go wrong in the channel alone, `narrow` as the platform's server understands it.
+    """
+
+    platform: PlatformName
+    name: str
+    part: str = ""
+    scene: Scene = "run"
+    way: Way = "command"
+    is_here: bool = False
+    narrow: dict[str, Any] = field(default_factory=dict[str, Any], hash=False)
+
+    @property
+    def title(self) -> str:
+        """Return how the table calls it."""
+        return f"{self.name} ({self.part})" if self.part else self.name
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """How it goes wrong. With `is_lost`, the request was carried out and nobody knows."""
+
+    name: str
+    group: str
+    how: dict[str, Any] = field(default_factory=dict[str, Any], hash=False)
+    is_lost: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One cell of the matrix."""
+
+    target: Target
+    trouble: Trouble
+    length: str
+
+    @property
+    def title(self) -> str:
+        """Return what a failing case is called."""
+        if self.target.scene == "event":
+            return f"{self.target.platform}: {self.trouble.name}"
+        return f"{self.target.platform}: {self.target.title}, {self.trouble.name}, {self.length}"
+
+
+IN_CHANNEL, IN_THREAD = {"in_thread": False}, {"in_thread": True}
+EDIT = "PATCH /channels/{channel_id}/messages/{message_id}"
+SEND = "POST /channels/{channel_id}/messages"
+THREAD = "POST /channels/{channel_id}/messages/{message_id}/threads"
+ORIGINAL = "webhooks/{webhook_id}/{token}/messages/{message_id}"
+CALLBACK = "POST /interactions/{interaction_id}/{token}/callback"
+DIRECT, MEMBER = "POST /users/@me/channels", "GET /guilds/{guild_id}/members/{user_id}"
+TARGETS = (
+    Target("Slack", "chat.postMessage", "the card", is_here=True, narrow=IN_CHANNEL),
+    Target("Slack", "chat.postMessage", "in the thread", narrow=IN_THREAD),
+    Target("Slack", "chat.postMessage", "in direct messages", way="private"),
+    Target("Slack", "chat.update"),
+    Target("Slack", "chat.postEphemeral", way="file"),
+    Target("Slack", "users.info", way="mention"),
+    Target("Slack", "conversations.open", "private run", way="private"),
+    Target("Slack", "conversations.open", "channel archived", scene="closed"),
+    Target("Slack", "conversations.members", "channel archived", scene="closed"),
+    Target("Slack", "files.getUploadURLExternal", scene="no threads"),
+    Target("Slack", "upload", scene="no threads"),
+    Target("Slack", "files.completeUploadExternal", scene="no threads"),
+    Target("Slack", "response_url", way="private"),
+    Target("Slack", "auth.test", "restart", scene="restart"),
+    Target("Slack", "apps.connections.open", "restart", scene="restart"),
+    Target("Discord", CALLBACK),
+    Target("Discord", f"PATCH /{ORIGINAL}", "private run", way="private"),
+    Target("Discord", SEND, "everywhere"),
+    Target("Discord", SEND, "the card", way="mention", is_here=True),
+    Target("Discord", SEND, "in direct messages", way="private"),
+    Target("Discord", EDIT),
+    Target("Discord", THREAD),
+    Target("Discord", DIRECT, "private run", way="private"),
+    Target("Discord", DIRECT, "may not post", scene="closed"),
+    Target("Discord", MEMBER, "may not post", scene="closed"),
+    Target("Discord", "GET /channels/{channel_id}/messages", "restart", scene="restart"),
+    Target("Discord", "GET /users/@me", "restart", scene="restart"),
+    Target("Discord", "GET /oauth2/applications/@me", "restart", scene="restart"),
+    Target("Discord", "GET /gateway/bot", "restart", scene="restart"),
+    Target("Discord", "GET /applications/{application_id}/commands", "restart", scene="restart"),
+    Target("Discord", "PUT /applications/{application_id}/commands", "restart", scene="new commands"),
+)
+ASIDE = {
+    "DELETE /channels/{channel_id}/messages/{message_id}": "takes back the card of a refused question",
+    "GET /channels/{channel_id}": "looks a thread up before a question in it is taken",
+    "GET /channels/{channel_id}/thread-members/{user_id}": "asked for private threads alone",
+    f"GET /{ORIGINAL}": "asked for a card whose receipt names no message",
+    "POST /webhooks/{webhook_id}/{token}": "tells one person, beside an answer",
+}
+"""What is used, but not on an answer's way to its asker; its errors go through the classifier alone."""
+EVENTS: dict[str, tuple[Event, float | None]] = {
+    "card deleted": ("card deleted", None),
+    "card and thread deleted": ("thread deleted", None),
+    "channel deleted": ("channel deleted", None),
+    "posting forbidden": ("closed", None),
+    "access lost for 1.5 s": ("hidden", 1.5),
+    "access lost for a minute": ("hidden", 60.0),
+    "access lost for an hour": ("hidden", 3600.0),
+    "no threads": ("no threads", None),
+}
+"""What admins do in mid-run, and after how many seconds they undo it."""
+NOBODY_LEFT = ("channel deleted",)
+"""After these nobody can know any more who may read the answer: it is kept, and not told."""
+NO_METHODS = ("upload", "response_url")
+"""Addresses that Slack gives out; they answer by a status, and document no errors."""
+
+HANGS = (
+    Trouble("reset", "reset", {"breaks": "reset"}),
+    Trouble("lost response", "lost response", {"breaks": "reset", "applied": True}, is_lost=True),
+    Trouble("hang", "hang", {"breaks": "hang"}),
+    Trouble("hang after it was carried out", "hang", {"breaks": "hang", "applied": True}, is_lost=True),
+)
+PAGES = tuple(
+    Trouble(f"{status} as HTML", "5xx as HTML", {"status": status, "html": True})
+    for status in (500, 502, 503)
+)
+
+
+def troubles(target: Target) -> Iterator[Trouble]:
+    """Yield everything that may go wrong with a target."""
+    if target.scene == "event":
+        yield Trouble(target.name, "event")
+        return
+    yield from HANGS
+    yield from PAGES
+    if target.platform == "Slack":
+        yield from _slack(target)
+    else:
+        yield from _discord(target)
+
+
+def _slack(target: Target) -> Iterator[Trouble]:
+    for seconds in (1, 30):
+        yield Trouble(f"429, {seconds} s", f"429, {seconds} s", {"retry_after": seconds})
+    if target.name in NO_METHODS:
+        return
+    for error in SLACK.errors(target.name):
+        if error != "ratelimited":
+            yield Trouble(error, "documented error", {"error": error})
+    yield Trouble("an error that isn't documented", "undocumented error", {"error": "a_new_error"})
+
+
+def _discord(target: Target) -> Iterator[Trouble]:
+    for seconds in (1, 30):
+        how = {"status": 429, "retry_after": float(seconds)}
+        yield Trouble(f"429, {seconds} s", f"429, {seconds} s", how)
+        yield Trouble(f"global 429, {seconds} s", "global 429", {**how, "is_global": True})
+    for status in (401, 403, 404):
+        how = {"status": status, "html": True}
+        yield Trouble(f"{status} as HTML", "4xx as HTML", how)
+    for status in (400, 403, 404):
+        yield Trouble(f"{status}, code 0", "documented error", {"status": status})
+    for code in DISCORD.errors(target.name):
+        status, meaning = DISCORD.codes[code]
+        how = {"status": status, "code": code, "message": meaning, "retry_after": 5.0}
+        yield Trouble(str(code), "documented error", how)
+    yield Trouble("a code that isn't documented", "undocumented error", {"status": 400, "code": 99999})
+
+
+def every() -> Iterator[Case]:
+    """Yield the whole matrix."""
+    for target in TARGETS:
+        for trouble in troubles(target):
+            for length in LENGTHS:
+                yield Case(target, trouble, length)
+    for platform in ("Slack", "Discord"):
+        for name in EVENTS:
+            yield event(platform, name)
+
+
+def event(platform: PlatformName, name: str) -> Case:
+    """Return the case of something that admins do."""
+    return Case(Target(platform, name, scene="event"), Trouble(name, "event"), "")

@@ -1,0 +1,585 @@
+"""Both platforms with the real bot on them, as a case of the fault matrix drives them."""
+
+import asyncio
+import itertools
+import random
+import re
+import shutil
+import tempfile
+from collections.abc import AsyncGenerator, Callable, Generator, Iterator
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Literal, Protocol, Self
+
+from bot.app import Library, open_library, open_lookup
+from bot.config.settings import Settings
+from bot.discord.bot import DiscordBot
+from bot.past.lookup import Lookup
+from bot.service.dispatcher import Dispatcher
+from bot.service.limits import Limits
+from bot.service.outbox import Outbox
+from bot.service.queue import Queue
+from bot.service.runs import Runs
+from bot.slack.bot import SlackBot
+from council.calls import Ask, Call, Reply
+from council.errors import ModelError
+from council.models.catalog import Catalog
+from tests import discord_server, slack_server
+from tests.council.scripted import ScriptedCouncil, failure, profile
+from tests.discord_server import Clock, DiscordServer, Permission
+from tests.faults.virtual_time import VirtualLoop
+from tests.slack_server import SlackServer
+
+Way = Literal["command", "mention", "private", "file"]
+"""How a question is asked; `file` is a mention with a file that can't be read."""
+QUESTION = "Should we shard now or buy a bigger machine?"
+NUMBER = re.compile(r"\(question (\d+)\)")
+Event = Literal["card deleted", "thread deleted", "channel deleted", "closed", "hidden", "no threads"]
+"""What admins do: `closed` lets the bot read and not post, `hidden` takes its access away."""
+CALL_SECONDS = 2.0
+"""How long each model's answer takes; a run makes four calls one after the other."""
+ALWAYS = 1e9
+"""Seconds of a fault that doesn't end."""
+THREAD = "POST /channels/{channel_id}/messages/{message_id}/threads"
+SHARED_MEMORY = Path("/dev/shm")  # noqa: S108 - a folder of the test's own inside it
+
+
+class Fault(Protocol):
+    """A fault, as far as a case uses it."""
+
+    hits: int
+
+    def release(self) -> None:
+        """Let nothing more go wrong."""
+
+
+class Asker(Protocol):
+    """Somebody who asks once, and what becomes of it on the platform."""
+
+    def ask(self, way: Way) -> None:
+        """Ask."""
+        ...
+
+    @property
+    def user_id(self) -> str:
+        """Return the asker's id."""
+        ...
+
+    @property
+    def here(self) -> Any:
+        """Return the id of the channel, as faults take it."""
+        ...
+
+    def told(self) -> list[float]:
+        """Return when the asker was told of the answer, by the platform's clock."""
+        ...
+
+    def answered(self) -> float:
+        """Return when the answer was final, by the platform's clock."""
+        ...
+
+    def refused(self) -> str:
+        """Return what the asker alone was told instead, if anything."""
+        ...
+
+    def upset(self, event: Event) -> None:
+        """Let an admin do something to the channel, or to what is in it."""
+        ...
+
+    def mend(self) -> None:
+        """Let an admin undo it, where that is possible."""
+        ...
+
+    def is_there(self) -> bool:
+        """Return whether the card is there."""
+        ...
+
+
+class Platform(Protocol):
+    """A platform with the bot on it."""
+
+    name: str
+
+    async def start(self) -> None:
+        """Start the bot, on what an earlier start left."""
+        ...
+
+    async def stop(self) -> None:
+        """End the bot at once."""
+        ...
+
+    async def settled(self) -> None:
+        """Wait until no run is under way."""
+        ...
+
+    def asker(self, beside: Asker | None = None) -> Asker:
+        """Let somebody new come, to a channel of their own or to that of another."""
+        ...
+
+    def fail(self, target: str, **how: Any) -> Fault:
+        """Let something go wrong with a method or an endpoint."""
+        ...
+
+    @property
+    def paid(self) -> int:
+        """Count the models' answers so far."""
+        ...
+
+    async def untold(self) -> set[str | None]:
+        """Return the askers whose answers are marked untold."""
+        ...
+
+    def now(self) -> float:
+        """Return the platform's time."""
+        ...
+
+    def forget_commands(self) -> None:
+        """Lose the commands that the bot has registered, so that the next start registers them."""
+        ...
+
+    def enforce_budgets(self) -> None:
+        """Hold the bot to what the real platform allows."""
+        ...
+
+    def refused_requests(self) -> int:
+        """Count the requests that were one too many."""
+        ...
+
+    def forget(self) -> None:
+        """Forget what was posted and asked for so far."""
+        ...
+
+
+@dataclass
+class Office:
+    """What a bot is built of, on a folder of its own; ask it for a dispatcher at every start."""
+
+    library: Library
+    loop: VirtualLoop
+    models: ScriptedCouncil = field(default_factory=ScriptedCouncil)
+    answer: Ask | None = None
+    """What answers calls in place of `models`, if anything does."""
+    limits: Limits = field(default_factory=Limits)
+    answered: dict[int, float] = field(default_factory=dict[int, float])
+    """When each question's answer was final, by its number."""
+    numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1))
+
+    async def ask(self, call: Call) -> Reply:
+        """Answer as a model that takes its time."""
+        await asyncio.sleep(CALL_SECONDS)
+        reply = await self.models.ask(call)
+        if call.step.startswith("stage3.") and (asked := NUMBER.search(str(call.messages))):
+            self.answered[int(asked[1])] = self.loop.wall()
+        return reply
+
+    def now(self) -> datetime:
+        """Return the time."""
+        return datetime.fromtimestamp(self.loop.wall(), UTC)
+
+    def dispatcher(self) -> Dispatcher:
+        """Build what a start builds."""
+        runs = Runs(
+            ask=self.answer or self.ask,
+            catalog=Catalog(_no_list),
+            journal=self.library.journal,
+            store=self.library.store,
+            index=self.library.index,
+            now=self.now,
+            entropy=random.Random(1),  # noqa: S311 - a test draws the same each time
+        )
+        return Dispatcher(
+            runs=runs,
+            journal=self.library.journal,
+            store=self.library.store,
+            index=self.library.index,
+            profiles={"default": profile()},
+            queue=Queue(self.limits),
+            clock=self.loop.time,
+        )
+
+    @classmethod
+    @asynccontextmanager
+    async def open(cls, loop: VirtualLoop, limits: Limits | None = None) -> AsyncGenerator[Self]:
+        """Open a folder in memory, where there is one: nothing here is about disks."""
+        with _folder() as folder:
+            async with open_library(Settings(council_data_dir=folder)) as library:
+                yield cls(library, loop, limits=limits or Limits())
+
+
+@contextmanager
+def _folder() -> Generator[Path]:
+    folder = Path(
+        tempfile.mkdtemp(prefix="faults-", dir=SHARED_MEMORY if SHARED_MEMORY.is_dir() else None)
+    )
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder)
+
+
+async def _no_list() -> list[dict[str, object]]:
+    raise ModelError(failure("not_found"))
+
+
+def slack_bot(
+    dispatcher: Dispatcher, lookup: Lookup, clock: Callable[[], float], **where: Any
+) -> AbstractAsyncContextManager[object]:
+    """Build the bot for Slack; `where` is its addresses and tokens."""
+    return SlackBot(dispatcher, lookup, clock=clock, **where)
+
+
+def discord_bot(
+    dispatcher: Dispatcher, lookup: Lookup, clock: Callable[[], float], **where: Any
+) -> AbstractAsyncContextManager[object]:
+    """Build the bot for Discord; `where` is its address and token."""
+    return DiscordBot(dispatcher, lookup, outbox=Outbox(clock=clock), clock=clock, **where)
+
+
+class SlackPlatform:
+    """The fake Slack with the bot on it, by Socket Mode."""
+
+    name = "Slack"
+
+    def __init__(self, office: Office, server: SlackServer) -> None:
+        self.office = office
+        self.server = server
+        self._open = AsyncExitStack()
+        self._dispatcher = office.dispatcher()
+
+    async def start(self) -> None:
+        """Start the bot, on what an earlier start left."""
+        self._dispatcher = self.office.dispatcher()
+        bot = slack_bot(
+            self._dispatcher,
+            open_lookup(self.office.library),
+            self.office.loop.time,
+            bot_token=self.server.token,
+            app_token=self.server.app_token,
+            api_url=self.server.api_url,
+        )
+        async with AsyncExitStack() as stack:
+            await stack.enter_async_context(bot)
+            stack.push_async_callback(self._dispatcher.drain, 0)
+            await self.server.connected()
+            self._open = stack.pop_all()
+
+    async def stop(self) -> None:
+        """End the bot at once."""
+        await self._open.aclose()
+
+    async def settled(self) -> None:
+        """Wait until no run is under way."""
+        await self._dispatcher.settled()
+
+    def fail(self, target: str, **how: Any) -> Fault:
+        """Let something go wrong with a method or an endpoint."""
+        return self.server.fail(target, **how)
+
+    @property
+    def paid(self) -> int:
+        """Count the models' answers so far."""
+        return len(self.office.models.finished)
+
+    async def untold(self) -> set[str | None]:
+        """Return the askers whose answers are marked untold."""
+        runs = await self.office.library.journal.undelivered(self.name.lower())
+        return {run.origin.user for run in runs if run.delivery == "untold"}
+
+    def now(self) -> float:
+        """Return the platform's time."""
+        return self.office.loop.wall()
+
+    def forget_commands(self) -> None:
+        """Do nothing: Slack has them from the app's manifest."""
+
+    def enforce_budgets(self) -> None:
+        """Hold the bot to what the real platform allows."""
+        self.server.enforce_budgets()
+
+    def refused_requests(self) -> int:
+        """Count the requests that were one too many."""
+        return sum(call.status == 429 for call in self.server.requests)
+
+    def forget(self) -> None:
+        """Forget what was posted and asked for so far."""
+        self.server.forget()
+
+    def asker(self, beside: Asker | None = None) -> "SlackAsker":
+        """Let somebody new come, to a channel of their own or to that of another."""
+        number = next(self.office.numbers)
+        user = self.server.add_user(f"user{number}")
+        if isinstance(beside, SlackAsker):
+            channel = beside.channel
+            channel.members.add(user.id)
+        else:
+            channel = self.server.add_channel(f"channel{number}", user)
+        return SlackAsker(self.office, number, self.server, user, channel)
+
+    @classmethod
+    @asynccontextmanager
+    async def open(cls, loop: VirtualLoop, limits: Limits | None = None) -> AsyncGenerator[Self]:
+        """Put up the platform; the bot isn't started yet."""
+        async with Office.open(loop, limits) as office, SlackServer(loop.wall) as server:
+            yield cls(office, server)
+
+
+@dataclass(slots=True)
+class SlackAsker:
+    """Somebody on Slack."""
+
+    office: Office
+    number: int
+    server: SlackServer
+    user: slack_server.User
+    channel: slack_server.Channel
+
+    def ask(self, way: Way) -> None:
+        """Ask."""
+        server, question = self.server, f"{QUESTION} (question {self.number})"
+        match way:
+            case "command":
+                server.slash(self.channel, self.user, "/council", question)
+            case "private":
+                text = f"--private {question}"
+                server.slash(self.channel, self.user, "/council", text)
+            case "mention":
+                server.mention(self.channel, self.user, question)
+            case "file":
+                file = server.add_file("picture.png", b"\x89PNG\x00\xff", self.user)
+                server.mention(self.channel, self.user, question, files=[file])
+
+    @property
+    def here(self) -> str:
+        """Return the id of the channel, as faults take it."""
+        return self.channel.id
+
+    @property
+    def user_id(self) -> str:
+        """Return the asker's id."""
+        return str(self.user.id)
+
+    def told(self) -> list[float]:
+        """Return when the asker was told of the answer, by the platform's clock."""
+        return [message.posted_at for message in self.server.told(self.user)]
+
+    def answered(self) -> float:
+        """Return when the answer was final, by the platform's clock."""
+        return self.office.answered[self.number]
+
+    def refused(self) -> str:
+        """Return what the asker alone was told instead, if anything."""
+        shown = [entry for entry in self.server.world.ephemerals if entry.user == self.user.id]
+        return shown[-1].text if shown else ""
+
+    def upset(self, event: Event) -> None:
+        """Let an admin do something to the channel, or to what is in it."""
+        match event:
+            case "card deleted":
+                self.server.delete_message(self._card())
+            case "thread deleted":
+                self.server.delete_thread(self._card())
+            case "channel deleted":
+                self.server.delete_channel(self.channel)
+            case "closed":
+                self.channel.archived = True
+            case "hidden":
+                self.channel.kind = "private"
+                self.server.kick_bot(self.channel)
+            case "no threads":
+                error, where = "restricted_action_thread_locked", self.channel.id
+                self.server.fail(
+                    "chat.postMessage", error, channel=where, in_thread=True, seconds=ALWAYS
+                )
+
+    def mend(self) -> None:
+        """Let an admin undo it, where that is possible."""
+        self.channel.archived = False
+        self.channel.kind = "public"
+        self.server.invite_bot(self.channel)
+
+    def is_there(self) -> bool:
+        """Return whether the card is there."""
+        return any(message.bot_id for message in self.server.messages(self.channel))
+
+    def _card(self) -> slack_server.Message:
+        [card, *_] = (message for message in self.server.messages(self.channel) if message.bot_id)
+        return card
+
+
+class DiscordPlatform:
+    """The fake Discord with the bot on it. discord.py knows one Discord in a process: have one open."""
+
+    name = "Discord"
+
+    def __init__(self, office: Office, server: DiscordServer) -> None:
+        self.office = office
+        self.server = server
+        self.guild = server.guild("The team")
+        self._open = AsyncExitStack()
+        self._dispatcher = office.dispatcher()
+
+    async def start(self) -> None:
+        """Start the bot, on what an earlier start left."""
+        self._dispatcher = self.office.dispatcher()
+        bot = discord_bot(
+            self._dispatcher,
+            open_lookup(self.office.library),
+            self.office.loop.time,
+            token=self.server.world.token,
+            api_base=self.server.url,
+        )
+        async with AsyncExitStack() as stack:
+            await stack.enter_async_context(bot)
+            stack.push_async_callback(self._dispatcher.drain, 0)
+            talking = asyncio.create_task(self._keep_talking())
+            stack.callback(talking.cancel)
+            self._open = stack.pop_all()
+
+    async def _keep_talking(self) -> None:
+        """Let the gateway be heard: the client counts its heartbeats in real time, silence in virtual."""
+        while True:
+            await asyncio.sleep(30)
+            self.server.gateway.acknowledge()
+
+    async def stop(self) -> None:
+        """End the bot at once."""
+        await self._open.aclose()
+
+    async def settled(self) -> None:
+        """Wait until no run is under way."""
+        await self._dispatcher.settled()
+
+    def fail(self, target: str, **how: Any) -> Fault:
+        """Let something go wrong with a method or an endpoint."""
+        return self.server.fail(target, **how)
+
+    @property
+    def paid(self) -> int:
+        """Count the models' answers so far."""
+        return len(self.office.models.finished)
+
+    async def untold(self) -> set[str | None]:
+        """Return the askers whose answers are marked untold."""
+        runs = await self.office.library.journal.undelivered(self.name.lower())
+        return {run.origin.user for run in runs if run.delivery == "untold"}
+
+    def now(self) -> float:
+        """Return the platform's time."""
+        return self.office.loop.wall()
+
+    def forget_commands(self) -> None:
+        """Lose the commands that the bot has registered, so that the next start registers them."""
+        self.server.world.commands[None].clear()
+        self.server.world.creations.clear()  # no day passes between a case and the next
+
+    def enforce_budgets(self) -> None:
+        """Hold the bot to what the real platform allows."""
+        self.server.enforce_budgets()
+
+    def refused_requests(self) -> int:
+        """Count the requests that were one too many."""
+        return sum(entry.status == 429 for entry in self.server.requests())
+
+    def forget(self) -> None:
+        """Forget what was posted and asked for so far."""
+        self.server.forget()
+
+    def asker(self, beside: Asker | None = None) -> "DiscordAsker":
+        """Let somebody new come, to a channel of their own or to that of another."""
+        number = next(self.office.numbers)
+        user = self.server.member(self.guild, f"user{number}")
+        if isinstance(beside, DiscordAsker):
+            channel = beside.channel
+        else:
+            channel = self.server.channel(self.guild, f"channel{number}")
+        return DiscordAsker(self.office, number, self.server, user, channel)
+
+    @classmethod
+    @asynccontextmanager
+    async def open(cls, loop: VirtualLoop, limits: Limits | None = None) -> AsyncGenerator[Self]:
+        """Put up the platform; the bot isn't started yet."""
+        async with Office.open(loop, limits) as office, DiscordServer(clock=Clock(loop.wall)) as server:
+            yield cls(office, server)
+
+
+@dataclass(slots=True)
+class DiscordAsker:
+    """Somebody on Discord."""
+
+    office: Office
+    number: int
+    server: DiscordServer
+    user: discord_server.User
+    channel: discord_server.Channel
+
+    def ask(self, way: Way) -> None:
+        """Ask."""
+        server, question = self.server, f"{QUESTION} (question {self.number})"
+        if way in ("mention", "file"):
+            server.mention(self.channel, self.user, question)
+            return
+        options = {"question": question} | ({"private": True} if way == "private" else {})
+        server.slash(self.channel, self.user, "council", **options)
+
+    @property
+    def here(self) -> int:
+        """Return the id of the channel, as faults take it."""
+        return self.channel.id
+
+    @property
+    def user_id(self) -> str:
+        """Return the asker's id."""
+        return str(self.user.id)
+
+    def told(self) -> list[float]:
+        """Return when the asker was told of the answer, by the platform's clock."""
+        return [message.history[0].at for message in self.server.told(self.user)]
+
+    def answered(self) -> float:
+        """Return when the answer was final, by the platform's clock."""
+        return self.office.answered[self.number]
+
+    def refused(self) -> str:
+        """Return what the asker alone was told instead, if anything."""
+        direct = self.server.dm(self.user)
+        messages = (message for message in self.server.world.messages.values() if message.content)
+        shown = [
+            message.content
+            for message in messages
+            if message.visible_to is self.user
+            or (message.channel is direct and message.author is self.server.bot and not message.pinged)
+        ]
+        return shown[-1] if shown else ""
+
+    def upset(self, event: Event) -> None:
+        """Let an admin do something to the channel, or to what is in it."""
+        server = self.server
+        match event:
+            case "card deleted":
+                server.delete_message(self._card())
+            case "thread deleted":
+                for thread in server.threads(self.channel):
+                    server.delete_channel(thread)
+            case "channel deleted":
+                server.delete_channel(self.channel)
+            case "closed":
+                denied = Permission.SEND_MESSAGES | Permission.SEND_MESSAGES_IN_THREADS
+                server.overwrite(self.channel, server.bot, deny=denied)
+            case "hidden":
+                server.hide(self.channel)
+            case "no threads":
+                server.fail(THREAD, 403, code=50013, channel=self.channel.id, seconds=ALWAYS)
+
+    def mend(self) -> None:
+        """Let an admin undo it, where that is possible."""
+        if self.server.bot.id in self.channel.overwrites:
+            self.server.reveal(self.channel)
+
+    def is_there(self) -> bool:
+        """Return whether the card is there."""
+        return bool(self.server.messages(self.channel, by_bot=True))
+
+    def _card(self) -> discord_server.Message:
+        return self.server.messages(self.channel, by_bot=True)[0]

@@ -1,0 +1,125 @@
+"""An asker is told exactly once, whatever the platforms answer; see `cases` for all that is tried."""
+
+import os
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+
+import pytest
+
+from tests.faults import stored
+from tests.faults.cases import (
+    ASIDE,
+    EDIT,
+    NO_METHODS,
+    SEND,
+    TARGETS,
+    Case,
+    PlatformName,
+    event,
+    every,
+)
+from tests.faults.documented import DISCORD, SLACK
+from tests.faults.playing import Result, play, quieten
+
+PLATFORMS: tuple[PlatformName, ...] = ("Slack", "Discord")
+ON_ONE_BOT = 50
+QUICK: dict[PlatformName, dict[str, tuple[tuple[str, str], ...]]] = {
+    "Slack": {
+        "chat.update": (
+            ("internal_error", "once"),
+            ("message_not_found", "a minute"),
+            ("ekm_access_denied", "a minute"),
+            ("invalid_blocks", "five times"),
+            ("an error that isn't documented", "a minute"),
+            ("500 as HTML", "a minute"),
+            ("reset", "five times"),
+            ("hang", "once"),
+        ),
+        "chat.postMessage (in the thread)": (
+            ("429, 1 s", "five times"),
+            ("429, 30 s", "a minute"),
+            ("lost response", "once"),
+        ),
+    },
+    "Discord": {
+        EDIT: (
+            ("130000", "five times"),
+            ("10008", "a minute"),
+            ("50013", "a minute"),
+            ("50035", "five times"),
+            ("a code that isn't documented", "a minute"),
+            ("403 as HTML", "once"),
+            ("500 as HTML", "a minute"),
+            ("reset", "five times"),
+            ("hang", "once"),
+        ),
+        f"{SEND} (the card)": (("50068", "once"),),
+        f"{SEND} (everywhere)": (
+            ("429, 1 s", "five times"),
+            ("429, 30 s", "a minute"),
+            ("global 429, 30 s", "once"),
+            ("lost response", "once"),
+        ),
+    },
+}
+"""One case of each class of errors, for the two things that an answer takes: an edit and a post."""
+QUICK_EVENTS = ("card deleted", "access lost for 1.5 s")
+
+
+def quick(platform: PlatformName) -> Iterator[Case]:
+    """Yield a case of each class."""
+    wanted = {(title, *how) for title, troubles in QUICK[platform].items() for how in troubles}
+    cases = (case for case in every() if case.target.platform == platform)
+    found = [case for case in cases if (case.target.title, case.trouble.name, case.length) in wanted]
+    assert len(found) == len(wanted)
+    yield from found
+    for name in QUICK_EVENTS:
+        yield event(platform, name)
+
+
+@pytest.mark.parametrize("platform", PLATFORMS)
+def test_one_case_of_each_class(platform: PlatformName) -> None:
+    """Through the real client, from the question to the mention."""
+    assert told_wrong(play([*quick(platform)])) == []
+
+
+def told_wrong(results: Sequence[Result]) -> list[str]:
+    """Return the cases whose asker was not told as they should be."""
+    return [
+        f"{one.case.title}: {one.outcome}, {one.times} times {one.said}"
+        for one in results
+        if not one.is_right
+    ]
+
+
+def test_everything_that_is_used_fails_in_the_matrix() -> None:
+    """Every method and endpoint is in it, or is set aside with a reason."""
+    named = {target.name for target in TARGETS}
+    assert named | ASIDE.keys() == {*SLACK.methods, *DISCORD.endpoints, *NO_METHODS}
+    assert not named & ASIDE.keys()
+
+
+@pytest.mark.soak
+def test_the_whole_matrix() -> None:
+    """Everything that may fail fails, once, five times and for a minute; stored, with its tables."""
+    chunks: list[list[Case]] = []
+    for platform in PLATFORMS:
+        cases = [case for case in every() if case.target.platform == platform]
+        chunks += [cases[at : at + ON_ONE_BOT] for at in range(0, len(cases), ON_ONE_BOT)]
+    spawn = get_context("spawn")
+    with ProcessPoolExecutor(os.cpu_count(), mp_context=spawn, initializer=quieten) as processes:
+        results = [result for played in processes.map(play, chunks) for result in played]
+    met = {result.case.target.title for result in results if result.hits}
+    assert [target.title for target in TARGETS if target.title not in met] == []
+    stored.summarized(results).write()
+    stored.write_tables()
+    assert told_wrong(results) == []
+
+
+def test_the_tables_show_the_stored_result() -> None:
+    """`docs/operations.md` says what `docs/faults.json` holds, and nothing in it went wrong."""
+    result = stored.read()
+    text = stored.OPERATIONS.read_text()
+    assert stored.with_tables(text, result) == text
+    assert sum(row.wrong for row in result.rows) == 0

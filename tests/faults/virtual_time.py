@@ -1,0 +1,112 @@
+"""An event loop whose time passes only while nothing happens: a minute of waiting takes a millisecond.
+
+Everything that goes by the loop's clock runs in this time: sleeps, timeouts, and the libraries'
+backoffs. What computes takes no time at all in it, so that a busy machine makes nothing time out.
+"""
+
+import asyncio
+import inspect
+import selectors
+import time
+from collections.abc import Callable, Coroutine, Mapping
+from concurrent.futures import Executor
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+GRACE = 0.001
+"""Enough for the kernel to deliver what was sent within this process."""
+LOOK_AGAIN = 0.05
+"""Real seconds between looks at the work in threads, which time waits for."""
+WORKS_IN_A_THREAD = "aiosqlite.core"
+"""A library that does its work in a thread of its own, and makes a future for each piece of it."""
+
+
+class _Selector(selectors.BaseSelector):
+    """Waits for sockets in real time; what the loop would have waited, it adds to the clock."""
+
+    def __init__(self, grace: float) -> None:
+        self._real = selectors.DefaultSelector()
+        self._grace = grace
+        self.now = 0.0
+        self.under_way = 0
+
+    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
+        if timeout is None:
+            return self._real.select(None)
+        if timeout <= 0:
+            return self._real.select(0)
+        while self.under_way:
+            if found := self._real.select(LOOK_AGAIN):
+                return found
+        found = self._real.select(0)
+        if not found:
+            found = self._real.select(self._grace)
+        if not found:
+            self.now += timeout
+        return found
+
+    def register(self, fileobj: Any, events: int, data: Any = None) -> selectors.SelectorKey:
+        return self._real.register(fileobj, events, data)
+
+    def unregister(self, fileobj: Any) -> selectors.SelectorKey:
+        return self._real.unregister(fileobj)
+
+    def modify(self, fileobj: Any, events: int, data: Any = None) -> selectors.SelectorKey:
+        return self._real.modify(fileobj, events, data)
+
+    def get_map(self) -> Mapping[Any, selectors.SelectorKey]:
+        return self._real.get_map()
+
+    def close(self) -> None:
+        self._real.close()
+
+
+class VirtualLoop(asyncio.SelectorEventLoop):
+    """An event loop in virtual time.
+
+    `grace` is how many real seconds others have to answer what was sent, before time moves on.
+    """
+
+    def __init__(self, grace: float = GRACE) -> None:
+        self._virtual = _Selector(grace)
+        super().__init__(self._virtual)
+        self._begun = time.time()
+
+    def time(self) -> float:
+        """Return virtual seconds since the loop was made."""
+        return self._virtual.now
+
+    def wall(self) -> float:
+        """Return seconds since 1970 in virtual time."""
+        return self._begun + self._virtual.now
+
+    def run_in_executor(
+        self, executor: Executor | None, func: Callable[..., Any], *args: Any
+    ) -> asyncio.Future[Any]:
+        """Run something in a thread; time waits for it."""
+        future = super().run_in_executor(executor, func, *args)
+        self._virtual.under_way += 1
+        future.add_done_callback(self._returned)
+        return future
+
+    def create_future(self) -> asyncio.Future[Any]:
+        """Make a future; time waits for one that a library's thread will set."""
+        future = super().create_future()
+        caller = inspect.currentframe()
+        caller = caller.f_back if caller else None
+        if caller and caller.f_globals.get("__name__") == WORKS_IN_A_THREAD:
+            self._virtual.under_way += 1
+            future.add_done_callback(self._returned)
+        return future
+
+    def _returned(self, _: asyncio.Future[Any]) -> None:
+        self._virtual.under_way -= 1
+
+
+def run(main: Callable[[VirtualLoop], Coroutine[Any, Any, T]], grace: float = GRACE) -> T:
+    """Run a coroutine in virtual time."""
+    with asyncio.Runner(loop_factory=lambda: VirtualLoop(grace)) as runner:
+        loop = runner.get_loop()
+        assert isinstance(loop, VirtualLoop)
+        return runner.run(main(loop))
