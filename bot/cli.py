@@ -141,7 +141,7 @@ def ask(
 def retry(
     run: Annotated[str, typer.Argument(help="The run's id, as its error shows it.", callback=_utf8)],
 ) -> None:
-    """Go on with a run that gave no answer; what it was answered isn't paid for again."""
+    """Resume a failed run without paying twice."""
     from bot.terminal import ask as terminal_ask
 
     configuration = _configuration()
@@ -171,7 +171,7 @@ def run() -> None:
 
 @app.command()
 def chat() -> None:
-    """Use the terminal as a channel: the commands of a team's chat, typed here."""
+    """Chat with the council in this terminal."""
     from bot.terminal.bot import chat as hold_chat
 
     configuration = _configuration()
@@ -260,7 +260,7 @@ def export(
 
 @app.command("import")
 def import_(folder: Annotated[Path, typer.Argument(help="A folder of conversation documents.")]) -> None:
-    """Take in conversations of other llm-council versions, byte for byte."""
+    """Import conversations from other llm-council versions."""
     from storage.importing import import_folder
 
     async def run(library: Library) -> None:
@@ -290,7 +290,7 @@ def restore(
         bool, typer.Option("--replace", help="Put it in the place of what is there.")
     ] = False,
 ) -> None:
-    """Put a backup back, checked whole before anything is touched."""
+    """Restore a backup, after checking all of it."""
     from storage.restore import restore as read_backup
 
     configuration = _configuration()
@@ -322,7 +322,7 @@ def check() -> None:
 
 @index.command()
 def rebuild() -> None:
-    """Derive the whole index anew from the documents."""
+    """Rebuild the index from the documents."""
 
     async def run(library: Library) -> None:
         _tell(await library.index.rebuild(library.store))

@@ -35,7 +35,7 @@ NO_PLATFORM = Problem(
 )
 HALF_SLACK = Problem(
     "SLACK_BOT_TOKEN",
-    "Slack is configured by half",
+    "Slack is only half configured",
     "It takes SLACK_BOT_TOKEN and either SLACK_APP_TOKEN (Socket Mode), or SLACK_SIGNING_SECRET and "
     "SLACK_HTTP_PORT (HTTP)",
 )

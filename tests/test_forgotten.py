@@ -145,7 +145,7 @@ async def test_what_is_forgotten_in_the_terminals_channel_is_gone_from_the_folde
     assert b"database_was_damaged" in err
     assert WORD.encode() not in err
     text = out.decode()
-    places = [text.index(said) for said in ("1 to 1 of 1", "There is no way back.", "Deleted \u201c")]
+    places = [text.index(said) for said in ("1 to 1 of 1", "This can't be undone.", "Deleted \u201c")]
     assert places == sorted(places)
     assert text.rstrip().endswith("No answer in this channel has all these words.")
     assert holding(tmp_path / "data") == set()

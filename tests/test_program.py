@@ -346,7 +346,7 @@ async def test_run_without_a_platform_says_what_to_set(tmp_path: Path) -> None:
         )
     assert (nothing.code, half.code) == (2, 2)
     assert "neither Discord nor Slack is configured" in nothing.err
-    assert "Slack is configured by half" in half.err
+    assert "Slack is only half configured" in half.err
     assert "/council" in json.dumps(json.loads(manifest.out))
     assert "client_id=123456789012345678" in invited.out
 

@@ -101,7 +101,7 @@ def search(hits: Hits, look: Search, found: Found) -> Sheet:
         replace(_entry(number, hit.row, found), excerpt=hit.context)
         for number, hit in enumerate(hits.hits, first)
     )
-    steps = (("Better hits", look.offset - HITS), ("More hits", look.offset + HITS))
+    steps = (("Previous", look.offset - HITS), ("Next", look.offset + HITS))
     turning = (
         Choice(label, "turn", str(Search(look.words, max(offset, 0))))
         for label, offset in steps
@@ -254,7 +254,7 @@ def farewell(
         *([Line(_SHARED)] if selection.shared else []),
         *([Line("Runs that are still going are stopped first.")] if _is_running(selection) else []),
         *([] if at_terminal else [Line(REMAINS)]),
-        Line("There is no way back."),
+        Line("This can't be undone."),
     )
     return Sheet(Message("past", blocks), (Choice("Delete", "forget", about),))
 

@@ -71,20 +71,26 @@ ASK = Command(
     "council",
     "Ask the council a question",
     (
-        Option("question", "What the team wants to know", "text", required=True),
+        Option("question", "Your question", "text", required=True),
         Option("profile", "Which council answers", "profile"),
         Option(
-            "rounds", "How often the members review and correct", "number", least=1, most=MOST_ROUNDS
+            "rounds",
+            "Review rounds, 1 to 5; each costs as much again",
+            "number",
+            least=1,
+            most=MOST_ROUNDS,
         ),
-        Option("strategy", "How the final answer is made of all", "choice", choices=get_args(Strategy)),
+        Option(
+            "strategy", "How the chairman combines the answers", "choice", choices=get_args(Strategy)
+        ),
         Option(
             "criteria",
-            "What answers are weighed by, ! for a must-have: Cost:3, Security:2!, Speed",
+            "What matters, with weights; ! = must-have. Cost:3, Security:2!",
             "text",
         ),
         Option(
             "mode",
-            "Whether members answer freely or as structured consultants",
+            "council: free text; consultants: pros, cons, confidence",
             "choice",
             choices=("council", "consultants"),
         ),
@@ -92,7 +98,7 @@ ASK = Command(
         Option("private", "Answer me in a direct message", "flag"),
     ),
 )
-HELP = Command("council-help", "What the council is, what it sees, what it costs")
+HELP = Command("council-help", "How it works, who sees your question, cost")
 HISTORY = Command(
     "council-history",
     "The last answers in this channel",
@@ -104,7 +110,7 @@ SEARCH = Command(
     (
         Option(
             "words",
-            "Words of question, answer or title; quotes hold a phrase together",
+            'Words to find; "quotes" for an exact phrase',
             "text",
             required=True,
             most=LONGEST_WORDS,
@@ -114,18 +120,18 @@ SEARCH = Command(
 SHOW = Command(
     "council-show",
     "Show a past answer of this channel",
-    (Option("answer", "How its title or its id begins", "conversation", required=True),),
+    (Option("answer", "Start of its title or ID", "conversation", required=True),),
 )
 STATS = Command(
     "council-stats",
-    "What the councils in this channel came to, and how each model did",
+    "Usage, cost and how each model did",
     (Option("days", f"Of how many days; {DAYS} if left out", "number", least=1, most=MOST_DAYS),),
 )
 PAST = (HISTORY, SEARCH, SHOW, STATS)
 """The commands that bring past answers back; each takes one option at most."""
 FORGET = Command(
     "council-forget",
-    "Delete an answer, all that somebody has asked, or all of this channel",
+    "Delete one answer, one person's questions, or this channel's history",
     (
         Option(
             "what",

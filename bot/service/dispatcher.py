@@ -48,7 +48,7 @@ BUSY = (
     "Your question couldn't be written down, so nothing was asked. Try again in a minute; if it happens "
     "again, tell whoever runs the council."
 )
-DRAINING = "The council is restarting and takes no new question. Try again in a minute."
+DRAINING = "The council is restarting. Try again in a minute."
 NOT_HERE = "This run isn't on record here; it may have been deleted."
 NO_QUESTION = "There is no question. Write one: /council Should we shard now?"
 NO_TEXT = "There is no question: this message has no text."
@@ -199,16 +199,16 @@ class Dispatcher:
         if self._draining:
             raise Refusal(DRAINING)
         if run.id in self._shown:  # reopened now, its ending would be written over it
-            raise Refusal("This run is on its way already.")
+            raise Refusal("This run is already in progress.")
         venue = venue_of(run)
         with self._backlog.admitted(run.entry_key, run.origin):
             reopened = await self._journal.reopen(run.id) if venue else None
             if reopened is None or venue is None:
                 raise Refusal("This run has its answer; there is nothing to retry.")
         if run.id in self._shown:
-            raise Refusal("This run is on its way already.")
+            raise Refusal("This run is already in progress.")
         self._start(reopened, venue, Together(1))
-        return "Going on with this run; what was answered isn't asked again."
+        return "Resuming this run; finished calls aren't paid for twice."
 
     async def stop(self, click: Click, asker: str | None) -> str:
         """End a run's members' calls, at a second press its chairman's; says what happened.
@@ -227,8 +227,8 @@ class Dispatcher:
         except StorageError:  # it is stopped all the same; only a restart now would forget it
             log.exception("stop_not_recorded", run=click.run_id)
         if again:
-            return "Ending it, the chairman too."
-        return "Stopping. If there are enough answers, the chairman still concludes."
+            return "Ending it now."
+        return "Stopping. With two answers you still get a summary; press again to end now."
 
     async def run_of(self, click: Click) -> RunRow:
         """Find the run of a click, if it belongs to where it was clicked. Raises `Refusal`."""

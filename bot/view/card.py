@@ -291,7 +291,7 @@ def _origin(view: RunView, final: Stage3Result) -> list[str]:
     if final.answered_by:
         said.append(f"The model {final.answered_by} answered in place of {writer}.")
     if final.stopped_early:
-        said.append("Stopped early: it rests on what was there when the run was stopped.")
+        said.append("Stopped early, from the answers so far.")
     return said
 
 

@@ -253,9 +253,7 @@ def _text(
     else:
         yield Prose(text)
     if result.unstructured:
-        yield Line(
-            f"It is not in a consultation's form, so it stands as plain text: {result.unstructured}."
-        )
+        yield Line(f"Shown as plain text: it didn't follow the form: {result.unstructured}.")
     if result.truncated:
         yield Line("It reached its length limit and ends here.")
     yield from _sources(result.citations)
@@ -292,7 +290,7 @@ def _standing(view: RunView, seat: Seat) -> Iterator[str]:
         if result and result.answered_by:
             yield f"The {what} is by its fallback {result.answered_by}."
     if seat.correction and seat.correction.maintained:
-        yield "No point was made against it, so it was not asked again."
+        yield "Nobody objected, so it wasn't revised."
     elif seat.correction and not _peers(view, seat) and not isinstance(seat.correcting, Failed):
         yield "No peer's review came back, so it reviewed its own answer."
 

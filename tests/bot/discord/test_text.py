@@ -163,7 +163,7 @@ def test_the_thread() -> None:
             "Stay with cron and add a lock and an alert:\n\n"
             "```sh\nflock -n /tmp/nightly.lock ./nightly\n```\n\n"
             "### Corrected response\n\n"
-            "None came, so the original response stands."
+            "The correction failed; the original stands."
         )
     ]
     assert messages[f"critiques:{CLAUDE}"] == [

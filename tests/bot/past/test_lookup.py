@@ -235,7 +235,7 @@ async def test_who_asked_can_have_an_answer_deleted_after_saying_so_twice(room: 
         "Runs that are still going are stopped first.\n\n"
         "Cards and threads remain in the channel; whoever may delete the bot's messages there can remove "
         "them.\n\n"
-        "There is no way back.\n"
+        "This can't be undone.\n"
     )
     [delete] = asked.choices
     assert (delete.verb, delete.about) == ("forget", mine)
@@ -250,7 +250,7 @@ async def test_a_terminal_has_no_cards_that_remain(room: Room) -> None:
     """So none are spoken of, neither before nor after."""
     mine = await room.leave("Mine", source=TERMINAL)
     asked = await room.lookup.ask_to_forget({"what": "Mine"}, TERMINAL, is_admin=True)
-    assert text(asked).endswith("are stopped first.\n\nThere is no way back.\n")
+    assert text(asked).endswith("are stopped first.\n\nThis can't be undone.\n")
     said = await room.lookup.forget(mine, TERMINAL, nothing_runs, is_admin=True)
     assert said == "Deleted “Mine”."
 

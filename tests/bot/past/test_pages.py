@@ -93,7 +93,7 @@ def test_a_search_shows_the_words_in_their_context() -> None:
         "keep the rest on cron.\n\n"
         "_6 to 6 of 11_\n"
     )
-    assert labels(sheet) == ["6", "Better hits", "More hits", "Share here"]
+    assert labels(sheet) == ["6", "Previous", "Next", "Share here"]
     assert labels(pages.search(Hits(hits, 5), Search("cron"), NOWHERE)) == [*"12345", "Share here"]
     nothing = pages.search(Hits((), 0), Search("cron"), NOWHERE)
     assert render(nothing.message).endswith("No answer in this channel has all these words.\n")

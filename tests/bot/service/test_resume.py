@@ -236,7 +236,7 @@ async def test_too_old_a_run_is_closed_and_can_be_retried(tmp_path: Path) -> Non
         assert [button.action for button in venue.cards[-1].buttons] == ["retry", "again"]
         assert calls(second) == []
         said = await place.dispatcher.retry(click(run), lambda _: venue)
-        assert said == "Going on with this run; what was answered isn't asked again."
+        assert said == "Resuming this run; finished calls aren't paid for twice."
         await place.dispatcher.settled()
         with pytest.raises(Refusal, match="has its answer"):
             await place.dispatcher.retry(click(run), lambda _: venue)

@@ -632,7 +632,7 @@ class TestClicks:
             place.council.release(chairman)
             await place.dispatcher.settled()
             assert place.told(place.ada) == [
-                "Stopping. If there are enough answers, the chairman still concludes."
+                "Stopping. With two answers you still get a summary; press again to end now."
             ]
             assert "Stopped early" in card.text
 

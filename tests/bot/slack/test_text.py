@@ -227,7 +227,7 @@ def test_the_thread() -> None:
                 "```sh\nflock -n /tmp/nightly.lock ./nightly\n```"
             ),
             rich(("Corrected response", True)),
-            section("None came, so the original response stands."),
+            section("The correction failed; the original stands."),
         ]
     ]
     assert messages[f"critiques:{CLAUDE}"] == [

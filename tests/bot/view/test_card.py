@@ -264,7 +264,7 @@ def test_an_answer_that_was_not_saved_has_no_id() -> None:
         ),
         (
             {"stopped_early": True},
-            "Stopped early: it rests on what was there when the run was stopped.",
+            "Stopped early, from the answers so far.",
         ),
     ],
 )

@@ -119,7 +119,7 @@ def test_plain_text_in_place_of_a_consultation_is_marked() -> None:
     shown = render(member(stored(consultation(), None, unstructured="confidence.score: it is missing")))
     assert shown.endswith(
         "### Corrected response\n\nPlain, too.\n\n"
-        "It is not in a consultation's form, so it stands as plain text: confidence.score: it is missing.\n"
+        "Shown as plain text: it didn't follow the form: confidence.score: it is missing.\n"
     )
 
 

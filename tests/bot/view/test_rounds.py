@@ -178,7 +178,7 @@ async def test_a_member_without_points_is_said_to_stand() -> None:
     )
     view = of_document(message, QUESTION, conversation(message))
     told = {each.key: render(each) for each in thread(view)}
-    assert "No point was made against it, so it was not asked again." in told["member:a/one"]
+    assert "Nobody objected, so it wasn't revised." in told["member:a/one"]
     assert (
         "1. \\[high] Response" in told["critiques:b/two"]
         or "1. [high] Response" in told["critiques:b/two"]
