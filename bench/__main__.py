@@ -226,7 +226,7 @@ def bombs() -> None:
 
 @asynccontextmanager
 async def model_server(latency: float) -> AsyncGenerator[str]:
-    """Start the fake provider in a process of its own; gives its base URL."""
+    """Start the fake provider in a process of its own; returns its base URL."""
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "tests.model_server", "--latency", str(latency)),
         stdout=asyncio.subprocess.PIPE,
@@ -268,14 +268,14 @@ async def one_run(runs: Runs, seed: int = 0) -> None:
 
 
 async def timed(work: Callable[[], Awaitable[object]]) -> tuple[float, float]:
-    """Give the wall and CPU seconds of some work."""
+    """Return the wall and CPU seconds of some work."""
     began, busy = time.perf_counter(), time.process_time()
     await work()
     return time.perf_counter() - began, time.process_time() - busy
 
 
 def medians(samples: list[tuple[float, float]]) -> tuple[float, float]:
-    """Give the medians of wall and CPU."""
+    """Return the medians of wall and CPU."""
     walls, cpus = zip(*samples, strict=True)
     return statistics.median(walls), statistics.median(cpus)
 
@@ -295,7 +295,7 @@ async def delayed(call: Call) -> Reply:
 
 
 def schedules(seed: int) -> tuple[float, float]:
-    """Give the seconds a run takes by its data dependencies, and with a barrier after each stage."""
+    """Return the seconds a run takes by its data dependencies, and with a barrier after each stage."""
     answers = max(latency(seed, f"stage1.1:{name}") for name in MODELS)
     reviews = {name: latency(seed, f"stage2.1:{name}") for name in MODELS}
     corrections = {name: latency(seed, f"stage2_5.1:{name}") for name in MODELS}

@@ -127,7 +127,7 @@ def channel(number: int) -> Source:
 
 
 def write(folder: Path, words: Words, conversations: int) -> int:
-    """Write documents as a run leaves them, about 20 kB each; gives their bytes."""
+    """Write documents as a run leaves them, about 20 kB each; returns their bytes."""
     size = 0
     for number in range(conversations):
         conversation_id = str(uuid.uuid4())

@@ -15,7 +15,7 @@ LIMITS = "[limits]\nruns = 1000\nruns_per_channel = 1000\nruns_per_user = 1000\n
 
 
 async def acknowledgements() -> tuple[list[float], list[float]]:
-    """Give the seconds to each acknowledgement of the second 200 commands, on Discord and on Slack.
+    """Return the seconds to each acknowledgement of the second 200 commands, on Discord and on Slack.
 
     The bot is a process of its own, `council run`; platforms and models are played in this one.
     """

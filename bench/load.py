@@ -289,12 +289,12 @@ async def watch(lags: list[float]) -> None:
 
 
 def text(number: int) -> str:
-    """Give a question of its own to each run."""
+    """Return a question of its own to each run."""
     return f"{QUESTION} [{number}]"
 
 
 def asked(call: Call) -> str:
-    """Give which run's question a call is about."""
+    """Return which run's question a call is about."""
     return call.messages[1]["content"].partition(f"{QUESTION} [")[2].partition("]")[0]
 
 
@@ -313,12 +313,12 @@ async def no_models() -> list[dict[str, object]]:
 
 
 def p99(values: list[float]) -> float:
-    """Give the value that 99 of 100 stay under."""
+    """Return the value that 99 of 100 stay under."""
     return statistics.quantiles(values, n=100)[98]
 
 
 def most_memory() -> float:
-    """Give the most memory this process has held, in MiB."""
+    """Return the most memory this process has held, in MiB."""
     # getrusage would also count what the parent held before it became this program.
     status = Path("/proc/self/status").read_text(encoding="utf-8")
     return int(status.partition("VmHWM:")[2].split()[0]) / 1024

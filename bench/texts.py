@@ -23,7 +23,7 @@ REVIEW_CHARACTERS = 30_000
 
 
 def comparisons() -> Mapping[str, float]:
-    """Give the CPU seconds of comparing a pair of texts, the best of some tries, by kind of pair."""
+    """Return the CPU seconds of comparing a pair of texts, the best of some tries, by kind of pair."""
     before, rare = drawn(WORDS, 1), random.Random(1).choices(VOCABULARY, k=WORDS)  # noqa: S311 - a benchmark
     chinese = drawn(CHARACTERS_LIMIT, 1, CHARACTERS)
     pairs = {
@@ -49,7 +49,7 @@ def seconds(before: str, after: str) -> float:
 
 
 async def lag_over_long_reviews() -> float:
-    """Give the longest that the loop was late while points were read out of four reviews of 30 kB."""
+    """Return the longest that the loop was late while points were read out of four reviews of 30 kB."""
     profile = PROFILE.model_copy(update={"critique_mode": "extracted"})
     lags: list[float] = []
     collect_rarely()  # as the bot does

@@ -30,7 +30,7 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True)
 class Library:
-    """What lies in the data folder: documents, index, the archive read through it, journal.
+    """What is in the data folder: documents, index, the archive read through it, journal.
 
     `holds` says which of the folder's processes works on what.
     """
@@ -127,7 +127,7 @@ async def open_council(configuration: Configuration, library: Library) -> AsyncG
 
 
 def open_dispatcher(configuration: Configuration, library: Library, council: Council) -> Dispatcher:
-    """Put up the dispatcher where every platform's questions arrive."""
+    """Open the dispatcher, to which every platform's questions go."""
     return Dispatcher(
         runs=council.runs,
         journal=library.journal,
@@ -141,5 +141,5 @@ def open_dispatcher(configuration: Configuration, library: Library, council: Cou
 
 
 def open_lookup(library: Library) -> Lookup:
-    """Engage the lookup, who finds past answers."""
+    """Open the lookup, which finds past answers."""
     return Lookup(library.archive, library.store, library.journal, library.forgetting)

@@ -10,7 +10,7 @@ _CJK_RUN = re.compile(
 
 
 def set_apart(text: str, gap: str) -> str:
-    """Give a text with a gap before, between and after CJK characters."""
+    """Return a text with a gap before, between and after CJK characters."""
     return text if text.isascii() else _CJK_RUN.sub(lambda run: f"{gap}{gap.join(run[0])}{gap}", text)
 
 

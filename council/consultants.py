@@ -36,7 +36,7 @@ def form(
     after: int = 0,
     critics: Sequence[str] = (),
 ) -> Form | None:
-    """Give the form of a member's reply to `messages`; `None` where the council wants plain text.
+    """Return the form of a member's reply to `messages`; `None` where the council wants plain text.
 
     `after` is the round of reviews that it replies to, by `critics`: 0 for a first answer, which
     debates nothing.
@@ -96,7 +96,7 @@ def _with_both(reply: Reply, retried: Outcome) -> Reply:
 
 
 def form_schema(kind: type[Opinion], critics: Sequence[str] = (), *, terse: bool = False) -> JsonObject:
-    """Give the JSON schema that a model is held to, within OpenAI's strict subset.
+    """Return the JSON schema that a model is held to, within OpenAI's strict subset.
 
     The subset knows no lengths. A `terse` schema is for small models whose server makes a grammar
     of it: every text and list has an end, so the whole reply has one; code and references are not

@@ -78,7 +78,7 @@ class Idea(_Part):
 
 
 class Position(_Part):
-    """Where a consultant stands after it heard its peers."""
+    """A consultant's position after it heard its peers."""
 
     position_changed: bool
     critiques: list[Objection] = []
@@ -125,7 +125,7 @@ class Consultation(_Part):
     metadata: Metadata
 
     def check(self, text: str, *, first: bool = False) -> None:
-        """Hold this consultation to the text it stands beside; raises `ValueError`.
+        """Check this consultation against the text beside it; raises `ValueError`.
 
         A `first` one comes before all debate.
         """
@@ -136,7 +136,7 @@ class Consultation(_Part):
 
 
 def json_schema() -> JsonSchemaValue:
-    """Give the JSON Schema of a stored consultation, in the words of draft-07."""
+    """Return the JSON Schema of a stored consultation, in the words of draft-07."""
     # Pydantic speaks 2020-12; for these models the two differ in where definitions lie.
     schema = Consultation.model_json_schema(ref_template="#/definitions/{model}")
     definitions = schema.pop("$defs")
@@ -144,7 +144,7 @@ def json_schema() -> JsonSchemaValue:
 
 
 def for_reviewers(text: str, consultation: Consultation | None) -> str:
-    """Give an answer as its peers read it: without any name, and without the score.
+    """Return an answer as its peers read it: without any name, and without the score.
 
     A score that its author chose is no argument, and a high one would be worth choosing.
     """
@@ -168,7 +168,7 @@ def for_reviewers(text: str, consultation: Consultation | None) -> str:
 
 
 def for_the_chair(text: str, consultation: Consultation | None) -> str:
-    """Give an answer as the chairman reads it: with how sure its author says to be."""
+    """Return an answer as the chairman reads it: with how sure its author says to be."""
     if consultation is None:
         return text
     sure = consultation.confidence
@@ -179,19 +179,19 @@ def for_the_chair(text: str, consultation: Consultation | None) -> str:
 
 
 def as_spoken(text: str, consultation: Consultation | None) -> str:
-    """Give an answer as the model wrote it: what its own conversation goes on from."""
+    """Return an answer as the model wrote it: what its own conversation continues from."""
     if consultation is None:
         return text
     return Opinion(response=consultation.response, confidence=consultation.confidence).model_dump_json()
 
 
 def weighed(alternative: Alternative) -> str:
-    """Give an alternative with the reason against it, as one text."""
+    """Return an alternative with the reason against it, as one text."""
     return ": ".join(filter(None, (alternative.name, alternative.reason_not_chosen)))
 
 
 def fenced(snippet: CodeSnippet) -> str:
-    """Give a snippet as a Markdown code block, with a fence that its code can't close."""
+    """Return a snippet as a Markdown code block, with a fence that its code can't close."""
     longest = max(map(len, _TICKS.findall(snippet.code)), default=0)
     ticks = "`" * max(3, longest + 1)
     return f"{ticks}{snippet.language}\n{snippet.code}\n{ticks}"

@@ -61,7 +61,7 @@ def read_opinion(text: str, kind: type[AnOpinion]) -> Reading[AnOpinion]:
 
 
 def _parsed(text: str) -> tuple[JsonObject | None, bool]:
-    """Give the one object that a text holds, and whether it had to be mended."""
+    """Return the one object that a text holds, and whether it had to be mended."""
     value: object
     try:
         value = json.loads(text, object_pairs_hook=_unambiguous)
@@ -168,7 +168,7 @@ def _clipped(summary: str) -> str:
 
 
 def _strings(value: object) -> list[str]:
-    """Give a list of texts, whatever came for one."""
+    """Return a list of texts, whatever came for one."""
     said = (_string(each) for each in _list(value))
     return [text for text in said if text.strip()]
 
@@ -186,7 +186,7 @@ def _string(value: object) -> str:
 
 
 def _score(value: object) -> object:
-    """Give a score that was written another way as the whole number it says; never a rounded one."""
+    """Return a score that was written another way as the whole number it says; never a rounded one."""
     if isinstance(value, str) and (written := _SCORE_OF_TEN.fullmatch(value)):
         return int(written[1])
     if isinstance(value, float) and value.is_integer():

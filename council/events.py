@@ -154,7 +154,7 @@ class RunAdmitted:
 
 @dataclass(frozen=True, slots=True)
 class RunHeld:
-    """The run waits for its storage; `message` says so for people, `None` that it goes on."""
+    """The run waits for its storage; `message` says so for people, `None` that it continues."""
 
     message: str | None
 
@@ -191,7 +191,7 @@ Emit = Callable[[Event], None]
 
 
 def to_json(event: Event) -> JsonObject:
-    """Give an event in the form of the event contract."""
+    """Return an event in the form of the event contract."""
     match event:
         case StageStarted():
             return {"type": f"{event.stage}_start", "round": event.round, "members": [*event.members]}

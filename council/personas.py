@@ -37,7 +37,7 @@ PRESETS = (
 
 
 def consultants(profile: Profile) -> Profile:
-    """Give a council as one of consultants: answers in their form, and a persona in each seat.
+    """Return a council as one of consultants: answers in their form, and a persona in each seat.
 
     A profile that has personas keeps its seats as they are. In any other the four presets take
     turns over its models, each of which sits at least once; a small council's models sit again

@@ -182,7 +182,7 @@ def corrected(
     heard: Reply | str | Failure,
     consultation: Consultation | None = None,
 ) -> Stage2_5Result:
-    """Give what a model's reply makes of its answer; after a failure the answer before stands.
+    """Return what a model's reply makes of its answer; after a failure, the answer before it.
 
     `consultation` is that of the answer before, where it is one.
     """
@@ -206,7 +206,7 @@ def corrected(
 
 
 def maintained(model: str, before: str, consultation: Consultation | None = None) -> Stage2_5Result:
-    """Give the correction of a model that no point was made about: it wasn't asked again."""
+    """Return the correction of a model that no point was made about: it wasn't asked again."""
     return Stage2_5Result(
         model=model,
         original_response=before,

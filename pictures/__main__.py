@@ -157,7 +157,7 @@ async def transcript(discord: DiscordServer, card: DiscordMessage, reader: User)
 def recorded(
     discord: DiscordServer, asked: Interaction, message: DiscordMessage | None
 ) -> dict[str, Any]:
-    """Give a command's answer with the command's name, which Discord's API has under `interaction`."""
+    """Return a command's answer with the command's name, which Discord's API has under `interaction`."""
     if message is None:
         return {}
     body = discord_wire.message(message, discord.world)
@@ -208,7 +208,7 @@ async def on_slack(slack: SlackServer, models: ModelServer) -> list[Picture]:
 
 
 async def record() -> tuple[list[Picture], str]:
-    """Hold both runs, one after the other; gives what is to be drawn, and the transcript's page."""
+    """Hold both runs, one after the other; returns what is to be drawn, and the transcript's page."""
     priced = (*scenario.MEMBERS, scenario.CHAIRMAN, scenario.TITLE_MODEL)
     listed: list[Json] = [{"id": model, "pricing": DOLLARS_A_TOKEN} for model in priced]
     async with (

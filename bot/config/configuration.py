@@ -117,7 +117,7 @@ def load() -> Configuration:
 
 
 def reread(before: Configuration) -> Configuration:
-    """Read the file anew, under the variables of the start. Raises `ConfigurationError`."""
+    """Read the file again, with the variables of the start. Raises `ConfigurationError`."""
     origins = {name.upper(): before.origins[name.upper()] for name in Settings.model_fields}
     return _put_together(before.settings, before.variables, origins, [])
 
@@ -163,7 +163,7 @@ def _nearest(name: str, known: Iterable[str]) -> str:
 
 
 def _settings(origins: dict[str, str], problems: list[Problem]) -> Settings:
-    """Read the settings; in the place of each that can't be used stands its default."""
+    """Read the settings; one that can't be used is replaced by its default."""
     try:
         settings = Settings()
     except ValidationError as error:
@@ -232,7 +232,7 @@ def _operations(
 def _profile_tables(
     path: Path, document: Table, origins: dict[str, str], problems: list[Problem]
 ) -> dict[str, Table]:
-    """Give the profiles' tables, their personas filled in: the file's own, or those that come along."""
+    """Return the profiles' tables with their personas: the file's own, or the built-in ones."""
     personas = {persona.name: persona.prompt for persona in PRESETS}
     personas |= _tables(document, "personas", str, "text", path, problems)
     tables = _tables(document, "profiles", dict, "a table", path, problems)
@@ -253,7 +253,7 @@ def _profile_tables(
 
 
 def _seats(table: Table) -> list[Table]:
-    """Give the members that are written as tables, for want of which there are only ids."""
+    """Return the members that are written as tables, for want of which there are only ids."""
     members = table.get("members")
     entries = cast("list[object]", members) if isinstance(members, list) else []
     return [cast("Table", entry) for entry in entries if isinstance(entry, dict)]
@@ -305,7 +305,7 @@ def _profile(name: str, table: Table, problems: list[Problem]) -> Profile | None
 
 
 def _inner_keys(table: Table) -> Iterator[str]:
-    """Give the keys that profiles and members have, but not for the file to set."""
+    """Return the keys that profiles and members have, but not for the file to set."""
     yield from sorted(table.keys() & INNER_KEYS)
     members = table.get("members")
     for number, member in enumerate(cast("list[object]", members) if isinstance(members, list) else ()):
@@ -321,7 +321,7 @@ def _unknown_key(where: str, key: str) -> Problem:
 
 
 def _chair(members: object) -> object:
-    """Give the first member without its persona: the chairman, where a profile names none."""
+    """Return the first member without its persona: the chairman, where a profile names none."""
     first = cast("list[object]", members)[0] if isinstance(members, list) else members
     if not isinstance(first, dict):
         return first

@@ -35,7 +35,7 @@ async def watch(
 
 
 async def reload(configuration: Configuration, swap: Swap) -> None:
-    """Read the file anew, and hand its profiles over if all of it is in order.
+    """Read the file again, and use its profiles if all of it is valid.
 
     Variables are as they were at the start: the keys that are sent are those, too.
     """

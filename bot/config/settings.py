@@ -70,7 +70,7 @@ class SecretFile:
     path: Path
 
     def read(self) -> str:
-        """Give the secret; raises `ValueError`."""
+        """Return the secret; raises `ValueError`."""
         try:
             text = self.path.read_text(encoding="utf-8").strip()
         except OSError as error:
@@ -202,12 +202,12 @@ class SecretFiles(PydanticBaseSettingsSource):
         self._given = given
 
     def get_field_value(self, field: FieldInfo, field_name: str) -> tuple[Any, str, bool]:
-        """Give a secret's file, or `None`."""
+        """Return a secret's file, or `None`."""
         del field  # part of the interface
         return self().get(field_name), field_name, False
 
     def __call__(self) -> dict[str, Any]:
-        """Give the files of all secrets that come from files."""
+        """Return the files of all secrets that come from files."""
         paths = {name: self._given.get(f"{name}_file") for name in secret_names()}
         return {name: SecretFile(Path(path)) for name, path in paths.items() if path}
 
@@ -220,12 +220,12 @@ def secret_names() -> set[str]:
 
 
 def variables() -> dict[str, str]:
-    """Give every variable in lower case, the environment's before those of `.env`."""
+    """Return every variable in lower case, the environment's before those of `.env`."""
     return _filled(dotenv_variables()) | _environment()
 
 
 def dotenv_variables() -> Mapping[str, str | None]:
-    """Give the variables of `.env`, in lower case; raises `OSError` and `UnicodeDecodeError`."""
+    """Return the variables of `.env`, in lower case; raises `OSError` and `UnicodeDecodeError`."""
     return DotEnvSettingsSource(Settings, env_file=Settings.model_config.get("env_file")).env_vars
 
 

@@ -118,7 +118,7 @@ def _number(text: str, least: int = 0) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """A button below past answers: what stands on it, what it does, and with what."""
+    """A button below past answers: its label, what it does, and with what."""
 
     label: str
     verb: Verb

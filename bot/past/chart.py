@@ -89,7 +89,7 @@ _COLUMNS = (
 
 
 async def drawn(chart: Chart | None) -> bytes | None:
-    """Give a chart as a PNG; `None` where there is none or it can't be drawn: the text says it all."""
+    """Return a chart as a PNG; `None` where there is none or it can't be drawn: the text says it all."""
     if chart is None:
         return None
     try:
@@ -100,7 +100,7 @@ async def drawn(chart: Chart | None) -> bytes | None:
 
 
 async def draw(chart: Chart) -> bytes:
-    """Give a PNG of the members' figures, each with the number of runs behind it.
+    """Return a PNG of the members' figures, each with the number of runs behind it.
 
     At most `MOST_MEMBERS` are drawn. It takes a second or two, the first time on a machine some
     more. Raises `ChartError`.
@@ -145,7 +145,7 @@ def lay_out(chart: Chart) -> "Canvas":
 
 
 def _sheet(canvas: "Canvas", width: float, height: float) -> "Axes":
-    """Give a sheet to draw on in inches, from the upper left corner."""
+    """Return a sheet to draw on in inches, from the upper left corner."""
     sheet = canvas.add_axes((0, 0, 1, 1))
     sheet.set_xlim(0, width)
     sheet.set_ylim(height, 0)
@@ -199,7 +199,7 @@ def _foot(members: Sequence[MemberStatistics], left_out: int, *, is_whole: bool)
 
 
 def _lines() -> Iterator[float]:
-    """Give the middle of each row."""
+    """Return the middle of each row."""
     return (_HEAD + _ROW * (number + 0.35) for number in range(MOST_MEMBERS))
 
 
@@ -237,7 +237,7 @@ def fonts() -> list[str]:
 
 
 def _drawable(text: str) -> str:
-    """Give a text without characters that no font has."""
+    """Return a text without characters that no font has."""
     from matplotlib.font_manager import findfont, get_font
 
     faces = [get_font(findfont(family)) for family in fonts()]

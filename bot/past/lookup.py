@@ -74,7 +74,7 @@ class Lookup:
         return await self.open(Figures(_number(given.get("days"), DAYS)), here, link)
 
     async def press(self, about: str, here: Source, link: Link) -> Sheet:
-        """Give what a button leads to, if it leads anywhere here."""
+        """Return what a button leads to, if it leads anywhere here."""
         try:
             look = read(about)
         except ValueError as error:
@@ -110,12 +110,12 @@ class Lookup:
                     return pages.figures(await self._archive.statistics(scope, days=days), look)
 
     async def proposals(self, typed: str, here: Source) -> list[IndexRow]:
-        """Give the conversations that begin as somebody types, the newest for nothing typed."""
+        """Return the conversations that begin as somebody types, the newest for nothing typed."""
         with _told():
             return await self._archive.find(Scope.of(here), _line(typed), PROPOSED)
 
     async def transcript(self, conversation_id: str, here: Source) -> tuple[File, ...]:
-        """Give a whole conversation as files."""
+        """Return a whole conversation as files."""
         with _told():
             row = await self._row(Scope.of(here), conversation_id)
             return await asyncio.to_thread(files_of, await self._store.load(row.id))
@@ -195,7 +195,7 @@ class Lookup:
         return f"all that {name} has asked{where}", selection
 
     async def _find(self, wanted: str, here: Source, link: Link) -> Sheet:
-        """Give the conversation of this id, or the one that begins so, or those that do."""
+        """Return the conversation of this id, or the one that begins so, or those that do."""
         scope, text = Scope.of(here), _line(wanted)
         with _told():
             whole = await self._archive.get(scope, text.lower())

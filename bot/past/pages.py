@@ -24,7 +24,7 @@ from storage.rows import IndexRow
 from storage.statistics import Figure, MemberStatistics, Statistics
 
 Link = Callable[[IndexRow], str | None]
-"""Gives the address at which a conversation stands on its platform, if it stands there."""
+"""Returns the address of a conversation on its platform, if it has one."""
 
 HITS = 5
 """How many hits a page of a search has."""
@@ -64,14 +64,14 @@ class Sheet:
 
 
 def shared(sheet: Sheet, by: str) -> Sheet:
-    """Give a sheet as the whole channel sees it: who shared it, and no page to turn."""
+    """Return a sheet as the whole channel sees it: who shared it, and no page to turn."""
     blocks = (Line(f"{by} shares this from the council's past answers."), *sheet.message.blocks)
     choices = tuple(choice for choice in sheet.choices if choice.verb in ("see", "transcript"))
     return Sheet(Message("shared", blocks), choices, sheet.chart)
 
 
 def history(page: Page, look: History, found: Found) -> Sheet:
-    """Give a page of the channel's conversations."""
+    """Return a page of the channel's conversations."""
     if not page.rows:
         is_first = look.before is None and look.after is None
         said = (
@@ -90,7 +90,7 @@ def history(page: Page, look: History, found: Found) -> Sheet:
 
 
 def search(hits: Hits, look: Search, found: Found) -> Sheet:
-    """Give a page of the conversations that hold these words, best first."""
+    """Return a page of the conversations that hold these words, best first."""
     heading = Heading(f"Answers with \u201c{look.words}\u201d")
     if not hits.hits:
         said = "No answer in this channel has all these words." if look.offset == 0 else "No more hits."
@@ -115,7 +115,7 @@ def search(hits: Hits, look: Search, found: Found) -> Sheet:
 
 
 def matches(rows: Iterable[IndexRow], wanted: str, found: Found, *, more: bool) -> Sheet:
-    """Give the conversations that begin as somebody typed, to choose one of them."""
+    """Return the conversations that begin as somebody typed, to choose one of them."""
     listed = [*rows]
     said = "Several answers begin so; choose one." + (" There are still others." if more else "")
     entries = (_entry(number, row, found) for number, row in enumerate(listed, 1))
@@ -126,7 +126,7 @@ def matches(rows: Iterable[IndexRow], wanted: str, found: Found, *, more: bool) 
 
 
 def answer(conversation: Conversation, row: IndexRow, look: Answer, found: Found) -> Sheet:
-    """Give one answer of a conversation, the last one where the look names none."""
+    """Return one answer of a conversation, the last one where the look names none."""
     runs = exchanges(conversation)
     if not runs:
         asked = (Quote(one.content) for one in conversation.messages if isinstance(one, UserMessage))
@@ -168,7 +168,7 @@ def answer(conversation: Conversation, row: IndexRow, look: Answer, found: Found
 
 
 def detail(conversation: Conversation, look: Detail) -> Sheet:
-    """Give one member's critiques, or its answers, of the last round; others' are a button away."""
+    """Return one member's critiques, or its answers, of the last round; others' are a button away."""
     _, nothing = _DETAILS[look.part]
     runs = exchanges(conversation)
     view = runs[look.turn][1] if look.turn < len(runs) else None
@@ -207,7 +207,7 @@ def detail(conversation: Conversation, look: Detail) -> Sheet:
 
 
 def _messages(view: RunView, part: Part) -> dict[str, dict[int, Message]]:
-    """Give each member's messages by round, the members in the order of the last ranking."""
+    """Return each member's messages by round, the members in the order of the last ranking."""
     kind, _ = _DETAILS[part]
     keyed = [(_KEY.fullmatch(message.key), message) for message in thread(view)]
     found = [
@@ -222,7 +222,7 @@ def _messages(view: RunView, part: Part) -> dict[str, dict[int, Message]]:
 
 
 def exchanges(conversation: Conversation) -> list[tuple[AssistantMessage, RunView]]:
-    """Give a conversation's answers with the runs that led to them."""
+    """Return a conversation's answers with the runs that led to them."""
     question = ""
     found: list[tuple[AssistantMessage, RunView]] = []
     for message in conversation.messages:
@@ -269,7 +269,7 @@ def _is_running(selection: Selection) -> bool:
 
 
 def figures(statistics: Statistics, look: Figures) -> Sheet:
-    """Give what a channel's councils came to, and how each member did."""
+    """Return what a channel's councils came to, and how each member did."""
     title = f"Statistics of this channel, {_days(look.days)}"
     heading = Heading(title)
     if not (statistics.answered or statistics.failed or statistics.stopped):

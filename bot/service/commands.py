@@ -14,7 +14,7 @@ Kind = Literal["text", "number", "choice", "profile", "conversation", "file", "f
 ACTION = "Ask the council"
 """The message action: the message's text is the question."""
 LONGEST_WORDS = 75
-"""How long a search may be: a button that goes on with it holds its words."""
+"""How long a search may be: a button for its next page holds its words."""
 AT_ONCE, MOST_AT_ONCE = 5, 10
 DAYS, MOST_DAYS = 30, 3650
 
@@ -247,7 +247,7 @@ def argument(command: Command, text: str) -> Given:
 
 
 def person(text: str) -> str | None:
-    """Give the id of whom a text mentions, if it is a mention and nothing else."""
+    """Return the id of whom a text mentions, if it is a mention and nothing else."""
     found = _PERSON.fullmatch(text.strip())
     return found[1] if found else None
 

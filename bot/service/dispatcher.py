@@ -38,7 +38,7 @@ ACCEPT_SECONDS = 1.0
 """How long a question may wait to be written down. A write that has begun by then is waited for."""
 HALT_SECONDS = 10.0
 REPLAY_SECONDS = 3.0
-"""How long runs that go on may take to come up to date before their cards are touched."""
+"""How long resumed runs may take to catch up before their cards are touched."""
 RETELL_SECONDS, LONGEST_RETELL_SECONDS = 60.0, 15 * 60.0
 """How long to wait before an asker who couldn't be told is told again; it doubles up to the second."""
 TELLING_DAYS = 7
@@ -76,9 +76,9 @@ class Click:
 
 
 Together = asyncio.Barrier
-"""Where runs that go on wait for each other: calls first, then cards."""
+"""Where resumed runs wait for each other: calls first, then cards."""
 VenueOf = Callable[[RunRow], Venue | None]
-"""Gives the place where a run is shown; `None` where that isn't this bot's."""
+"""Returns the place where a run is shown; `None` where that isn't this bot's."""
 
 
 class Dispatcher:
@@ -177,7 +177,7 @@ class Dispatcher:
         return runs
 
     async def resume(self, runs: Sequence[RunRow], venue_of: VenueOf) -> None:
-        """Go on with interrupted runs, the oldest first; those too old are closed, to be retried."""
+        """Resume interrupted runs, the oldest first; those too old are closed, to be retried."""
         resumed: list[tuple[RunRow, Venue]] = []
         for run in runs:
             venue = venue_of(run)
@@ -243,7 +243,7 @@ class Dispatcher:
         return run
 
     async def transcript(self, run: RunRow) -> tuple[File, ...]:
-        """Give a run's conversation as files. Raises `Refusal`."""
+        """Return a run's conversation as files. Raises `Refusal`."""
         try:
             return await asyncio.to_thread(files_of, await self._store.load(run.conversation_id))
         except StorageError as error:
@@ -408,7 +408,7 @@ class Dispatcher:
         waiting.add_done_callback(self._waiting.discard)
 
     async def _replayed(self, presenter: Presenter, together: Together) -> None:
-        """Wait until every run that goes on has asked what is left to ask: calls first, then cards."""
+        """Wait until every resumed run has made its next call: calls first, then cards."""
         with suppress(TimeoutError):
             async with asyncio.timeout(REPLAY_SECONDS):
                 await presenter.caught_up()

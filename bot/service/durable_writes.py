@@ -26,7 +26,7 @@ T = TypeVar("T")
 
 
 async def until_written(write: Callable[[], Awaitable[T]], emit: Emit) -> T:
-    """Write until the storage takes it; the observers hear that the run is held, and that it goes on.
+    """Write until the storage takes it; the observers hear that the run is held, and when it continues.
 
     Full, read-only and locked disks are waited out. What the storage refuses for itself is raised.
     """
@@ -81,7 +81,7 @@ class DurableSteps:
     emit: Emit
 
     def recall(self, call: Call) -> Outcome | None:
-        """Give the recorded outcome of a call's step, or `None`."""
+        """Return the recorded outcome of a call's step, or `None`."""
         return self.steps.recall(call)
 
     def has_begun(self, stage: str) -> bool:

@@ -17,7 +17,7 @@ FLAGS = (
 
 
 def guide(profiles: Iterable[Profile], limits: Limits, spent: Spent) -> Message:
-    """Give the help for one place; `spent` is what was spent there."""
+    """Return the help for one place; `spent` is what was spent there."""
     return Message(
         "help",
         (

@@ -39,7 +39,7 @@ class RunOptions:
 
     @classmethod
     def of(cls, profile: Profile) -> Self:
-        """Give the options that a run had, so that it can be asked again with them."""
+        """Return the options that a run had, so that it can be asked again with them."""
         return cls(
             profile=profile.name,
             rounds=profile.max_rounds,
@@ -49,7 +49,7 @@ class RunOptions:
         )
 
     def applied(self, profiles: Mapping[str, Profile]) -> Profile:
-        """Give the profile they name, changed as they say. Raises `UsageError` where there is none."""
+        """Return the profile they name, changed as they say. Raises `UsageError` where there is none."""
         chosen = {"max_rounds": self.rounds, "strategy": self.strategy, "criteria": self.criteria}
         changes = {key: value for key, value in chosen.items() if value is not None}
         return self._in_mode(self._named(profiles)).model_copy(update=changes)

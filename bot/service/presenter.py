@@ -175,7 +175,7 @@ class Presenter:
         return None if self._is_stalled else "shown"
 
     async def _follow(self) -> None:
-        """Edit the card as the run goes on, up to its last state but one."""
+        """Edit the card while the run continues, up to its last state but one."""
         while not self.view.is_over:
             await self._changed.wait()
             self._changed.clear()

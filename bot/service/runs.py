@@ -35,7 +35,7 @@ class Question:
     """What somebody asked, where, and of which council.
 
     `entry_key` is the same for every delivery of the same question. `conversation_id` names the
-    conversation that a follow-up goes on with; `asker` is how the asker is called.
+    conversation that a follow-up continues; `asker` is how the asker is called.
     """
 
     text: str
@@ -48,7 +48,7 @@ class Question:
 
 
 def utc_now() -> datetime:
-    """Give the time, aware of its zone."""
+    """Return the time, aware of its zone."""
     return datetime.now(UTC)
 
 
@@ -97,7 +97,7 @@ class Runs:
     async def carry_out(
         self, run: RunRow, emit: Emit, stop: Stop | None = None
     ) -> AssistantMessage | None:
-        """Take an accepted run to its end; gives the answer, or `None` when there is none.
+        """Take an accepted run to its end; returns the answer, or `None` when there is none.
 
         Either way the observers have been told and the journal knows. A run that was interrupted
         goes through the same again: what the journal has of it isn't asked again. What is
@@ -123,11 +123,11 @@ class Runs:
             return message
 
     def age(self, run: RunRow) -> float:
-        """Give the seconds since a run was accepted or retried, none where the clock was set back."""
+        """Return the seconds since a run was accepted or retried, none where the clock was set back."""
         return self.since(run.retried_at or run.created_at)
 
     def since(self, moment: str) -> float:
-        """Give the seconds since a time in ISO 8601, none where the clock was set back."""
+        """Return the seconds since a time in ISO 8601, none where the clock was set back."""
         return max(0.0, (self.now() - datetime.fromisoformat(moment)).total_seconds())
 
     def ago(self, days: int) -> str:
@@ -239,7 +239,7 @@ def _shortened(brief: Brief) -> HistoryShortened | None:
 
 
 def turns(conversation: Conversation) -> list[Turn]:
-    """Give a conversation's questions with their final answers, oldest first."""
+    """Return a conversation's questions with their final answers, oldest first."""
     found: list[Turn] = []
     question: str | None = None
     for message in conversation.messages:

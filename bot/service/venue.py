@@ -28,7 +28,7 @@ class Button:
 
     @property
     def label(self) -> str:
-        """What stands on it."""
+        """Its text."""
         return LABELS[self.action]
 
 

@@ -106,7 +106,7 @@ class TerminalChannel:
                 self._write(line)
 
     def stop(self) -> None:
-        """Leave the card as it stands and write what the run came to."""
+        """Leave the card as it is and write the run's result."""
         if self._live:
             self._live.stop()
         if not self.view.is_over:
@@ -183,7 +183,7 @@ def _lacked(view: RunView, event: MemberFailed) -> str:
 
 
 def drawn(blocks: Iterable[Block], console: Console) -> RenderableType:
-    """Give blocks for a terminal of this width, an empty line between each two."""
+    """Return blocks for a terminal of this width, an empty line between each two."""
     parts: list[RenderableType] = []
     level = 1
     for block in blocks:

@@ -24,7 +24,7 @@ PART = 3
 
 
 def html(blocks: Iterable[Block], *, under: int) -> Markup:
-    """Give blocks as HTML; `under` is the level of the heading they stand below."""
+    """Return blocks as HTML; `under` is the level of the heading they stand below."""
     return Markup("\n").join(_written(blocks, under))
 
 

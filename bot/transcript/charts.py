@@ -84,7 +84,7 @@ def positions(standings: Sequence[Standing]) -> Markup:
 
 
 def _places(standing: Standing) -> list[tuple[int, list[str]]]:
-    """Give who voted for each place, best place first."""
+    """Return who voted for each place, best place first."""
     votes = sorted(standing.votes, key=lambda vote: vote[1])
     return [
         (place, [letter for letter, _ in group]) for place, group in groupby(votes, lambda vote: vote[1])

@@ -23,7 +23,7 @@ LARGEST = 4e8
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A stretch of text that stands in both, or only in the first, or only in the second."""
+    """A stretch of text that is in both texts, only in the first, or only in the second."""
 
     kind: Kind
     text: str
@@ -43,7 +43,7 @@ class _Change:
 
 
 def diff(before: str, after: str) -> tuple[Piece, ...]:
-    """Give the pieces that, without the added ones, make `before`, and without the removed, `after`.
+    """Return the pieces that, without the added ones, make `before`, and without the removed, `after`.
 
     Lines are aligned first, then words within lines that differ. Texts that are too large to be
     compared word by word are compared by coarser words, then as wholes. A word or two that two
@@ -53,7 +53,7 @@ def diff(before: str, after: str) -> tuple[Piece, ...]:
 
 
 def _changes(before: str, after: str) -> Iterator[_Change]:
-    """Give the changes with what stands between them; the last one may change nothing."""
+    """Return the changes with the text between them; the last one may change nothing."""
     same = ""
     for kept, removed, added in _compared(_LINES.findall(before), _LINES.findall(after)):
         same += kept
@@ -75,7 +75,7 @@ def _words(before: str, after: str) -> tuple[list[str], list[str]]:
 
 
 def _compared(before: Sequence[str], after: Sequence[str]) -> Iterator[tuple[str, str, str]]:
-    """Give what both have, then what only the first has, then what only the second has, and again."""
+    """Return what both have, then what only the first has, then what only the second has, and again."""
     if len(before) * len(after) > LARGEST:
         before, after = ["".join(before)], ["".join(after)]
     # Small numbers hash several times as fast as words.
@@ -97,7 +97,7 @@ def _compared(before: Sequence[str], after: Sequence[str]) -> Iterator[tuple[str
 
 
 def _legible(changes: Iterator[_Change]) -> Iterator[_Change]:
-    """Join changes between which too little stands to be worth a reader's jump."""
+    """Join changes with too little between them to be worth a reader's jump."""
     last: _Change | None = None
     for change in changes:
         if last and _is_incidental(change.same, last, change):

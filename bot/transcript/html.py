@@ -83,7 +83,7 @@ class Exchange:
 
 
 def to_html(conversation: Conversation) -> str:
-    """Give the whole conversation as a page.
+    """Return the whole conversation as a page.
 
     It takes a tenth of a second and more for long answers: not for an event loop.
     """
@@ -109,7 +109,7 @@ def to_html(conversation: Conversation) -> str:
 
 
 def _facts(conversation: Conversation, views: list[RunView]) -> Iterator[tuple[str, str]]:
-    """Give what a reader wants to know before reading."""
+    """Return what a reader wants to know before reading."""
     if source := conversation.source:
         by = f" by {source.user}" if source.user and source.platform not in NAMED_BY_ID else ""
         where = PLATFORMS.get(source.platform, f"on {source.platform}")

@@ -12,7 +12,7 @@ from council.document.conversation import Conversation
 
 
 def to_markdown(conversation: Conversation) -> str:
-    """Give every question with its answer, ranking, members' answers and critiques."""
+    """Return every question with its answer, ranking, members' answers and critiques."""
     return "\n".join(_parts(conversation))
 
 

@@ -22,7 +22,7 @@ _SHOWN = Markup(' <span class="address">(<bdi dir="ltr">{0}</bdi>)</span>')
 
 
 def html(markdown: str, under: int) -> Markup:
-    """Give Markdown as HTML, its headings below level `under`."""
+    """Return Markdown as HTML, its headings below level `under`."""
     tokens, env = parse_blocks(markdown)
     # The renderer escapes all text; HTML that passes it is only what is written here.
     return Markup(_RENDERER.render([*_tamed(tokens, under, env)], _OPTIONS, {}))  # noqa: S704 - as said above
@@ -66,7 +66,7 @@ def _links(tokens: Iterable[Token]) -> Iterator[Token]:
 
 
 def _unlinked(label: Iterable[Token]) -> Iterator[Token]:
-    """Give what a link says: no link stands within another."""
+    """Return what a link says: no link is within another."""
     for token in label:
         match token.type:
             case "image":
@@ -78,7 +78,7 @@ def _unlinked(label: Iterable[Token]) -> Iterator[Token]:
 
 
 def _text(token: Token) -> Token:
-    """Give an escaped character or entity as the text it stands for."""
+    """Return the text of an escaped character or entity."""
     if token.type == "text_special":
         token.type = "text"
     return token
@@ -107,7 +107,7 @@ def _alternative(image: Token) -> Markup:
 
 
 def _plain(tokens: Iterable[Token]) -> str:
-    """Give a label's text; what stands there as HTML is our own writing of a text."""
+    """Return a label's text; HTML in it is our own."""
     return "".join(
         Markup(token.content).unescape() if token.type == "html_inline" else token.content  # noqa: S704 - our own
         for token in tokens
@@ -116,7 +116,7 @@ def _plain(tokens: Iterable[Token]) -> str:
 
 
 def _written(html: Markup) -> Token:
-    """Give HTML as it stands: the only way past the renderer's escaping."""
+    """Return HTML unchanged: the only way past the renderer's escaping."""
     return Token("html_inline", "", 0, content=html)
 
 

@@ -27,7 +27,7 @@ SEPARATOR = " \u00b7 "
 
 
 def card(view: RunView, now: float) -> Message:
-    """Give the card as it stands: progress, then the answer or the error."""
+    """Return the card in its present state: progress, then the answer or the error."""
     if view.error is not None:
         return Message("card", _error(view, view.error, now))
     if view.conversation_id is not None and view.final is not None:
@@ -36,12 +36,12 @@ def card(view: RunView, now: float) -> Message:
 
 
 def title(view: RunView) -> str:
-    """Give the conversation's title, else the question's beginning."""
+    """Return the conversation's title, else the question's beginning."""
     return view.title or words.clip(" ".join(view.question.split()), TITLE_LENGTH)
 
 
 def names(view: RunView) -> dict[str, str]:
-    """Give everybody in this run the short name they go by."""
+    """Return everybody in this run the short name they go by."""
     personas = {seat.name: seat.persona for seat in view.seats if seat.persona}
     short = words.short_names((seat.name for seat in view.seats), personas)
     # Members keep their short names when somebody who reads alike takes the chair later.
@@ -53,7 +53,7 @@ def names(view: RunView) -> dict[str, str]:
 
 
 def progress(view: RunView, now: float) -> Message:
-    """Give the question, a line a stage, a line a member, and the answer as far as it is written."""
+    """Return the question, a line a stage, a line a member, and the answer as far as it is written."""
     short = names(view)
     blocks: list[Block] = [
         Quote(view.question),
@@ -73,7 +73,7 @@ def progress(view: RunView, now: float) -> Message:
 
 
 def answer(view: RunView, final: Stage3Result, now: float) -> tuple[Block, ...]:
-    """Give the final answer with what a reader must know of it, and one line about the run."""
+    """Return the final answer with what a reader must know of it, and one line about the run."""
     cut_off = [Line("The answer reached its length limit and ends here.")] if final.truncated else []
     known_by = [f"id {view.conversation_id}"] if view.conversation_id else []
     return (
@@ -151,7 +151,7 @@ def _joined(facts: list[str]) -> str:
 
 
 def stage_line(view: RunView, stage: StageView, now: float) -> tuple[str, str]:
-    """Give a stage's name and how far it is."""
+    """Return a stage's name and how far it is."""
     name = words.STAGE_NAMES[stage.stage]
     if view.number > 1 and stage.stage in ROUND_STAGES:
         name = f"{name}, round {view.number}"
@@ -165,7 +165,7 @@ def stage_line(view: RunView, stage: StageView, now: float) -> tuple[str, str]:
 
 
 def _states(view: RunView, stage: StageView) -> list[State]:
-    """Give how far each member is that a stage waits for; until it says whom, those with an answer."""
+    """Return how far each member is that a stage waits for; until it says whom, those with an answer."""
     return [
         seat.state(stage.stage)
         for seat in view.seats

@@ -11,7 +11,7 @@ FULL, EMPTY = "\u25b0", "\u25b1"
 def consultation(
     said: Consultation, short: Mapping[str, str], before: int | None = None
 ) -> Iterator[Block]:
-    """Give a whole consultation; `short` names peers, `before` is the score of the one it corrects."""
+    """Return a whole consultation; `short` names peers, `before` is the score of the one it corrects."""
     advice = said.response
     case = (("In short", advice.summary), ("Approach", advice.approach))
     yield Pairs((*case, *_standing(said, before)))
@@ -25,7 +25,7 @@ def consultation(
 
 
 def moved(said: Consultation, short: Mapping[str, str], before: int | None = None) -> Iterator[Block]:
-    """Give what a correction says anew whose answer is the same."""
+    """Return what is new in a correction whose answer is the same."""
     yield Pairs((*_standing(said, before),))
     yield from _debate(said.debate, short)
 

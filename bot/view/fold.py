@@ -63,7 +63,7 @@ RoundEvent = (
 
 
 def fold(view: RunView, event: Event, now: float) -> RunView:
-    """Give the view after one more event."""
+    """Return the view after one more event."""
     view = _in_round(view, _round_of(event))
     match event:
         case AnswerStreamed():
@@ -109,7 +109,7 @@ def _noted(
 
 
 def of_document(message: AssistantMessage, question: str, conversation: Conversation) -> RunView:
-    """Give the view of a stored answer; fields that the document lacks stay unknown."""
+    """Return the view of a stored answer; fields that the document lacks stay unknown."""
     profile = _profile(message)
     view = RunView(
         question=question,

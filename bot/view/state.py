@@ -74,7 +74,7 @@ class Seat:
     number: int = 1
 
     def state(self, stage: Stage) -> State:
-        """Give how far this member is in a stage of the members."""
+        """Return how far this member is in a stage of the members."""
         match stage:
             case "stage1":
                 return self.answering
@@ -169,15 +169,15 @@ class RunView:
         return self.conversation_id is not None or self.error is not None
 
     def stage(self, stage: Stage) -> StageView:
-        """Give how far a stage is."""
+        """Return how far a stage is."""
         return self.stages[STAGES.index(stage)]
 
     def seat(self, name: str) -> Seat | None:
-        """Give the member of this name."""
+        """Return the member of this name."""
         return next((seat for seat in self.seats if seat.name == name), None)
 
     def place(self, name: str) -> int | None:
-        """Give a member's place in the ranking, 1 is best; `None` where no counted ballot names it."""
+        """Return a member's place in the ranking, 1 is best; `None` where no counted ballot names it."""
         if self.ranking is None:
             return None
         for number, place in enumerate(self.ranking.places, 1):
@@ -191,14 +191,14 @@ class RunView:
         return next((answer.failed for answer in answers if answer.model == name), list[str]())
 
     def elapsed(self, now: float) -> float | None:
-        """Give the seconds since the run began, until it ended; `None` where nobody knows."""
+        """Return the seconds since the run began, until it ended; `None` where nobody knows."""
         if self.started is None:
             return None
         return max(0.0, (now if self.ended is None else self.ended) - self.started)
 
 
 def opening(question: str, profile: Profile, *, asker: str | None = None, now: float) -> RunView:
-    """Give the view of a run that was accepted and has not begun."""
+    """Return the view of a run that was accepted and has not begun."""
     return RunView(
         question=question,
         asker=asker,
@@ -215,7 +215,7 @@ def opening(question: str, profile: Profile, *, asker: str | None = None, now: f
 
 
 def seats_of(profile: Profile) -> tuple[Seat, ...]:
-    """Give the members of a profile, none of whom has begun."""
+    """Return the members of a profile, none of whom has begun."""
     return tuple(
         Seat(member.name, member.persona.name if member.persona else None) for member in profile.members
     )

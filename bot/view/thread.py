@@ -25,7 +25,7 @@ OWN, NONE, DISQUALIFIED = "own", "\u2013", "out"
 
 
 def thread(view: RunView) -> tuple[Message, ...]:
-    """Give every message whose content is final, in the order in which they are posted.
+    """Return every message whose content is final, in the order in which they are posted.
 
     Before the ranking is known there is none. A message once given stays as it is.
     """
@@ -33,7 +33,7 @@ def thread(view: RunView) -> tuple[Message, ...]:
 
 
 def unposted(view: RunView, posted: Collection[str]) -> Iterator[Message]:
-    """Give the thread's messages but those with these keys, each built only when it is taken."""
+    """Return the thread's messages but those with these keys, each built only when it is taken."""
     for each in (*view.earlier, view):
         yield from _of_round(each, posted)
     told = view.iteration if view.conversation_id else None
@@ -92,7 +92,7 @@ def _ranking(view: RunView) -> Iterator[Block]:
 
 
 def _ballots(ballots: list[Stage2Result], short: dict[str, str]) -> Iterator[Block]:
-    """Give the votes as they were cast, where a document doesn't say what they came to."""
+    """Return the votes as they were cast, where a document doesn't say what they came to."""
     yield Line("The votes as they were cast; which answer came out best is not on record.")
     yield Table(
         ("Reviewer", "Vote, best first"),
@@ -120,7 +120,7 @@ def _table(view: RunView, ranking: AggregateRanking, short: dict[str, str]) -> T
 
 
 def counted_votes(view: RunView) -> list[tuple[str, list[str]]]:
-    """Give the ballots as they count, by the label of the reviewer's own answer: label, labels."""
+    """Return the ballots as they count, by the label of the reviewer's own answer: label, labels."""
     short = names(view)
     label_of = {name: label for label, name in view.labels.items()}
     ballots = {seat.review.model: seat.review.parsed_ranking for seat in view.seats if seat.review}
@@ -247,7 +247,7 @@ def _member(view: RunView, seat: Seat, answer: Stage1Result) -> Iterator[Block]:
 def _text(
     view: RunView, text: str, result: Stage1Result | Stage2_5Result, before: Stage1Result | None = None
 ) -> Iterator[Block]:
-    """Give a member's answer, as a consultation where it is one; a correction with what came before."""
+    """Return a member's answer, as a consultation if it is one; a correction with what came before."""
     if result.consultation:
         yield from consultation(result.consultation, names(view), _score_of(before))
     else:
@@ -264,7 +264,7 @@ def _score_of(answer: Stage1Result | None) -> int | None:
 
 
 def _sources(citations: Sequence[Citation]) -> Iterator[Block]:
-    """Give the pages that a text rests on; their titles are other people's words."""
+    """Return the pages that a text rests on; their titles are other people's words."""
     if citations:
         yield Line("Sources on the web:")
         yield Pairs(

@@ -248,13 +248,13 @@ def count(number: int, thing: str) -> str:
 
 
 def ordinal(place: int) -> str:
-    """Give a place its ending: `1st`, `2nd`, `11th`."""
+    """Return a place its ending: `1st`, `2nd`, `11th`."""
     ending = "th" if place % 100 in (11, 12, 13) else _ORDINALS.get(place % 10, "th")
     return f"{place}{ending}"
 
 
 def change(summary: str) -> str:
-    """Give a stored summary of a change as people write it: one line is no `1 lines`."""
+    """Return a stored summary of a change as people write it: one line is no `1 lines`."""
     return _ONE_OF_MANY.sub(r"\1", summary)
 
 
@@ -294,7 +294,7 @@ def rounds(iteration: IterationState) -> str:
 
 
 def position(mean: float | None) -> str:
-    """Give a mean position: `1`, `1.33`; a dash where there is none."""
+    """Return a mean position: `1`, `1.33`; a dash where there is none."""
     return "\u2013" if mean is None else f"{mean:.2f}".rstrip("0").rstrip(".")
 
 
@@ -305,7 +305,7 @@ def listing(items: Iterable[str]) -> str:
 
 
 def moment(timestamp: str) -> str:
-    """Write a document's timestamp for people: `2026-01-20 10:30 UTC`; as it stands if it is none."""
+    """Write a document's timestamp for people: `2026-01-20 10:30 UTC`; unchanged if it is none."""
     try:
         return when(datetime.fromisoformat(timestamp))
     except ValueError:

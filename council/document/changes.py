@@ -15,7 +15,7 @@ LITERAL_LIMIT = 2_000
 """Characters up to which texts are compared by difflib, as in the seed."""
 
 CHARACTERS_LIMIT = 10_000
-"""Characters up to which every CJK character is a word; above it is what stands between spaces."""
+"""Characters up to which every CJK character is a word; above it, a word is what is between spaces."""
 
 ORDERED_LIMIT = 20_000
 """Words up to which their order counts; what two longer texts have in common is merely counted."""
@@ -53,7 +53,7 @@ def share_changed(original: str, refined: str) -> float:
 
 
 def _distance(before: str, after: str, likeness: float = 0.0) -> float:
-    """Give the share of words outside the longest common subsequence, or 1 below a likeness."""
+    """Return the share of words outside the longest common subsequence, or 1 below a likeness."""
     if max(len(before), len(after)) <= CHARACTERS_LIMIT:
         before, after = set_apart(before, " "), set_apart(after, " ")
     old, new = before.split(), after.split()
@@ -63,7 +63,7 @@ def _distance(before: str, after: str, likeness: float = 0.0) -> float:
 
 
 def _in_common(before: list[str], after: list[str], *, at_least: int) -> int:
-    """Give the length of the longest common subsequence, or 0 if that is below the least asked for."""
+    """Return the length of the longest common subsequence, or 0 if that is below the least asked for."""
     # rapidfuzz looks the numbers below 256 up in a table: the most frequent words get them.
     both = Counter(before) & Counter(after)
     if max(len(before), len(after)) > ORDERED_LIMIT:

@@ -132,7 +132,7 @@ class AssistantMessage(Record):
             self._check_rounds(self.iteration.rounds)
 
     def _critiques_for(self, who: str) -> str:
-        """Give what a member was handed in round 1: its points where there are points, else reviews."""
+        """Return what a member was handed in round 1: its points if there are any, else reviews."""
         first = self.iteration.rounds[0] if self.iteration and self.iteration.rounds else None
         if first is None or not first.critiques:
             return peer_critiques(who, self.stage2)

@@ -34,7 +34,7 @@ class Round:
 
 
 def rounds_of(message: AssistantMessage) -> list[Round]:
-    """Give the rounds of a stored answer; one where the document tells of no others, however old."""
+    """Return the rounds of a stored answer; one where the document tells of no others, however old."""
     first = Round(
         message.label_to_model or {},
         message.stage2,

@@ -89,7 +89,7 @@ class IterationRound(Record):
 
     @property
     def average_change(self) -> float:
-        """The mean share of the answers that is new; an answer that stands again counts as 0."""
+        """The mean share of the answers that is new; an answer that is kept counts as 0."""
         models = len(self.models_that_changed) + len(self.models_unchanged)
         shares = {result.model: _share(result) for result in self.refinements}
         # A model that is only said to have changed counts as wholly changed.

@@ -41,7 +41,7 @@ class Record(BaseModel):
             return handler({name: value for name, value in fields.items() if name not in strange})
 
     def dump(self) -> JsonObject:
-        """Give the JSON form, without the fields that stand at their default."""
+        """Return the JSON form, without the fields that stand at their default."""
         return self.model_dump(mode="json", exclude_defaults=True)
 
 

@@ -53,13 +53,13 @@ def unwrapped(text: str, languages: Collection[str]) -> str:
 
 
 def label_named(name: str, known: Mapping[str, str]) -> str | None:
-    """Give the known label that a name means, `Response B` or only `b`."""
+    """Return the known label that a name means, `Response B` or only `b`."""
     entry = _ENTRY.fullmatch(plain(name))
     return known.get(_letter(entry)) if entry else None
 
 
 def own_lines(text: str) -> list[str]:
-    """Give a review's lines without markup, and only a mark for those in code or a quotation."""
+    """Return a review's lines without markup, and only a mark for those in code or a quotation."""
     lines = _lines(unwrapped(text, ("markdown", "md")))
     return [_QUOTED if line.block and line.text else line.text for line in lines]
 
@@ -84,7 +84,7 @@ def _names_an_answer(line: str) -> bool:
 
 
 def by_letter(labels: Collection[str]) -> dict[str, str]:
-    """Give labels by their letters."""
+    """Return labels by their letters."""
     return {label.split()[-1].upper(): label for label in labels}
 
 
@@ -151,7 +151,7 @@ _SIGNS = str.maketrans(
 class _Line:
     """A line without its markup, blank where it says nothing.
 
-    `block` numbers the code block it lies in, 0 outside. `ballot` is what follows the words
+    `block` numbers the code block it is in, 0 outside. `ballot` is what follows the words
     FINAL RANKING, `None` where the line doesn't start with them; `foreign` says that somebody
     else's are announced, `code` that they stand in code.
     """
@@ -204,7 +204,7 @@ def _line(raw: str, block: int, before: str, announced: str) -> _Line:
 
 
 def plain(raw: str) -> str:
-    """Give a line without markup, its typographic signs made plain; nothing where it says nothing."""
+    """Return a line without markup, its typographic signs made plain; nothing where it says nothing."""
     text = raw[:MAX_LINE]
     if not text.isascii():
         text = unicodedata.normalize("NFKC", text.translate(_MEDALS))
@@ -367,7 +367,7 @@ def _letter(entry: re.Match[str]) -> str:
 
 
 def _ranking(tiers: Sequence[_Tier], known: Mapping[str, str]) -> list[str]:
-    """Give the known labels in order, down to the first tie."""
+    """Return the known labels in order, down to the first tie."""
     ranking: list[str] = []
     for place in _places(tiers):
         letters = dict.fromkeys(letter for tier in place for letter in tier.letters)

@@ -34,7 +34,7 @@ class Ballot:
 def ballot_schema(
     labels: Sequence[str], criteria: Sequence[str] = (), *, terse: bool = False
 ) -> JsonObject:
-    """Give the JSON schema of a ballot over these answers, within OpenAI's strict subset.
+    """Return the JSON schema of a ballot over these answers, within OpenAI's strict subset.
 
     The subset knows no `uniqueItems`: that each label comes once is checked when it is read. A
     `terse` schema is for small models whose server makes a grammar of it: remarks have an end, the

@@ -29,14 +29,14 @@ LONGEST_POINT = 600
 
 
 def read_points(text: str, labels: Collection[str]) -> list[ReviewPoint]:
-    """Give the critique points in a review, in its order; only of these labels."""
+    """Return the critique points in a review, in its order; only of these labels."""
     known = by_letter(labels)
     reader = _Reader(known)
     return [point for line in _own_lines(text) for point in reader.read(line)]
 
 
 def points_in_remark(label: str, remark: str) -> list[ReviewPoint]:
-    """Give the points of a remark that is known to be critique of one answer, in any language."""
+    """Return the points of a remark that is known to be critique of one answer, in any language."""
     lines = (line[:LONGEST_LINE] for line in remark[:LONGEST_REVIEW].splitlines())
     return [
         ReviewPoint(label=label, text=_clipped(each), severity=severity(each) or "medium")
@@ -58,7 +58,7 @@ _ENTRY = re.compile(
 
 
 def _own_lines(text: str) -> Iterator[str]:
-    """Give the lines in which the reviewer itself speaks."""
+    """Return the lines in which the reviewer itself speaks."""
     fence, ballot = "", False
     for raw in unwrapped(text, ("", "markdown", "md"))[:LONGEST_REVIEW].splitlines():
         line = raw[:LONGEST_LINE]
@@ -86,7 +86,7 @@ _QUOTATION = re.compile(r'"[^"\n]{0,400}"|\u00ab[^\u00bb\n]{0,400}\u00bb')
 
 
 def _bare(line: str) -> str:
-    """Give a line without bullet and markup."""
+    """Return a line without bullet and markup."""
     text = line.translate(_SIGNS)
     if bullet := _BULLET.match(text):
         text = text[bullet.end() :]
@@ -261,14 +261,14 @@ class _Reader:
         )
 
     def _letters(self, text: str) -> list[str]:
-        """Give the known labels that a mention names; an unknown one makes it nobody's."""
+        """Return the known labels that a mention names; an unknown one makes it nobody's."""
         noun = re.compile(_NOUN, re.IGNORECASE)
         letters = _LETTER.findall(noun.sub(" ", text))
         labels = [self._known.get(letter, "") for letter in letters]
         return [*dict.fromkeys(labels)]
 
     def _sentence(self, sentence: str) -> list[ReviewPoint]:
-        # What stands in quotation marks is somebody else's; its length stays, so places do too.
+        # What is in quotation marks is somebody else's; its length is kept, and so are places.
         shown = _unquoted(sentence)
         mentions = [*_LABELS.finditer(shown)]
         if _ONE_OF_TWO.search(shown):

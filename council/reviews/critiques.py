@@ -55,7 +55,7 @@ def extract_critiques_from_rankings(
     label_to_model: Mapping[str, str],
     max_critiques: int = MAX_CRITIQUES,
 ) -> dict[str, list[CritiqueItem]]:
-    """Give the points that the reviews make about each answer: label -> points, the gravest first.
+    """Return the points that the reviews make about each answer: label -> points, the gravest first.
 
     Reviews are results or dicts with `model` and `ranking`; one that brought its points as JSON has
     them under `critiques`; from any other, `council.reviews.critique_text` reads them. Points that
@@ -82,7 +82,7 @@ def extract_critiques_from_rankings(
 
 
 def points_of(review: Stage2Result, labels: Iterable[str]) -> list[ReviewPoint]:
-    """Give a review's points: those it brought as JSON, else those in its text."""
+    """Return a review's points: those it brought as JSON, else those in its text."""
     known = [*labels]
     if review.critiques is None:
         return read_points(review.ranking, known)
@@ -135,7 +135,7 @@ def _words(text: str) -> Iterator[str]:
 def shorten(texts: Sequence[str], max_tokens: int) -> list[str]:
     """Fit texts into `max_tokens` together, cutting the longest first.
 
-    Every cut lies at a sentence end where there is one and leaves a visible marker. Texts that
+    Every cut is at a sentence end where there is one and leaves a visible marker. Texts that
     fit are returned as they are.
     """
     room = max_tokens * CHARACTERS_PER_TOKEN

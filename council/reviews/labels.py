@@ -6,7 +6,7 @@ from string import ascii_uppercase
 
 
 def label_answers(names: Sequence[str], seed: int, number: int = 1) -> dict[str, str]:
-    """Give each member's answer an anonymous label: label -> member name.
+    """Return each member's answer an anonymous label: label -> member name.
 
     Every round draws its own, so that nobody is known again by the letter of the round before.
 

@@ -13,7 +13,7 @@ SPLIT_BELOW = 0.2
 def counted(
     ballots: Mapping[str, Sequence[str]], label_to_model: Mapping[str, str]
 ) -> dict[str, list[str]]:
-    """Give the ballots that count, reviewer name -> labels, best first, as they count.
+    """Return the ballots that count, reviewer name -> labels, best first, as they count.
 
     A vote for oneself is left out and the rest of the ballot closes up; only where there are two
     answers in all do ballots count whole, for nothing would be left. A ballot with fewer than two
