@@ -241,7 +241,8 @@ def argument(command: Command, text: str) -> Given:
         if value:
             return {option.name: _number(option, value) if option.kind == "number" else value}
         if option.required:
-            said = f"/{command.name} takes {option.name}: {option.description.lower()}."
+            described = option.description[0].lower() + option.description[1:]
+            said = f"/{command.name} takes {option.name}: {described}."
             raise UsageError(option.missing or said)
     return {}
 

@@ -232,8 +232,8 @@ def _member(view: RunView, seat: Seat, answer: Stage1Result) -> Iterator[Block]:
         yield from _text(view, answer.response, answer)
     if isinstance(seat.correcting, Failed):
         yield Heading("Corrected response", 3)
-        stands = "original response" if view.number == 1 else "response of the round before"
-        yield Line(f"None came, so the {stands} stands.")
+        kept = "original response" if view.number == 1 else "previous round's response"
+        yield Line(f"The correction failed; the {kept} is kept.")
     elif seat.correction:
         yield Heading("Corrected response", 3)
         if seat.has_changed:

@@ -198,13 +198,13 @@ def test_an_unchanged_answer_is_not_repeated() -> None:
 
 
 def test_a_fallback_says_why() -> None:
-    """The persona stands in the heading, the cause beside the rank."""
+    """The persona is in the heading, the cause beside the rank."""
     shown = text(seen(), f"member:{GEMINI}")
     assert shown.startswith(
         "## google/gemini-2.5-pro (The Pragmatist)\n\n"
         "Ranked 2nd of 3. Fell back to its first answer: it took too long.\n"
     )
-    assert shown.endswith("### Corrected response\n\nThe correction failed; the original stands.\n")
+    assert shown.endswith("### Corrected response\n\nThe correction failed; the original response is kept.\n")
 
 
 def test_cut_texts_and_stand_ins_are_named() -> None:
