@@ -204,7 +204,9 @@ def test_a_fallback_says_why() -> None:
         "## google/gemini-2.5-pro (The Pragmatist)\n\n"
         "Ranked 2nd of 3. Fell back to its first answer: it took too long.\n"
     )
-    assert shown.endswith("### Corrected response\n\nThe correction failed; the original response is kept.\n")
+    assert shown.endswith(
+        "### Corrected response\n\nThe correction failed; the original response is kept.\n"
+    )
 
 
 def test_cut_texts_and_stand_ins_are_named() -> None:
