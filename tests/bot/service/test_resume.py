@@ -282,7 +282,7 @@ async def test_a_retried_member_of_stage_1_is_reviewed(tmp_path: Path) -> None:
 
 
 async def test_two_presses_of_retry_run_once(tmp_path: Path) -> None:
-    """The second is told that the run is on its way."""
+    """The second is told that the run is in progress."""
     council, venue = ScriptedCouncil(script={"stage1": failure("unavailable")}), RecordingVenue()
     async with office(tmp_path, council) as place:
         run = await place.see(venue)
@@ -313,7 +313,7 @@ async def test_retry_before_all_is_shown_changes_nothing(tmp_path: Path) -> None
         place.dispatcher.begin(run, venue)
         while not any(button.action == "retry" for card in venue.cards for button in card.buttons):
             await asyncio.sleep(0.001)
-        with pytest.raises(Refusal, match="on its way"):
+        with pytest.raises(Refusal, match="already in progress"):
             await place.dispatcher.retry(click(run), lambda _: venue)
         mentioning.set()
         await place.dispatcher.settled()

@@ -114,7 +114,7 @@ async def test_the_thread_says_how_each_answer_moved_and_why_it_ended() -> None:
     assert "## a/one, round 2\n\n" in told["2:member:a/one"]
     assert told["2:member:a/one"].endswith(f"### Corrected response\n\n{SECOND['a/one']}\n")
     assert "Fell back to its answer of the round before: it took too long" in told["2:member:c/three"]
-    assert "so the previous round's response is kept." in told["2:member:c/three"]
+    assert "the previous round's response is kept." in told["2:member:c/three"]
     assert "Critiques of a/one, round 2" in told["2:critiques:a/one"]
     shown = render(card(view, 0.0))
     assert "2 rounds of critique and no further one, because no more were allowed" in shown
