@@ -7,7 +7,7 @@ form for each thing: no link references, underlined headings or indented code.
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Protocol
 
@@ -22,6 +22,7 @@ APART = "\u200b"
 LINE = "\u2500" * 10
 
 _LONG_CODE = 100
+_SHORT = 40  # every part has room for that much
 _SPACE = re.compile(r"([ \t]+)")
 _LANGUAGE = re.compile(r"[\w+#.-]{1,24}$")
 _TICKS = re.compile("`+")
@@ -135,7 +136,7 @@ def heading(content: Sequence[Word], level: int, *, nested: bool = False) -> Tex
 
 
 def _marked(word: Word, mark: str) -> Word:
-    return word if mark in word.marks else Word(word.text, (mark, *word.marks))
+    return word if mark in word.marks else replace(word, marks=(mark, *word.marks))
 
 
 def code_span(code: str) -> str:
@@ -155,7 +156,7 @@ def _plain_words(text: str, dialect: Dialect, marks: tuple[str, ...]) -> Iterato
     end = 0
     for begin, url in find(text):
         yield from _spaced(dialect.text(text[end:begin]), marks)
-        yield Word(dialect.url(url), marks)
+        yield _address(url, dialect, marks)
         end = begin + len(url)
     yield from _spaced(dialect.text(text[end:]), marks)
 
@@ -260,7 +261,7 @@ class _Reader:
                     yield from (Word("\n", marks),) if number else ()
                     yield from _plain_words(line, self._dialect, marks)
             case "bare_url":
-                yield Word(self._dialect.url(token.content), marks)
+                yield _address(token.content, self._dialect, marks)
             case "softbreak":
                 yield Word("\n", marks)
             case "hardbreak":
@@ -293,16 +294,29 @@ class _Reader:
         shown = _plain(label).strip()
         web = is_web(target)
         if web and (alone or not shown or same(shown, target)):
-            yield Word(self._dialect.url(target), marks)
+            yield _address(target, self._dialect, marks)
         elif web and is_honest(shown, target):
             text = join(self._words(label, ())).replace("\n", " ")
-            yield Word(f"[{text}]{self._dialect.target(target)}", marks)
+            link = f"[{text}]{self._dialect.target(target)}"
+            instead = self._unlinked(label, target, marks) if len(link) > _SHORT else ()
+            yield Word(link, marks, (Word(APART, marks), *instead) if instead else ())
         else:
-            yield from self._words(label, marks)
-            if target not in ("", shown, f"mailto:{shown}"):
-                yield from (Word(" ", marks), Word("(", marks))
-                yield from _plain_words(target, self._dialect, marks)
-                yield Word(")", marks)
+            hidden = target if target not in ("", shown, f"mailto:{shown}") else ""
+            yield from self._unlinked(label, hidden, marks)
+
+    def _unlinked(self, label: list[Token], target: str, marks: tuple[str, ...]) -> tuple[Word, ...]:
+        """Return a link's label as text, and where the link leads."""
+        said = (*self._words(label, marks),)
+        if not target:
+            return said
+        leads = _plain_words(target, self._dialect, marks)
+        return (*said, Word(" ", marks), Word("(", marks), *leads, Word(")", marks))
+
+
+def _address(url: str, dialect: Dialect, marks: tuple[str, ...]) -> Word:
+    """Return an address; one that is too long for a part becomes text."""
+    instead = (*_spaced(dialect.text(url), marks),) if len(url) > _SHORT else ()
+    return Word(dialect.url(url), marks, instead)
 
 
 def _would_join(before: str, after: str) -> bool:

@@ -29,10 +29,14 @@ _LETTER = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """A piece of a line within marks like `**`, cut only if no part can hold it; a space is one too."""
+    """A piece of a line within marks like `**`; a space is one too.
+
+    One that no part can hold is replaced by what stands `instead`, if anything, and otherwise cut.
+    """
 
     text: str
     marks: tuple[str, ...] = ()
+    instead: tuple["Word", ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -319,6 +323,8 @@ def _short(words: Iterable[Word], room: int, first: int, measure: Measure) -> It
         marks = 2 * measure("".join(word.marks)) if word.marks else 0
         if measure(word.text) + marks <= room:
             yield word
+        elif word.instead:
+            yield from _short(word.instead, room, first, measure)
         else:
             yield from (Word(part, word.marks) for part in _chopped(word.text, first - marks, measure))
 

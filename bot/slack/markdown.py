@@ -21,7 +21,7 @@ CODE_WIDTH = 80
 RULE = "---"
 
 _MARKUP = re.compile(r"[\\*`~|\[\]]|(?<![^\W_])_|_(?![^\W_])")
-_BRACKET = re.compile(r"<(?=[\w/!?@#])")
+_BRACKET = re.compile(r"<(?=\S)")
 _ENTITY = re.compile(r"&(?=#?\w+;)")
 _MENTION = re.compile(r"<(?=[@#][A-Z0-9]|!(?:channel|here|everyone|subteam|date)\b)")
 _PIPE = re.compile(r"(?<!\\)\|")

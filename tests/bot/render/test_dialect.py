@@ -1,7 +1,7 @@
 """Somebody's Markdown in each platform's dialect, by exact text."""
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 
 from bot.discord.text import DIALECT as DISCORD
 from bot.render.dialect import Dialect, blocks, code_span, plain_text, words
@@ -134,6 +134,7 @@ def test_neighbours_make_no_mention_and_no_picture() -> None:
 
 @pytest.mark.parametrize("dialect", [DISCORD, SLACK])
 @given(text=made_of([*"`*_[]<>#+-.!|~&\\()=:1aé ", "```", "&amp;", "1. ", "<b>", "](x)", "@", "||"], 20))
+@example(text="<+@1>")
 def test_a_line_of_ours_shows_as_it_is(dialect: Dialect, text: str) -> None:
     """Whatever it holds, a reader sees that very text."""
     line = Line(text).text

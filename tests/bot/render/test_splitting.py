@@ -40,23 +40,30 @@ def slack(markdown: str, limit: int) -> list[str]:
     return split(blocks(markdown, SLACK), limit, len)
 
 
+def is_within(some: str, all_: str) -> bool:
+    """Return whether some letters are among others, in their order."""
+    rest = iter(all_)
+    return all(letter in rest for letter in some)
+
+
 @pytest.mark.parametrize(("cut", "measure"), [(discord, units), (slack, len)])
 @given(markdown=FRAGMENTS, limit=st.integers(120, 400))
 @example(markdown=f"1. {'a b c d e f g h ' * 9}\n1. ", limit=120)
+@example(markdown=f"[{'a b c d e f g h ' * 9}\\[a](http://x.y/b)", limit=120)
 @example(markdown="[<https://a.b>\\[a](http://x.y/b)", limit=120)
 def test_nothing_is_lost_and_every_part_fits(
     cut: Split, measure: Callable[[str], int], markdown: str, limit: int
 ) -> None:
     """A reader of the parts sees what a reader of the whole would, who sees all that is written.
 
-    The whole may say more: where a link leads whose text doesn't.
+    The whole may say more, where a link's text isn't its target; the parts, where a link has no room.
     """
     parts = cut(markdown, limit)
     assert all(0 < measure(part) <= limit for part in parts)
     whole = letters("".join(cut(markdown, 1_000_000)))
-    assert "".join(map(letters, parts)) == whole
-    rest = iter(whole)
-    assert all(letter in rest for letter in letters(markdown))
+    said = "".join(map(letters, parts))
+    assert said == whole or ("http" in markdown and is_within(whole, said))
+    assert is_within(letters(markdown), whole)
 
 
 @given(markdown=FRAGMENTS, limit=st.integers(120, 400))
@@ -185,6 +192,14 @@ def test_what_stands_together_is_parted_before_it_is_torn() -> None:
     """A link that finds no room beside the word it touches begins a line of its own."""
     link = "[link](https://x.y/z)"
     assert slack(f"one {'a' * 8}{link} two", 26) == [f"one\n{'a' * 8}", f"{link} two"]
+
+
+def test_a_link_too_long_for_a_part_is_text() -> None:
+    """It can be cut, and still says where it leads."""
+    link = f"[{'word ' * 5}end](https://x.y/z)"
+    assert slack(link, 60) == [link]
+    assert slack(link, 42) == ["\u200bword word word word word end", "(https://x.y/z)"]
+    assert discord(f"https://x.y/{'z' * 50}", 42) == [f"https://x.y/{'z' * 29}", "z" * 21]
 
 
 def test_a_line_without_spaces_is_cut_between_letters() -> None:
