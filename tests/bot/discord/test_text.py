@@ -163,7 +163,7 @@ def test_the_thread() -> None:
             "Stay with cron and add a lock and an alert:\n\n"
             "```sh\nflock -n /tmp/nightly.lock ./nightly\n```\n\n"
             "### Corrected response\n\n"
-            "The correction failed; the original stands."
+            "The correction failed; the original response is kept."
         )
     ]
     assert messages[f"critiques:{CLAUDE}"] == [

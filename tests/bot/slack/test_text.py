@@ -227,7 +227,7 @@ def test_the_thread() -> None:
                 "```sh\nflock -n /tmp/nightly.lock ./nightly\n```"
             ),
             rich(("Corrected response", True)),
-            section("The correction failed; the original stands."),
+            section("The correction failed; the original response is kept."),
         ]
     ]
     assert messages[f"critiques:{CLAUDE}"] == [
