@@ -30,9 +30,10 @@ from bot.config.settings import Settings
 from bot.serve import collect_rarely
 from bot.service.dispatcher import Dispatcher, Refusal, Request
 from bot.service.limits import Limits
+from bot.service.outbox import Urgency
 from bot.service.queue import Queue
 from bot.service.runs import Question, Runs, utc_now
-from bot.service.venue import Card, File, Part
+from bot.service.venue import Card, File, Part, Sent
 from bot.view.message import Message
 from council.brief import Brief
 from council.calls import Ask, Call, MemorySteps, Reply
@@ -110,17 +111,16 @@ class SilentVenue:
     def __init__(self) -> None:
         self.told = asyncio.Event()
 
-    async def post_card(self, card: Card) -> str:
+    async def post_card(self, newest: Callable[[], Card], sent: Sent) -> str:
         """Take the card."""
-        del card
+        newest()
+        await sent("card")
         return "card"
 
-    async def turn(self) -> None:
-        """Wait for nothing: no platform allows that many edits."""
-
-    async def edit_card(self, card: Card) -> bool:
+    async def edit_card(self, newest: Callable[[], Card], urgency: Callable[[], Urgency]) -> bool:
         """Take the card's new state."""
-        del card
+        newest()
+        urgency()
         return True
 
     async def open_thread(self, title: str) -> tuple[str | None, str | None]:
@@ -137,19 +137,35 @@ class SilentVenue:
         """Leave a message whole."""
         return [Part(message.key)]
 
-    async def post(self, part: Part, key: str) -> str:
+    async def post(self, part: Part, key: str, sent: Sent, urgency: Urgency = Urgency.THREAD) -> str:
         """Take a message."""
-        del part
+        del part, urgency
+        await sent(key)
         return key
 
-    async def attach(self, note: str, *files: File) -> str:
+    async def attach(self, note: str, sent: Sent, *files: File) -> str:
         """Take files."""
         del files
+        await sent(note)
         return note
 
-    async def mention(self, text: str) -> str:
+    async def mention(self, text: str, sent: Sent, *, link: bool = True) -> str:
         """Tell the asker."""
+        del link
         self.told.set()
+        await sent(text)
+        return text
+
+    async def repost(self, card: Card, text: str, sent: Sent) -> bool:
+        """Take a new card."""
+        del card
+        await sent(text)
+        return True
+
+    async def direct(self, card: Card, text: str, sent: Sent) -> str:
+        """Take a direct message."""
+        del card
+        await sent(text)
         return text
 
 
@@ -226,7 +242,7 @@ async def opened(load: Load, models: Models) -> AsyncGenerator[Carry]:
             if load.engine == "journal":
                 yield lambda number: journalled(runs, number)
                 return
-            dispatcher = desk_of(library, models.ask, load.runs)
+            dispatcher = dispatcher_of(library, models.ask, load.runs)
             yield lambda number: shown(dispatcher, number)
             await dispatcher.drain(0)
 
@@ -242,7 +258,7 @@ def runs_of(library: Library, ask: Ask) -> Runs:
     )
 
 
-def desk_of(library: Library, ask: Ask, at_once: int) -> Dispatcher:
+def dispatcher_of(library: Library, ask: Ask, at_once: int) -> Dispatcher:
     """Put up a dispatcher where so many runs go at once, whoever asks and wherever."""
     return Dispatcher(
         runs=runs_of(library, ask),

@@ -17,7 +17,7 @@ from typing import cast
 
 from pydantic import BaseModel
 
-from bench.load import ANSWER, BALLOT, SilentVenue, asked, desk_of, place, text
+from bench.load import ANSWER, BALLOT, SilentVenue, asked, dispatcher_of, place, text
 from bot.app import open_library
 from bot.config import logs
 from bot.config.settings import Settings
@@ -71,7 +71,7 @@ async def leave(folder: Path, runs: int) -> None:
         return await asyncio.Future[Reply]()
 
     async with open_library(Settings(council_data_dir=folder)) as library:
-        dispatcher = desk_of(library, ask, runs)
+        dispatcher = dispatcher_of(library, ask, runs)
         # All are taken before the first begins: what is measured is how they go on.
         accepted = [
             await dispatcher.accept(
@@ -101,7 +101,7 @@ async def go_on(folder: Path, runs: int) -> Resumption:
     collect_rarely()
     began, busy = time.perf_counter(), time.process_time()
     async with open_library(Settings(council_data_dir=folder)) as library:
-        dispatcher = desk_of(library, ask, runs)
+        dispatcher = dispatcher_of(library, ask, runs)
         await dispatcher.resume(await dispatcher.undelivered("bench"), lambda _: SilentVenue())
         await all_there.wait()
         measured = Resumption(wall=time.perf_counter() - began, cpu=time.process_time() - busy)

@@ -508,7 +508,7 @@ async def test_the_transcript_is_the_conversation_as_page_and_as_markdown(tmp_pa
     assert b"### Corrected response" in markdown.data
 
 
-async def test_a_draining_desk_takes_nothing_new_and_lets_runs_end(tmp_path: Path) -> None:
+async def test_a_draining_dispatcher_takes_nothing_new_and_lets_runs_end(tmp_path: Path) -> None:
     """What doesn't end in time stays open in the journal."""
     council = ScriptedCouncil(held={f"stage1.1:{FOUR[0]}"})
     async with office(tmp_path, council) as place:

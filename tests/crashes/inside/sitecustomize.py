@@ -25,8 +25,8 @@ _TABLE = re.compile(r"\s*(?:INSERT INTO|UPDATE|DELETE FROM)\s+(\w+)", re.IGNOREC
 def adapt() -> None:
     """Let cards be edited as often as they change, and take questions however busy the machine is."""
     bot.service.dispatcher.ACCEPT_SECONDS = 60.0
-    discord = bot.discord.bot.DiscordBot.__init__.__kwdefaults__
-    discord |= {"edit_seconds": 0.01, "settle_seconds": 0.1}
+    discord: dict[str, Any] = bot.discord.bot.DiscordBot.__init__.__kwdefaults__ or {}
+    discord.update(edit_seconds=0.01, settle_seconds=0.1)
     slack = bot.slack.venue
     slack.POST_SECONDS = slack.TIER_3 = slack.TIER_4 = slack.CARD_SECONDS = 0.01
 
