@@ -138,6 +138,11 @@ class Courier:
         """Send the same thing once more, as Slack does when it saw no acknowledgement."""
         return await self._try(delivery, len(delivery.attempts), reason)
 
+    def forget(self) -> None:
+        """Forget every delivery so far."""
+        self.deliveries.clear()
+        self._waiting.clear()
+
     async def close(self) -> None:
         """Stop all deliveries and close all sockets."""
         for task in list(self._tasks):

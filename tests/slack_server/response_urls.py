@@ -46,6 +46,10 @@ class ResponseUrls:
         self._urls[key] = ResponseUrl(team, channel, user, self.world.clock(), message)
         return f"{self.world.origin}/response/{key}"
 
+    def forget(self) -> None:
+        """Take back every URL given out so far."""
+        self._urls.clear()
+
     async def _respond(self, request: web.Request) -> web.Response:
         url = self._urls.get(request.match_info["key"])
         now = self.world.clock()

@@ -375,9 +375,11 @@ class SlackServer:
         """Forget every message, file and call so far, as a long proof needs it."""
         for channel in self.world.channels.values():
             channel.messages.clear()
-        for memory in (self.world.ephemerals, self.api.calls, self.courier.deliveries):
-            memory.clear()
+        self.world.ephemerals.clear()
         self.world.files.clear()
+        self.api.calls.clear()
+        self.api.response_urls.forget()
+        self.courier.forget()
 
     def busiest_minute(self, method: str, team: Team | None = None) -> int:
         """The most calls of a method within any sixty seconds in a workspace."""
