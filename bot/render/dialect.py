@@ -278,7 +278,10 @@ class _Reader:
 
     def _code_words(self, code: str, marks: tuple[str, ...]) -> Iterator[Word]:
         if len(code) <= _LONG_CODE:
-            yield Word(self._dialect.code(code), marks)
+            instead: tuple[Word, ...] = ()
+            if len(code) > _SHORT:
+                instead = (Word(APART, marks), *_plain_words(code, self._dialect, marks))
+            yield Word(self._dialect.code(code), marks, instead)
         elif "`" in code:
             yield from _plain_words(code, self._dialect, marks)
         else:

@@ -156,6 +156,7 @@ def _shared_marks(open_: tuple[str, ...], marks: tuple[str, ...]) -> int:
 
 def guarded(line: str) -> str:
     """Return a line of text escaped so that it can't begin a block."""
+    line = line.lstrip(" \t")  # indented far enough, it would be code
     if _START.match(line):
         return f"\\{line}"
     return _NUMBER.sub(r"\1\\\2", line, count=1) if _NUMBER.match(line) else line

@@ -50,6 +50,8 @@ def is_within(some: str, all_: str) -> bool:
 @given(markdown=FRAGMENTS, limit=st.integers(120, 400))
 @example(markdown=f"1. {'a b c d e f g h ' * 9}\n1. ", limit=120)
 @example(markdown=f"[{'a b c d e f g h ' * 9}\\[a](http://x.y/b)", limit=120)
+@example(markdown=f"`    ```[a](http://x.y/b){'long' * 20}`[a](http://x.y/b)", limit=120)
+@example(markdown=f"```  1. ``````~~~~~~~~~~~~{'long' * 20}```", limit=120)
 @example(markdown="[<https://a.b>\\[a](http://x.y/b)", limit=120)
 def test_nothing_is_lost_and_every_part_fits(
     cut: Split, measure: Callable[[str], int], markdown: str, limit: int
