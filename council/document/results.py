@@ -120,11 +120,26 @@ class Stage2_5Result(Record):  # noqa: N801 - the contract's own name (seed 001)
 AnswerSource = Literal["chairman", "fallback", "best_ranked", "verbatim", "single"]
 
 
+class ChairNotes(Record):
+    """What the chairman says beside its answer, each as one text; a note that it didn't write is `None`.
+
+    `dissent`: who holds what else, and why. `only`: an important point that one member alone raised.
+    `changed`: what the reviews changed, and who changed it. `ask`: the one fact, as a question to the
+    team, that would change the recommendation.
+    """
+
+    dissent: str | None = None
+    only: str | None = None
+    changed: str | None = None
+    ask: str | None = None
+
+
 class Stage3Result(Record):
     """The final answer. `model` is whoever wrote the text.
 
     `source`: the chairman; one of its fallbacks; the best-ranked member in the chair; the
-    best-ranked corrected answer, verbatim; or the only answer there was, not reviewed.
+    best-ranked corrected answer, verbatim; or the only answer there was, not reviewed. `notes` come
+    from whoever was in the chair; the last two sources have none.
     """
 
     model: str
@@ -133,6 +148,7 @@ class Stage3Result(Record):
     answered_by: str | None = None
     stopped_early: bool = False
     truncated: bool = False
+    notes: ChairNotes | None = None
 
 
 class Place(Record):

@@ -10,6 +10,7 @@ from council.document.conversation import (
     Stage2Result,
     peer_critiques,
 )
+from council.document.results import ChairNotes
 from tests.council.scripted import ScriptedCouncil
 
 PLAIN = {
@@ -41,6 +42,17 @@ def test_another_programs_field_of_the_same_name_is_read_as_missing(strange: dic
     """It is no reason to lose the document."""
     message = AssistantMessage.model_validate(PLAIN | strange)
     assert message.dump() == PLAIN
+
+
+def test_the_chairmans_notes_are_stored_beside_its_answer() -> None:
+    """Only those that it wrote; a document without any, or with another program's, reads as before."""
+    final = {"model": "a/one", "response": "Paris."}
+    noted = final | {"notes": {"dissent": "a/two holds Lyon.", "ask": "Which year?"}}
+    message = AssistantMessage.model_validate(PLAIN | {"stage3": noted})
+    assert message.stage3.notes == ChairNotes(dissent="a/two holds Lyon.", ask="Which year?")
+    assert message.dump()["stage3"] == noted
+    for other in (final, final | {"notes": "see page 3"}):
+        assert AssistantMessage.model_validate(PLAIN | {"stage3": other}).dump()["stage3"] == final
 
 
 @pytest.mark.parametrize(
