@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING
 
 from markupsafe import Markup
 
+from bot.render.diff import Piece, diff, words_moved
 from bot.transcript import blocks, charts
 from bot.transcript.charts import Moved, Standing, Sure
-from bot.transcript.diff import Piece, diff, words_moved
 from bot.transcript.turns import Turn, turns
 from bot.view import words
 from bot.view.card import answer, names

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.transcript import diff as module
-from bot.transcript.diff import diff, words_moved
+from bot.render import diff as module
+from bot.render.diff import diff, words_moved
 from tests.fragments import made_of
 
 WORDS = ["move", "the ", "jobs", " ", "\n", "\n\n", ", ", ".", "- ", "cron", "日本", "é", "\u202e"]
