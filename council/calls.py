@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import Literal, Protocol, TypedDict
+from typing import Generic, Literal, Protocol, TypedDict, TypeVar
 
 import orjson
 from pydantic import BaseModel, ConfigDict
@@ -112,6 +112,23 @@ class Reply(BaseModel):
 
 
 Outcome = Reply | Failure
+
+R = TypeVar("R")
+
+
+@dataclass(frozen=True, slots=True)
+class AskAgain(Generic[R]):
+    """What a reader makes of a reply that isn't what was asked for: `messages` ask for it once more.
+
+    `otherwise` is the result if that gives nothing better.
+    """
+
+    messages: tuple[ChatMessage, ...]
+    otherwise: R
+
+
+Read = Callable[[Reply], Awaitable[R | AskAgain[R]]]
+"""Reads a reply as the result of its stage, or has it asked for once more."""
 
 Ask = Callable[[Call], Awaitable[Reply]]
 """Makes one call to its end, retries included; raises `ModelError` when it fails for good."""

@@ -1,15 +1,15 @@
 """Asking for consultations: the form a model is held to, and what is made of its reply.
 
-A reply that can't be read, mended or not, is asked for once more with what is wrong with it; then
-its words stand as plain text, and the result says so.
+A reply that can't be read, mended or not, is asked for once more with what is wrong with it. If that
+doesn't help, the words of the first one are kept as plain text, and the result says so.
 """
 
 import asyncio
 from collections.abc import Sequence
-from typing import get_args
+from typing import TypeVar, get_args
 
 from council import prompts
-from council.calls import ChatMessage, JsonObject, Outcome, Reply
+from council.calls import AskAgain, ChatMessage, JsonObject, Reply
 from council.consultation import (
     HIGHEST,
     LOWEST,
@@ -22,77 +22,58 @@ from council.consultation import (
 )
 from council.consultation_text import read_opinion
 from council.document.conversation import timestamp
-from council.errors import Failure
-from council.profile import Member
-from council.session import AskAgain, Form, Session
-from council.usage import total
+from council.document.results import Stage1Result, Stage2_5Result
+from council.profile import Member, Profile
+from council.session import Session
+
+R = TypeVar("R", Stage1Result, Stage2_5Result)
 
 
-def form(
-    session: Session,
-    member: Member,
-    messages: tuple[ChatMessage, ...],
-    *,
-    after: int = 0,
-    critics: Sequence[str] = (),
-) -> Form | None:
-    """Return the form of a member's reply to `messages`; `None` where the council wants plain text.
-
-    `after` is the round of reviews that it replies to, by `critics`: 0 for a first answer, which
-    debates nothing.
-    """
-    profile = session.brief.profile
+def schema(profile: Profile, *, critics: Sequence[str] | None = None) -> JsonObject | None:
+    """Return the JSON schema of an answer, or of a reply to `critics`; `None` for plain text."""
     if profile.answer_format == "plain":
         return None
-    kind = Rebuttal if after else Opinion
-
-    def consultation(opinion: Opinion, reply: Reply) -> Consultation:
-        position = opinion.debate if isinstance(opinion, Rebuttal) else None
-        return Consultation(
-            consultant=member.name,
-            model=reply.answered_by or member.model,
-            persona=member.persona.name if member.persona else "",
-            response=opinion.response,
-            confidence=opinion.confidence,
-            debate=Debate(round=after + 1, **dict(position)) if position else None,
-            metadata=Metadata(
-                tokens_used=reply.usage.tokens,
-                latency_ms=reply.latency_ms,
-                model_version=reply.answered_by or member.model,
-                timestamp=timestamp(session.now()),
-            ),
-        )
-
-    async def settle(reply: Reply, again: AskAgain) -> Reply:
-        reading = await asyncio.to_thread(read_opinion, reply.text, kind)
-        if reading.opinion is None:
-            retried = await again(prompts.again(session.brief, messages, reply.text, reading.problem))
-            reply = _with_both(reply, retried)
-            if isinstance(retried, Reply):
-                second = await asyncio.to_thread(read_opinion, retried.text, kind)
-                if second.opinion is not None:
-                    reading = second
-                    reply = reply.model_copy(
-                        update={
-                            "truncated": retried.truncated,
-                            "answered_by": retried.answered_by,
-                            "citations": retried.citations,
-                        }
-                    )
-        if reading.opinion is None:
-            return reply.model_copy(update={"text": reading.words, "unstructured": reading.problem})
-        made = consultation(reading.opinion, reply)
-        return reply.model_copy(update={"text": made.response.detailed, "consultation": made})
-
-    return Form(form_schema(kind, critics, terse=profile.demonstration), settle)
+    kind = Opinion if critics is None else Rebuttal
+    return form_schema(kind, critics or (), terse=profile.demonstration)
 
 
-def _with_both(reply: Reply, retried: Outcome) -> Reply:
-    """Add what a second try took to the first reply."""
-    if retried.usage is None:
+async def read(session: Session, member: Member, reply: Reply, *, after: int = 0) -> Reply:
+    """Return a reply with the consultation that it holds, or with what keeps it from being one.
+
+    `after` is the round of reviews that it replies to: 0 for a first answer, which debates nothing.
+    """
+    if session.brief.profile.answer_format == "plain":
         return reply
-    took = reply.latency_ms + (0 if isinstance(retried, Failure) else retried.latency_ms)
-    return reply.model_copy(update={"usage": total((reply.usage, retried.usage)), "latency_ms": took})
+    reading = await asyncio.to_thread(read_opinion, reply.text, Rebuttal if after else Opinion)
+    opinion = reading.opinion
+    if opinion is None:
+        return reply.model_copy(update={"text": reading.words, "unstructured": reading.problem})
+    position = opinion.debate if isinstance(opinion, Rebuttal) else None
+    model = reply.answered_by or member.model
+    consultation = Consultation(
+        consultant=member.name,
+        model=model,
+        persona=member.persona.name if member.persona else "",
+        response=opinion.response,
+        confidence=opinion.confidence,
+        debate=Debate(round=after + 1, **dict(position)) if position else None,
+        metadata=Metadata(
+            tokens_used=reply.usage.tokens,
+            latency_ms=reply.latency_ms,
+            model_version=model,
+            timestamp=timestamp(session.now()),
+        ),
+    )
+    return reply.model_copy(update={"text": opinion.response.detailed, "consultation": consultation})
+
+
+def or_again(
+    session: Session, messages: tuple[ChatMessage, ...], reply: Reply, result: R
+) -> R | AskAgain[R]:
+    """Return a result, to be asked for once more if its reply was no consultation."""
+    if result.unstructured is None:
+        return result
+    return AskAgain(prompts.again(session.brief, messages, reply.text, result.unstructured), result)
 
 
 def form_schema(kind: type[Opinion], critics: Sequence[str] = (), *, terse: bool = False) -> JsonObject:

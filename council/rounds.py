@@ -9,7 +9,7 @@ import asyncio
 from dataclasses import dataclass, replace
 
 from council import consultants, prompts
-from council.calls import ChatMessage, Reply
+from council.calls import AskAgain, ChatMessage, Reply
 from council.consultation import Consultation, as_spoken, for_reviewers
 from council.document.conversation import peer_critiques
 from council.document.history import Round
@@ -217,7 +217,7 @@ class _Table:
         order = [self._label_of[author] for author in self._orders[name]]
         criteria = brief.profile.criteria.names if brief.profile.criteria else ()
 
-        def read(reply: Reply) -> Stage2Result:
+        def review(reply: Reply) -> Stage2Result:
             ballot = read_ballot(reply.text, order, criteria)
             points = ballot.critiques
             if points is None and self._by_points:
@@ -233,8 +233,8 @@ class _Table:
                 truncated=reply.truncated,
             )
 
-        async def becomes(reply: Reply) -> Stage2Result:
-            return await offload(len(reply.text), read, reply)
+        async def read(reply: Reply) -> Stage2Result:
+            return await offload(len(reply.text), review, reply)
 
         terse = brief.profile.demonstration
         labelled = [(label, self._readable(self._labels[label])) for label in order]
@@ -242,7 +242,7 @@ class _Table:
             cancellation,
             member,
             prompts.review(brief, member, labelled),
-            becomes,
+            read,
             schema=ballot_schema(order, criteria, terse=terse) if member.structured else None,
         )
 
@@ -261,13 +261,17 @@ class _Table:
         else:
             critiques, prompt = self._by_review(member, reviews)
 
-        async def becomes(reply: Reply) -> Stage2_5Result:
-            size = len(before) + len(reply.text)
-            return await offload(size, corrected, name, before, critiques, reply)
+        session, number = self._session, self._data.round_number
 
-        number, critics = self._data.round_number, [review.model for review in reviews]
-        form = consultants.form(self._session, member, prompt, after=number, critics=critics)
-        result = await self._session.hear(cancellation, member, prompt, becomes, form=form)
+        async def read(reply: Reply) -> Stage2_5Result | AskAgain[Stage2_5Result]:
+            said = await consultants.read(session, member, reply, after=number)
+            size = len(before) + len(said.text)
+            result = await offload(size, corrected, name, before, critiques, said)
+            return consultants.or_again(session, prompt, reply, result)
+
+        critics = [review.model for review in reviews]
+        schema = consultants.schema(session.brief.profile, critics=critics)
+        result = await session.hear(cancellation, member, prompt, read, schema=schema)
         if isinstance(result, Failure):
             return corrected(name, before, critiques, result, self._consultations[name])
         return result

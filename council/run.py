@@ -15,7 +15,7 @@ from datetime import datetime
 
 from council import consultants, prompts
 from council.brief import Brief
-from council.calls import Ask, Reply, Steps
+from council.calls import Ask, AskAgain, Reply, Steps
 from council.cancel import Cancellation, Stop
 from council.consultation import for_the_chair
 from council.document.conversation import (
@@ -103,21 +103,24 @@ async def _answers(session: Session) -> list[Stage1Result]:
     profile = session.brief.profile
 
     async def answer(member: Member) -> Stage1Result | Failure:
-        async def becomes(reply: Reply) -> Stage1Result:
-            return Stage1Result(
-                model=member.name,
-                response=reply.text,
-                answered_by=reply.answered_by,
-                persona=member.persona.name if member.persona else None,
-                truncated=reply.truncated,
-                citations=reply.citations,
-                consultation=reply.consultation,
-                unstructured=reply.unstructured,
-            )
-
         messages = prompts.answer(session.brief, member)
-        form = consultants.form(session, member, messages)
-        return await session.hear(cancellation, member, messages, becomes, form=form)
+
+        async def read(reply: Reply) -> Stage1Result | AskAgain[Stage1Result]:
+            said = await consultants.read(session, member, reply)
+            result = Stage1Result(
+                model=member.name,
+                response=said.text,
+                answered_by=said.answered_by,
+                persona=member.persona.name if member.persona else None,
+                truncated=said.truncated,
+                citations=said.citations,
+                consultation=said.consultation,
+                unstructured=said.unstructured,
+            )
+            return consultants.or_again(session, messages, reply, result)
+
+        schema = consultants.schema(profile)
+        return await session.hear(cancellation, member, messages, read, schema=schema)
 
     session.emit(StageStarted("stage1", tuple(member.name for member in profile.members)))
     with session.open("stage1") as cancellation:
@@ -151,10 +154,10 @@ async def _synthesis(session: Session, answers: list[Stage1Result], reviewed: Re
     last = reviewed.last
     ballots = {review.model: review.parsed_ranking for review in last.reviews}
     votes = counted(ballots, last.labels)
-    read = shorten([review.ranking for review in last.reviews], profile.max_critique_tokens)
+    critiques = shorten([review.ranking for review in last.reviews], profile.max_critique_tokens)
 
     async def write(member: Member, source: AnswerSource) -> Stage3Result | Failure:
-        async def becomes(reply: Reply) -> Stage3Result:
+        async def read(reply: Reply) -> Stage3Result:
             return Stage3Result(
                 model=member.name,
                 response=reply.text,
@@ -175,9 +178,9 @@ async def _synthesis(session: Session, answers: list[Stage1Result], reviewed: Re
             votes=votes,
             scores=last.scores,
             disagreements=disagreements(votes, last.labels),
-            reviews=[(each.model, text) for each, text in zip(last.reviews, read, strict=True)],
+            reviews=[(each.model, text) for each, text in zip(last.reviews, critiques, strict=True)],
         )
-        return await session.hear(cancellation, member, prompt, becomes, role=source)
+        return await session.hear(cancellation, member, prompt, read, role=source)
 
     result = _verbatim(last.best, answers, reviewed, stopped_early=stopped_early)
     session.emit(StageStarted("stage3", (profile.chairman.name,)))

@@ -1,16 +1,27 @@
 """The session of one run: every model call passes through it, in one way."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from typing import TypeVar
 
 import structlog
 
 from council.brief import Brief
-from council.calls import Ask, Call, ChatMessage, JsonObject, Outcome, Reply, Steps, run_retries
+from council.calls import (
+    Ask,
+    AskAgain,
+    Call,
+    ChatMessage,
+    JsonObject,
+    Outcome,
+    Read,
+    Reply,
+    Steps,
+    run_retries,
+)
 from council.cancel import Cancellation, Stop
 from council.document.conversation import FailedCall, RunUsage
 from council.errors import AccountError, CouncilError, Failure, ModelError
@@ -32,7 +43,6 @@ from council.usage import Usage, total
 log = structlog.stdlib.get_logger()
 
 R = TypeVar("R", bound=StageResult)
-T = TypeVar("T")
 
 UNREADABLE = Failure(cause="malformed")
 """What a reply is that no reader foresaw."""
@@ -41,17 +51,6 @@ WRITE_SECONDS = 5.0
 """How long a call that is being ended waits for its reply to be recorded."""
 FORM_TOKENS = 480
 """Room for what the demonstration's grammar ends by itself: a ballot, a consultation."""
-
-AskAgain = Callable[[tuple[ChatMessage, ...]], Awaitable[Outcome]]
-"""Makes a member's call once more, with other messages and under the same cancellation."""
-
-
-@dataclass(frozen=True, slots=True)
-class Form:
-    """The form a reply must have: its JSON schema, and how a reply is read or asked for again."""
-
-    schema: JsonObject
-    settle: Callable[[Reply, AskAgain], Awaitable[Reply]]
 
 
 class StageCancellation(Cancellation):
@@ -120,17 +119,15 @@ class Session:
         cancellation: StageCancellation,
         member: Member,
         messages: tuple[ChatMessage, ...],
-        becomes: Callable[[Reply], Awaitable[R]],
+        read: Read[R],
         *,
         schema: JsonObject | None = None,
-        form: Form | None = None,
         role: str = "",
     ) -> R | Failure:
-        """Call a member once in a stage and return what its reply `becomes`, or the failure.
+        """Call a member in a stage and return what `read` makes of its reply, or the failure.
 
-        The observers are told either way. A `form` replaces `schema` and may ask once more. `role`
-        distinguishes two calls of one member in a stage. A call that was cut off before it began is
-        neither made nor announced nor recorded.
+        The observers are told either way. `role` distinguishes two calls of one member in a stage. A
+        call that was cut off before it began is neither made nor announced nor recorded.
         """
         stage, number = cancellation.stage, cancellation.round
         profile = self.brief.profile
@@ -145,17 +142,16 @@ class Session:
             if shown := unfencing.feed(text):
                 self.emit(AnswerStreamed(member.name, shown))
 
-        shape = form.schema if form else schema
         call = Call(
             step=f"{stage}.{number}:{member.name}{role and f':{role}'}",
             member=member,
             messages=messages,
             deadline=profile.call_deadline,
             profile=profile.name,
-            schema=shape,
+            schema=schema,
             web=profile.web and stage in ("stage1", "stage2_5"),
             temperature=profile.temperature,
-            max_tokens=FORM_TOKENS if shape and profile.demonstration else profile.max_tokens,
+            max_tokens=FORM_TOKENS if schema and profile.demonstration else profile.max_tokens,
             retries=self._last_retries if stage == "stage3" else self._retries,
             on_retry=retry,
             on_text=stream if stage == "stage3" else None,
@@ -170,27 +166,43 @@ class Session:
         outcome = await self._step(call, cancellation)
         if isinstance(outcome, Reply) and (rest := unfencing.rest()):
             self.emit(AnswerStreamed(member.name, rest))
-        if form and isinstance(outcome, Reply):
-
-            def again(messages: tuple[ChatMessage, ...]) -> Awaitable[Outcome]:
-                return self._step(
-                    replace(call, step=f"{call.step}:again", messages=messages), cancellation
-                )
-
-            outcome = await _read(call, form.settle(outcome, again))
         if isinstance(outcome, Reply):
-            result = await _read(call, becomes(outcome))
-            if not isinstance(result, Failure):
+            try:
+                result, outcome = await self._read(call, outcome, read, cancellation)
+            except CouncilError:
+                raise
+            except Exception:  # a reader that crashes costs a voice
+                log.exception("reply_not_read", step=call.step)
+                outcome = UNREADABLE
+            else:
                 took, used = outcome.latency_ms, outcome.usage
                 self.emit(MemberAnswered(stage, member.name, result, took, used, number))
                 cancellation.succeed()
                 return result
-            outcome = result
         self._note_refusal(outcome, member)
         self.was_stopped |= outcome.cause == "stopped"
         self.failures.append(FailedCall(stage=stage, member=member.name, failure=outcome, round=number))
         self.emit(MemberFailed(stage, member.name, outcome, number))
         return outcome
+
+    async def _read(
+        self, call: Call, reply: Reply, read: Read[R], cancellation: Cancellation
+    ) -> tuple[R, Reply]:
+        """Return what a reply is read as, with the reply; what a second one took counts, too."""
+        result = await read(reply)
+        if not isinstance(result, AskAgain):
+            return result, reply
+        again = replace(call, step=f"{call.step}:again", messages=result.messages)
+        second = await self._step(again, cancellation)
+        if second.usage is not None:
+            reply = reply.model_copy(update={"usage": total((reply.usage, second.usage))})
+        if isinstance(second, Reply):
+            both = {"usage": reply.usage, "latency_ms": reply.latency_ms + second.latency_ms}
+            reply = second.model_copy(update=both)
+            better = await read(reply)
+            if not isinstance(better, AskAgain):
+                return better, reply
+        return result.otherwise, reply
 
     async def hear_title(
         self, member: Member, messages: tuple[ChatMessage, ...], cancellation: Cancellation
@@ -294,17 +306,6 @@ class Session:
         if not text.strip():
             return Failure(cause="empty", usage=outcome.usage)
         return outcome if text == outcome.text else outcome.model_copy(update={"text": text})
-
-
-async def _read(call: Call, reading: Awaitable[T]) -> T | Failure:
-    """Read a reply; where a reader crashes, that costs a voice, and the log has the traceback."""
-    try:
-        return await reading
-    except CouncilError:
-        raise
-    except Exception:
-        log.exception("reply_not_read", step=call.step)
-        return UNREADABLE
 
 
 def _log(call: Call, why: Failure) -> None:
