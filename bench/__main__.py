@@ -24,7 +24,8 @@ from bench.resume import resumption
 from bench.texts import comparisons, lag_over_long_reviews
 from bot.app import open_library
 from bot.config.settings import Settings
-from bot.service.runs import Question, Runs
+from bot.service.question import Question
+from bot.service.runs import Runs
 from council.calls import Ask, Call, Reply
 from council.document.conversation import Source
 from council.models.catalog import Catalog
@@ -260,9 +261,8 @@ async def one_run(runs: Runs, seed: int = 0) -> None:
         text=f"{QUESTION} [{seed}]",
         source=Source(platform="bench"),
         entry_key=str(uuid.uuid4()),
-        profile=PROFILE,
     )
-    message = await runs.carry_out((await runs.accept(question)).run, silent)
+    message = await runs.carry_out((await runs.accept(question, PROFILE)).run, silent)
     if message is None or message.failures:
         sys.exit("a run of the benchmark failed")
 

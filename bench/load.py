@@ -28,11 +28,12 @@ from bot.app import Library, open_library
 from bot.config import logs
 from bot.config.settings import Settings
 from bot.serve import collect_rarely
-from bot.service.dispatcher import Dispatcher, Refusal, Request
+from bot.service.dispatcher import Dispatcher, Refusal
 from bot.service.limits import Limits
 from bot.service.outbox import Urgency
+from bot.service.question import Question
 from bot.service.queue import Queue
-from bot.service.runs import Question, Runs, utc_now
+from bot.service.runs import Runs, utc_now
 from bot.service.venue import Card, File, Part, Sent
 from bot.view.message import Message
 from council.brief import Brief
@@ -279,8 +280,8 @@ async def alone(models: Models, number: int) -> None:
 
 async def journalled(runs: Runs, number: int) -> None:
     """Carry a run out with its journal, its document and its row in the index."""
-    question = Question(text=text(number), source=place(number), entry_key=str(number), profile=PROFILE)
-    if await runs.carry_out((await runs.accept(question)).run, silent) is None:
+    question = Question(text=text(number), source=place(number), entry_key=str(number))
+    if await runs.carry_out((await runs.accept(question, PROFILE)).run, silent) is None:
         sys.exit("a run of the benchmark failed")
 
 
@@ -288,7 +289,7 @@ async def shown(dispatcher: Dispatcher, number: int) -> None:
     """Carry a run out as on a platform: accepted, queued, shown, the asker told."""
     venue = SilentVenue()
     run = await dispatcher.accept(
-        Request(text=text(number), source=place(number), entry_key=str(number), asker="Ada")
+        Question(text=text(number), source=place(number), entry_key=str(number), asker="Ada")
     )
     if run is None:
         sys.exit("a question of the benchmark was taken for another")

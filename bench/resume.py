@@ -22,7 +22,7 @@ from bot.app import open_library
 from bot.config import logs
 from bot.config.settings import Settings
 from bot.serve import collect_rarely
-from bot.service.dispatcher import Request
+from bot.service.question import Question
 from council.calls import Call, Reply
 from council.usage import Usage
 
@@ -75,7 +75,7 @@ async def leave(folder: Path, runs: int) -> None:
         # All are taken before the first begins: what is measured is how they go on.
         accepted = [
             await dispatcher.accept(
-                Request(text=text(number), source=place(number), entry_key=str(number), asker="Ada")
+                Question(text=text(number), source=place(number), entry_key=str(number), asker="Ada")
             )
             for number in range(runs)
         ]

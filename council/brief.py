@@ -31,11 +31,13 @@ class Attachment(BaseModel):
 class Brief(BaseModel):
     """One question and the settings it is answered under; stored in the run's row.
 
-    `asker` is how the asker is called where the question was asked. `seed` decides labels and
-    reading orders; `boundary` fences untrusted text in the prompts. Both are drawn once, so a replay
-    writes the same prompts again. Where the members of `profile` are asked, and with which keys, is
-    never taken from here: a row could have been written by anybody. `history` is as much of the
-    conversation as fits (`council.context`), and `history_left_out` counts the questions before it.
+    A run is accepted with what was asked. What has to be looked up is filled in before its first call,
+    at `started_at` (ISO 8601), which is `None` until then. `asker` is how the asker is called where the
+    question was asked. `seed` decides labels and reading orders; `boundary` fences untrusted text in the
+    prompts. Both are drawn once, so a replay writes the same prompts again. Where the members of
+    `profile` are asked, and with which keys, is never taken from here: a row could have been written by
+    anybody. `history` is as much of the conversation as fits (`council.context`), and
+    `history_left_out` counts the questions before it.
     """
 
     model_config = ConfigDict(frozen=True, hide_input_in_errors=True)
@@ -50,6 +52,9 @@ class Brief(BaseModel):
     history_left_out: int = 0
     history_cut: bool = False
     """Whether the last answer of the history is shortened."""
-    wants_title: bool = True
     started_at: str | None = None
-    """When the first call was prepared, ISO 8601: all is filled in that had to be looked up."""
+
+    @property
+    def wants_title(self) -> bool:
+        """Whether the question begins its conversation."""
+        return not (self.history or self.history_left_out)

@@ -58,7 +58,6 @@ async def deliberate(
 
     Raises `NoAnswers`, `AccountError` or `RunStopped` when there can't be an answer.
     """
-    started_at = brief.started_at or timestamp(now())
     session = Session(brief, ask=ask, steps=steps, emit=emit, now=now, stop=stop or Stop())
     titling = Cancellation(within=session.stop.members)
     title = asyncio.create_task(_title(session, titling))
@@ -91,7 +90,7 @@ async def deliberate(
             scores=reviewed.first.scores,
             iteration=reviewed.iteration,
             failures=session.failures,
-            started_at=started_at,
+            started_at=brief.started_at,
             finished_at=timestamp(now()),
         ),
         title=named if brief.wants_title else None,

@@ -16,7 +16,8 @@ from rich.console import Console
 
 from bot.app import open_library
 from bot.config.settings import Settings
-from bot.service.runs import Question, Runs
+from bot.service.question import Question
+from bot.service.runs import Runs
 from bot.terminal.venue import TerminalChannel
 from bot.view.state import opening
 from council.calls import Call, Reply
@@ -91,11 +92,9 @@ async def told(server: ModelServer, folder: Path, doomed: tuple[str, ...] = ()) 
             store=library.store,
             index=library.index,
         )
-        question = Question(
-            text="Shard or scale up?", source=Source(platform="terminal"), entry_key="1", profile=seats
-        )
+        question = Question(text="Shard or scale up?", source=Source(platform="terminal"), entry_key="1")
         with TerminalChannel(Console(file=out), opening(question.text, seats, now=0.0)) as channel:
-            message = await runs.carry_out((await runs.accept(question)).run, channel.hear)
+            message = await runs.carry_out((await runs.accept(question, seats)).run, channel.hear)
     return Told(message, out.getvalue())
 
 

@@ -45,10 +45,11 @@ from bot.service.commands import (
     UsageError,
     parse_message,
 )
-from bot.service.dispatcher import NO_TEXT, Click, Dispatcher, Request
+from bot.service.dispatcher import NO_TEXT, Click, Dispatcher
 from bot.service.errors import Gone, NotAllowed, Refusal, VenueError
 from bot.service.options import AS_THE_PROFILE_HAS_IT, RunOptions
 from bot.service.outbox import Outbox, Urgency
+from bot.service.question import Question
 from bot.service.venue import Button, File
 from bot.view.words import UNEXPECTED, listing
 from council.brief import Attachment
@@ -440,7 +441,7 @@ class DiscordBot:
     ) -> RunRow | None:
         message = str(card_id) if card_id else None
         return await self._dispatcher.accept(
-            Request(
+            Question(
                 text=text,
                 source=here.source(asker.id).model_copy(update={"message": message}),
                 entry_key=str(key),

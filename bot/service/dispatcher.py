@@ -4,7 +4,7 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any
 
@@ -13,10 +13,10 @@ import structlog
 from bot.service.errors import Refusal
 from bot.service.help import guide
 from bot.service.limits import Backlog, Durability, TooManyWaiting, channel_of, user_of
-from bot.service.options import AS_THE_PROFILE_HAS_IT, RunOptions
 from bot.service.presenter import Presenter, files_of
+from bot.service.question import Question
 from bot.service.queue import Queue, Ticket
-from bot.service.runs import Question, Runs
+from bot.service.runs import Runs
 from bot.service.venue import File, Venue
 from bot.view import words
 from bot.view.message import Message
@@ -52,18 +52,6 @@ DRAINING = "The council is restarting. Try again in a minute."
 NOT_HERE = "This run isn't on record here; it may have been deleted."
 NO_QUESTION = "There is no question. Write one: /council Should we shard now?"
 NO_TEXT = "There is no question: this message has no text."
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
-    """A question as a platform delivers it. `asker` is how the asker is called there."""
-
-    text: str
-    source: Source
-    entry_key: str
-    asker: str
-    attachments: tuple[Attachment, ...] = ()
-    options: RunOptions = AS_THE_PROFILE_HAS_IT
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,40 +104,30 @@ class Dispatcher:
         self._waiting: set[asyncio.Task[None]] = set()
         self._draining = False
 
-    async def accept(self, request: Request) -> RunRow | None:
+    async def accept(self, question: Question) -> RunRow | None:
         """Write a question down as a run; `None` for one that was delivered before.
 
         Files without a text hold the question. Raises `Refusal` or `UsageError` with what to tell the
         asker.
         """
-        text = request.text.strip() or _in_files(request.attachments)
+        text = question.text.strip() or _in_files(question.attachments)
         if self._draining:
             raise Refusal(DRAINING)
         if not text:
             raise Refusal(NO_QUESTION)
         if len(text) > LONGEST_QUESTION:
             raise Refusal(f"The question is longer than {LONGEST_QUESTION:,} characters. Shorten it.")
-        source = request.source
-        profile = request.options.applied(self._profiles)
-        entry_key = f"{source.platform}:{request.entry_key}"
+        source = question.source
+        profile = question.options.applied(self._profiles)
+        entry_key = f"{source.platform}:{question.entry_key}"
         by = asyncio.get_running_loop().time() + ACCEPT_SECONDS
         try:
             with self._backlog.admitted(entry_key, source) as is_new:
                 async with asyncio.timeout_at(by):
-                    conversation_id = await self._journal.conversation_in(source)
+                    continued = await self._journal.conversation_in(source)
+                whole = replace(question, text=text, entry_key=entry_key, conversation_id=continued)
                 # No timeout around this: a write that has begun is done or not done when it says so.
-                begun = await self._runs.accept(
-                    Question(
-                        text=text,
-                        source=source,
-                        entry_key=entry_key,
-                        profile=profile,
-                        asker=request.asker,
-                        attachments=request.attachments,
-                        conversation_id=conversation_id,
-                    ),
-                    by=by,
-                )
+                begun = await self._runs.accept(whole, profile, by=by)
         except TooManyWaiting:
             if await self._journal.knows(entry_key):
                 return None

@@ -10,12 +10,13 @@ from datetime import UTC, datetime, timedelta
 import structlog
 
 from bot.service.durable_writes import DurableSteps, keep, until_written
+from bot.service.question import Question
 from bot.view.words import INTERRUPTED, explain
-from council.brief import Attachment, Brief, Turn
+from council.brief import Brief, Turn
 from council.calls import Ask
 from council.cancel import Stop
 from council.context import Context, recent, room_beside
-from council.document.conversation import AssistantMessage, Conversation, Source, UserMessage, timestamp
+from council.document.conversation import AssistantMessage, Conversation, UserMessage, timestamp
 from council.errors import CouncilError, RunError, RunForgotten, RunStopped
 from council.events import Emit, HistoryShortened, RunCompleted, RunFailed
 from council.models.catalog import Catalog
@@ -28,23 +29,6 @@ from storage.journal import Begun, Ended, Journal, NewRun, RunRow, Why
 from storage.scope import TERMINAL
 
 log = structlog.get_logger()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
-    """What somebody asked, where, and of which council.
-
-    `entry_key` is the same for every delivery of the same question. `conversation_id` names the
-    conversation that a follow-up continues; `asker` is how the asker is called.
-    """
-
-    text: str
-    source: Source
-    entry_key: str
-    profile: Profile
-    conversation_id: str | None = None
-    asker: str | None = None
-    attachments: tuple[Attachment, ...] = ()
 
 
 def utc_now() -> datetime:
@@ -66,22 +50,27 @@ class Runs:
     entropy: random.Random = field(default_factory=random.SystemRandom)
 
     async def accept(
-        self, question: Question, run_id: str | None = None, *, by: float | None = None
+        self,
+        question: Question,
+        profile: Profile,
+        run_id: str | None = None,
+        *,
+        by: float | None = None,
     ) -> Begun:
         """Write the run down, under an id of its own; or find the one that an earlier delivery began.
 
-        Nothing is asked of anybody yet, so this is quick; and from here on nothing depends on the
-        configuration any more. Raises `TimeoutError` where writing has not begun `by` then, a time on
-        the event loop's clock: the run is not there, nor will it be.
+        `profile` is the council that answers, the question's options applied to it. Nothing is asked of
+        anybody yet, so this is quick; and from here on nothing depends on the configuration any more.
+        Raises `TimeoutError` where writing has not begun `by` then, a time on the event loop's clock:
+        the run is not there, nor will it be.
         """
         brief = Brief(
             question=question.text,
-            profile=question.profile,
+            profile=profile,
             seed=self.entropy.getrandbits(53),
             boundary=f"{self.entropy.getrandbits(64):016x}",
             asker=question.asker,
             attachments=question.attachments,
-            wants_title=question.conversation_id is None,
         )
         return await self.journal.begin(
             NewRun(
@@ -203,26 +192,23 @@ class Runs:
     async def _prepared(self, run: RunRow, emit: Emit) -> Brief:
         """Look up what the first call needs, once, and write it down with the run.
 
-        That is what the models can do, and for a follow-up the conversation so far, now that the
-        runs before it are over.
+        That is what the models can do, and the conversation so far, now that the runs before this one
+        are over.
         """
         brief = run.brief
         if brief.started_at is not None:
             return brief
         profile = await self.catalog.resolve(brief.profile)
+        room = room_beside(self.catalog.window(profile), brief.question, brief.attachments)
         context = Context()
-        if not brief.wants_title:
-            room = room_beside(self.catalog.window(profile), brief.question, brief.attachments)
-            # Where the runs before this one gave no answer, this one begins the conversation.
-            with suppress(ConversationNotFound):
-                context = recent(turns(await self.store.load(run.conversation_id)), room)
+        with suppress(ConversationNotFound):  # this question begins it
+            context = recent(turns(await self.store.load(run.conversation_id)), room)
         brief = brief.model_copy(
             update={
                 "profile": profile,
                 "history": context.turns,
                 "history_left_out": context.left_out,
                 "history_cut": context.cut,
-                "wants_title": not (context.turns or context.left_out),
                 "started_at": timestamp(self.now()),
             }
         )

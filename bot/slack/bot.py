@@ -44,10 +44,11 @@ from bot.service.commands import (
     parse_message,
     person,
 )
-from bot.service.dispatcher import NO_QUESTION, NO_TEXT, NOT_HERE, Click, Dispatcher, Request
+from bot.service.dispatcher import NO_QUESTION, NO_TEXT, NOT_HERE, Click, Dispatcher
 from bot.service.errors import Refusal, VenueError
 from bot.service.options import RunOptions
 from bot.service.outbox import Outbox, Patience
+from bot.service.question import Question
 from bot.service.venue import LABELS, File
 from bot.slack import past as slack_past
 from bot.slack import text as slack_text
@@ -255,14 +256,14 @@ class SlackBot:
         typed = parse(plain(command["text"]))
         options = RunOptions.read(typed.given)
         channel, user = command["channel_id"], command["user_id"]
-        request = Request(
+        question = Question(
             text=typed.question,
             source=self._source(await self._direct(user) if typed.is_private else channel, user),
             entry_key=command["trigger_id"],
             asker=command["user_name"],
             options=options,
         )
-        if await self._take(request, tell) and request.source.channel != channel:
+        if await self._take(question, tell) and question.source.channel != channel:
             self._dispatcher.spawn(tell(line(IN_PRIVATE)))
 
     async def _direct(self, user: str) -> str:
@@ -401,7 +402,7 @@ class SlackBot:
             attachments, left_out = await reading
         if not typed.question and not attachments:
             raise Refusal(" ".join(filter(None, (nothing, left_out))))
-        request = Request(
+        question = Question(
             text=typed.question,
             source=here,
             entry_key=entry_key,
@@ -409,14 +410,14 @@ class SlackBot:
             attachments=attachments,
             options=RunOptions.read(typed.given),
         )
-        if await self._take(request, tell) and left_out:
+        if await self._take(question, tell) and left_out:
             self._dispatcher.spawn(tell(line(left_out)))
 
-    async def _take(self, request: Request, tell: Tell) -> bool:
+    async def _take(self, question: Question, tell: Tell) -> bool:
         """Hand a question to the dispatcher; return whether it is new."""
-        run = await self._dispatcher.accept(request)
+        run = await self._dispatcher.accept(question)
         if run is not None:
-            self._dispatcher.begin(run, SlackVenue(self._workspace, run.id, tell, request.source))
+            self._dispatcher.begin(run, SlackVenue(self._workspace, run.id, tell, question.source))
         return run is not None
 
     def _venue_of(self, run: RunRow) -> SlackVenue | None:
@@ -458,7 +459,7 @@ class SlackBot:
             case _:
                 # A card with replies is the head of its own thread; the new run gets one of its own.
                 own = thread == card["message_ts"]
-                request = Request(
+                question = Question(
                     text=run.brief.question,
                     source=here.model_copy(update={"thread": None}) if own else here,
                     entry_key=body["trigger_id"],
@@ -466,7 +467,7 @@ class SlackBot:
                     attachments=run.brief.attachments,
                     options=RunOptions.of(run.brief.profile),
                 )
-                await self._take(request, tell)
+                await self._take(question, tell)
 
     async def _give_transcript(self, run: RunRow, venue: SlackVenue) -> None:
         await venue.attach(TRANSCRIPT, unrecorded, *await self._dispatcher.transcript(run))

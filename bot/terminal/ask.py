@@ -26,7 +26,8 @@ import orjson
 import structlog
 
 from bot.app import Library
-from bot.service.runs import Question, Runs
+from bot.service.question import Question
+from bot.service.runs import Runs
 from bot.view.message import escaped, printable
 from bot.view.words import clip
 from council.brief import Attachment
@@ -93,11 +94,10 @@ class Asking:
             text=text,
             source=person(),
             entry_key=f"{HERE.platform}:{uuid.uuid4()}",
-            profile=profile,
-            conversation_id=after,
             attachments=attachments,
+            conversation_id=after,
         )
-        async with self._run(question, anew) as run:
+        async with self._run(question, profile, anew) as run:
             return await self._show(run, surface)
 
     async def retry(self, run_id: str, surface: Surface) -> str | None:
@@ -155,7 +155,7 @@ class Asking:
             log.warning("stop_not_recorded", run=run_id, reason=error)
 
     @asynccontextmanager
-    async def _run(self, question: Question, anew: bool) -> AsyncGenerator[RunRow]:
+    async def _run(self, question: Question, profile: Profile, anew: bool) -> AsyncGenerator[RunRow]:
         """Hold the interrupted run of this question, or a new one."""
         for run in await self.library.journal.undelivered(HERE.platform):
             if run.origin.user != question.source.user:
@@ -167,14 +167,14 @@ class Asking:
                     continue
                 if self.runs.age(current) > self.resume_within and not current.is_over:
                     await self._close(current)
-                elif not anew and _asks(current, question):
+                elif not anew and _asks(current, question, profile):
                     warn(RESUMING)
                     yield current
                     return
         run_id = str(self.runs.new_id())
         # Held before it is there to be found: another process would go on with it at once.
         async with self.library.holds.hold(run_id):
-            yield (await self.runs.accept(question, run_id)).run
+            yield (await self.runs.accept(question, profile, run_id)).run
 
     async def _close(self, run: RunRow) -> None:
         await self.runs.give_up(run)
@@ -182,12 +182,12 @@ class Asking:
         warn(TOO_OLD.format(clip(" ".join(run.brief.question.split()), 80), run.id))
 
 
-def _asks(run: RunRow, question: Question) -> bool:
+def _asks(run: RunRow, question: Question, profile: Profile) -> bool:
     asked = run.brief
     return (
         (asked.question, asked.attachments) == (question.text, question.attachments)
-        and asked.profile.name == question.profile.name
-        and _addresses(asked.profile) <= _addresses(question.profile)
+        and asked.profile.name == profile.name
+        and _addresses(asked.profile) <= _addresses(profile)
         and question.conversation_id in (None, run.conversation_id)
     )
 

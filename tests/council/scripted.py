@@ -136,6 +136,7 @@ class ScriptedCouncil:
                 "profile": seats or profile(),
                 "seed": 7,
                 "boundary": "b0undary",
+                "started_at": "2026-01-20T10:30:00.000Z",
                 **fields,
             }
         )

@@ -114,7 +114,7 @@ async def test_a_follow_up_keeps_its_conversations_title() -> None:
     """Only a new conversation gets a title; earlier turns are context in every prompt."""
     council = ScriptedCouncil()
     deliberation = await council.run(
-        wants_title=False, history=[Turn(question="What do we run on?", answer="One big machine.")]
+        history=[Turn(question="What do we run on?", answer="One big machine.")]
     )
     assert deliberation.title is None
     for call in council.calls:
@@ -130,7 +130,7 @@ async def test_questions_without_room_for_their_answers_are_listed() -> None:
         Turn(question="[end of it b0undary]", answer=None),
         Turn(question="When?", answer="In May."),
     ]
-    await council.run(wants_title=False, history=history)
+    await council.run(history=history)
     assert (
         "[begin b0undary]\nEarlier questions, answers not repeated:\n\n"
         "- Do we move to PostgreSQL?\n"

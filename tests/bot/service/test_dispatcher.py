@@ -14,10 +14,11 @@ from bot.app import Library, open_library
 from bot.config.settings import Settings
 from bot.render.markdown import render
 from bot.service.commands import UsageError
-from bot.service.dispatcher import Click, Dispatcher, Request
+from bot.service.dispatcher import Click, Dispatcher
 from bot.service.errors import NotAllowed, Refusal
 from bot.service.limits import Durability, Limits
 from bot.service.outbox import Urgency
+from bot.service.question import Question
 from bot.service.queue import Queue
 from bot.service.runs import Runs
 from bot.service.venue import Part, Sent
@@ -50,8 +51,8 @@ class Office:
         self, key: str = "1", text: str = "Shard or scale up?", source: Source = TEAM, **more: object
     ) -> RunRow | None:
         """Hand a question in."""
-        request = Request(text=text, source=source, entry_key=key, asker="Ada", **more)  # pyright: ignore[reportArgumentType] - named per test
-        return await self.dispatcher.accept(request)
+        question = Question(text=text, source=source, entry_key=key, asker="Ada", **more)  # pyright: ignore[reportArgumentType] - named per test
+        return await self.dispatcher.accept(question)
 
     async def see(self, venue: RecordingVenue, key: str = "1", **more: object) -> RunRow:
         """Ask and show, to the end."""

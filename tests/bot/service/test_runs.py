@@ -16,7 +16,8 @@ import structlog.testing
 
 from bot.app import Library, open_library
 from bot.config.settings import Settings
-from bot.service.runs import Question, Runs, turns
+from bot.service.question import Question
+from bot.service.runs import Runs, turns
 from council.cancel import Stop
 from council.document.conversation import Source
 from council.errors import ModelError
@@ -53,17 +54,23 @@ async def opened(folder: Path, council: ScriptedCouncil) -> AsyncGenerator[tuple
         )
 
 
-def question(key: str = "event-1", text: str = "Shard or scale up?", **fields: object) -> Question:
+def question(
+    key: str = "event-1",
+    text: str = "Shard or scale up?",
+    *,
+    conversation_id: str | None = None,
+    seats: Profile | None = None,
+) -> tuple[Question, Profile]:
     """Ask in the team's channel."""
-    settings: dict[str, object] = {"profile": profile(), **fields}
-    return Question(text=text, source=TEAM, entry_key=key, **settings)  # pyright: ignore[reportArgumentType] - named per test
+    asked = Question(text=text, source=TEAM, entry_key=key, conversation_id=conversation_id)
+    return asked, seats or profile()
 
 
 async def test_an_answered_run_is_in_document_journal_and_index(tmp_path: Path) -> None:
     """`complete` comes last, after all three are written."""
     council = ScriptedCouncil()
     async with opened(tmp_path, council) as (runs, library):
-        run = (await runs.accept(question())).run
+        run = (await runs.accept(*question())).run
         message = await runs.carry_out(run, council.events.append)
         document = await library.store.load(run.conversation_id)
         assert document.messages[1] == message
@@ -81,7 +88,7 @@ async def test_every_call_of_a_run_is_in_the_journal(tmp_path: Path) -> None:
     """Thirteen steps, each under its own key."""
     council = ScriptedCouncil()
     async with opened(tmp_path, council) as (runs, _):
-        await runs.carry_out((await runs.accept(question())).run, council.events.append)
+        await runs.carry_out((await runs.accept(*question())).run, council.events.append)
     with sqlite3.connect(tmp_path / "council.db") as database:
         keys = [key for (key,) in database.execute("SELECT key FROM steps")]
     database.close()
@@ -92,8 +99,8 @@ async def test_a_redelivery_finds_the_run(tmp_path: Path) -> None:
     """The same entry key begins nothing anew."""
     council = ScriptedCouncil()
     async with opened(tmp_path, council) as (runs, _):
-        first = await runs.accept(question())
-        again = await runs.accept(question())
+        first = await runs.accept(*question())
+        again = await runs.accept(*question())
     assert first.created
     assert not again.created
     assert again.run == first.run
@@ -103,7 +110,7 @@ async def test_a_run_without_answer_leaves_no_document(tmp_path: Path) -> None:
     """The journal keeps the failure; the observers get it in words."""
     council = ScriptedCouncil(script={"stage1": failure("rate_limited")})
     async with opened(tmp_path, council) as (runs, library):
-        run = (await runs.accept(question())).run
+        run = (await runs.accept(*question())).run
         assert await runs.carry_out(run, council.events.append) is None
         with pytest.raises(ConversationNotFound):
             await library.store.load(run.conversation_id)
@@ -120,7 +127,7 @@ async def test_a_run_that_was_forgotten_leaves_no_document(tmp_path: Path) -> No
     """Whoever forgets a question while it runs doesn't find its answer afterwards."""
     council = ScriptedCouncil()
     async with opened(tmp_path, council) as (runs, library):
-        run = (await runs.accept(question())).run
+        run = (await runs.accept(*question())).run
 
         class Forgetful:
             def __getattr__(self, name: str) -> object:
@@ -152,7 +159,7 @@ async def test_a_paid_answer_is_kept_when_its_row_in_the_journal_is_damaged(
     """The document is written from what is in memory, and whoever asked gets the answer."""
     council = ScriptedCouncil(held={"stage3.1:chair/man:chairman"})
     async with opened(tmp_path, council) as (runs, library):
-        run = (await runs.accept(question())).run
+        run = (await runs.accept(*question())).run
         carrying = asyncio.create_task(runs.carry_out(run, council.events.append))
         await council.until_called("stage3.1:chair/man:chairman")
         indexes = ("by_place", "by_thread", "by_message", "undelivered")
@@ -174,7 +181,7 @@ async def test_a_run_that_is_forgotten_while_it_runs_says_so(tmp_path: Path, sta
     council = ScriptedCouncil(held={step})
     seats = profile(title_model="some/titles")
     async with opened(tmp_path, council) as (runs, library):
-        run = (await runs.accept(question(profile=seats))).run
+        run = (await runs.accept(*question(seats=seats))).run
         carrying = asyncio.create_task(runs.carry_out(run, council.events.append))
         await council.until_called(step)
         await library.database.write(("DELETE FROM runs WHERE id = ?", (run.id,)))
@@ -196,13 +203,13 @@ async def test_stop_and_a_refused_account_end_a_stage_with_their_own_words(
     """Every member's call of a stage is made at once; what ends them all is said as what it is."""
     refused = ScriptedCouncil(script={f"{stage}.1:{FOUR[0]}": failure("credit", "")})
     async with opened(tmp_path / "refused", refused) as (runs, _):
-        run = (await runs.accept(question())).run
+        run = (await runs.accept(*question())).run
         assert await runs.carry_out(run, refused.events.append) is None
     assert isinstance(told := refused.events[-1], RunFailed)
     assert told.message.startswith("The account at the model provider has no credit left.")
     stopped = ScriptedCouncil(held={f"{stage}.1:{name}" for name in FOUR})
     async with opened(tmp_path / "stopped", stopped) as (runs, _):
-        run, stop = (await runs.accept(question())).run, Stop()
+        run, stop = (await runs.accept(*question())).run, Stop()
         carrying = asyncio.create_task(runs.carry_out(run, stopped.events.append, stop))
         await stopped.until_called(f"{stage}.1:{FOUR[0]}")
         for _ in range(2):
@@ -216,7 +223,7 @@ async def test_an_answer_says_where_its_card_is(tmp_path: Path) -> None:
     """The card was posted after the run began; the document has its place all the same."""
     council = ScriptedCouncil()
     async with opened(tmp_path, council) as (runs, library):
-        run = (await runs.accept(question())).run
+        run = (await runs.accept(*question())).run
         where = TEAM.model_copy(update={"message": "M1", "thread": "T2"})
         await library.journal.place(run.id, where)
         await runs.carry_out(run, council.events.append)
@@ -234,7 +241,7 @@ async def test_an_unexpected_error_shows_the_runs_id_alone(
     monkeypatch.setattr("council.run.counted", broken)
     council = ScriptedCouncil()
     async with opened(tmp_path, council) as (runs, _):
-        run = (await runs.accept(question())).run
+        run = (await runs.accept(*question())).run
         assert await runs.carry_out(run, council.events.append) is None
     [told] = [event for event in council.events if isinstance(event, RunFailed)]
     assert run.id in told.message
@@ -246,12 +253,12 @@ async def test_a_follow_up_goes_on_with_its_conversation(tmp_path: Path) -> None
     """Earlier questions and final answers are context; the messages append to the same document."""
     council = ScriptedCouncil()
     async with opened(tmp_path, council) as (runs, library):
-        first = (await runs.accept(question())).run
+        first = (await runs.accept(*question())).run
         await runs.carry_out(first, council.events.append)
         council.calls.clear()
         second = (
             await runs.accept(
-                question("event-2", "And in a year?", conversation_id=first.conversation_id)
+                *question("event-2", "And in a year?", conversation_id=first.conversation_id)
             )
         ).run
         await runs.carry_out(second, council.events.append)
@@ -269,7 +276,7 @@ async def test_a_long_conversations_prompts_are_bounded(tmp_path: Path) -> None:
     replay = ScriptedCouncil(script=council.script)
     longest: list[int] = []
     async with opened(tmp_path, council) as (runs, library):
-        first = (await runs.accept(question(text="Do we move to PostgreSQL?"))).run
+        first = (await runs.accept(*question(text="Do we move to PostgreSQL?"))).run
         await runs.carry_out(first, council.events.append)
         last = first
         for number in range(2, 13):
@@ -277,7 +284,7 @@ async def test_a_long_conversations_prompts_are_bounded(tmp_path: Path) -> None:
             council.events.clear()
             key, text = f"event-{number}", f"And what about part {number}?"
             asked = question(key, text, conversation_id=first.conversation_id)
-            last = (await runs.accept(asked)).run
+            last = (await runs.accept(*asked)).run
             await runs.carry_out(last, council.events.append)
             longest.append(max(len(council.prompt(call.step)) for call in council.calls))
         prepared = await runs.journal.get(last.id)
@@ -302,7 +309,7 @@ async def test_a_follow_up_of_nothing_begins_the_conversation(tmp_path: Path) ->
     council = ScriptedCouncil()
     async with opened(tmp_path, council) as (runs, library):
         conversation_id = str(uuid.uuid4())
-        run = (await runs.accept(question(conversation_id=conversation_id))).run
+        run = (await runs.accept(*question(conversation_id=conversation_id))).run
         await runs.carry_out(run, council.events.append)
         document = await library.store.load(conversation_id)
     assert document.title == "Shard or scale up?"
@@ -313,9 +320,9 @@ async def test_a_changed_configuration_never_mixes_into_a_run(tmp_path: Path) ->
     """The run row holds the settings it began with."""
     council = ScriptedCouncil()
     async with opened(tmp_path, council) as (runs, _):
-        run = (await runs.accept(question())).run
+        run = (await runs.accept(*question())).run
         other: Profile = profile("x/one", "x/two")
-        again = await runs.accept(question(profile=other))
+        again = await runs.accept(*question(seats=other))
         assert again.run.brief.profile == run.brief.profile
         await runs.carry_out(again.run, council.events.append)
     assert sorted(council.asked("stage1")) == sorted(FOUR)
@@ -325,7 +332,7 @@ async def test_a_written_document_has_the_contracts_fields(tmp_path: Path) -> No
     """Named and typed as in seed 000, read back from the file itself."""
     council = ScriptedCouncil()
     async with opened(tmp_path, council) as (runs, _):
-        run = (await runs.accept(question())).run
+        run = (await runs.accept(*question())).run
         await runs.carry_out(run, council.events.append)
     raw = orjson.loads((tmp_path / "conversations" / f"{run.conversation_id}.json").read_bytes())
     assert raw["id"] == run.conversation_id
@@ -354,7 +361,7 @@ async def test_a_saved_answer_is_told_even_if_the_database_fails_then(
     """The document is what counts: an index row or the journal's last word is not an answer lost."""
     council = ScriptedCouncil(held={"stage3.1:chair/man:chairman"})
     async with opened(tmp_path, council) as (runs, library):
-        run = (await runs.accept(question())).run
+        run = (await runs.accept(*question())).run
         carrying = asyncio.create_task(runs.carry_out(run, council.events.append))
         await council.until_called("stage3.1:chair/man:chairman")
         trigger = f"CREATE TRIGGER broken BEFORE {'INSERT' if broken == 'conversations' else 'UPDATE'} ON {broken}"

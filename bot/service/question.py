@@ -1,0 +1,24 @@
+"""A question on its way from where it was asked to the run that answers it."""
+
+from dataclasses import dataclass
+
+from bot.service.options import AS_THE_PROFILE_HAS_IT, RunOptions
+from council.brief import Attachment
+from council.document.conversation import Source
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """What somebody asked, where, and how it is to be answered.
+
+    `entry_key` is the same for every delivery of the same question. `asker` is how the asker is called
+    there. `conversation_id` names the conversation that it continues, where that is known.
+    """
+
+    text: str
+    source: Source
+    entry_key: str
+    asker: str | None = None
+    attachments: tuple[Attachment, ...] = ()
+    options: RunOptions = AS_THE_PROFILE_HAS_IT
+    conversation_id: str | None = None
