@@ -21,6 +21,7 @@ from storage.journal import Begun, NewRun
 from storage.sqlite_journal import SqliteJournal
 from tests.bot.service.test_runs import opened
 from tests.council.scripted import ScriptedCouncil, profile
+from tests.launcher import start
 from tests.storage.examples import new_id
 from tests.test_program import COUNCIL, COVERAGE, PLAIN, QUESTION, Ended, Program, asked
 
@@ -105,13 +106,11 @@ async def test_ctrl_c_leaves_the_prompt(tmp_path: Path) -> None:
     async with asked(tmp_path) as (council, _):
         for typed in (b"", f"/council {QUESTION}\n".encode()):
             ours, theirs = pty.openpty()
-            process = await asyncio.create_subprocess_exec(
-                *(COUNCIL, "chat"),
+            process = await start(
+                "chat",
                 cwd=tmp_path,
                 env=PLAIN | COVERAGE | council.environment | {"TERM": "dumb"},
                 stdin=theirs,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
             )
             os.close(theirs)
             os.write(ours, typed)

@@ -5,12 +5,11 @@ import resource
 import sqlite3
 import subprocess
 import sys
-from asyncio.subprocess import Process
 from pathlib import Path
 
 from tests.model_server import ModelServer
 from tests.storage.examples import new_id
-from tests.test_program import COUNCIL, PLAIN, QUESTION, Ended, Program, asked
+from tests.test_program import COUNCIL, PLAIN, QUESTION, Ended, Process, Program, asked
 
 MEMBERS = 3
 CALLS = 3 * MEMBERS + 1

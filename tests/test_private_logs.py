@@ -3,11 +3,9 @@
 Real clients against fake platforms and a provider that quotes what it was asked; much goes wrong.
 """
 
-import asyncio
 import os
 import signal
 import subprocess
-import sys
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -15,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.discord_server import DiscordServer
+from tests.launcher import start
 from tests.model_server import Exchange, Json, ModelServer, Turn, council_member
 from tests.slack_server import SlackServer
 from tests.test_team_chat import servers, until
@@ -23,14 +22,16 @@ KEY = "sk-or-v1-5ecre7-0123456789abcdef"
 MARKS = ("Markquestion", "Markanswer", "Markoption", "Markfile", "Markcontent", "Marksearch", "Markname")
 QUESTION, ANSWER, OPTION, FILE, CONTENT, SEARCH, NAME = MARKS
 PROGRAM = """
-import logging, sys
+import logging, os
 from bot import cli
 from bot.config import logs
-configure, level = logs.configure, getattr(logging, sys.argv.pop(1))
+from tests.crashes.inside import hurry
+configure, level = logs.configure, getattr(logging, os.environ["LEVEL"])
 def verbosely(**given):
     configure(**{**given, "level": level})
     logging.getLogger().setLevel(level)
 logs.configure = verbosely
+hurry()
 cli.main()
 """
 """`council`, logging at another level; the libraries too."""
@@ -53,17 +54,17 @@ async def logging_at(
         "SLACK_BOT_TOKEN": slack.token,
         "SLACK_APP_TOKEN": slack.app_token,
         "SLACK_API_URL": slack.api_url,
+        "LEVEL": level,
     } | {name: value for name, value in os.environ.items() if name.startswith("COVERAGE")}
-    arguments = ("-c", PROGRAM, level, "run")
     log: list[str] = []
     with (folder / "log").open("wb") as written:
-        process = await asyncio.create_subprocess_exec(
-            sys.executable,
-            *arguments,
+        process = await start(
+            "run",
             cwd=folder,
             env=environment,
+            stdout=subprocess.DEVNULL,
             stderr=written,
-            stdin=subprocess.DEVNULL,
+            code=PROGRAM,
         )
     try:
         await until(lambda: slack.courier.sockets > 0)

@@ -18,6 +18,7 @@ import pytest
 from council.consultation import json_schema
 from council.document.conversation import Conversation
 from council.models import builtin
+from tests import launcher
 from tests.council.consultations import faults
 from tests.model_server import ModelServer, Turn
 
@@ -26,6 +27,9 @@ MEMBERS = "openai/gpt-5,anthropic/claude,google/gemini"
 QUESTION = "Should we shard now or buy a bigger machine?"
 PLAIN = {"PATH": os.environ["PATH"], "COLUMNS": "100", "LANG": "C.UTF-8"}
 COVERAGE = {name: value for name, value in os.environ.items() if name.startswith("COVERAGE")}
+
+
+Process = launcher.Process | asyncio.subprocess.Process
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,13 +48,16 @@ class Program:
     folder: Path
     environment: dict[str, str] = field(default_factory=dict[str, str])
 
-    async def start(self, *words: str, stdin: int = subprocess.DEVNULL) -> asyncio.subprocess.Process:
-        """Start a command."""
+    async def start(self, *words: str, stdin: int = subprocess.DEVNULL) -> Process:
+        """Start a command; what Python reads from its environment takes a Python of its own."""
+        environment = PLAIN | COVERAGE | self.environment
+        if not any(name.startswith("PYTHON") for name in environment):
+            return await launcher.start(*words, cwd=self.folder, env=environment, stdin=stdin)
         return await asyncio.create_subprocess_exec(
             COUNCIL,
             *words,
             cwd=self.folder,
-            env=PLAIN | COVERAGE | self.environment,
+            env=environment,
             stdin=stdin,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

@@ -14,7 +14,7 @@ from aiohttp import web
 from bot.cli import LOST
 from tests.discord_server import DiscordServer
 from tests.slack_server import SlackServer, payloads
-from tests.test_program import Program, asked
+from tests.test_program import Process, Program, asked
 
 SECONDS = 20.0  # on a busy machine; it takes about one
 TOKENS = {
@@ -63,7 +63,7 @@ def configured(platform: str, url: str) -> dict[str, str]:
     return tokens | {address: f"{url}/api/"}
 
 
-async def ended(process: asyncio.subprocess.Process, number: signal.Signals) -> str:
+async def ended(process: Process, number: signal.Signals) -> str:
     """Tell a process to end, and give what it wrote; it has a moment for that."""
     process.send_signal(number)
     _, said = await finished(process)
@@ -71,7 +71,7 @@ async def ended(process: asyncio.subprocess.Process, number: signal.Signals) -> 
     return said
 
 
-async def finished(process: asyncio.subprocess.Process) -> tuple[str, str]:
+async def finished(process: Process) -> tuple[str, str]:
     """Return what a process wrote, once it has ended by itself; it has a moment for that."""
     began = time.monotonic()
     try:

@@ -4,7 +4,6 @@ import asyncio
 import os
 import signal
 import subprocess
-import sysconfig
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -16,11 +15,19 @@ from council.document.conversation import Conversation
 from tests.discord_server import Channel as DiscordChannel
 from tests.discord_server import DiscordServer
 from tests.discord_server import User as DiscordUser
+from tests.launcher import Process, start
 from tests.model_server import ModelServer
 from tests.slack_server import Channel as SlackChannel
 from tests.slack_server import SlackServer
 
-COUNCIL = str(Path(sysconfig.get_path("scripts")) / "council")
+QUICK = """
+from bot.cli import main
+from tests.crashes.inside import hurry
+hurry()
+main()
+"""
+"""The program without its waits between posts: those are the venues' tests."""
+
 QUESTION = "Should we shard now or buy a bigger machine?"
 PARTS = ("Ranking", "Original response", "Corrected response", "Critiques of")
 SECONDS = 40.0  # for a whole run on a busy machine; a run that works takes about one
@@ -33,7 +40,7 @@ class Team:
     discord: DiscordServer
     slack: SlackServer
     models: ModelServer
-    program: asyncio.subprocess.Process
+    program: Process
     data: Path
 
     def documents(self) -> list[Conversation]:
@@ -67,9 +74,7 @@ async def running(
         "SLACK_API_URL": slack.api_url,
         "COUNCIL_STATUS_PORT": "9999",
     } | {name: value for name, value in os.environ.items() if name.startswith("COVERAGE")}
-    process = await asyncio.create_subprocess_exec(
-        COUNCIL, "run", cwd=folder, env=environment, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL
-    )
+    process = await start("run", cwd=folder, env=environment, stdout=subprocess.DEVNULL, code=QUICK)
     try:
         await until(lambda: slack.courier.sockets > 0)  # Slack comes last
         yield Team(discord, slack, models, process, folder / "data")

@@ -9,20 +9,20 @@ ONCE = 1
 CALLS = 20  # of two runs of three members
 STEPS_COMMITS = 5  # at least; calls that end together share one
 PARTS = 7
-FULL_LENGTH = 0.6  # seconds, about, that two runs take
+FULL_LENGTH = 0.4  # seconds, about, that two runs take
 
 CHOSEN = (
     # A call is on its way, or has come back and isn't recorded yet: in every stage.
     Moment("call asked", 1),
     Moment("call answered", 3),
     Moment("call asked", 8),
-    Moment("question", seconds=0.12),
+    Moment("question", seconds=0.08),
     Moment("call asked", 15),
     Moment("call answered", 20),
     Moment("before commit of steps", 1),
     Moment("after commit of steps", 1),
     Moment("before commit of steps", 3),
-    Moment("question", seconds=0.24),
+    Moment("question", seconds=0.15),
     # A run is about to be accepted; it is accepted, and nobody has been told.
     Moment("before commit of runs", 1),
     Moment("after commit of runs", 1),

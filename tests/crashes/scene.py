@@ -4,7 +4,6 @@ import asyncio
 import itertools
 import os
 import signal
-import sysconfig
 from collections.abc import AsyncGenerator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
@@ -17,14 +16,20 @@ from tests.discord_server import Channel as DiscordChannel
 from tests.discord_server import DiscordServer, Guild
 from tests.discord_server import Message as DiscordMessage
 from tests.discord_server import User as DiscordUser
+from tests.launcher import Process, start
 from tests.model_server import Exchange, Json, ModelServer, council_member
 from tests.slack_server import Channel as SlackChannel
 from tests.slack_server import Message as SlackMessage
 from tests.slack_server import SlackServer
 from tests.slack_server import User as SlackUser
 
-COUNCIL = str(Path(sysconfig.get_path("scripts")) / "council")
-INSIDE = Path(__file__).parent / "inside"
+WATCHED = """
+from bot.cli import main
+from tests.crashes.inside import hurry, watch
+hurry()
+watch()
+main()
+"""
 MEMBERS = ("openai/gpt-5", "anthropic/claude", "google/gemini")
 SECONDS = 40.0  # for whatever is waited for; on an idle machine, all of it takes about one
 NONCES_FORGOTTEN = 10 * 60.0
@@ -82,7 +87,7 @@ class Scene:
     slack: SlackServer
     models: ModelServer
     talk: Talk
-    process: asyncio.subprocess.Process | None = None
+    process: Process | None = None
     starts: int = 0
     _rooms: "itertools.count[int]" = field(default_factory=itertools.count)
     _guild: Guild | None = None
@@ -114,17 +119,16 @@ class Scene:
         async with asyncio.timeout(SECONDS):
             return await process.wait()
 
-    async def _launch(self, *words: str, moment: Moment | None) -> asyncio.subprocess.Process:
+    async def _launch(self, *words: str, moment: Moment | None) -> Process:
         self.starts += 1
         with (self.folder / f"start-{self.starts:02}.log").open("wb") as log:
-            process = await asyncio.create_subprocess_exec(
-                COUNCIL,
+            process = await start(
                 *words,
                 cwd=self.folder,
                 env=self.environment(),
-                stdin=asyncio.subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
+                code=WATCHED,
             )
         self.process = process
         self.trap.follow(process.pid)
@@ -137,7 +141,6 @@ class Scene:
         coverage = {name: value for name, value in os.environ.items() if name.startswith("COVERAGE")}
         return {
             "PATH": os.environ["PATH"],
-            "PYTHONPATH": str(INSIDE),
             "CRASHES_WITNESS": str(self.trap.port),
             "OPENROUTER_BASE_URL": self.models.base_url,
             "OPENROUTER_API_KEY": f"sk-or-v1-{self.starts:08}",

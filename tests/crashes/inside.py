@@ -1,7 +1,7 @@
-"""What a test has Python load before the program: it tells of moments that no server sees.
+"""What a test changes in the program before it runs: quicker paces, and a witness of its moments.
 
-Each is told to the address in CRASHES_WITNESS and waits for a line in return, so whoever
-listens can end the process right there. The folder is on PYTHONPATH only for such a process.
+Moments that no server sees are told to the address in CRASHES_WITNESS. Each waits for a line in return,
+so whoever listens can end the process right there.
 """
 
 import os
@@ -22,7 +22,7 @@ import bot.slack.venue
 _TABLE = re.compile(r"\s*(?:INSERT INTO|UPDATE|DELETE FROM)\s+(\w+)", re.IGNORECASE)
 
 
-def adapt() -> None:
+def hurry() -> None:
     """Let cards be edited as often as they change, and take questions however busy the machine is."""
     bot.service.dispatcher.ACCEPT_SECONDS = 60.0
     discord: dict[str, Any] = bot.discord.bot.DiscordBot.__init__.__kwdefaults__ or {}
@@ -86,9 +86,9 @@ def watch_documents(folder: Path, tell: Callable[[str], None]) -> None:
     sys.addaudithook(hear)
 
 
-if port := os.environ.get("CRASHES_WITNESS"):
-    adapt()
-    tell = witness(int(port))
+def watch() -> None:
+    """Tell of the moments in this process from now on."""
+    tell = witness(int(os.environ["CRASHES_WITNESS"]))
     Watched.tell = tell
     sqlite3.connect = partial(sqlite3.connect, factory=Watched)
     watch_documents(Path(os.environ["COUNCIL_DATA_DIR"]) / "conversations", tell)

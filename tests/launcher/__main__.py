@@ -1,0 +1,120 @@
+"""The process that all others are forked from: `python -m tests.launcher DESCRIPTOR`."""
+
+import gc
+import importlib
+import json
+import os
+import selectors
+import signal
+import socket
+import sys
+from dataclasses import dataclass
+
+from tests.launcher import LONGEST_REQUEST
+
+IMPORTED = (
+    "bot.cli",
+    "bot.serve",
+    "bot.discord.bot",
+    "bot.slack.bot",
+    "bot.terminal.bot",
+    "council.models.client",
+    "jinja2",
+    "rich.console",
+    "rich.markdown",
+)
+"""The program, with what it imports only when it is used."""
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """What is to run where, and the descriptors of its streams."""
+
+    words: list[str]
+    cwd: str
+    env: dict[str, str]
+    code: str
+    streams: list[int]
+
+
+def serve(connection: socket.socket) -> Start | None:
+    """Fork for each request, and tell who asked how each child ended.
+
+    Returns in each child what it is to run, and None in the parent once nobody asks any more.
+    """
+    children: dict[int, int] = {}
+    wake, woken = socket.socketpair()
+    wake.setblocking(False)
+    woken.setblocking(False)
+    signal.set_wakeup_fd(woken.fileno())
+    signal.signal(signal.SIGCHLD, _nothing)  # the descriptor above hears of it
+    selector = selectors.DefaultSelector()
+    selector.register(connection, selectors.EVENT_READ)
+    selector.register(wake, selectors.EVENT_READ)
+    while True:
+        for key, _ in selector.select():
+            if key.fileobj is wake:
+                wake.recv(4096)
+                reap(children)
+                continue
+            said, descriptors, _, _ = socket.recv_fds(connection, LONGEST_REQUEST, 4)
+            if not said:
+                return None
+            *streams, tells = descriptors
+            if (pid := os.fork()) == 0:
+                signal.set_wakeup_fd(-1)
+                signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+                for each in (selector, connection, wake, woken):
+                    each.close()
+                for descriptor in (tells, *children.values()):
+                    os.close(descriptor)
+                return Start(**json.loads(said), streams=streams)
+            children[pid] = tells
+            for descriptor in streams:
+                os.close(descriptor)
+            connection.send(str(pid).encode())
+
+
+def _nothing(*_: object) -> None:
+    pass
+
+
+def reap(children: dict[int, int]) -> None:
+    """Tell the ends of all children that have ended."""
+    for pid in [*children]:
+        ended, status = os.waitpid(pid, os.WNOHANG)
+        if ended:
+            descriptor = children.pop(pid)
+            os.write(descriptor, str(os.waitstatus_to_exitcode(status)).encode())
+            os.close(descriptor)
+
+
+def run(start: Start) -> None:
+    """Be the process that was asked for."""
+    for number, descriptor in enumerate(start.streams):
+        os.dup2(descriptor, number)
+        os.close(descriptor)
+    os.chdir(start.cwd)
+    os.environ.clear()
+    os.environ.update(start.env)
+    sys.argv = ["council", *start.words]
+    # As Python makes them where LANG is C.UTF-8.
+    for name, number, mode, errors, buffering in (
+        ("stdin", 0, "r", "surrogateescape", -1),
+        ("stdout", 1, "w", "surrogateescape", 1 if os.isatty(1) else -1),
+        ("stderr", 2, "w", "backslashreplace", 1),
+    ):
+        setattr(sys, name, os.fdopen(number, mode, buffering, "utf-8", errors, closefd=False))
+    exec(compile(start.code, "<start>", "exec"), {"__name__": "__main__"})  # noqa: S102 - our own
+
+
+def main() -> None:
+    """Import, and serve whoever started this."""
+    for name in IMPORTED:
+        importlib.import_module(name)
+    gc.freeze()
+    if start := serve(socket.socket(fileno=int(sys.argv[1]))):
+        run(start)
+
+
+main()
