@@ -92,6 +92,14 @@ class MemberFailed:
 
 
 @dataclass(frozen=True, slots=True)
+class CallSpent:
+    """A call is over, and this is what it used; the run's cost is the sum, the title's call included."""
+
+    step: str
+    usage: Usage
+
+
+@dataclass(frozen=True, slots=True)
 class AnswerStreamed:
     """The chairman wrote a little more of the final answer."""
 
@@ -166,6 +174,7 @@ Event = (
     | MemberAnswered
     | MemberRetried
     | MemberFailed
+    | CallSpent
     | AnswerStreamed
     | TitleCompleted
     | RunCompleted
@@ -176,7 +185,8 @@ Event = (
     | HistoryShortened
 )
 _AboutRun = (
-    AnswerStreamed
+    CallSpent
+    | AnswerStreamed
     | TitleCompleted
     | RunCompleted
     | RunFailed
@@ -234,6 +244,8 @@ def to_json(event: Event) -> JsonObject:
 
 def _of_run(event: _AboutRun) -> JsonObject:
     match event:
+        case CallSpent():
+            return {"type": "call_spent", "step": event.step, "usage": event.usage.model_dump()}
         case AnswerStreamed():
             return {"type": "stage3_token", "member": event.member, "data": event.text}
         case TitleCompleted():

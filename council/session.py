@@ -27,6 +27,7 @@ from council.document.conversation import FailedCall, RunUsage
 from council.errors import AccountError, CouncilError, Failure, ModelError
 from council.events import (
     AnswerStreamed,
+    CallSpent,
     Emit,
     MemberAnswered,
     MemberFailed,
@@ -265,6 +266,7 @@ class Session:
                 await asyncio.shield(self._steps.record(call, outcome))
         if outcome.usage is not None:
             self._usage[call.step] = outcome.usage
+            self.emit(CallSpent(call.step, outcome.usage))
         if isinstance(outcome, Reply):
             self._latencies[call.step] = outcome.latency_ms
         return outcome

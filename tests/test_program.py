@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from council.consultation import json_schema
-from council.document.conversation import Conversation
+from council.document.conversation import AssistantMessage, Conversation
 from council.models import builtin
 from tests import launcher
 from tests.council.consultations import faults
@@ -126,13 +126,18 @@ async def test_events_prints_the_event_contract(tmp_path: Path) -> None:
         ended = await council("ask", QUESTION, "--events")
     events: list[dict[str, Any]] = [json.loads(line) for line in ended.out.splitlines()]
     kinds = [event["type"] for event in events if not event["type"].startswith("member")]
-    stages = [kind for kind in kinds if kind != "stage3_token"]
+    stages = [kind for kind in kinds if kind not in ("stage3_token", "call_spent")]
     assert stages == [
         *("stage1_start", "stage1_complete", "stage2_start", "stage2_complete"),
         *("stage2_5_start", "stage2_5_complete", "stage3_start", "stage3_complete"),
         *("title_complete", "complete"),
     ]
     assert events[-1]["conversation_id"] == council.document().id
+    spent = [event["usage"]["prompt_tokens"] for event in events if event["type"] == "call_spent"]
+    answer = council.document().messages[1]
+    assert isinstance(answer, AssistantMessage)
+    assert answer.usage
+    assert sum(spent) == answer.usage.run.prompt_tokens
     [corrections] = [event for event in events if event["type"] == "stage2_5_complete"]
     assert set(corrections["data"][0]) >= {
         "model",

@@ -37,6 +37,7 @@ from council.document.history import Round, rounds_of
 from council.events import (
     STAGES,
     AnswerStreamed,
+    CallSpent,
     Event,
     HistoryShortened,
     MemberAnswered,
@@ -55,7 +56,7 @@ from council.events import (
     TitleCompleted,
 )
 from council.profile import Profile
-from council.usage import Usage, total
+from council.usage import total
 
 RoundEvent = (
     StageStarted | StageCompleted | MemberStarted | MemberRetried | MemberAnswered | MemberFailed
@@ -78,10 +79,10 @@ def fold(view: RunView, event: Event, now: float) -> RunView:
         case MemberRetried():
             return _moved(view, event, Working(event.failure, now + event.wait))
         case MemberAnswered():
-            answered = _moved(view, event, Answered(event.latency_ms, event.usage))
-            return _with_result(_spent(answered, event.usage), event.result)
+            answered = _moved(view, event, Answered(event.latency_ms))
+            return _with_result(answered, event.result)
         case MemberFailed():
-            return _moved(_spent(view, event.failure.usage), event, Failed(event.failure))
+            return _moved(view, event, Failed(event.failure))
         case TitleCompleted():
             return replace(view, title=event.title)
         case RunCompleted():
@@ -90,14 +91,19 @@ def fold(view: RunView, event: Event, now: float) -> RunView:
         case RunFailed():
             error = RunFailure(event.run_id, event.message, dict(event.failures))
             return replace(_closed(view, now), error=error)
-        case RunQueued() | RunAdmitted() | RunHeld() | HistoryShortened():
+        case CallSpent() | RunQueued() | RunAdmitted() | RunHeld() | HistoryShortened():
             return _noted(view, event, now)
 
 
 def _noted(
-    view: RunView, event: RunQueued | RunAdmitted | RunHeld | HistoryShortened, now: float
+    view: RunView,
+    event: CallSpent | RunQueued | RunAdmitted | RunHeld | HistoryShortened,
+    now: float,
 ) -> RunView:
     match event:
+        case CallSpent():
+            spent = (view.usage, event.usage) if view.usage else (event.usage,)
+            return replace(view, usage=total(spent))
         case RunQueued():
             return replace(view, position=event.position)
         case RunAdmitted():
@@ -206,12 +212,6 @@ def _closed(view: RunView, now: float) -> RunView:
 
 def _staged(view: RunView, change: Callable[[StageView], StageView]) -> RunView:
     return replace(view, stages=tuple(change(stage) for stage in view.stages))
-
-
-def _spent(view: RunView, usage: Usage | None) -> RunView:
-    if usage is None:
-        return view
-    return replace(view, usage=total((view.usage, usage)) if view.usage else usage)
 
 
 def _moved(

@@ -42,7 +42,6 @@ class Answered:
     """The call came back; a document doesn't say how long it took."""
 
     latency_ms: int | None = None
-    usage: Usage | None = None
 
 
 @dataclass(frozen=True, slots=True)

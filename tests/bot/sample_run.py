@@ -25,6 +25,7 @@ from council.document.conversation import (
 from council.errors import Failure
 from council.events import (
     AnswerStreamed,
+    CallSpent,
     Event,
     MemberAnswered,
     MemberFailed,
@@ -36,7 +37,7 @@ from council.events import (
     TitleCompleted,
 )
 from council.profile import Member, Persona, Profile
-from council.usage import Usage
+from council.usage import Usage, total
 from storage.journal import RunRow
 
 GPT = "openai/gpt-5"
@@ -159,7 +160,7 @@ FINAL = Stage3Result(
 )
 
 _CALL = Usage(prompt_tokens=400, completion_tokens=150, cost=0.0021)
-TIMED_EVENTS: tuple[tuple[float, Event], ...] = (
+_TOLD: tuple[tuple[float, Event], ...] = (
     (0.0, StageStarted("stage1", (GPT, CLAUDE, GEMINI, GROK))),
     (0.0, MemberStarted("stage1", GPT)),
     (0.0, MemberStarted("stage1", CLAUDE)),
@@ -203,6 +204,15 @@ TIMED_EVENTS: tuple[tuple[float, Event], ...] = (
     (44.0, StageCompleted("stage3", (FINAL,))),
     (44.2, TitleCompleted(TITLE)),
 )
+TIMED_EVENTS: tuple[tuple[float, Event], ...] = tuple(
+    (time, each)
+    for time, event in _TOLD
+    for each in (
+        (CallSpent(f"{event.stage}.1:{event.member}", event.usage), event)
+        if isinstance(event, MemberAnswered)
+        else (event,)
+    )
+)
 ASSISTANT = AssistantMessage(
     role="assistant",
     stage1=[*ANSWERS.values()],
@@ -212,7 +222,9 @@ ASSISTANT = AssistantMessage(
     label_to_model=LABELS,
     aggregate_ranking=RANKING,
     usage=RunUsage(
-        run=Usage(prompt_tokens=3_600, completion_tokens=1_350, cost=0.0189), stages={}, calls={}
+        run=total(event.usage for _, event in TIMED_EVENTS if isinstance(event, CallSpent)),
+        stages={},
+        calls={},
     ),
     settings=PROFILE.model_dump(mode="json", exclude_defaults=True),
     failures=[

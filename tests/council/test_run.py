@@ -7,8 +7,10 @@ import pytest
 from council.brief import Turn
 from council.calls import MemorySteps
 from council.document.conversation import peer_critiques
+from council.errors import Failure
 from council.events import (
     AnswerStreamed,
+    CallSpent,
     HistoryShortened,
     MemberStarted,
     StageCompleted,
@@ -16,6 +18,7 @@ from council.events import (
     TitleCompleted,
     to_json,
 )
+from council.usage import Usage, total
 from tests.council.scripted import FOUR, SKEPTIC, ScriptedCouncil, labels_in, profile, twins
 
 
@@ -42,7 +45,7 @@ async def test_stage_events_come_in_the_contracts_order() -> None:
     council = ScriptedCouncil()
     await council.run(profile(title_model="title/writer"))
     kinds = [to_json(event)["type"] for event in council.events]
-    assert [kind for kind in kinds if not str(kind).startswith("member")] == [
+    assert [kind for kind in kinds if not str(kind).startswith(("member", "call"))] == [
         "stage1_start",
         "stage1_complete",
         "stage2_start",
@@ -54,6 +57,25 @@ async def test_stage_events_come_in_the_contracts_order() -> None:
         "stage3_complete",
         "title_complete",
     ]
+
+
+async def test_the_cost_is_one_sum_that_knows_every_call_as_it_ends() -> None:
+    """The title's and a failed one's too; what was told last is what the document says."""
+    costly = Failure(cause="filtered", usage=Usage(prompt_tokens=7, cost=0.0003))
+    council = ScriptedCouncil(script={f"stage1.1:{FOUR[0]}": costly})
+    seats = profile(title_model="title/writer")
+    message = (await council.run(seats)).message
+    spent = [event for event in council.events if isinstance(event, CallSpent)]
+    assert message.usage
+    assert {event.step: event.usage for event in spent} == message.usage.calls
+    assert {"title", f"stage1.1:{FOUR[0]}"} < message.usage.calls.keys()
+    assert total(event.usage for event in spent) == message.usage.run
+    kinds = [to_json(event)["type"] for event in council.events]
+    [titled] = [event for event in spent if event.step == "title"]
+    assert council.events.index(titled) < kinds.index("stage1_complete")
+    again = ScriptedCouncil(steps=council.steps)
+    replayed = (await again.run(seats)).message.usage
+    assert (replayed, again.calls) == (message.usage, [])
 
 
 async def test_reviews_wait_for_the_last_answer() -> None:

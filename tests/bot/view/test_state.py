@@ -8,6 +8,7 @@ from council.document.conversation import AssistantMessage, Conversation, Stage1
 from council.errors import Failure
 from council.events import (
     AnswerStreamed,
+    CallSpent,
     MemberAnswered,
     MemberFailed,
     MemberRetried,
@@ -72,9 +73,7 @@ def test_members_go_through_their_states() -> None:
     assert seat(seen(2), GROK).answering == Working(BUSY, again_at=4.0)
     assert seat(seen(9), GROK).answering == Failed(BUSY)
     answered = seat(seen(4), GPT)
-    assert answered.answering == Answered(
-        3_100, Usage(prompt_tokens=400, completion_tokens=150, cost=0.0021)
-    )
+    assert answered.answering == Answered(3_100)
     assert answered.answer == ANSWERS[GPT]
 
 
@@ -133,17 +132,19 @@ def test_whoever_takes_the_chair_stands_in_line() -> None:
     assert view.text == ""
 
 
-def test_usage_adds_up_with_what_failed_calls_cost() -> None:
-    """The document's sum, which knows the title's call too, has the last word."""
+def test_usage_is_the_sum_of_what_calls_spent() -> None:
+    """Failed calls and the title's count as they end; the document says the same in the end."""
     assert seen(2).usage is None
     view = seen(6.4)
     assert view.usage
     assert view.usage.tokens == 3 * 550
+    titled = fold(view, CallSpent("title", Usage(prompt_tokens=100)), 7.0)
+    assert titled.usage
+    assert titled.usage.tokens == 3 * 550 + 100
     costly = Failure(cause="filtered", usage=Usage(prompt_tokens=100))
-    failed = fold(view, MemberFailed("stage1", GROK, costly), 7.0)
-    assert failed.usage
-    assert failed.usage.tokens == 3 * 550 + 100
+    assert fold(titled, MemberFailed("stage1", GROK, costly), 7.0).usage == titled.usage
     assert ASSISTANT.usage
+    assert seen(44.2).usage == seen().usage
     assert seen().usage == ASSISTANT.usage.run
 
 
