@@ -6,8 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import cast
 
 from council.document.iteration import CritiqueItem
-from council.document.results import ReviewPoint, Severity, Stage2Result
+from council.document.results import ReviewPoint, Stage2Result
 from council.reviews.critique_text import LONGEST_POINT, read_points
+from council.reviews.severity import GRADES
 from council.usage import CHARACTERS_PER_TOKEN
 
 SAME_ABOVE = 0.7
@@ -22,7 +23,6 @@ MOST_POINTS = 50
 """Points of a review against one answer that are compared with those of others."""
 
 SENTENCE_END = re.compile(r"[.!?][\"')\]]*(?=\s)|[\u3002\uff01\uff1f]|\n")
-_GRADES: tuple[Severity, ...] = ("high", "medium", "low")
 _WORD = re.compile(r"[^\W_]+(?:'\w+)?")
 _EMPTY_WORDS = frozenset(
     (
@@ -106,7 +106,7 @@ def _merged(items: Iterable[CritiqueItem]) -> list[CritiqueItem]:
             same.append(item)
     merged = [_one_of(group) for _, group in groups]
     # Sorting is stable: of equal points the one that was read first stays first.
-    return sorted(merged, key=lambda item: (_GRADES.index(item.severity), -len(item.also_from)))
+    return sorted(merged, key=lambda item: (GRADES.index(item.severity), -len(item.also_from)))
 
 
 def _one_of(group: Sequence[CritiqueItem]) -> CritiqueItem:
@@ -114,7 +114,7 @@ def _one_of(group: Sequence[CritiqueItem]) -> CritiqueItem:
     fullest = max(group, key=lambda item: len(item.critique_text))
     others = dict.fromkeys(item.source_model for item in group)
     others.pop(fullest.source_model)
-    gravest = min((item.severity for item in group), key=_GRADES.index)
+    gravest = min((item.severity for item in group), key=GRADES.index)
     return fullest.model_copy(update={"severity": gravest, "also_from": [*others]})
 
 

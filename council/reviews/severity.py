@@ -7,6 +7,8 @@ import re
 
 from council.document.results import Severity
 
+GRADES: tuple[Severity, ...] = ("high", "medium", "low")
+
 
 def severity(sentence: str) -> Severity | None:
     """Grade a sentence; `None` where it holds nothing against anything."""
