@@ -18,7 +18,7 @@ class Moment:
 
     Whatever is asked of a server is `asked`, then `accepted` (done, the reply not yet sent), then
     `answered` (the reply is on its way): `discord card accepted`. What happens inside the program is
-    named by `inside/sitecustomize.py`: `after commit of steps`.
+    named by `inside.py`: `after commit of steps`.
     """
 
     what: str

@@ -65,13 +65,18 @@ async def test_an_unreadable_frame_is_followed_by_a_resumed_session(
 
 
 async def test_a_session_whose_next_frame_stays_unreadable_is_begun_again(
-    server: DiscordServer, quiet: Office
+    server: DiscordServer, quiet: Office, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """More and more slowly, so that no day's sessions are used up."""
     waits: list[float] = []
 
     async def sleep(seconds: float) -> None:
         waits.append(seconds)
+
+    async def at_once(*_: object, **__: object) -> None:
+        """Don't wait for five seconds before a new session, as discord.py does by itself."""
+
+    monkeypatch.setattr(discord.Client, "before_identify_hook", at_once)
 
     async with quiet.bot():
         tolerate_unreadable_frames(sleep)
