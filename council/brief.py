@@ -34,7 +34,8 @@ class Brief(BaseModel):
     A run is accepted with what was asked. What has to be looked up is filled in before its first call,
     at `started_at` (ISO 8601), which is `None` until then. `asker` is how the asker is called where the
     question was asked. `seed` decides labels and reading orders; `boundary` fences untrusted text in the
-    prompts. Both are drawn once, so a replay writes the same prompts again. Where the members of
+    prompts; `notes_mark`, which only the chairman is given, parts its notes from the answer. All are
+    drawn once, so a replay writes the same prompts again. Where the members of
     `profile` are asked, and with which keys, is never taken from here: a row could have been written by
     anybody. `history` is as much of the conversation as fits (`council.context`), and
     `history_left_out` counts the questions before it.
@@ -46,6 +47,7 @@ class Brief(BaseModel):
     profile: Annotated[Profile, AfterValidator(Profile.in_a_run)]
     seed: int
     boundary: str = Field(min_length=8)
+    notes_mark: str | None = Field(default=None, min_length=8)
     asker: str | None = None
     attachments: tuple[Attachment, ...] = ()
     history: tuple[Turn, ...] = ()

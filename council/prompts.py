@@ -83,6 +83,19 @@ NOT_IN_FORM = (
     "That reply can't be used: {problem}. Send it again, the whole JSON object in the form that was "
     "asked for, and nothing else."
 )
+NOTES = (
+    "Below the answer, add a closing part for the team, in plain text. It begins with a line that holds "
+    "this mark and nothing else:\n\n{mark}\n\n"
+    "Below it write one line for each of these that is worth the team's time, and leave out the others:"
+    "\n\n"
+    "DISSENT: which member holds something else, and why\n"
+    "ONLY: an important point that a single member raised, and which member\n"
+    "CHANGED: what the reviews changed that matters (a claim dropped, added or corrected), and which "
+    "member changed it\n"
+    "ASK: the one fact, as a question to the team, that would change your answer\n\n"
+    "Call the members by their names as given above, not by their labels. Keep these keywords, and "
+    "write the rest in the question's language. Write the mark nowhere else."
+)
 TITLE_WORDS = 8
 
 
@@ -218,6 +231,7 @@ def synthesis(
     member: Member,
     *,
     responses: Sequence[tuple[str, str, str]],
+    withdrawn: Iterable[tuple[str, str]],
     ranking: AggregateRanking | None,
     votes: Mapping[str, Sequence[str]],
     scores: ScoringMatrix | None,
@@ -226,16 +240,22 @@ def synthesis(
 ) -> tuple[ChatMessage, ...]:
     """Ask the chairman for the final answer from the corrected responses (stage 3).
 
-    `responses` are triples of label, member and text; `votes` are the ballots that count, reviewer
-    -> labels, best first; `reviews` are pairs of critic and text.
+    `responses` are triples of label, member and text; `withdrawn` are pairs of member and what it no
+    longer says after the reviews, which only the notes need; `votes` are the ballots that count,
+    reviewer -> labels, best first; `reviews` are pairs of critic and text.
     """
     strategy = STRATEGIES[brief.profile.strategy]
     read = reviews if strategy.reads_reviews else ()
+    mark = None if brief.profile.demonstration else brief.notes_mark
     return _chat(
         brief,
         _system(CHAIR, member),
         "These are the answers of the council's members to a question, after their corrections.",
         *(_fence(brief, f"{label} by {member_name}", text) for label, member_name, text in responses),
+        *(
+            _fence(brief, f"What {member_name} said before the reviews and no longer says", text)
+            for member_name, text in (withdrawn if mark else ())
+        ),
         *(_fence(brief, f"Review by {critic}", text) for critic, text in read),
         *_unmarked(brief, _standing(ranking, votes, disagreements)),
         *_criteria(brief),
@@ -244,6 +264,7 @@ def synthesis(
         "Now answer the question itself, in the language it is asked in, beginning with "
         f"{strategy.begins_with}.",
         *_question(brief),
+        *([NOTES.format(mark=mark)] if mark else []),
     )
 
 

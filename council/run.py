@@ -9,25 +9,30 @@ A failing member costs the council a voice, never the run.
 
 import asyncio
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 
 from council import consultants, prompts
 from council.brief import Brief
 from council.calls import Ask, AskAgain, Reply, Steps
 from council.cancel import Cancellation, Stop
 from council.consultation import for_the_chair
+from council.document.changes import dropped
 from council.document.conversation import (
     AnswerSource,
     AssistantMessage,
     Stage1Result,
+    Stage2_5Result,
     Stage3Result,
     timestamp,
 )
 from council.errors import Failure, NoAnswers, RunStopped
 from council.events import Emit, StageCompleted, StageStarted, TitleCompleted
 from council.groups import TaskGroup
+from council.notes import read_notes
+from council.offload import offload
 from council.profile import Member, Profile
 from council.reviews.critiques import shorten
 from council.reviews.ranking import counted, disagreements
@@ -35,6 +40,8 @@ from council.rounds import Reviewed, review_and_correct
 from council.session import Session
 
 TITLE_LENGTH = 80
+WITHDRAWN_TOKENS = 1_500
+"""What the chairman reads of sentences that members have withdrawn."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,24 +153,30 @@ async def _synthesis(session: Session, answers: list[Stage1Result], reviewed: Re
     profile = session.brief.profile
     stopped_early = session.was_stopped
     texts = {answer.model: answer.response for answer in answers}
-    texts |= {result.model: result.corrected_response for result in reviewed.corrections or []}
-    consultations = {
-        result.model: result.consultation for result in (*answers, *(reviewed.corrections or ()))
-    }
+    corrections = reviewed.corrections or []
+    texts |= {result.model: result.corrected_response for result in corrections}
+    consultations = {result.model: result.consultation for result in (*answers, *corrections)}
     last = reviewed.last
     ballots = {review.model: review.parsed_ranking for review in last.reviews}
     votes = counted(ballots, last.labels)
+    withdrawn = await offload(
+        sum(len(each.original_response) for each in corrections), _withdrawn, corrections
+    )
     critiques = shorten([review.ranking for review in last.reviews], profile.max_critique_tokens)
 
     async def write(member: Member, source: AnswerSource) -> Stage3Result | Failure:
         async def read(reply: Reply) -> Stage3Result:
+            text, mark = reply.text, session.brief.notes_mark
+            parting = partial(read_notes, mark, text, last.labels, reply.truncated)
+            answer, notes = await offload(len(text) // 16, parting)
             return Stage3Result(
                 model=member.name,
-                response=reply.text,
+                response=answer,
                 source=source,
                 answered_by=reply.answered_by,
                 stopped_early=stopped_early,
-                truncated=reply.truncated,
+                truncated=reply.truncated and notes is None,
+                notes=notes,
             )
 
         prompt = prompts.synthesis(
@@ -173,6 +186,7 @@ async def _synthesis(session: Session, answers: list[Stage1Result], reviewed: Re
                 (label, name, for_the_chair(texts[name], consultations[name]))
                 for label, name in last.labels.items()
             ],
+            withdrawn=withdrawn,
             ranking=last.ranking,
             votes=votes,
             scores=last.scores,
@@ -194,6 +208,17 @@ async def _synthesis(session: Session, answers: list[Stage1Result], reviewed: Re
                 raise RunStopped(enough=True)
     session.emit(StageCompleted("stage3", (result,)))
     return result
+
+
+def _withdrawn(corrections: Sequence[Stage2_5Result]) -> list[tuple[str, str]]:
+    """Return what members said at first and no longer say, sentence by sentence."""
+    found = [
+        (each.model, "\n".join(dropped(each.original_response, each.corrected_response)))
+        for each in corrections
+        if each.changed
+    ]
+    short = shorten([text for _, text in found], WITHDRAWN_TOKENS)
+    return [(member, text) for (member, _), text in zip(found, short, strict=True) if text]
 
 
 def _line_to_the_chair(profile: Profile, best: str) -> Iterable[tuple[Member, AnswerSource]]:

@@ -36,7 +36,8 @@ from council.events import (
     Stage,
     StageResult,
 )
-from council.fence import StrippedStream, stripped
+from council.fence import stripped
+from council.notes import AnswerStream
 from council.offload import offload
 from council.profile import Member, Profile
 from council.usage import Usage, total
@@ -133,14 +134,14 @@ class Session:
         stage, number = cancellation.stage, cancellation.round
         profile = self.brief.profile
 
-        unfencing = StrippedStream(self.brief.boundary)
+        answer = AnswerStream(self.brief.boundary, self.brief.notes_mark)
 
         def retry(failure: Failure, wait: float) -> None:
-            unfencing.restart()
+            answer.restart()
             self.emit(MemberRetried(stage, member.name, failure, wait, number))
 
         def stream(text: str) -> None:
-            if shown := unfencing.feed(text):
+            if shown := answer.feed(text):
                 self.emit(AnswerStreamed(member.name, shown))
 
         call = Call(
@@ -165,7 +166,7 @@ class Session:
             cancellation.begin()
             self.emit(MemberStarted(stage, member.name, number))
         outcome = await self._step(call, cancellation)
-        if isinstance(outcome, Reply) and (rest := unfencing.rest()):
+        if isinstance(outcome, Reply) and (rest := answer.rest()):
             self.emit(AnswerStreamed(member.name, rest))
         if isinstance(outcome, Reply):
             try:
@@ -301,9 +302,10 @@ class Session:
 
         Everything that is used, stored or shown of a reply has passed through here.
         """
-        boundary = self.brief.boundary
+        boundary, mark = self.brief.boundary, self.brief.notes_mark
         if isinstance(outcome, Failure):
-            return outcome.model_copy(update={"detail": stripped(boundary, outcome.detail)})
+            detail = stripped(boundary, outcome.detail)
+            return outcome.model_copy(update={"detail": stripped(mark, detail) if mark else detail})
         text = await offload(len(outcome.text) // 16, stripped, boundary, outcome.text)
         if not text.strip():
             return Failure(cause="empty", usage=outcome.usage)

@@ -158,7 +158,7 @@ class Archive:
         return [index_row(row) for row in found]
 
     async def search(self, scope: Scope, words: str, *, limit: int = 20, offset: int = 0) -> Hits:
-        """Find conversations by words in their title, questions and final answers, best first.
+        """Find conversations by words in their title, questions, final answers and notes, best first.
 
         All words must occur; double quotes enclose a phrase. The newest `RANKED` hits are ranked, by
         bm25. Without words, nothing is found.

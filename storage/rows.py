@@ -9,6 +9,7 @@ from typing import Any
 import orjson
 
 from council.document.conversation import AssistantMessage, Conversation, UserMessage, timestamp
+from council.document.results import Stage3Result
 from council.usage import Usage
 from storage.conversations import Stored
 from storage.documents import askers
@@ -59,7 +60,7 @@ def index_row(row: sqlite3.Row) -> IndexRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Texts:
-    """The text of a conversation that can be searched: its questions and final answers."""
+    """The text of a conversation that can be searched: its questions, final answers and notes."""
 
     title: str
     question: str
@@ -151,8 +152,14 @@ def _texts(
     return Texts(
         title=conversation.title,
         question="\n\n".join(questions),
-        answer="\n\n".join(answer.stage3.response for answer in answers),
+        answer="\n\n".join(text for answer in answers for text in _said(answer.stage3)),
     )
+
+
+def _said(final: Stage3Result) -> Iterable[str]:
+    yield final.response
+    if notes := final.notes:
+        yield from filter(None, (notes.dissent, notes.only, notes.changed, notes.ask))
 
 
 def _answer_row(answer: AssistantMessage, begun: datetime, asker: str | None) -> AnswerRow:

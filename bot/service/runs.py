@@ -69,6 +69,7 @@ class Runs:
             profile=profile,
             seed=self.entropy.getrandbits(53),
             boundary=f"{self.entropy.getrandbits(64):016x}",
+            notes_mark=f"{self.entropy.getrandbits(64):016x}",
             asker=question.asker,
             attachments=question.attachments,
         )

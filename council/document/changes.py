@@ -1,5 +1,6 @@
 """How far a correction moved from the answer before it (seed 002's rule)."""
 
+import re
 from collections import Counter
 from difflib import SequenceMatcher
 
@@ -7,6 +8,7 @@ from rapidfuzz.distance import LCSseq
 
 from council.characters import set_apart
 
+_SENTENCE_END = re.compile(r"(?<=[.!?])\s+|(?<=[\u3002\uff01\uff1f])|\n+")
 UNCHANGED_ABOVE = 0.95
 CHANGED_BELOW = 0.5
 NEW_WORDS_ABOVE = 0.1
@@ -101,3 +103,10 @@ def _kept(before: list[str], after: list[str]) -> int:
     if len(after) < JUNK_LIMIT:
         return sum(block.size for block in SequenceMatcher(None, before, after).get_matching_blocks())
     return _in_common(before, after, at_least=0)
+
+
+def dropped(original: str, refined: str) -> list[str]:
+    """Return the sentences and lines of a text that another one doesn't hold, in their order."""
+    kept = " ".join(refined.split())
+    sentences = (" ".join(sentence.split()) for sentence in _SENTENCE_END.split(original))
+    return [sentence for sentence in sentences if sentence and sentence not in kept]

@@ -20,6 +20,7 @@ from council.document.conversation import (
     Stage3Result,
     timestamp,
 )
+from council.document.results import ChairNotes
 from council.errors import Failure
 from council.usage import Usage
 from storage.archive import Archive, Cursor, Hit
@@ -86,6 +87,17 @@ async def room(tmp_path: Path) -> AsyncIterator[Room]:
         store = await ConversationStore.open(tmp_path / "conversations")
         archive = Archive(database, now=lambda: NOW + timedelta(days=1))
         yield Room(archive, Index(database), store, database)
+
+
+async def test_a_search_finds_the_chairmans_notes(room: Room) -> None:
+    """They say what the answer leaves out; the hit shows the words in them."""
+    said = answer("Shard by tenant.")
+    notes = ChairNotes(dissent="grok would wait a year.", ask="How many tenants are there?")
+    noted = said.model_copy(update={"stage3": said.stage3.model_copy(update={"notes": notes})})
+    found = await room.ask(message=noted)
+    assert await room.found("year shard") == [found]
+    [hit] = (await room.archive.search(SCOPE, "grok")).hits
+    assert ("grok", True) in hit.context
 
 
 async def test_the_history_pages_from_the_newest_answer(room: Room) -> None:

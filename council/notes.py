@@ -1,0 +1,182 @@
+"""The closing part of the chairman's reply: notes for the team, below a mark that only it was given.
+
+The mark counts only alone on its line, at its last occurrence, with an answer above it and a keyword
+below; otherwise everything is answer. Nothing is guessed: a statement that names no member is left
+out, and so is an open point that isn't a question.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+
+from council.characters import set_apart
+from council.document.results import ChairNotes
+from council.fence import StrippedStream, stripped
+
+LONGEST = 4_000
+"""Characters of a closing part; what is longer is answer."""
+LONGEST_KEYWORD = 40
+"""Characters of a line within which its keyword ends."""
+
+_DECORATION = " \t\r[](){}<>*_=#`~:.|-"
+_BULLET = r"(?:[-*+>#\u2022\u2013]|\d{1,2}[.)])"
+_NOTE = re.compile(
+    rf"(?:{_BULLET}[ \t]{{1,3}}){{,2}}[*_`]{{,3}}"
+    r"(dissent|only|changed|ask)[*_`]{,3}[ \t]{,3}[:\uff1a][*_`]{,3}",
+    re.IGNORECASE,
+)
+_STATEMENT = re.compile(rf"{_BULLET}[ \t]+")
+_BOLD = re.compile(r"\*\*(?=\S)(.+?)(?<=\S)\*\*")
+_WORD = re.compile(r"[^\W_]+")
+_QUESTION = re.compile("[?\uff1f\u061f\u037e\u055e]")
+
+
+def read_notes(
+    mark: str | None, reply: str, labels: Mapping[str, str], truncated: bool
+) -> tuple[str, ChairNotes | None]:
+    """Return the answer in a chairman's reply, and the notes below it.
+
+    `labels` say whose answer it read as which response. Of a `truncated` reply's notes the last line
+    is left out.
+    """
+    if mark is None:
+        return reply, None
+    answer, closing = _parts(mark, reply)
+    if truncated and closing:
+        closing = closing.rpartition("\n")[0]
+    elif truncated and _may_be_mark(mark, last := answer.rpartition("\n")[2]):
+        answer = answer.removesuffix(last).rstrip()
+    return stripped(mark, answer), _notes(stripped(mark, closing), labels)
+
+
+class AnswerStream:
+    """A chairman's answer as it streams, without the run's boundary and without the notes.
+
+    What may become the mark's line is held back with the blank lines above it, and so is what follows
+    the mark. It is shown after all where it proves to be answer.
+    """
+
+    def __init__(self, boundary: str, mark: str | None) -> None:
+        self._unfencing = StrippedStream(boundary)
+        self._unmarking = StrippedStream(mark) if mark else None
+        self._mark = mark or ""
+        self._held = ""
+        self._has_shown = False
+
+    def feed(self, piece: str) -> str:
+        """Take a piece and return what can be shown now."""
+        return self._next(self._unfencing.feed(piece))
+
+    def rest(self) -> str:
+        """Return what was held back, at the reply's end, as far as it is answer."""
+        shown = self._next(self._unfencing.rest())
+        if self._unmarking is None:
+            return shown
+        held, self._held = self._held, ""
+        answer, _ = _parts(self._mark, held, below=self._has_shown)
+        return shown + self._unmarking.feed(answer) + self._unmarking.rest()
+
+    def restart(self) -> None:
+        """Forget what came before: the reply begins again."""
+        self._held, self._has_shown = "", False
+        self._unfencing.restart()
+        if self._unmarking:
+            self._unmarking.restart()
+
+    def _next(self, text: str) -> str:
+        if self._unmarking is None:
+            return text
+        text = self._held + text
+        ready = _ready(self._mark, text, below=self._has_shown)
+        self._held = text[ready:]
+        self._has_shown |= ready > 0
+        return self._unmarking.feed(text[:ready])
+
+
+def _parts(mark: str, text: str, *, below: bool = False) -> tuple[str, str]:
+    """Part a text into answer and closing part; what is `below` more of the answer begins in a line."""
+    end = len(text)
+    for line in reversed([*_lines(mark, text, below=below)]):
+        if not text[line.end() : end].strip():  # a mark may also end the closing part
+            end = line.start()
+            continue
+        is_answer = len(text) - line.end() > LONGEST or not _NOTE.match(text[line.end() :].lstrip())
+        if is_answer or not (below or text[: line.start()].strip()):
+            break
+        return text[: line.start()].rstrip(), text[line.end() : end]
+    return text, ""
+
+
+def _ready(mark: str, text: str, *, below: bool) -> int:
+    """Say how much of a text is answer, whatever follows."""
+    for line in _lines(mark, text, below=below):
+        closing = text[line.end() : line.end() + LONGEST + 1]
+        if len(closing) <= LONGEST and _may_be_notes(mark, closing.lstrip()):
+            return len(text[: line.start()].rstrip())
+    before, newline, last = text.rpartition("\n")
+    is_line = newline or not below
+    return len(before.rstrip() if is_line and _may_be_mark(mark, last) else text.rstrip())
+
+
+def _lines(mark: str, text: str, *, below: bool) -> Iterator[re.Match[str]]:
+    """Find the lines that hold the mark alone."""
+    begin, around = "(?<=\\n)" if below else "^", f"[{re.escape(_DECORATION)}]*"
+    return re.finditer(rf"{begin}{around}{re.escape(mark)}{around}$", text, re.IGNORECASE | re.MULTILINE)
+
+
+def _may_be_mark(mark: str, line: str) -> bool:
+    rest = line.lstrip(_DECORATION).lower()
+    begun, after = rest[: len(mark)], rest[len(mark) :]
+    return mark.lower().startswith(begun) and not after.strip(_DECORATION)
+
+
+def _may_be_notes(mark: str, below: str) -> bool:
+    line, newline, _ = below.partition("\n")
+    if not newline and len(line) < LONGEST_KEYWORD:
+        return True
+    return _NOTE.match(line) is not None or _may_be_mark(mark, line)
+
+
+def _notes(closing: str, labels: Mapping[str, str]) -> ChairNotes | None:
+    found: dict[str, list[str]] = {}
+    statements: list[str] = []
+    is_new = True
+    for line in map(str.strip, closing.splitlines()):
+        if note := _NOTE.match(line):
+            statements = found.setdefault(note[1].lower(), [])
+            statements.append(line[note.end() :])
+        elif (bullet := _STATEMENT.match(line)) or is_new:
+            statements.append(line[bullet.end() if bullet else 0 :])
+        else:
+            statements[-1] += f" {line}"
+        is_new = not line
+    kept = {name: _kept(name, texts, labels) for name, texts in found.items()}
+    return ChairNotes.model_validate(kept) if any(kept.values()) else None
+
+
+def _kept(keyword: str, statements: list[str], labels: Mapping[str, str]) -> str | None:
+    kept: list[str] = []
+    for statement in statements:
+        text = _BOLD.sub(r"\1", statement).strip()
+        if text.count("**") == 1:
+            text = text.removesuffix("**")
+        for label, member in labels.items():
+            if not _names(text, member):
+                text = re.sub(rf"\b{re.escape(label)}\b", lambda _, member=member: member, text)
+        is_attributed = any(_names(text, member) for member in labels.values())
+        if is_attributed if keyword != "ask" else _QUESTION.search(text):
+            kept.append(text)
+    return "\n".join(kept) or None
+
+
+def _names(text: str, member: str) -> bool:
+    """Say whether a text names a member: its model with or without the maker, or its persona."""
+    model = member.rpartition("/")[2]
+    known = {member, model, model.partition(":")[0], member.partition("#")[2]}
+    said = f" {_plain(text)} "
+    return any(f" {name} " in said for name in map(_plain, known) if name)
+
+
+def _plain(text: str) -> str:
+    """Return a text's words, so that `gpt-5`, `GPT 5` and `**gpt-5**:` are the same."""
+    text = set_apart(text.casefold().replace("'", "").replace("\u2019", ""), " ")
+    return " ".join(_WORD.findall(text))

@@ -1,0 +1,337 @@
+"""The chairman's notes: read where they were written as asked, and never taken for answer."""
+
+import asyncio
+from collections.abc import Sequence
+from itertools import combinations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from council.calls import Call, MemorySteps, Reply
+from council.document.results import ChairNotes
+from council.errors import Failure
+from council.events import AnswerStreamed
+from council.notes import LONGEST, AnswerStream, read_notes
+from council.usage import Usage
+from tests.council.scripted import FOUR, ScriptedCouncil, failure, profile, twins
+
+MARK = "5ca1ab1e0ddba11s"
+LABELS = {"Response A": "openai/gpt-5", "Response B": "x-ai/grok-4:free"}
+ANSWER = "Shard by tenant.\n\n- It scales.\n- It hurts."
+NOTES = "DISSENT: grok-4 would wait.\nASK: How many tenants are there?"
+BOTH = ChairNotes(dissent="grok-4 would wait.", ask="How many tenants are there?")
+WHOLE = f"{ANSWER}\n\n{MARK}\n\n{NOTES}\n"
+
+
+def read(reply: str, labels: dict[str, str] = LABELS, *, truncated: bool = False) -> object:
+    """Read a chairman's reply."""
+    return read_notes(MARK, reply, labels, truncated)
+
+
+def streamed(pieces: Sequence[str], mark: str | None = MARK) -> str:
+    """Return what is shown of a reply that comes in pieces, blanks aside."""
+    stream = AnswerStream("b0undary", mark)
+    return bare("".join(map(stream.feed, pieces)) + stream.rest())
+
+
+def bare(text: str) -> str:
+    """Return a text without its blanks: of those before a mark, some are shown before it is known."""
+    return "".join(text.split())
+
+
+def test_the_closing_part_is_parted_from_the_answer() -> None:
+    """Blank lines around the mark belong to neither."""
+    assert read(WHOLE) == (ANSWER, BOTH)
+
+
+@pytest.mark.parametrize(
+    "line", [f"**{MARK}**", f"[{MARK}]", f"  `{MARK.upper()}`:", f"--- {MARK} ---", f"{MARK}\r"]
+)
+def test_the_marks_line_may_be_decorated(line: str) -> None:
+    """Models put bold, brackets and rules around what shall be alone on a line."""
+    assert read(f"{ANSWER}\n{line}\n{NOTES}") == (ANSWER, BOTH)
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        ANSWER,
+        f"{ANSWER}\n\n{NOTES}",
+        f"{ANSWER}\n\nThe mark: X\n{NOTES}",
+        f"{ANSWER}\n\nX\nThis is decisive.\n{NOTES}",
+        f"{ANSWER}\n\nX\n{NOTES}\n\nX\nThe end.",
+        f"{ANSWER}\n\nX\nDISSENTERS: grok-4.",
+        f"{ANSWER}\n\nX\nonly grok-4 says so: never.",
+        f"X\n{NOTES}",
+        f"{ANSWER}\n\nX",
+        f"{ANSWER}\n\nX\n{NOTES}{'x' * LONGEST}",
+    ],
+)
+def test_everything_else_is_answer(reply: str) -> None:
+    """Without a mark, with one inside a line, with no keyword below or no answer above; less the mark."""
+    answer, notes = read_notes(MARK, reply.replace("X", MARK), LABELS, truncated=False)
+    assert notes is None
+    assert MARK not in answer
+    assert bare(reply.replace("X", "")) == bare(answer)
+    assert streamed([*reply.replace("X", MARK)]) == bare(answer)
+
+
+def test_the_last_mark_counts() -> None:
+    """What is between two is answer; one that only ends the closing part is not counted."""
+    twice = f"{ANSWER}\n{MARK}\nONLY: of gpt-5.\n{MARK}\n{NOTES}"
+    assert read(twice) == (f"{ANSWER}\nONLY: of gpt-5.", BOTH)
+    assert read(f"{WHOLE}{MARK}\n") == (ANSWER, BOTH)
+    assert read(f"{WHOLE}\n{MARK}\n\n```{MARK}```") == (ANSWER, BOTH)
+
+
+@pytest.mark.parametrize(
+    ("closing", "notes"),
+    [
+        ("dissent: GPT 5 would wait.", ChairNotes(dissent="GPT 5 would wait.")),
+        ("**ONLY:** `gpt-5` saw the lock.", ChairNotes(only="`gpt-5` saw the lock.")),
+        ("- **CHANGED**: **openai/gpt-5** left X.", ChairNotes(changed="openai/gpt-5 left X.")),
+        ("1. **CHANGED: grok-4 left X.**", ChairNotes(changed="grok-4 left X.")),
+        ("ONLY\uff1agpt-5\u8ba4\u4e3a", ChairNotes(only="gpt-5\u8ba4\u4e3a")),
+        ("ASK: \u4ec0\u4e48\uff1f", ChairNotes(ask="\u4ec0\u4e48\uff1f")),
+        (
+            "DISSENT: gpt-5 would wait,\nbecause of the load.\nONLY: none",
+            ChairNotes(dissent="gpt-5 would wait, because of the load."),
+        ),
+        (
+            "DISSENT:\n- gpt-5 would wait.\n- Others agree.\n- grok-4 would not.\n\nThat is all.",
+            ChairNotes(dissent="gpt-5 would wait.\ngrok-4 would not."),
+        ),
+        (
+            "ONLY: gpt-5 saw A.\nASK: Which?\nONLY: grok-4 saw B.",
+            ChairNotes(only="gpt-5 saw A.\ngrok-4 saw B.", ask="Which?"),
+        ),
+        ("DISSENT: Response B would wait.", ChairNotes(dissent="x-ai/grok-4:free would wait.")),
+        ("DISSENT: gpt-5 (Response A) waits.", ChairNotes(dissent="gpt-5 (Response A) waits.")),
+        ("DISSENT: none\nONLY: n/a\nCHANGED: -\nASK: none", None),
+        ("DISSENT: Some members would wait.\nASK: The number of tenants.", None),
+        ("ONLY: gpt-50 and grok-4x saw it.", None),
+    ],
+)
+def test_notes_are_read_leniently_and_never_guessed(closing: str, notes: ChairNotes | None) -> None:
+    """Keywords in any dress; what names no member, and what is no question, isn't shown."""
+    assert read(f"{ANSWER}\n\n{MARK}\n{closing}") == (ANSWER, notes)
+
+
+def test_a_seat_of_a_model_that_sits_twice_is_named_by_its_persona() -> None:
+    """The model alone could be either."""
+    labels = {
+        "Response A": "openai/gpt-5#the-devils-advocate",
+        "Response B": "openai/gpt-5#the-innovator",
+    }
+    closing = "DISSENT: The Devil\u2019s Advocate waits.\nONLY: gpt-5 saw it."
+    notes = ChairNotes(dissent="The Devil\u2019s Advocate waits.")
+    assert read(f"{ANSWER}\n{MARK}\n{closing}", labels) == (ANSWER, notes)
+
+
+def test_a_reply_that_was_cut_off_loses_its_last_line_of_notes() -> None:
+    """Half a sentence may say the opposite; half a mark says nothing."""
+    cut = f"{ANSWER}\n\n{MARK}\n{NOTES[:-12]}"
+    assert read(cut, truncated=True) == (ANSWER, ChairNotes(dissent="grok-4 would wait."))
+    for length in range(1, len(MARK)):
+        assert read(f"{ANSWER}\n\n{MARK[:length]}", truncated=True) == (ANSWER, None)
+    assert read(f"{ANSWER}\n\nIt is an", truncated=True) == (f"{ANSWER}\n\nIt is an", None)
+
+
+def test_without_a_mark_a_reply_is_all_answer() -> None:
+    """So is that of a run which began before there were notes."""
+    assert read_notes(None, WHOLE, LABELS, truncated=False) == (WHOLE, None)
+    assert streamed([*WHOLE], mark=None) == bare(WHOLE)
+
+
+def test_notes_are_never_streamed_as_answer() -> None:
+    """Whichever way the reply is cut into two, three or single pieces."""
+    cuts = range(len(ANSWER) - 5, len(WHOLE) + 1)
+    splits = [
+        [*WHOLE],
+        *([WHOLE[:at], WHOLE[at:]] for at in range(len(WHOLE) + 1)),
+        *([WHOLE[:one], WHOLE[one:two], WHOLE[two:]] for one, two in combinations(cuts, 2)),
+    ]
+    for pieces in splits:
+        stream = AnswerStream("b0undary", MARK)
+        shown = ""
+        for piece in pieces:
+            shown += stream.feed(piece)
+            assert ANSWER.startswith(shown)
+        assert shown + stream.rest() == ANSWER
+
+
+def test_the_answer_is_shown_as_it_comes() -> None:
+    """Only blank lines and what may be the mark wait for what follows."""
+    stream = AnswerStream("b0undary", MARK)
+    told = (
+        ("Shard", "Shard"),
+        (" by tenant.\n", " by tenant."),
+        ("\n5ca", ""),
+        ("rs", "\n\n5cars"),
+        ("\n", ""),
+        (MARK, ""),
+        ("\nDISS", ""),
+        ("olve it.", ""),
+        ("\n", "\nDISSolve it."),
+        ("* * *", ""),
+        ("!", "\n* * *!"),
+    )
+    for piece, shown in told:
+        assert stream.feed(piece) == shown
+    stream.restart()
+    assert (stream.feed("An"), stream.feed("ew."), stream.rest()) == ("An", "ew.", "")
+
+
+SNIPPETS = st.sampled_from(
+    [
+        MARK,
+        MARK[:7],
+        "\n",
+        "\n\n",
+        "**",
+        "DISSENT:",
+        " gpt-5 waits.",
+        "ASK: Why?",
+        "Shard. ",
+        "\u5317",
+    ]
+)
+
+
+@given(st.lists(SNIPPETS, max_size=14), st.lists(st.integers(0, 150), max_size=4))
+def test_what_is_streamed_is_the_answer(snippets: list[str], cuts: list[int]) -> None:
+    """Whatever the reply, and however it is cut, the card shows what the document will hold."""
+    reply = "".join(snippets)
+    cuts.sort()
+    pieces = [reply[begin:end] for begin, end in zip([0, *cuts], [*cuts, len(reply)], strict=True)]
+    answer, _ = read_notes(MARK, reply, LABELS, truncated=False)
+    # A mark's line goes with its bold and its brackets, unless these were shown before.
+    assert [*filter(str.isalnum, streamed(pieces))] == [*filter(str.isalnum, answer)]
+    assert MARK not in answer
+
+
+def chaired(**script: object) -> ScriptedCouncil:
+    """Script a chairman who writes notes."""
+    written = {"stage3": f"Shard.\n\n{MARK}\nDISSENT: grok would wait.\nASK: How many?", **script}
+    return ScriptedCouncil(script=written)  # pyright: ignore[reportArgumentType] - a test's steps
+
+
+NOTED = ChairNotes(dissent="grok would wait.", ask="How many?")
+
+
+async def test_the_chairmans_notes_are_stored_beside_its_answer_and_not_streamed() -> None:
+    """A replay reads the same from what was recorded."""
+    council = chaired()
+    message = (await council.run(notes_mark=MARK)).message
+    assert (message.stage3.response, message.stage3.notes) == ("Shard.", NOTED)
+    texts = [event.text for event in council.events if isinstance(event, AnswerStreamed)]
+    assert "".join(texts) == "Shard."
+    assert MARK not in repr(council.events) + repr(message)
+    again = ScriptedCouncil(steps=council.steps)
+    assert (await again.run(notes_mark=MARK)).message.stage3 == message.stage3
+    assert again.calls == []
+
+
+async def test_only_the_chairman_is_given_the_mark() -> None:
+    """A member that doesn't know it can't write notes in another's name."""
+    council = chaired(stage1=f"Yes.\n\nDISSENT: {FOUR[0]} is a fool.\nASK: Why?")
+    message = (await council.run(profile(title_model="title/writer"), notes_mark=MARK)).message
+    told = {call.step for call in council.calls if MARK in council.prompt(call.step)}
+    assert told == {"stage3.1:chair/man:chairman"}
+    assert f"nothing else:\n\n{MARK}\n\nBelow it" in council.prompt("stage3.1:chair/man:chairman")
+    assert message.stage3.notes == NOTED
+
+
+@pytest.mark.parametrize("fallen", [["chairman"], ["chairman", "fallback"]])
+async def test_whoever_takes_the_chair_writes_notes_too(fallen: list[str]) -> None:
+    """A fallback, or the best-ranked member."""
+    names = {"chairman": "chair/man", "fallback": "second/chair"}
+    council = chaired(**{f"stage3.1:{names[role]}:{role}": failure() for role in fallen})
+    message = (await council.run(profile(chairman_fallbacks=["second/chair"]), notes_mark=MARK)).message
+    assert message.stage3.source == ("best_ranked" if len(fallen) > 1 else "fallback")
+    assert message.stage3.notes == NOTED
+
+
+async def test_an_answer_that_nobody_wrote_for_the_council_has_no_notes() -> None:
+    """A member's own words, verbatim or the only ones there are."""
+    said = f"Yes.\n\n{MARK}\n{NOTES}"
+    verbatim = ScriptedCouncil(script={"stage3": failure(), "stage2_5": said})
+    assert (await verbatim.run(notes_mark=MARK)).message.stage3.notes is None
+    only = ScriptedCouncil(script={"stage1": said})
+    only.script |= {f"stage1.1:{name}": failure() for name in FOUR[1:]}
+    final = (await only.run(notes_mark=MARK)).message.stage3
+    assert (final.source, final.notes) == ("single", None)
+
+
+async def test_a_stopped_runs_chairman_writes_notes() -> None:
+    """It has answers to compare, if no reviews."""
+    council = chaired()
+    council.held |= {f"stage2.1:{name}" for name in FOUR}
+    running = asyncio.create_task(council.run(notes_mark=MARK))
+    await council.until_called(*council.held)
+    council.stop.press()
+    final = (await running).message.stage3
+    assert (final.stopped_early, final.notes) == (True, NOTED)
+
+
+async def test_a_demonstration_is_not_asked_for_notes() -> None:
+    """Its small model would copy the form."""
+    council = ScriptedCouncil()
+    await council.run(profile(demonstration=True), notes_mark=MARK)
+    assert MARK not in "".join(council.prompt(call.step) for call in council.calls)
+
+
+async def test_the_chairman_reads_what_members_no_longer_say() -> None:
+    """What the reviews changed can't be seen in the corrected answers alone."""
+    first = "Shard by tenant. It takes a day.\nKeep a backup."
+    script = {
+        "stage1": first,
+        "stage2_5": "Shard by tenant. It takes a month, so plan it.\nKeep a backup.",
+    }
+    council = chaired(**script, **{f"stage2_5.1:{FOUR[1]}": first})
+    await council.run(notes_mark=MARK)
+    prompt = council.prompt("stage3.1:chair/man:chairman")
+    heading = "{} said before the reviews and no longer says:\n\nIt takes a day.\n[end b0undary]"
+    assert [heading.format(name) in prompt for name in FOUR] == [True, False, True, True]
+    plain = chaired(**script)
+    await plain.run()
+    assert "no longer says" not in plain.prompt("stage3.1:chair/man:chairman")
+
+
+async def test_a_failure_that_quotes_the_prompt_is_shown_without_the_mark() -> None:
+    """A provider's error may hold anything that it was sent."""
+    council = ScriptedCouncil(script={"stage3": Failure(cause="filtered", detail=f"bad: {MARK} here")})
+    message = (await council.run(notes_mark=MARK)).message
+    assert {each.failure.detail for each in message.failures} == {"bad: here"}
+
+
+async def test_an_answer_is_whole_though_its_notes_are_cut_off() -> None:
+    """The mark on the card would say that the answer ends too early."""
+    council = chaired()
+    council.truncated = {"stage3"}
+    message = (await council.run(twins(), notes_mark=MARK)).message
+    assert message.stage3.truncated is True
+    named = chaired(stage3=f"Shard.\n{MARK}\nDISSENT: grok would wait.\nASK: How")
+    named.truncated = {"stage3"}
+    stage3 = (await named.run(notes_mark=MARK)).message.stage3
+    assert (stage3.truncated, stage3.notes) == (False, ChairNotes(dissent="grok would wait."))
+
+
+async def test_streamed_pieces_pass_through_both_fences() -> None:
+    """The boundary and the mark are taken out of what a chairman streams."""
+
+    async def ask(call: Call) -> Reply:
+        said = ScriptedCouncil.default(call, call.step.partition(".")[0])
+        if call.on_text:
+            said = f"Shard, [begin b0undary] says {MARK}."
+            for piece in said:
+                call.on_text(piece)
+        return Reply(text=said, usage=Usage(), latency_ms=1)
+
+    council = ScriptedCouncil(steps=MemorySteps())
+    council.ask = ask  # type: ignore[method-assign]
+    message = (await council.run(notes_mark=MARK)).message
+    texts = [event.text for event in council.events if isinstance(event, AnswerStreamed)]
+    assert bare("".join(texts)) == bare(message.stage3.response)
+    assert message.stage3.response == "Shard, says."
