@@ -34,7 +34,7 @@ from bot.service.outbox import Urgency
 from bot.service.question import Question
 from bot.service.queue import Queue
 from bot.service.runs import Runs, utc_now
-from bot.service.venue import Card, File, Part, Sent
+from bot.service.venue import Card, File, Mention, Part, Sent
 from bot.view.message import Message
 from council.brief import Brief
 from council.calls import Ask, Call, MemorySteps, Reply
@@ -118,8 +118,11 @@ class SilentVenue:
         await sent("card")
         return "card"
 
-    async def edit_card(self, newest: Callable[[], Card], urgency: Callable[[], Urgency]) -> bool:
+    async def edit_card(
+        self, newest: Callable[[], Card], urgency: Callable[[], Urgency], moved: Sent
+    ) -> bool:
         """Take the card's new state."""
+        del moved
         newest()
         urgency()
         return True
@@ -129,10 +132,10 @@ class SilentVenue:
         del title
         return "thread", None
 
-    async def pick_up(self, posted: frozenset[str]) -> str | None:
+    async def pick_up(self, posted: frozenset[str], found: Sent) -> bool:
         """Find the card that the process before has posted."""
-        del posted
-        return "card"
+        del posted, found
+        return True
 
     async def parts(self, message: Message) -> Sequence[Part]:
         """Leave a message whole."""
@@ -150,24 +153,23 @@ class SilentVenue:
         await sent(note)
         return note
 
-    async def mention(self, text: str, sent: Sent, *, link: bool = True) -> str:
+    async def mention(self, mention: Mention, *, link: bool = True) -> None:
         """Tell the asker."""
         del link
         self.told.set()
-        await sent(text)
-        return text
+        await mention.sent(mention.text)
 
-    async def repost(self, card: Card, text: str, sent: Sent) -> bool:
+    async def repost(self, card: Card, mention: Mention, placed: Sent) -> bool:
         """Take a new card."""
         del card
-        await sent(text)
+        await placed(mention.text)
+        await mention.sent(mention.text)
         return True
 
-    async def direct(self, card: Card, text: str, sent: Sent) -> str:
+    async def direct(self, card: Card, mention: Mention) -> None:
         """Take a direct message."""
         del card
-        await sent(text)
-        return text
+        await mention.sent(mention.text)
 
 
 def measure(load: Load) -> Figures:

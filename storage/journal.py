@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal, Protocol
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, NonNegativeInt
 
 from council.brief import Brief
 from council.calls import Steps
@@ -30,6 +30,28 @@ class Why(BaseModel):
     failures: dict[str, Failure] = {}
 
 
+class Telling(BaseModel):
+    """What is on record of mentioning a run's asker while nobody knows whether the mention arrived.
+
+    `begun` counts posts that were begun and not heard of again, `lost` those that had no response.
+    `post_at` (seconds since 1970) is when the platform posts the mention by itself, if it took it.
+    """
+
+    model_config = ConfigDict(frozen=True, hide_input_in_errors=True)
+
+    begun: NonNegativeInt = 0
+    lost: NonNegativeInt = 0
+    post_at: NonNegativeInt | None = None
+
+    @property
+    def unsure(self) -> int:
+        """How often the asker may have been mentioned."""
+        return self.begun + self.lost
+
+
+NOTHING_TOLD = Telling()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewRun:
     """A run about to begin.
@@ -49,9 +71,9 @@ class NewRun:
 class RunRow(NewRun):
     """A run as the journal has it, times in ISO 8601, UTC.
 
-    `error` says why there is no answer. `delivery` is `None` until all of the run
-    is shown, or its asker could not be told.
-    `stops` counts the presses of Stop, `retries` those of Retry, the last one at `retried_at`.
+    `error` says why there is no answer. `delivery` is `None` until all of the run is shown, or its asker
+    could not be told. `stops` counts the presses of Stop, `retries` those of Retry, the last one at
+    `retried_at`.
     """
 
     status: RunStatus
@@ -62,6 +84,7 @@ class RunRow(NewRun):
     stops: int
     retries: int
     retried_at: str | None
+    telling: Telling = NOTHING_TOLD
 
     @property
     def is_over(self) -> bool:
@@ -90,7 +113,10 @@ class Posts(Protocol):
         ...
 
     async def record(self, key: str, text: str, message: str) -> None:
-        """Keep that a part was posted, as this message; returns when that is durable."""
+        """Keep that a part was posted, as this message; returns when that is durable.
+
+        `message` is empty where the platform never said which one it is.
+        """
         ...
 
 
@@ -153,6 +179,10 @@ class Journal(Protocol):
 
     async def deliver(self, run_id: str, delivery: Delivery) -> None:
         """Write down that a run was shown to its end, or that its asker could not be told."""
+        ...
+
+    async def note_telling(self, run_id: str, telling: Telling) -> None:
+        """Record what is known of a run's mention, before it is sent and after."""
         ...
 
     async def reopen(self, run_id: str) -> RunRow | None:

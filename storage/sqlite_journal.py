@@ -17,7 +17,17 @@ from council.document.conversation import Source, timestamp
 from council.errors import Failure
 from storage.database import Database, SqlValue
 from storage.errors import ConstraintError, DamageError, damaged
-from storage.journal import Begun, Clock, Delivery, Ended, NewRun, RunRow, Why
+from storage.journal import (
+    NOTHING_TOLD,
+    Begun,
+    Clock,
+    Delivery,
+    Ended,
+    NewRun,
+    RunRow,
+    Telling,
+    Why,
+)
 
 log = structlog.stdlib.get_logger()
 
@@ -40,7 +50,7 @@ ON CONFLICT (run_id, key) DO UPDATE
 SET digest = excluded.digest, message = excluded.message, posted_at = excluded.posted_at
 """
 _REOPEN_RUN = """
-UPDATE runs SET status = 'running', error = NULL, finished_at = NULL, delivery = NULL,
+UPDATE runs SET status = 'running', error = NULL, finished_at = NULL, delivery = NULL, telling = NULL,
     stops = 0, retries = retries + 1, retried_at = :now
 WHERE id = :run AND status IN ('failed', 'stopped')
 """
@@ -131,7 +141,7 @@ class _Posts:
     @property
     def messages(self) -> frozenset[str]:
         """The ids of the messages that are known to be posted."""
-        return frozenset(message for _, message in self._posted.values())
+        return frozenset(message for _, message in self._posted.values() if message)
 
     def has(self, key: str, text: str) -> bool:
         """Whether this part is posted; after a Retry, whether it said just this."""
@@ -251,6 +261,10 @@ class SqliteJournal:
         """Write down that a run was shown to its end, or that its asker could not be told."""
         await self._update("delivery = ?", run_id, delivery)
 
+    async def note_telling(self, run_id: str, telling: Telling) -> None:
+        """Record what is known of a run's mention, before it is sent and after."""
+        await self._update("telling = ?", run_id, telling.model_dump_json(exclude_defaults=True))
+
     async def reopen(self, run_id: str) -> RunRow | None:
         """Let a run without an answer run again; return `None` if there is none."""
         named = {"run": run_id, "now": timestamp(self._now())}
@@ -336,6 +350,7 @@ def _run(row: sqlite3.Row) -> RunRow:
             "origin": Source.model_validate_json(row["origin"]),
             "brief": Brief.model_validate_json(row["brief"]),
             "error": Why.model_validate_json(row["error"]) if row["error"] else None,
+            "telling": Telling.model_validate_json(row["telling"]) if row["telling"] else NOTHING_TOLD,
         }
     )
     for moment in (run.created_at, run.finished_at, run.retried_at, run.brief.started_at):

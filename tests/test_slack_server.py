@@ -888,6 +888,82 @@ class TestPermissions:
         assert slack.thread(general, parent.ts) == []
 
 
+class TestScheduling:
+    """Messages that Slack posts by itself."""
+
+    async def test_a_scheduled_message_is_listed_until_it_is_posted(
+        self,
+        slack: SlackServer,
+        general: Channel,
+        ada: User,
+        client: AsyncWebClient,
+        clock: HandClock,
+    ) -> None:
+        """Then it is a message like any other, and notifies."""
+        now = int(clock())
+        card = await client.chat_postMessage(channel=general.id, text="card")
+        taken = await client.chat_scheduleMessage(
+            channel=general.id, post_at=now + 60, text=f"<@{ada.id}> done", thread_ts=card["ts"]
+        )
+        listed = await client.chat_scheduledMessages_list()
+        assert listed["scheduled_messages"] == [
+            {
+                "id": taken["scheduled_message_id"],
+                "channel_id": general.id,
+                "post_at": now + 60,
+                "date_created": now,
+                "text": f"<@{ada.id}> done",
+            }
+        ]
+        assert slack.told(ada) == []
+        clock.advance(60)
+        assert (await client.chat_scheduledMessages_list())["scheduled_messages"] == []
+        [posted] = slack.told(ada)
+        assert (posted.thread_ts, posted.posted_at) == (card["ts"], now + 60)
+
+    async def test_what_cannot_be_posted_then_is_not(
+        self, slack: SlackServer, general: Channel, client: AsyncWebClient, clock: HandClock
+    ) -> None:
+        """Nobody hears of it."""
+        card = await client.chat_postMessage(channel=general.id, text="card")
+        later = int(clock()) + 60
+        for thread in (card["ts"], None):
+            await client.chat_scheduleMessage(
+                channel=general.id, post_at=later, text="done", thread_ts=thread
+            )
+        slack.delete_thread(slack.message(general, str(card["ts"])))
+        general.archived = True
+        clock.advance(60)
+        assert slack.messages(general) == []
+
+    async def test_times_and_numbers_are_limited(
+        self, general: Channel, client: AsyncWebClient, clock: HandClock
+    ) -> None:
+        """As the documentation has it."""
+
+        async def schedule(post_at: object) -> str:
+            call = client.chat_scheduleMessage(
+                channel=general.id, post_at=cast("int", post_at), text="x"
+            )
+            return (await refusal(call))["error"]
+
+        now = int(clock())
+        assert await schedule("soon") == "invalid_time"
+        assert await schedule(now - 1) == "time_in_past"
+        assert await schedule(now + 121 * 24 * 3600) == "time_too_far"
+        for number in range(30):
+            await client.chat_scheduleMessage(channel=general.id, post_at=now + 60 + number, text="x")
+        assert await schedule(now + 100) == "restricted_too_many"
+        page = await client.chat_scheduledMessages_list(channel=general.id, limit=20)
+        rest = await client.chat_scheduledMessages_list(cursor="20")
+        pages = [cast("Json", each.data) for each in (page, rest)]
+        assert [len(each["scheduled_messages"]) for each in pages] == [20, 10]
+        assert [each["response_metadata"]["next_cursor"] for each in pages] == ["20", ""]
+        assert (await refusal(client.chat_scheduledMessages_list(channel="C1")))["error"] == (
+            "invalid_channel"
+        )
+
+
 class TestFiles:
     """Uploads and downloads."""
 

@@ -30,7 +30,7 @@ from bot.discord.text import parts, units
 from bot.discord.transport import Transport
 from bot.service.errors import Gone, Malformed, NotAllowed, Unreachable, VenueError
 from bot.service.outbox import Urgency
-from bot.service.venue import Card, File, Part, Sent
+from bot.service.venue import Card, File, Mention, Part, Sent
 from bot.view.message import BELOW, IN_THREAD, Message
 from storage.journal import RunRow
 
@@ -102,9 +102,9 @@ class DiscordVenue:
         self._interaction = interaction
         self._edit_seconds = edit_seconds
         self._clock = clock
-        self._card_id = int(where.message or 0)
+        self._card_id = int(where.card or where.message or 0)
         own_thread = where.thread is not None and where.thread == where.message
-        self._below = self._card_id if own_thread else self._location.channel
+        self._below = int(where.thread or 0) if own_thread else self._location.channel
         self._is_picked_up = False
         self._known: set[str] = set()
         self._strays: dict[int, list[discord.Message]] = {}
@@ -114,7 +114,7 @@ class DiscordVenue:
 
     # ── the card ─────────────────────────────────────────────────────────────────────────────
 
-    async def pick_up(self, posted: frozenset[str]) -> str | None:
+    async def pick_up(self, posted: frozenset[str], found: Sent) -> bool:
         """Find the card by its buttons, where nobody has written down which message it is."""
         self._is_picked_up, self._interaction = True, None
         self._known |= posted
@@ -122,13 +122,15 @@ class DiscordVenue:
         if not self._card_id:
             channel = self._location.channel
             self._card_id = await self._send(f"history {channel}", self._find_card, _FIRST)
-        return str(self._card_id) if self._card_id else None
+            if self._card_id:
+                await found(str(self._card_id))
+        return bool(self._card_id)
 
     async def post_card(self, newest: Callable[[], Card], sent: Sent) -> str:
         """Post the card, as the response to the command where it is still awaited."""
         interaction, self._interaction = self._interaction, None
         if self._card_id:
-            await self.edit_card(newest, _FIRST)
+            await self.edit_card(newest, _FIRST, sent)
             return str(self._card_id)
         may_be_there = False
         if interaction is not None:
@@ -148,7 +150,7 @@ class DiscordVenue:
     async def _post_card(
         self,
         newest: Callable[[], Card],
-        sent: Sent | None,
+        sent: Sent,
         urgency: UrgencyNow,
         *,
         find: Callable[[], Awaitable[int]] | None = None,
@@ -166,7 +168,7 @@ class DiscordVenue:
         self._edited = self._clock()
         return str(self._card_id)
 
-    async def edit_card(self, newest: Callable[[], Card], urgency: UrgencyNow) -> bool:
+    async def edit_card(self, newest: Callable[[], Card], urgency: UrgencyNow, moved: Sent) -> bool:
         """Show the card's newest state; one that can't be edited any more is posted again."""
         if not self._card_id:
             raise Gone("there is no card")
@@ -187,7 +189,7 @@ class DiscordVenue:
         except Malformed as error:
             if code_of(error) not in (OLD_MESSAGE, ARCHIVED):
                 raise
-            await self._post_card(newest, None, urgency)  # sending also reopens an archived thread
+            await self._post_card(newest, moved, urgency)  # sending also reopens an archived thread
         return is_whole
 
     async def _respond(self, interaction: discord.Interaction[Any], shown: Drawn) -> bool:
@@ -276,24 +278,32 @@ class DiscordVenue:
 
     # ── the asker ────────────────────────────────────────────────────────────────────────────
 
-    async def mention(self, text: str, sent: Sent, *, link: bool = True) -> str:
+    async def mention(self, mention: Mention, *, link: bool = True) -> None:
         """Mention the asker, and nobody else, in the thread; without one, beside the card."""
-        said = self._to_asker(f"{text} {self._location.link(self._card_id)}" if link else text)
+        address = f" {self._location.link(self._card_id)}" if link else ""
+        said = self._to_asker(f"{mention.text}{address}")
 
         async def say() -> str:
-            return await self._say(said, "mention", sent, Urgency.ANSWER, allowed=self._only_asker)
+            return await self._say(
+                said, "mention", mention.sent, Urgency.ANSWER, allowed=self._only_asker
+            )
 
-        return await self._conclude(say)
+        await self._conclude(say)
 
-    async def repost(self, card: Card, text: str, sent: Sent) -> bool:
+    async def repost(self, card: Card, mention: Mention, placed: Sent) -> bool:
         """Post the card as a new message with a mention above; return whether all its text has room."""
         channel = self._location.channel
-        post = self._with_card("repost", card, text, sent)
+
+        async def sent(message: str) -> None:
+            await placed(message)
+            await mention.sent(message)
+
+        post = self._with_card("repost", card, mention.text, sent)
         self._card_id = await self._post(post, channel)
         self._below, self._edited = channel, self._clock()
         return (await self._draw(card)).is_whole
 
-    async def direct(self, card: Card, text: str, sent: Sent) -> str:
+    async def direct(self, card: Card, mention: Mention) -> None:
         """Send the card to the asker alone, who must still be able to see the channel."""
         await self._check_asker()
         opened = await self._send(
@@ -301,7 +311,7 @@ class DiscordVenue:
             lambda: self._client.create_dm(discord.Object(self._asker)),
             _ANSWER,
         )
-        return str(await self._post(self._with_card("direct", card, text, sent), opened.id))
+        await self._post(self._with_card("direct", card, mention.text, mention.sent), opened.id)
 
     async def _check_asker(self) -> None:
         """Raise `NotAllowed` unless the asker surely sees where the run was asked for."""

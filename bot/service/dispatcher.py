@@ -30,7 +30,7 @@ from council.profile import Profile
 from storage.conversations import Conversations
 from storage.errors import StorageError
 from storage.index import Index
-from storage.journal import Delivery, Journal, RunRow
+from storage.journal import Delivery, Journal, RunRow, Telling
 
 log = structlog.get_logger()
 
@@ -304,6 +304,12 @@ class Dispatcher:
             except StorageError:  # only a restart now would have to look for the card
                 log.exception("place_not_recorded", run=run.id)
 
+        async def note(telling: Telling) -> None:
+            try:
+                await self._journal.note_telling(run.id, telling)
+            except StorageError:  # only a restart now could mention the asker once more
+                log.exception("telling_not_recorded", run=run.id)
+
         async def is_wanted() -> bool:
             try:
                 return await self._journal.origin(run) is not None
@@ -316,8 +322,10 @@ class Dispatcher:
             opening(run.brief.question, run.brief.profile, asker=run.brief.asker, now=self._clock()),
             venue,
             await self._journal.posts(run),
+            run.telling,
             clock=self._clock,
             place=place,
+            note=note,
             is_wanted=is_wanted,
         )
 

@@ -38,13 +38,22 @@ class Malformed(VenueError):
 class Unreachable(VenueError):
     """The platform gave no answer, or one that may be another later.
 
-    `is_lost` says that the request was sent and its response never seen: it may have been carried
-    out. `is_known` is false for an error that the platform doesn't document.
+    `is_lost` says that the request was sent and its response never seen. `may_be_done` says that the
+    request may have been carried out: its response was lost, or the platform failed halfway.
+    `is_known` is false for an error that the platform doesn't document.
     """
 
-    def __init__(self, message: str, *, is_lost: bool = False, is_known: bool = True) -> None:
+    def __init__(
+        self,
+        message: str,
+        *,
+        is_lost: bool = False,
+        may_be_done: bool = False,
+        is_known: bool = True,
+    ) -> None:
         super().__init__(message)
         self.is_lost = is_lost
+        self.may_be_done = may_be_done or is_lost
         self.is_known = is_known
 
 

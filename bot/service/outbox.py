@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
-from enum import IntEnum
+from enum import Enum, IntEnum, auto
 from typing import Protocol, Self, TypeVar
 
 import structlog
@@ -37,6 +37,18 @@ class Urgency(IntEnum):
     ANSWER = 1
     PROGRESS = 2
     THREAD = 3
+
+
+class Repeat(Enum):
+    """Whether a request is repeated that may have been carried out.
+
+    `FREELY` is for what shows nothing twice, `ONCE` for what does: once, and late. `NEVER` leaves it
+    to the caller.
+    """
+
+    FREELY = auto()
+    ONCE = auto()
+    NEVER = auto()
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,16 +234,16 @@ class Outbox:
         run: str,
         urgency: Callable[[], Urgency],
         believes_at_once: bool = False,
-        repeats_freely: bool = True,
+        repeat: Repeat = Repeat.FREELY,
         give_up: float | None = None,
     ) -> T:
         """Send a request when its turn has come, until the platform takes it; return its result.
 
         A `request` raises the errors of `bot.service.errors`. It ends on its own even if whoever waits
-        for it is cancelled, so what it records beside sending isn't lost. `repeats_freely` is false
-        where a repeated request shows twice: after a lost response it is repeated late, and once.
+        for it is cancelled, so what it records beside sending isn't lost.
         Raises `Gone` or `NotAllowed` when refused twice, at `believes_at_once` the first time;
-        `Malformed`; and `Unreachable` after `give_up` seconds, by default the patience's.
+        `Malformed`; and `Unreachable` after `give_up` seconds, by default the patience's, or where
+        `repeat` allows no further attempt.
         """
         patience = self.patience
         ends = self._clock() + (patience.give_up if give_up is None else give_up)
@@ -250,11 +262,13 @@ class Outbox:
                     raise
                 refused, wait = True, patience.recheck
             except Unreachable as error:
+                if error.may_be_done and repeat is Repeat.NEVER:
+                    raise
                 failed += 1
                 unknown += not error.is_known
                 wait = min(patience.first * 2 ** (failed - 1), patience.longest)
                 wait *= 0.5 + self._jitter() / 2
-                if error.is_lost and not repeats_freely:
+                if error.is_lost and repeat is Repeat.ONCE:
                     lost += 1
                     wait = patience.lost
                 now = self._clock()

@@ -19,7 +19,7 @@ import structlog
 from bot.render.markdown import render
 from bot.service.errors import Gone, Malformed, NotAllowed, Unreachable, VenueError
 from bot.service.outbox import Urgency
-from bot.service.venue import Button, Card, File, Part, Sent, Venue
+from bot.service.venue import Button, Card, File, Mention, Part, Sent, Venue
 from bot.transcript.html import to_html
 from bot.transcript.markdown import to_markdown
 from bot.view.card import answer, card, title
@@ -30,7 +30,7 @@ from bot.view.thread import thread, unposted
 from council.document.conversation import Conversation
 from council.events import Event, MemberStarted, RunAdmitted, RunCompleted, RunFailed, RunQueued
 from storage.errors import StorageError
-from storage.journal import Delivery, Posts
+from storage.journal import Delivery, Posts, Telling
 
 log = structlog.get_logger()
 
@@ -45,15 +45,16 @@ class Place(Protocol):
     """Writes down where a run's card or its thread is, as soon as that is known."""
 
     async def __call__(self, **where: str | None) -> None:
-        """Keep new values of a `Source`'s `message` or `thread`."""
+        """Keep new values of a `Source`'s `message`, `card` or `thread`."""
         ...
 
 
 class Presenter:
     """Shows one run in its venue: `hear` its events, and `show` until it is over.
 
-    `posts` remembers what the run has posted below its card; `place` writes down where its card and
-    its thread are; `is_wanted` tells whether the run is still on record.
+    `posts` remembers what the run has posted below its card; `telling` is what is known of its mention,
+    and `note` writes down more; `place` writes down where its card and its thread are; `is_wanted` tells
+    whether the run is still on record.
     """
 
     def __init__(
@@ -62,9 +63,11 @@ class Presenter:
         view: RunView,
         venue: Venue,
         posts: Posts,
+        telling: Telling,
         *,
         clock: Callable[[], float],
         place: Place,
+        note: Callable[[Telling], Awaitable[None]],
         is_wanted: Callable[[], Awaitable[bool]],
     ) -> None:
         self._view = view
@@ -77,6 +80,8 @@ class Presenter:
         self._placed = asyncio.Event()
         self._caught_up = asyncio.Event()
         self._place = place
+        self._telling = telling
+        self._note = note
         self._is_wanted = is_wanted
         self._more = asyncio.Event()
         self._posted: set[str] = set()
@@ -133,11 +138,8 @@ class Presenter:
         return await self._post_card()
 
     async def _post_card(self) -> bool:
-        async def sent(message: str) -> None:
-            await self._place(message=message)
-
         try:
-            await self._venue.post_card(self.card, sent)
+            await self._venue.post_card(self.card, self._card_is)
         except VenueError as error:
             log.info("card_not_posted", reason=error)
             self._lost = error
@@ -147,16 +149,22 @@ class Presenter:
     async def pick_up(self) -> None:
         """Continue on the card of an earlier process; a run that is over gets no other live card."""
         try:
-            card = await self._venue.pick_up(self._posts.messages)
+            is_there = await self._venue.pick_up(self._posts.messages, self._card_is)
         except VenueError as error:
             self._lost = error
             return
-        if card:
-            await self._place(message=card)
-        elif self.view.is_over:
+        if is_there:
+            return
+        if self.view.is_over:
             self._lost = Gone("there is no card")
         else:
             await self._post_card()
+
+    async def _card_is(self, message: str) -> None:
+        await self._place(message=message)
+
+    async def _card_moved(self, message: str) -> None:
+        await self._place(card=message)
 
     async def show(self) -> Delivery | None:
         """Keep card and thread in step until the run is over, its asker told and all of it shown.
@@ -197,7 +205,7 @@ class Presenter:
             is_over = self.view.is_over
             return self.card()
 
-        fits = await self._venue.edit_card(newest, self._urgency)
+        fits = await self._venue.edit_card(newest, self._urgency, self._card_moved)
         if is_over:
             self._fits, self._is_complete = fits, True
 
@@ -209,12 +217,17 @@ class Presenter:
     async def _tell(self) -> bool:
         """Tell the asker in the first place that is left: card, thread, channel, direct message."""
         said = UNDONE if self.view.error else DONE
+
+        async def sent(message: str) -> None:
+            await self._record("mention", said, message)
+
+        mention = Mention(said, sent, self._telling, self._note)
         places = (self._tell_on_card, self._tell_in_thread, self._tell_in_channel, self._tell_directly)
         for tell in places:
             if not await self._is_wanted():  # forgotten: nobody is told any more
                 return True
             try:
-                if await tell(said):
+                if await tell(mention):
                     return True
             except Unreachable as error:
                 log.warning("not_told", reason=error)
@@ -223,7 +236,7 @@ class Presenter:
                 log.info("place_lost", place=tell.__name__.strip("_"), reason=error)
         return False
 
-    async def _tell_on_card(self, said: str) -> bool:
+    async def _tell_on_card(self, mention: Mention) -> bool:
         if self._lost:
             return False
         try:
@@ -231,47 +244,43 @@ class Presenter:
                 await self._edit()
         except Malformed:
             log.exception("card_malformed")
-            await self._venue.edit_card(self._plain_card, self._urgency)
+            await self._venue.edit_card(self._plain_card, self._urgency, self._card_moved)
             self._fits, self._is_complete = False, True
         except (Gone, NotAllowed) as error:
             self._lost = error
             raise
-        return await self._mention(said, link=True)
+        return await self._mention(mention, link=True)
 
-    async def _tell_in_thread(self, said: str) -> bool:
+    async def _tell_in_thread(self, mention: Mention) -> bool:
         """Post the answer and the mention into a thread that has outlived its card."""
         if not self._posts.messages or self._refused:
             return False
         await self._post(self._whole(), Urgency.ANSWER)
-        return await self._mention(said, link=False)
+        return await self._mention(mention, link=False)
 
-    async def _tell_in_channel(self, said: str) -> bool:
-        async def post(sent: Sent) -> None:
-            async def placed(card: str) -> None:
-                await self._place(message=card, thread=None)
-                await sent(card)
+    async def _tell_in_channel(self, mention: Mention) -> bool:
+        async def placed(card: str) -> None:
+            await self._place(message=card, card=None, thread=None)
 
-            self._fits = await self._venue.repost(self.card(), said, placed)
+        if not self._is_told(mention):
+            self._fits = await self._venue.repost(self.card(), mention, placed)
             self._lost, self._is_complete = None, True
             if not self._is_open:  # a thread that never opened may open on the new card
                 self._refused = None
-
-        await self._once("mention", said, post)
         return True
 
-    async def _tell_directly(self, said: str) -> bool:
-        async def post(sent: Sent) -> str:
-            return await self._venue.direct(Card(self.card().message), said, sent)
-
-        await self._once("mention", said, post)
+    async def _tell_directly(self, mention: Mention) -> bool:
+        if not self._is_told(mention):
+            await self._venue.direct(Card(self.card().message), mention)
         return True
 
-    async def _mention(self, said: str, *, link: bool) -> bool:
-        async def post(sent: Sent) -> str:
-            return await self._venue.mention(said, sent, link=link)
-
-        await self._once("mention", said, post)
+    async def _mention(self, mention: Mention, *, link: bool) -> bool:
+        if not self._is_told(mention):
+            await self._venue.mention(mention, link=link)
         return True
+
+    def _is_told(self, mention: Mention) -> bool:
+        return self._posts.has("mention", mention.text)
 
     # ── the thread ───────────────────────────────────────────────────────────────────────────
 
@@ -356,7 +365,7 @@ class Presenter:
 
         await self._once("file", note, attach)
         if whole:  # the card says where the rest of the answer is
-            await self._venue.edit_card(self.card, self._urgency)
+            await self._venue.edit_card(self.card, self._urgency, self._card_moved)
 
     async def _post(self, message: Message, urgency: Urgency) -> None:
         for number, part in enumerate(await self._venue.parts(message)):
@@ -378,12 +387,15 @@ class Presenter:
             return
 
         async def sent(message: str) -> None:
-            try:
-                await self._posts.record(key, content, message)
-            except StorageError:  # it is posted; only a restart at this moment could post it again
-                log.exception("post_not_recorded", key=key)
+            await self._record(key, content, message)
 
         await post(sent)
+
+    async def _record(self, key: str, content: str, message: str) -> None:
+        try:
+            await self._posts.record(key, content, message)
+        except StorageError:  # it is posted; only a restart at this moment could post it again
+            log.exception("post_not_recorded", key=key)
 
 
 def files_of(conversation: Conversation) -> tuple[File, ...]:

@@ -8,6 +8,7 @@ import orjson
 
 from bot.service.outbox import Urgency
 from bot.view.message import Message
+from storage.journal import Telling
 
 Action = Literal["stop", "transcript", "again", "retry"]
 
@@ -70,20 +71,40 @@ Sent = Callable[[str], Awaitable[None]]
 """Keeps the id of a message as part of sending it: a message that is there is on record."""
 
 
+@dataclass(slots=True)
+class Mention:
+    """The one message that mentions a run's asker: what it says, and what is on record of it.
+
+    `sent` keeps its id, empty where nobody knows it; after that it isn't sent any more. A platform
+    that can't tell a repeated message from a new one keeps with `note` what may have arrived.
+    """
+
+    text: str
+    sent: Sent
+    telling: Telling
+    note: Callable[[Telling], Awaitable[None]]
+
+    async def record(self, telling: Telling) -> None:
+        """Keep what is known by now."""
+        self.telling = telling
+        await self.note(telling)
+
+
 class Venue(Protocol):
     """One run's place on a platform: a card, the thread below it, and the asker.
 
     Every method may raise a `VenueError`, once waiting and trying again have not helped (the
     outbox does both). Nothing that is posted or edited mentions anybody, except `mention`, `repost`
-    and `direct`, which mention the asker. What posts returns the new message's id; `key` names the
-    post within its run, and `sent` hears the id even if the caller is cancelled meanwhile.
+    and `direct`, which mention the asker. `key` names a post within its run. `sent` hears a new
+    message's id even if the caller is cancelled meanwhile; `post_card`, `post` and `attach` return it.
     """
 
-    async def pick_up(self, posted: frozenset[str]) -> str | None:
-        """Find the card that an earlier process posted; return its id, or `None`.
+    async def pick_up(self, posted: frozenset[str], found: Sent) -> bool:
+        """Find the card that an earlier process posted; return whether it is there.
 
-        Of the messages below the card, the ids in `posted` are known. Where the platform lets the bot
-        read them, one that isn't known is taken for the post that says the same.
+        `found` hears the id of one that isn't on record. Of the messages below the card, the ids in
+        `posted` are known. Where the platform lets the bot read them, one that isn't known is taken for
+        the post that says the same.
         """
         ...
 
@@ -95,8 +116,13 @@ class Venue(Protocol):
         """
         ...
 
-    async def edit_card(self, newest: Callable[[], Card], urgency: Callable[[], Urgency]) -> bool:
-        """Show the card's newest state when its turn has come; return whether all its text has room."""
+    async def edit_card(
+        self, newest: Callable[[], Card], urgency: Callable[[], Urgency], moved: Sent
+    ) -> bool:
+        """Show the card's newest state when its turn has come; return whether all its text has room.
+
+        `moved` hears the new id of a card that can't be edited any more and was posted again.
+        """
         ...
 
     async def open_thread(self, title: str) -> tuple[str | None, str | None]:
@@ -118,18 +144,19 @@ class Venue(Protocol):
         """Post text files into the thread with a line about them."""
         ...
 
-    async def mention(self, text: str, sent: Sent, *, link: bool = True) -> str:
+    async def mention(self, mention: Mention, *, link: bool = True) -> None:
         """Mention the asker in the thread or, where it is lost, beside the card, with a `link` to it."""
         ...
 
-    async def repost(self, card: Card, text: str, sent: Sent) -> bool:
-        """Post the card as a new message in the channel, with a mention of the asker above it.
+    async def repost(self, card: Card, mention: Mention, placed: Sent) -> bool:
+        """Post the card as a new message in the channel, and mention the asker there.
 
-        Threads and parts belong to this message from now on. Returns whether all its text has room.
+        `placed` hears its id. Threads and parts belong to this message from now on. Returns whether all
+        its text has room.
         """
         ...
 
-    async def direct(self, card: Card, text: str, sent: Sent) -> str:
+    async def direct(self, card: Card, mention: Mention) -> None:
         """Send the card to the asker alone, who must still be able to see the channel.
 
         Raises `NotAllowed` where that can't be known.

@@ -57,7 +57,8 @@ from bot.slack.errors import REVOKED
 from bot.slack.manifest import PATH, REQUIRED, SHORTCUT
 from bot.slack.past import alone
 from bot.slack.reading import LOOKUP_SECONDS, Reader, plain
-from bot.slack.venue import SlackVenue, Tell, Workspace, action_id, line, unrecorded
+from bot.slack.venue import SlackVenue, Tell, action_id, line, unrecorded
+from bot.slack.workspace import Workspace
 from bot.view.message import Message
 from bot.view.words import UNEXPECTED
 from council.document.conversation import Source
@@ -100,6 +101,7 @@ class SlackBot:
         api_url: str | None = None,
         patience: Patience | None = None,
         clock: Callable[[], float] = time.monotonic,
+        now: Callable[[], float] = time.time,
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
     ) -> None:
         if not app_token and not (signing_secret and http_port):
@@ -111,6 +113,7 @@ class SlackBot:
         self._http_host = http_host
         self._http_port = http_port
         self._clock = clock
+        self._now = now
         self._sleep = sleep
         self._access = Access(clock)
         self._client = asking_client(bot_token, api_url, self._access)
@@ -142,6 +145,7 @@ class SlackBot:
                 url=str(bot.me["url"]),
                 team=self._team,
                 clock=self._clock,
+                now=self._now,
                 sleep=self._sleep,
             )
             self._reader = Reader(self._client, session, bot.scopes, self._team, clock=self._clock)

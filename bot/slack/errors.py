@@ -34,11 +34,14 @@ TRANSIENT = {
     "message_limit_exceeded": "the workspace sends too many messages",
     "org_login_required": MIGRATING,
     "request_timeout": IN_TROUBLE,
+    "restricted_too_many": "too many messages are scheduled in the channel",
     "service_unavailable": IN_TROUBLE,
     "streaming_state_conflict": "the card is being written to",
     "team_added_to_org": MIGRATING,
     "update_failed": IN_TROUBLE,
 }
+HALF_DONE = frozenset({"fatal_error", "internal_error"})
+"""After these, says Slack, some aspect of the operation may have succeeded."""
 REVOKED = {
     "account_inactive": "the app was removed from the workspace",
     "invalid_auth": "Slack doesn't accept the token",
@@ -74,6 +77,7 @@ FORBIDDEN = {
     "file_upload_size_restricted": "the workspace doesn't allow files this large",
     "file_uploads_disabled": "the workspace doesn't allow files",
     "forbidden_team": _POLICY,
+    "invalid_token": "Slack doesn't take the bot's token for it",
     "invalid_user_combination": "the asker's organization shares no channel with the bot's",
     "is_bot": "a bot may not do this",
     "messages_tab_disabled": "the app's Messages tab is switched off",
@@ -128,6 +132,7 @@ MALFORMED = frozenset(
         "invalid_metadata_format",
         "invalid_metadata_schema",
         "invalid_post_type",
+        "invalid_time",
         "markdown_text_conflict",
         "metadata_must_be_sent_from_app",
         "metadata_too_large",
@@ -144,6 +149,8 @@ MALFORMED = frozenset(
         "not_enough_users",
         "snippet_too_large",
         "superfluous_charset",
+        "time_in_past",
+        "time_too_far",
         "too_many_attachments",
         "too_many_contact_cards",
         "too_many_users",
@@ -194,7 +201,7 @@ def by_status(
     if status == HTTPStatus.TOO_MANY_REQUESTS or code in RATE_LIMITS:
         return RateLimited("Slack is asked too often", _seconds(headers))
     if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
-        return Unreachable(IN_TROUBLE)
+        return Unreachable(IN_TROUBLE, may_be_done=status != HTTPStatus.SERVICE_UNAVAILABLE)
     if code is None:
         is_lost = status == HTTPStatus.OK
         return Unreachable("Slack's answer can't be read", is_lost=is_lost, is_known=False)
@@ -204,7 +211,7 @@ def by_status(
 def by_code(code: str, needed: str = "") -> VenueError:
     """Return what one of Slack's codes means; an unknown one may pass."""
     if code in TRANSIENT:
-        return Unreachable(TRANSIENT[code])
+        return Unreachable(TRANSIENT[code], may_be_done=code in HALF_DONE)
     if code in REVOKED:
         return Revoked(REVOKED[code])
     if code in GONE:

@@ -19,7 +19,8 @@ from bot.past.buttons import Choice
 from bot.past.pages import Link, Sheet, shared
 from bot.slack import text as slack_text
 from bot.slack.client import Json
-from bot.slack.venue import Tell, Workspace
+from bot.slack.venue import Tell
+from bot.slack.workspace import Workspace
 from bot.view.message import Message
 from storage.rows import IndexRow
 

@@ -9,22 +9,21 @@ https://docs.slack.dev/messaging/working-with-files#upload
 
 import asyncio
 import math
-import time
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
-from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any, TypeVar
 
 import aiohttp
 import structlog
-from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.service.errors import Gone, NotAllowed, Unreachable, VenueError
-from bot.service.outbox import Lane, Outbox, Urgency
-from bot.service.venue import Button, Card, File, Part, Sent
+from bot.service.outbox import Lane, Repeat, Urgency
+from bot.service.venue import Button, Card, File, Mention, Part, Sent
 from bot.slack import text as slack_text
 from bot.slack.client import Json, granted
 from bot.slack.errors import NoThread, by_status, classified
+from bot.slack.telling import Teller, Unsure
+from bot.slack.workspace import TIER_3, TIER_4, Workspace
 from bot.view.message import BELOW, IN_THREAD, Line, Message
 from council.document.conversation import Source
 
@@ -35,44 +34,12 @@ T = TypeVar("T")
 Tell = Callable[[Message], Coroutine[Any, Any, None]]
 """Shows a message to one person alone."""
 
-POST_SECONDS = 1.05
-"""Between posts in a channel: Slack takes one a second, counted where they arrive."""
-TIER_3, TIER_4 = 60 / 40, 60 / 90
-"""Seconds between calls of a method; with the burst, 45 of 50 and 95 of 100 a minute."""
-BURST = 5
-AT_ONCE = 4
-"""How many requests of a lane may be under way: one that hangs stops nobody."""
+Say = Callable[[str, list[Json] | None, str | None], Awaitable[object]]
+"""Posts a text with blocks into a thread, or into the channel."""
+
 CARD_SECONDS = 3.0
 MEMBERS_A_PAGE = 1000
 SEE_THE_CARD = "See the card"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Workspace:
-    """What all places in a workspace share; `url` is its address and ends in a slash."""
-
-    client: AsyncWebClient
-    session: aiohttp.ClientSession
-    outbox: Outbox
-    url: str
-    team: str
-    clock: Callable[[], float] = time.monotonic
-    sleep: Callable[[float], Awaitable[object]] = asyncio.sleep
-
-    def posts(self, channel: str) -> Lane:
-        """Return the lane of posts in a channel."""
-        return Lane(f"{self.team}/chat.postMessage/{channel}", POST_SECONDS, at_once=AT_ONCE)
-
-    def lane(self, method: str, interval: float) -> Lane:
-        """Return the lane of a method's calls in the whole workspace."""
-        return Lane(f"{self.team}/{method}", interval, BURST, AT_ONCE)
-
-    def permalink(self, channel: str, message: str, thread: str | None = None) -> str:
-        """Return a message's address, which needs no call."""
-        address = f"{self.url}archives/{channel}/p{message.replace('.', '')}"
-        if thread is None or thread == message:
-            return address
-        return f"{address}?thread_ts={thread}&cid={channel}"
 
 
 class SlackVenue:
@@ -87,6 +54,7 @@ class SlackVenue:
         self._outbox = workspace.outbox
         self._run = run
         self._tell = tell
+        self._teller = Teller(workspace, run)
         self._channel = str(where.channel)
         self._user = str(where.user)
         self._thread = where.thread
@@ -95,11 +63,11 @@ class SlackVenue:
         self._edited = -math.inf
         self._drawn: tuple[Message, str, slack_text.CardBlocks] | None = None
 
-    async def pick_up(self, posted: frozenset[str]) -> str | None:
-        """Return the card that the run's row names: Slack lets the bot read no channel's messages."""
-        del posted
+    async def pick_up(self, posted: frozenset[str], found: Sent) -> bool:
+        """Take the card that the run's row names: Slack lets the bot read no channel's messages."""
+        del posted, found
         self._thread = self._thread or self._card or None
-        return self._card or None
+        return bool(self._card)
 
     async def post_card(self, newest: Callable[[], Card], sent: Sent) -> str:
         """Post the first card; where the bot may not, tell the asker alone why."""
@@ -118,8 +86,11 @@ class SlackVenue:
         self._thread = self._thread or self._card
         return self._card
 
-    async def edit_card(self, newest: Callable[[], Card], urgency: Callable[[], Urgency]) -> bool:
+    async def edit_card(
+        self, newest: Callable[[], Card], urgency: Callable[[], Urgency], moved: Sent
+    ) -> bool:
         """Show the card's newest state; return whether all its text has room."""
+        del moved  # a card that can't be edited is lost
         wait = self._edited + CARD_SECONDS - self._workspace.clock()
         if wait > 0:
             await self._workspace.sleep(wait)
@@ -151,7 +122,14 @@ class SlackVenue:
     async def post(self, part: Part, key: str, sent: Sent, urgency: Urgency = Urgency.THREAD) -> str:
         """Post a part into the thread, in place where the channel has no threads."""
         del key  # Slack has nothing that tells it a message is the same
-        return await self._reply(part.text, [*part.blocks], self._thread, sent, urgency)
+        posted = ""
+
+        async def say(text: str, blocks: list[Json] | None, thread: str | None) -> None:
+            nonlocal posted
+            posted = await self._post(lambda: self._say(text, blocks, thread, sent), urgency)
+
+        await self._reply(part.text, [*part.blocks], self._thread, say)
+        return posted
 
     async def attach(self, note: str, sent: Sent, *files: File) -> str:
         """Post text files into the thread; where it is lost, into the channel."""
@@ -175,35 +153,46 @@ class SlackVenue:
 
             lane = self._workspace.lane("files.completeUploadExternal", TIER_4)
             self._continues = IN_THREAD if thread else BELOW
-            return await self._send(lane, request, repeats_freely=False)
+            return await self._send(lane, request, repeat=Repeat.ONCE)
 
         return await self._conclude(complete)
 
-    async def mention(self, text: str, sent: Sent, *, link: bool = True) -> str:
+    async def mention(self, mention: Mention, *, link: bool = True) -> None:
         """Mention the asker, with a link to the card; beside the card where the thread is lost."""
-        said = f"<@{self._user}> {_plain(text)}"
+        if await self._teller.is_over(mention):
+            return
+        said = f"<@{self._user}> {_plain(mention.text)}"
         if link:
             address = self._workspace.permalink(self._channel, self._card, self._thread)
             said += f" <{address}|{SEE_THE_CARD}>"
 
-        async def post(thread: str | None) -> str:
-            return await self._reply(said, None, thread, sent, Urgency.ANSWER)
+        async def say(text: str, blocks: list[Json] | None, thread: str | None) -> None:
+            await self._teller.send(Part(text, (*(blocks or ()),)), self._channel, thread, mention)
 
-        return await (self._conclude(post) if link else post(self._thread))
+        async def post(thread: str | None) -> None:
+            await self._reply(said, None, thread, say)
 
-    async def repost(self, card: Card, text: str, sent: Sent) -> bool:
+        await (self._conclude(post) if link else post(self._thread))
+
+    async def repost(self, card: Card, mention: Mention, placed: Sent) -> bool:
         """Post the card as a new message with a mention above; return whether all its text has room."""
+        text, blocks = await self._draw(card, IN_THREAD)
 
-        async def request() -> str:
-            shown, blocks = await self._draw(card, IN_THREAD)
-            above = self._mention(text, shown, blocks)
-            return await self._say(*above, None, sent)
+        async def moved(message: str) -> None:
+            self._card = self._thread = message
+            self._continues = IN_THREAD
+            await placed(message)
 
-        self._card = await self._post(request, Urgency.ANSWER)
-        self._thread, self._continues = self._card, IN_THREAD
+        async def sent(message: str) -> None:
+            await moved(message)
+            await mention.sent(message)
+
+        if not await self._tell_above(Part(text, (*blocks,)), self._channel, mention, sent):
+            await self._post(lambda: self._say(text, blocks, None, moved), Urgency.ANSWER)
+            await self.mention(mention)
         return self._drawn is None or not self._drawn[2].cut
 
-    async def direct(self, card: Card, text: str, sent: Sent) -> str:
+    async def direct(self, card: Card, mention: Mention) -> None:
         """Send the card to the asker alone, who must still be able to see the channel."""
         if self._channel.startswith("D"):
             raise NotAllowed("it was asked in direct messages")
@@ -218,26 +207,48 @@ class SlackVenue:
         channel = await self._send(self._workspace.lane("conversations.open", TIER_3), opened)
         pages = await self.parts(card.message)
         first = ""
-        for page in pages:
-            above = (page.text, [*page.blocks])
-            above = above if first else self._mention(text, *above)
 
-            async def request(content: tuple[str, list[Json]] = above, thread: str = first) -> str:
-                kept = unrecorded if thread else sent
-                return await self._say(*content, thread or None, kept, channel)
+        async def sent(message: str) -> None:
+            nonlocal first
+            first = message
+            await mention.sent(message)
+
+        is_over = await self._tell_above(pages[0], channel, mention, sent)
+        if is_over and not first:
+            return
+        for page in pages[1:] if first else pages:
+
+            async def request(page: Part = page, thread: str = first) -> str:
+                return await self._say(page.text, [*page.blocks], thread or None, unrecorded, channel)
 
             posted = await self._post(request, Urgency.ANSWER, channel=channel)
             first = first or posted
-        return first
+        if not is_over:
+            said = Part(f"<@{self._user}> {_plain(mention.text)}")
+            await self._teller.send(said, channel, first, mention)
 
     # ── what these are made of ───────────────────────────────────────────────────────────────
 
-    def _mention(self, said: str, text: str, blocks: list[Json]) -> tuple[str, list[Json]]:
-        """Return text and blocks with a mention of the asker above them."""
+    async def _tell_above(self, part: Part, channel: str, mention: Mention, sent: Sent) -> bool:
+        """Post something with the mention above it; return whether nothing else has to tell the asker.
+
+        Once a mention may have arrived, one that shows something beside is no longer posted: what it
+        shows and what tells the asker come apart.
+        """
+        if await self._teller.is_over(mention):
+            return True
+        if mention.telling.lost:
+            return False
+        said = mention.text
         parts = [{"type": "user", "user_id": self._user}, {"type": "text", "text": f" {said}"}]
         section = {"type": "rich_text_section", "elements": parts}
         above = {"type": "rich_text", "elements": [section]}
-        return f"<@{self._user}> {_plain(said)}\n{text}", [above, *blocks]
+        whole = Part(f"<@{self._user}> {_plain(said)}\n{part.text}", (above, *part.blocks))
+        try:
+            await self._teller.post(whole, channel, None, mention, sent)
+        except Unsure:
+            return await self._teller.is_over(mention)
+        return True
 
     async def _sees_channel(self) -> bool:
         """Return whether the asker is in the channel. Raises `NotAllowed` where the bot can't know."""
@@ -284,7 +295,7 @@ class SlackVenue:
         if answer.status != HTTPStatus.OK:
             raise by_status(answer.status, None, answer.headers)
 
-    async def _conclude(self, post: Callable[[str | None], Awaitable[str]]) -> str:
+    async def _conclude(self, post: Callable[[str | None], Awaitable[T]]) -> T:
         """Post something into the thread; where it is lost, into the channel."""
         if thread := self._thread:
             try:
@@ -293,24 +304,18 @@ class SlackVenue:
                 log.info("thread_lost", reason=error)
         return await post(None)
 
-    async def _reply(
-        self, text: str, blocks: list[Json] | None, thread: str | None, sent: Sent, urgency: Urgency
-    ) -> str:
+    async def _reply(self, text: str, blocks: list[Json] | None, thread: str | None, say: Say) -> None:
         """Post into a thread, or in place where the channel has none; one line says why."""
-
-        async def say(text: str, blocks: list[Json] | None, thread: str | None, sent: Sent) -> str:
-            return await self._post(lambda: self._say(text, blocks, thread, sent), urgency)
-
         try:
-            return await say(text, blocks, thread, sent)
+            await say(text, blocks, thread)
         except NoThread as error:
             if thread is None:
                 raise
             why = _plain(f"No thread here: {error}.")
-        if self._thread:  # it is said once
-            self._thread = None
-            await say(why, None, None, unrecorded)
-        return await say(text, blocks, None, sent)
+            if self._thread:  # it is said once
+                self._thread = None
+                await self._post(lambda: self._say(why, None, None, unrecorded), Urgency.THREAD)
+            await say(text, blocks, None)
 
     async def _draw(self, card: Card, continues: str) -> tuple[str, list[Json]]:
         """Return a card's text and blocks; the newest card is drawn once, however often it is sent."""
@@ -329,17 +334,7 @@ class SlackVenue:
         sent: Sent,
         channel: str | None = None,
     ) -> str:
-        posted = await granted(
-            self._client.chat_postMessage(
-                channel=channel or self._channel,
-                thread_ts=thread,
-                text=text,
-                blocks=blocks,
-                unfurl_links=False,
-                unfurl_media=False,
-            )
-        )
-        message = str(posted["ts"])
+        message = await self._workspace.say(channel or self._channel, thread, text, blocks)
         await sent(message)
         return message
 
@@ -357,18 +352,18 @@ class SlackVenue:
             run=self._run,
             urgency=lambda: urgency,
             believes_at_once=believes_at_once,
-            repeats_freely=False,
+            repeat=Repeat.ONCE,
         )
 
     async def _send(
-        self, lane: Lane, request: Callable[[], Awaitable[T]], *, repeats_freely: bool = True
+        self, lane: Lane, request: Callable[[], Awaitable[T]], *, repeat: Repeat = Repeat.FREELY
     ) -> T:
         return await self._outbox.send(
             lane,
             request,
             run=self._run,
             urgency=lambda: Urgency.THREAD,
-            repeats_freely=repeats_freely,
+            repeat=repeat,
         )
 
 

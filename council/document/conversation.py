@@ -165,13 +165,17 @@ Message = Annotated[UserMessage | AssistantMessage, Field(discriminator="role")]
 
 
 class Source(Record):
-    """Where a conversation happened."""
+    """Where a conversation happened.
+
+    `message` is the card. `card` is the newest one, where the platform no longer let that be edited.
+    """
 
     platform: str
     workspace: str | None = None
     channel: str | None = None
     thread: str | None = None
     message: str | None = None
+    card: str | None = None
     user: str | None = None
 
 

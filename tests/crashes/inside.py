@@ -18,6 +18,7 @@ from typing import Any, ClassVar
 import bot.discord.bot
 import bot.service.dispatcher
 import bot.slack.venue
+import bot.slack.workspace
 
 _TABLE = re.compile(r"\s*(?:INSERT INTO|UPDATE|DELETE FROM)\s+(\w+)", re.IGNORECASE)
 
@@ -28,7 +29,7 @@ def hurry() -> None:
     discord: dict[str, Any] = bot.discord.bot.DiscordBot.__init__.__kwdefaults__ or {}
     discord.update(edit_seconds=0.01, settle_seconds=0.1)
     slack = bot.slack.venue
-    slack.POST_SECONDS = slack.TIER_3 = slack.TIER_4 = slack.CARD_SECONDS = 0.01
+    slack.TIER_3 = slack.TIER_4 = slack.CARD_SECONDS = bot.slack.workspace.POST_SECONDS = 0.01
 
 
 def witness(port: int) -> Callable[[str], None]:

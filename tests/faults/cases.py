@@ -7,8 +7,16 @@ from typing import Any, Literal
 from tests.faults.documented import DISCORD, SLACK
 from tests.faults.platforms import Event, Way
 
-Scene = Literal["run", "restart", "new commands", "event"] | Event
-"""What else happens in a case: nothing, a restart in mid-run, an event, or only that."""
+LostMention = Literal["mention lost", "mention reset", "schedule lost", "schedule reset"]
+Scene = Literal["run", "restart", "new commands", "event"] | LostMention | Event
+"""What else happens in a case: nothing, a restart in mid-run, a lost mention, an event, or only that."""
+LOST: dict[LostMention, tuple[bool, tuple[str, ...]]] = {
+    "mention lost": (True, ("chat.postMessage",)),
+    "mention reset": (False, ("chat.postMessage",)),
+    "schedule lost": (True, ("chat.postMessage", "chat.scheduleMessage")),
+    "schedule reset": (False, ("chat.postMessage", "chat.scheduleMessage")),
+}
+"""Whether Slack carries out what the first mention takes, and the methods whose response is lost."""
 PlatformName = Literal["Slack", "Discord"]
 LENGTHS: dict[str, dict[str, float]] = {
     "once": {"times": 1},
@@ -75,6 +83,10 @@ TARGETS = (
     Target("Slack", "chat.postMessage", "the card", is_here=True, narrow=IN_CHANNEL),
     Target("Slack", "chat.postMessage", "in the thread", narrow=IN_THREAD),
     Target("Slack", "chat.postMessage", "in direct messages", way="private"),
+    Target("Slack", "chat.scheduleMessage", "the mention arrived", scene="mention lost"),
+    Target("Slack", "chat.scheduleMessage", "no mention arrived", scene="mention reset"),
+    Target("Slack", "chat.scheduledMessages.list", "the mention arrived", scene="schedule lost"),
+    Target("Slack", "chat.scheduledMessages.list", "no mention arrived", scene="schedule reset"),
     Target("Slack", "chat.update"),
     Target("Slack", "chat.postEphemeral", way="file"),
     Target("Slack", "users.info", way="mention"),

@@ -224,10 +224,10 @@ async def _no_list() -> list[dict[str, object]]:
 
 
 def slack_bot(
-    dispatcher: Dispatcher, lookup: Lookup, clock: Callable[[], float], **where: Any
+    dispatcher: Dispatcher, lookup: Lookup, loop: VirtualLoop, **where: Any
 ) -> AbstractAsyncContextManager[object]:
     """Build the bot for Slack; `where` is its addresses and tokens."""
-    return SlackBot(dispatcher, lookup, clock=clock, **where)
+    return SlackBot(dispatcher, lookup, clock=loop.time, now=loop.wall, **where)
 
 
 def discord_bot(
@@ -254,7 +254,7 @@ class SlackPlatform:
         bot = slack_bot(
             self._dispatcher,
             open_lookup(self.office.library),
-            self.office.loop.time,
+            self.office.loop,
             bot_token=self.server.token,
             app_token=self.server.app_token,
             api_url=self.server.api_url,

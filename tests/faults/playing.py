@@ -11,14 +11,14 @@ import structlog
 
 from bot.config.configuration import ConfigurationError
 from bot.service.errors import VenueError
-from tests.faults.cases import EVENTS, LENGTHS, NOBODY_LEFT, Case
+from tests.faults.cases import EVENTS, LENGTHS, LOST, NOBODY_LEFT, Case
 from tests.faults.platforms import Asker, DiscordPlatform, Event, Fault, Platform, SlackPlatform
 from tests.faults.virtual_time import VirtualLoop, run
 
 Outcome = Literal["told", "told after a restart", "refused", "kept", "never"]
 """What became of an answer; `kept` is marked untold in the journal, for the next start."""
-WORD = "The council answers"
-"""How the asker of a private run is told where its answer comes."""
+WORDS = ("The council answers", "The council will answer")
+"""How the asker of a private run is told where its answer comes, on Discord and on Slack."""
 LOOK, WAIT, SETTLE, CHECK = 1.0, 3600.0, 1800.0, 120.0
 """Virtual seconds: between looks, for the answer, for the rest of the run, for a second mention."""
 MID_RUN = 3.0
@@ -43,17 +43,19 @@ class Result:
 
     @property
     def is_unsure(self) -> bool:
-        """Whether nobody but the asker can know how often they were told."""
-        return self.case.trouble.is_lost and self.case.target.platform == "Slack"
+        """Whether Slack may have carried out a post whose response was lost."""
+        target = self.case.target
+        is_lost = target.scene in ("mention lost", "schedule lost") or self.case.trouble.is_lost
+        return target.platform == "Slack" and is_lost
 
     @property
     def is_right(self) -> bool:
-        """Whether the asker was told once, or where Slack lost responses at most once more for each."""
+        """Whether the asker was told once, or where Slack lost responses at most twice."""
         if self.outcome == "refused":
             return self.times == 0
         if self.case.trouble.name in NOBODY_LEFT:
             return self.outcome == "kept" or self.times == 1
-        most = 1 + self.hits if self.is_unsure else 1
+        most = 2 if self.is_unsure else 1
         return self.outcome not in ("kept", "never") and 1 <= self.times <= most
 
 
@@ -115,6 +117,8 @@ async def _play_one(platform: Platform, case: Case) -> _Played:
     restarts = scene in ("restart", "new commands")
     asked = platform.asker()
     fault = None if restarts else _fail(platform, case, asked)
+    if scene in LOST:
+        _lose(platform, asked, *LOST[scene])
     asked_at = platform.now()
     asked.ask(case.target.way)
     if restarts:
@@ -149,6 +153,14 @@ def _fail(platform: Platform, case: Case, asked: Asker) -> Fault | None:
     return platform.fail(case.target.name, **how)
 
 
+def _lose(platform: Platform, asked: Asker, applied: bool, methods: Sequence[str]) -> None:
+    """Lose the response to the first mention, and to what follows it."""
+    for method in methods:
+        platform.fail(
+            method, breaks="reset", applied=applied, channel=asked.here, says=f"<@{asked.user_id}>"
+        )
+
+
 async def _upset(asked: Asker, event: Event, seconds: float | None) -> None:
     """Let admins do something in mid-run, and undo it later."""
     await _within(MID_RUN, asked.is_there)
@@ -163,7 +175,7 @@ async def _upset(asked: Asker, event: Event, seconds: float | None) -> None:
 def _is_refused(platform: Platform, asked: Asker, paid: int) -> bool:
     """Whether the asker alone was told that nothing comes of it, and nothing was paid."""
     said = asked.refused()
-    return platform.paid == paid and bool(said) and not said.startswith(WORD)
+    return platform.paid == paid and bool(said) and not said.startswith(WORDS)
 
 
 async def _within(seconds: float, condition: Callable[[], bool]) -> None:

@@ -21,19 +21,22 @@ MINUTE, HOUR = 60, 3600
 class Row(BaseModel):
     """What became of the cases of one target and one group of troubles.
 
-    `once` to `kept` divide them; `wrong` ones are among these. `longest` is in seconds.
+    `once` to `kept` divide them; `wrong` ones are among these. `unsure` are those in which Slack lost a
+    response to what it carried out, `most` is how often an asker was told. `longest` is in seconds.
     """
 
     platform: str
     target: str
     group: str
     cases: int
+    unsure: int
     once: int
-    again: int
+    twice: int
     restart: int
     refused: int
     kept: int
     wrong: int
+    most: int
     longest: int
 
 
@@ -68,19 +71,21 @@ def _row(platform: str, target: str, group: str, results: Sequence[Result]) -> R
         target=target,
         group=group,
         cases=len(results),
+        unsure=count(lambda one: one.is_unsure),
         once=count(lambda one: one.outcome == "told" and one.times == 1),
-        again=count(lambda one: one.times > 1),
+        twice=count(lambda one: one.times > 1),
         restart=count(lambda one: one.outcome == "told after a restart" and one.times == 1),
         refused=count(lambda one: one.outcome == "refused"),
         kept=count(lambda one: one.outcome == "kept"),
         wrong=count(lambda one: not one.is_right),
+        most=max((one.times for one in results), default=0),
         longest=round(max((one.seconds or 0.0 for one in results), default=0.0)),
     )
 
 
 def tables(stored: Stored) -> str:
     """Return the tables: by what fails, and by how it fails."""
-    head = "cases | told once | told again | after a restart | refused | kept | longest wait |"
+    head = "cases | told once | told twice | after a restart | refused | kept | longest wait |"
     lines = [f"| what fails | {head}", "| --- |" + " ---: |" * 7]
     for platform, title, rows in _grouped(stored, lambda row: row.target):
         lines.append(f"| {platform}: {_code(title)} | {_cells(rows)} |")
@@ -102,7 +107,7 @@ def _code(title: str) -> str:
 
 
 def _cells(rows: Sequence[Row]) -> str:
-    names = ("cases", "once", "again", "restart", "refused", "kept")
+    names = ("cases", "once", "twice", "restart", "refused", "kept")
     cells = [f"{sum(getattr(row, name) for row in rows):,}" for name in names]
     return " | ".join([*cells, _time(max(row.longest for row in rows))])
 

@@ -40,7 +40,11 @@ QUICK: dict[PlatformName, dict[str, tuple[tuple[str, str], ...]]] = {
             ("429, 1 s", "five times"),
             ("429, 30 s", "a minute"),
             ("lost response", "once"),
+            ("lost response", "five times"),
+            ("reset", "five times"),
         ),
+        "chat.scheduleMessage (the mention arrived)": (("lost response", "five times"),),
+        "chat.scheduledMessages.list (no mention arrived)": (("reset", "a minute"),),
     },
     "Discord": {
         EDIT: (
@@ -123,3 +127,5 @@ def test_the_tables_show_the_stored_result() -> None:
     text = stored.OPERATIONS.read_text()
     assert stored.with_tables(text, result) == text
     assert sum(row.wrong for row in result.rows) == 0
+    assert max(row.most for row in result.rows) == 2
+    assert all(row.twice <= row.unsure for row in result.rows)

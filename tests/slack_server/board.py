@@ -8,12 +8,23 @@ from aiohttp import web
 
 from tests.slack_server.blocks import checked, pinged, refused_blocks
 from tests.slack_server.rules import Json, Refused, Rules
-from tests.slack_server.workspace import Channel, Ephemeral, Message, StoredFile, Team, User, Workspace
+from tests.slack_server.workspace import (
+    Channel,
+    Ephemeral,
+    Message,
+    Scheduled,
+    StoredFile,
+    Team,
+    User,
+    Workspace,
+)
 
 HISTORY = {"public": "channels:history", "private": "groups:history", "im": "im:history"}
 PARSED = ("blocks", "attachments", "files", "metadata")
 TEXT_MOST = 40_000
 UPDATED_TEXT_MOST = 4_000
+SCHEDULED_DAYS = 120
+SCHEDULED_MOST, SCHEDULED_WINDOW = 30, 300
 
 
 class Board:
@@ -94,6 +105,7 @@ class Board:
         content: Json,
         thread_ts: str | None = None,
         files: list[StoredFile] | None = None,
+        at: float | None = None,
     ) -> Message:
         """Put a checked message of the bot into a channel, and note whom it pings."""
         people = (user for user in self.world.users.values() if user.team == team.id)
@@ -107,13 +119,47 @@ class Board:
                 text=content["text"],
                 blocks=content["blocks"] or [],
                 attachments=content.get("attachments") or [],
-                posted_at=self.world.clock(),
+                posted_at=self.world.clock() if at is None else at,
                 thread_ts=thread_ts,
                 files=files or [],
                 pinged=pinged(content, handles, self.rules),
                 arguments=content,
             )
         )
+
+    def schedule(self, team: Team, channel: Channel, content: Json, post_at: Any) -> Scheduled:
+        """Take a checked message on for a later time."""
+        now = self.world.clock()
+        if not str(post_at or "").isdigit():
+            raise Refused("invalid_time")
+        time = int(post_at)
+        if time <= now:
+            raise Refused("time_in_past")
+        if time > now + SCHEDULED_DAYS * 24 * 3600:
+            raise Refused("time_too_far")
+        near = [
+            each
+            for each in self.world.scheduled
+            if each.channel is channel and abs(each.post_at - time) < SCHEDULED_WINDOW
+        ]
+        if len(near) >= SCHEDULED_MOST:
+            raise Refused("restricted_too_many")
+        one = Scheduled(
+            self.world.new_id("Q"), team, channel, content, time, int(now), content.get("thread_ts")
+        )
+        self.world.scheduled.append(one)
+        return one
+
+    def post_scheduled(self) -> None:
+        """Post what was taken on for a time that has come; what can't be posted any more isn't."""
+        now = self.world.clock()
+        due = [each for each in self.world.scheduled if each.post_at <= now]
+        for each in sorted(due, key=lambda one: one.post_at):
+            self.world.scheduled.remove(each)
+            channel, thread_ts = each.channel, each.thread_ts
+            is_open = not (channel.archived or channel.deleted)
+            if is_open and (thread_ts is None or channel.has_thread(thread_ts)):
+                self.post(each.team, channel, each.content, thread_ts, at=each.post_at)
 
     def revise(self, message: Message | Ephemeral, content: Json) -> None:
         """Replace a message; without `blocks` its old ones stay, unless a new text takes their place."""

@@ -29,7 +29,8 @@ class Fault:
     The seconds begin with the first call that meets the fault. `retry_after` makes it a 429. An `html`
     answer is a proxy's page. `breaks` resets the connection, or never answers. With `applied`, the
     call takes effect before its answer is lost. `channel` and `user` take only calls about them,
-    `in_thread` only posts into threads, or only those into the channel itself.
+    `in_thread` only posts into threads, or only those into the channel itself, `says` only those whose
+    text has it.
     """
 
     method: str
@@ -45,6 +46,7 @@ class Fault:
     breaks: Breaks | None = None
     user: str | None = None
     in_thread: bool | None = None
+    says: str = ""
     hits: int = 0
     met_at: float | None = None
     over: asyncio.Event = field(default_factory=asyncio.Event)
@@ -71,6 +73,8 @@ class Fault:
         if self.channel is not None and self.channel != _channel(arguments):
             return False
         if self.in_thread is not None and self.in_thread != bool(arguments.get("thread_ts")):
+            return False
+        if self.says not in str(arguments.get("text", "")):
             return False
         return self.user is None or self.user in {arguments.get("user"), arguments.get("users")}
 

@@ -276,6 +276,7 @@ class SlackServer:
         breaks: Breaks | None = None,
         user: str | None = None,
         in_thread: bool | None = None,
+        says: str = "",
     ) -> Fault:
         """Let the next calls of a method (`"*"`: of any) go wrong; see `Fault`.
 
@@ -295,6 +296,7 @@ class SlackServer:
             breaks,
             user,
             in_thread,
+            says,
         )
         self.api.faults.append(fault)
         return fault
@@ -366,6 +368,7 @@ class SlackServer:
 
     def told(self, user: User | str) -> list[Message]:
         """The bot's messages that notified somebody by a mention, deleted ones too."""
+        self.api.board.post_scheduled()
         reader = self._user(user).id
         channels = self.world.channels.values()
         posted = (message for channel in channels for message in channel.messages.values())
@@ -376,6 +379,7 @@ class SlackServer:
         for channel in self.world.channels.values():
             channel.messages.clear()
         self.world.ephemerals.clear()
+        self.world.scheduled.clear()
         self.world.files.clear()
         self.api.calls.clear()
         self.api.response_urls.forget()
@@ -388,11 +392,13 @@ class SlackServer:
 
     def messages(self, channel: Channel | str) -> list[Message]:
         """What stands in a channel, threads left out."""
+        self.api.board.post_scheduled()
         shown = self._channel(channel).messages.values()
         return [m for m in shown if m.thread_ts is None and m.deleted_at is None]
 
     def thread(self, channel: Channel | str, ts: str) -> list[Message]:
         """What stands below a message."""
+        self.api.board.post_scheduled()
         return self._channel(channel).replies(ts)
 
     def message(self, channel: Channel | str, ts: str) -> Message:

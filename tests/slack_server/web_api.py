@@ -51,6 +51,8 @@ class WebApi:
             "chat.delete": Method(self._delete, ("chat:write",), 3),
             "chat.postEphemeral": Method(self._post_ephemeral, ("chat:write",), 4),
             "chat.getPermalink": Method(self._permalink),
+            "chat.scheduleMessage": Method(self._schedule, ("chat:write",), 3),
+            "chat.scheduledMessages.list": Method(self._scheduled, (), 3),
             "conversations.replies": Method(self._replies, (), 3),
             "conversations.history": Method(self._history, (), 3),
             "conversations.info": Method(self._channel_info, (), 3),
@@ -81,6 +83,7 @@ class WebApi:
         call = Call(method, arguments, None, self.world.clock())
         self.calls.append(call)
         CALLED.add(method)
+        self.board.post_scheduled()
         headers: dict[str, str] = {}
         try:
             if (fault := self.fault(method, arguments)) is not None:
@@ -224,15 +227,38 @@ class WebApi:
         channel = self.board.writable(team, arguments)
         content = self.board.content(arguments)
         thread_ts = arguments.get("thread_ts")
-        if thread_ts is not None:
-            parent = channel.messages.get(str(thread_ts))
-            if parent is None or (parent.deleted_at is not None and not channel.replies(parent.ts)):
-                raise Refused("thread_not_found")
+        if thread_ts is not None and not channel.has_thread(str(thread_ts)):
+            raise Refused("thread_not_found")
         wait = self.rates.wait_to_post(channel.id)
         if wait is not None:
             raise Refused("ratelimited", status=429, retry_after=wait)
         message = self.board.post(team, channel, content, thread_ts)
         return {"channel": channel.id, "ts": message.ts, "message": message.wire()}
+
+    def _schedule(self, team: Team, arguments: Json) -> Json:
+        channel = self.board.writable(team, arguments)
+        content = self.board.content(arguments)
+        taken = self.board.schedule(team, channel, content, arguments.get("post_at"))
+        said = {"type": "delayed_message", "bot_id": team.bot_id, "text": content["text"]}
+        return {
+            "channel": channel.id,
+            "scheduled_message_id": taken.id,
+            "post_at": taken.post_at,
+            "message": said,
+        }
+
+    def _scheduled(self, team: Team, arguments: Json) -> Json:
+        mine = [each for each in self.world.scheduled if each.team is team]
+        if wanted := arguments.get("channel"):
+            if wanted not in self.world.channels:
+                raise Refused("invalid_channel")
+            mine = [each for each in mine if each.channel.id == wanted]
+        limit, start = int(arguments.get("limit") or 100), int(arguments.get("cursor") or 0)
+        cursor = str(start + limit) if start + limit < len(mine) else ""
+        return {
+            "scheduled_messages": [each.wire() for each in mine[start : start + limit]],
+            "response_metadata": {"next_cursor": cursor},
+        }
 
     def _own(self, team: Team, arguments: Json, refusal: str) -> Message:
         channel = self.board.visible(team, arguments)

@@ -174,6 +174,29 @@ class Message:
 
 
 @dataclass(slots=True)
+class Scheduled:
+    """A message that Slack posts by itself at `post_at`, in whole seconds since 1970."""
+
+    id: str
+    team: Team
+    channel: "Channel"
+    content: Json
+    post_at: int
+    created_at: int
+    thread_ts: str | None = None
+
+    def wire(self) -> Json:
+        """The message as `chat.scheduledMessages.list` gives it."""
+        return {
+            "id": self.id,
+            "channel_id": self.channel.id,
+            "post_at": self.post_at,
+            "date_created": self.created_at,
+            "text": self.content["text"],
+        }
+
+
+@dataclass(slots=True)
 class Ephemeral:
     """A message only one person sees."""
 
@@ -226,6 +249,11 @@ class Channel:
         """What stands below a message, oldest first."""
         return [m for m in self.messages.values() if m.thread_ts == ts != m.ts and m.deleted_at is None]
 
+    def has_thread(self, ts: str) -> bool:
+        """Whether something can be posted below a message, which may have been deleted."""
+        parent = self.messages.get(ts)
+        return parent is not None and (parent.deleted_at is None or bool(self.replies(ts)))
+
     def wire(self, team: Team) -> Json:
         """The channel as `conversations.info` gives it."""
         if self.kind == "im":
@@ -260,6 +288,7 @@ class Workspace:
         self.channels: dict[str, Channel] = {}
         self.files: dict[str, StoredFile] = {}
         self.ephemerals: list[Ephemeral] = []
+        self.scheduled: list[Scheduled] = []
         self._number = itertools.count(1)
         self._last_ts = 0
 

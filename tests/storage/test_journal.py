@@ -16,7 +16,7 @@ from council.profile import Member, Persona, Profile
 from council.usage import Usage
 from storage.database import open_database
 from storage.errors import DatabaseError
-from storage.journal import Journal, NewRun, RunRow, Why
+from storage.journal import Journal, NewRun, RunRow, Telling, Why
 from storage.sqlite_journal import SqliteJournal
 from tests.storage.examples import Clock
 
@@ -235,10 +235,29 @@ async def reopened(journal: Journal) -> RunRow:
     await posts.record("mention", "No answer.", "message-2")
     await journal.press_stop("run-1")
     await journal.finish("run-1", "failed", WHY)
+    await journal.note_telling("run-1", Telling(lost=1))
     await journal.deliver("run-1", "shown")
     again = await journal.reopen("run-1")
     assert again is not None
     return again
+
+
+async def test_what_is_known_of_a_mention_is_kept(opened: Opened) -> None:
+    """A post without an id is on record, and no message."""
+    telling = Telling(begun=1, lost=1, post_at=1_768_905_000)
+    async with opened() as journal:
+        run = (await journal.begin(RUN)).run
+        assert run.telling == Telling()
+        await journal.note_telling("run-1", telling)
+        posts = await journal.posts(run)
+        await posts.record("mention", "Done.", "")
+    async with opened() as journal:
+        found = await journal.get("run-1")
+        assert found is not None
+        assert found.telling == telling
+        posts = await journal.posts(found)
+        assert posts.has("mention", "Done.")
+        assert posts.messages == frozenset()
 
 
 async def test_a_retried_run_keeps_replies_and_forgets_failures(opened: Opened) -> None:
@@ -247,7 +266,7 @@ async def test_a_retried_run_keeps_replies_and_forgets_failures(opened: Opened) 
         again = await reopened(journal)
         assert not again.is_over
         assert (again.error, again.finished_at, again.delivery) == (None, None, None)
-        assert (again.stops, again.retries) == (0, 1)
+        assert (again.stops, again.retries, again.telling) == (0, 1, Telling())
         assert again.retried_at is not None
         assert again.retried_at > again.created_at
     async with opened() as journal:

@@ -80,6 +80,7 @@ async def test_a_run_that_cannot_be_read_stops_no_other(tmp_path: Path) -> None:
         "brief = json_set(brief, '$.seed', 'x')",
         "origin = json_set(origin, '$.platform', 1)",
         "error = '{}'",
+        """telling = '{"begun": -1}'""",
     ],
 )
 async def test_a_row_that_was_not_written_here_is_left_out(tmp_path: Path, change: str) -> None:

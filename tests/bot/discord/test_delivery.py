@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import discord
 import pytest
@@ -14,9 +14,10 @@ from bot.discord.transport import Transport, single_attempts
 from bot.discord.venue import NONCE_SECONDS, DiscordVenue
 from bot.service.errors import NotAllowed, VenueError
 from bot.service.outbox import Outbox, Urgency
-from bot.service.venue import Button, Card, Part
+from bot.service.venue import Button, Card, Mention, Part
 from bot.view.message import Line, Message
-from storage.journal import RunRow
+from council.document.conversation import Source
+from storage.journal import NOTHING_TOLD, RunRow
 from tests.bot.discord.office import AT_ONCE, HELD, Office
 from tests.bot.sample_run import accepted
 from tests.discord_server import Channel, DiscordServer, Permission, Ping
@@ -277,8 +278,13 @@ async def alone(server: DiscordServer, quiet: Office) -> AsyncIterator[Bench]:
         yield Bench(server, quiet.general, client, run)
 
 
-async def unrecorded(_: str) -> None:
-    """Keep no message's id."""
+async def unrecorded(_: object) -> None:
+    """Keep nothing."""
+
+
+def mention(text: str) -> Mention:
+    """Return a mention that nothing is on record of."""
+    return Mention(text, unrecorded, NOTHING_TOLD, unrecorded)
 
 
 def card_of(run: RunRow) -> Card:
@@ -317,7 +323,7 @@ async def test_an_edit_is_drawn_once_however_often_it_is_tried(
     venue, card = alone.venue(), card_of(alone.run)
     await venue.post_card(lambda: card, unrecorded)
     alone.server.fail(EDIT, 503, times=3)
-    await venue.edit_card(lambda: card, lambda: Urgency.PROGRESS)
+    await venue.edit_card(lambda: card, lambda: Urgency.PROGRESS, unrecorded)
     assert drawn == [card]
 
 
@@ -342,7 +348,7 @@ async def test_the_same_words_after_a_retry_are_posted_again(alone: Bench) -> No
     """Different ones, too: a nonce is drawn from all that is said."""
     venue = alone.venue()
     for said in ("The council could not answer.", DONE):
-        await venue.mention(said, unrecorded, link=False)
+        await venue.mention(mention(said), link=False)
     assert len(alone.server.messages(alone.channel)) == 2
 
 
@@ -351,11 +357,56 @@ async def test_a_run_of_direct_messages_is_told_nowhere_else(alone: Bench) -> No
     direct = accepted(Location(alone.channel.id).source(1))
     alone.run = direct
     with pytest.raises(NotAllowed, match="asked for in direct messages"):
-        await alone.venue().direct(card_of(direct), DONE, unrecorded)
+        await alone.venue().direct(card_of(direct), mention(DONE))
 
 
 async def test_a_venue_that_cannot_know_who_sees_the_channel_tells_nobody(alone: Bench) -> None:
     """This client has heard of no server."""
     with pytest.raises(VenueError, match="can't be known"):
-        await alone.venue().direct(card_of(alone.run), DONE, unrecorded)
+        await alone.venue().direct(card_of(alone.run), mention(DONE))
     assert alone.server.requests(SEND) == []
+
+
+# ── a card that can't be edited any more ─────────────────────────────────────────────────────
+
+
+async def test_a_card_that_was_posted_again_is_on_record(team: Office) -> None:
+    """The run's row names the newest one, and still the first, below which its thread is."""
+    card = await held(team)
+    team.server.old_edits(0)
+    team.server.advance(3700)
+    await released(team)
+    old, new = team.server.messages(team.general, by_bot=True)
+    assert ANSWER not in old.text
+    assert ANSWER in new.text
+    [row] = await team.library.database.read("SELECT origin FROM runs")
+    origin = Source.model_validate_json(row["origin"])
+    assert (origin.message, origin.thread, origin.card) == (str(card.id), str(card.id), str(new.id))
+    assert [text.endswith(str(new.id)) for text in told(team)] == [True]
+
+
+async def test_the_next_start_edits_the_newest_card(alone: Bench) -> None:
+    """What belongs below it still comes into the thread of the first one."""
+    venue, card = alone.venue(), card_of(alone.run)
+    first = await venue.post_card(lambda: card, unrecorded)
+    start = alone.client.http.start_thread_with_message
+    await start(alone.channel.id, int(first), name="Why?", auto_archive_duration=1440)
+    alone.server.old_edits(0)
+    alone.server.advance(3700)
+    moved: list[str] = []
+
+    async def keep(message: str) -> None:
+        moved.append(message)
+
+    await venue.edit_card(lambda: card, lambda: Urgency.PROGRESS, keep)
+    origin = alone.run.origin.model_copy(update={"message": first, "thread": first, "card": moved[0]})
+    alone.run = replace(alone.run, origin=origin)
+    again, done = alone.venue(), Card(Message("card", (Line("Done."),)))
+    assert await again.pick_up(frozenset(), unrecorded)
+    await again.edit_card(lambda: done, lambda: Urgency.ANSWER, unrecorded)
+    old, new = alone.server.messages(alone.channel)
+    assert [str(old.id), str(new.id)] == [first, *moved]
+    assert ("Done." in old.text, "Done." in new.text) == (False, True)
+    assert old.thread is not None
+    await again.post(Part("Ranking"), "ranking.0", unrecorded)
+    assert [message.text for message in alone.server.messages(old.thread)] == ["Ranking"]

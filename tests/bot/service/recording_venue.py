@@ -6,8 +6,9 @@ from dataclasses import dataclass, field
 
 from bot.render.markdown import render
 from bot.service.outbox import Urgency
-from bot.service.venue import Card, File, Part, Sent
+from bot.service.venue import Card, File, Mention, Part, Sent
 from bot.view.message import Line, Message, Prose
+from storage.journal import Telling
 
 
 @dataclass
@@ -20,9 +21,11 @@ class RecordingVenue:
     refuse: dict[str, Exception] = field(default_factory=dict[str, Exception])
     room: int = 4_000
     no_thread: str | None = None
+    moves: bool = False
     cards: list[Card] = field(default_factory=list[Card])
     posted: list[Message] = field(default_factory=list[Message])
     mentions: list[str] = field(default_factory=list[str])
+    tellings: list[Telling] = field(default_factory=list[Telling])
     reposts: list[tuple[str, Card]] = field(default_factory=list[tuple[str, Card]])
     directs: list[tuple[str, Card]] = field(default_factory=list[tuple[str, Card]])
     urgencies: list[Urgency] = field(default_factory=list[Urgency])
@@ -49,8 +52,10 @@ class RecordingVenue:
         await sent("card-1")
         return "card-1"
 
-    async def edit_card(self, newest: Callable[[], Card], urgency: Callable[[], Urgency]) -> bool:
-        """Take a new state, once the gate is open."""
+    async def edit_card(
+        self, newest: Callable[[], Card], urgency: Callable[[], Urgency], moved: Sent
+    ) -> bool:
+        """Take a new state, once the gate is open; the first one after `moves` goes to a new card."""
         await asyncio.sleep(0)
         await self.gate.wait()
         self._check("edit_card")
@@ -61,6 +66,9 @@ class RecordingVenue:
         await asyncio.sleep(0)
         self.editing -= 1
         self.cards.append(card)
+        if self.moves:
+            self.moves = False
+            await moved("card-3")
         return len(render(card.message)) <= self.room
 
     async def open_thread(self, title: str) -> tuple[str | None, str | None]:
@@ -71,11 +79,13 @@ class RecordingVenue:
         self.threads.append(title)
         return "thread-1", None
 
-    async def pick_up(self, posted: frozenset[str]) -> str | None:
+    async def pick_up(self, posted: frozenset[str], found: Sent) -> bool:
         """Find the card that is there."""
         self._check("pick_up")
         self.known = posted
-        return "card-1" if self.cards else None
+        if self.cards:
+            await found("card-1")
+        return bool(self.cards)
 
     async def parts(self, message: Message) -> Sequence[Part]:
         """Leave a message whole."""
@@ -98,27 +108,27 @@ class RecordingVenue:
         await sent("file-1")
         return "file-1"
 
-    async def mention(self, text: str, sent: Sent, *, link: bool = True) -> str:
+    async def mention(self, mention: Mention, *, link: bool = True) -> None:
         """Take a mention of the asker."""
         self._check("mention")
-        self.mentions.append(text if link else f"{text} (no card)")
+        self.tellings.append(mention.telling)
+        self.mentions.append(mention.text if link else f"{mention.text} (no card)")
         self.posted_at_mention = len(self.posted)
-        await sent("mention-1")
-        return "mention-1"
+        await mention.sent("mention-1")
 
-    async def repost(self, card: Card, text: str, sent: Sent) -> bool:
+    async def repost(self, card: Card, mention: Mention, placed: Sent) -> bool:
         """Take a new card with a mention."""
         self._check("repost")
-        self.reposts.append((text, card))
-        await sent("card-2")
+        self.reposts.append((mention.text, card))
+        await placed("card-2")
+        await mention.sent("card-2")
         return len(render(card.message)) <= self.room
 
-    async def direct(self, card: Card, text: str, sent: Sent) -> str:
+    async def direct(self, card: Card, mention: Mention) -> None:
         """Take a direct message."""
         self._check("direct")
-        self.directs.append((text, card))
-        await sent("direct-1")
-        return "direct-1"
+        self.directs.append((mention.text, card))
+        await mention.sent("direct-1")
 
     def _check(self, method: str) -> None:
         if method in self.refuse:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from bot.service.errors import Gone, Malformed, NotAllowed, RateLimited, Unreachable, VenueError
-from bot.service.outbox import Lane, LocalBudgets, Outbox, Patience, Urgency
+from bot.service.outbox import Lane, LocalBudgets, Outbox, Patience, Repeat, Urgency
 
 POSTS = Lane("posts:C1", interval=1.0)
 FREE = Lane("edits:C1")
@@ -289,10 +289,10 @@ async def test_a_post_whose_response_was_lost_is_repeated_once() -> None:
     lost: list[VenueError] = [Unreachable("the response was lost", is_lost=True) for _ in range(9)]
     platform = Platform(time, raises=lost[:1])
     async with outbox(time) as box:
-        await time.run(sent(box, platform.request("a"), lane=FREE, repeats_freely=False))
+        await time.run(sent(box, platform.request("a"), lane=FREE, repeat=Repeat.ONCE))
         assert platform.taken == [(60, "a")]
         platform.raises, platform.tried = lost[:5], 0
-        [error] = await time.run(sent(box, platform.request("a"), lane=FREE, repeats_freely=False))
+        [error] = await time.run(sent(box, platform.request("a"), lane=FREE, repeat=Repeat.ONCE))
         assert isinstance(error, Unreachable)
         assert platform.tried == 2
         platform.raises, platform.tried = lost[:5], 0

@@ -9,7 +9,7 @@ import pytest
 
 from bot.service.errors import Gone, Refusal, Unreachable
 from bot.service.runs import utc_now
-from bot.service.venue import Sent
+from bot.service.venue import Mention, Sent
 from council.calls import Steps
 from council.document.conversation import AssistantMessage, Source
 from storage.errors import DamageError, DatabaseError
@@ -57,9 +57,9 @@ async def test_calls_go_first_and_then_cards(tmp_path: Path, monkeypatch: pytest
     slow = asyncio.Event()
 
     class Watched(RecordingVenue):
-        async def pick_up(self, posted: frozenset[str]) -> str | None:
+        async def pick_up(self, posted: frozenset[str], found: Sent) -> bool:
             picked_up.append(posted)
-            return await super().pick_up(posted)
+            return await super().pick_up(posted, found)
 
     async with office(tmp_path, first) as place:
         for key in ("1", "2"):
@@ -118,11 +118,10 @@ async def test_an_answer_that_was_not_shown_is_shown_without_a_call(tmp_path: Pa
     posting = asyncio.Event()
 
     class Stuck(RecordingVenue):
-        async def mention(self, text: str, sent: Sent, *, link: bool = True) -> str:
-            del sent, link
+        async def mention(self, mention: Mention, *, link: bool = True) -> None:
+            del mention, link
             posting.set()
             await asyncio.Event().wait()
-            return text
 
     stuck = Stuck()
     async with office(tmp_path, first) as place:
@@ -302,9 +301,9 @@ async def test_retry_before_all_is_shown_changes_nothing(tmp_path: Path) -> None
     mentioning = asyncio.Event()
 
     class SlowMention(RecordingVenue):
-        async def mention(self, text: str, sent: Sent, *, link: bool = True) -> str:
+        async def mention(self, mention: Mention, *, link: bool = True) -> None:
             await mentioning.wait()
-            return await super().mention(text, sent, link=link)
+            await super().mention(mention, link=link)
 
     council, venue = ScriptedCouncil(script={"stage1": failure("unavailable")}), SlowMention()
     async with office(tmp_path, council) as place:

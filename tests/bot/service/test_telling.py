@@ -10,7 +10,8 @@ from bot.render.markdown import render
 from bot.service.errors import Gone, Malformed, NotAllowed, Unreachable, VenueError
 from bot.service.outbox import Urgency
 from bot.service.queue import Queue
-from bot.service.venue import Card, Part, Sent
+from bot.service.venue import Card, Mention, Part, Sent
+from storage.journal import Telling
 from tests.bot.service.recording_venue import RecordingVenue
 from tests.bot.service.test_dispatcher import click, office
 from tests.council.scripted import FOUR, ScriptedCouncil
@@ -33,10 +34,12 @@ async def test_a_deleted_card_is_followed_by_the_answer_in_its_thread(tmp_path: 
     """The thread has outlived the card: the whole answer and the mention are there, without a link."""
 
     class Deleted(RecordingVenue):
-        async def edit_card(self, newest: Callable[[], Card], urgency: Callable[[], Urgency]) -> bool:
+        async def edit_card(
+            self, newest: Callable[[], Card], urgency: Callable[[], Urgency], moved: Sent
+        ) -> bool:
             if self.posted:
                 raise GONE
-            return await super().edit_card(newest, urgency)
+            return await super().edit_card(newest, urgency, moved)
 
     venue = Deleted()
     assert await told(tmp_path, venue) == "shown"
@@ -62,6 +65,28 @@ async def test_without_the_channel_the_asker_is_told_directly(tmp_path: Path) ->
     assert await told(tmp_path, venue) == "shown"
     [(said, card)] = venue.directs
     assert (said, card.buttons) == (DONE, ())
+
+
+async def test_a_card_that_moved_is_on_record_until_there_is_another(tmp_path: Path) -> None:
+    """A new card in the channel takes the place of both."""
+    venue = RecordingVenue(moves=True)
+    async with office(tmp_path, ScriptedCouncil()) as place:
+        run = await place.see(venue)
+        found = await place.library.journal.get(run.id)
+        assert found is not None
+        assert (found.origin.message, found.origin.card) == ("card-1", "card-3")
+
+    class Lost(RecordingVenue):
+        async def mention(self, mention: Mention, *, link: bool = True) -> None:
+            del mention, link
+            raise GONE
+
+    lost = Lost(moves=True)
+    async with office(tmp_path / "other", ScriptedCouncil()) as place:
+        run = await place.see(lost)
+        found = await place.library.journal.get(run.id)
+        assert found is not None
+        assert (found.origin.message, found.origin.card) == ("card-2", None)
 
 
 EVERYWHERE = ("edit_card", "open_thread", "repost", "direct")
@@ -114,6 +139,23 @@ async def test_an_untold_answer_is_told_at_the_next_start(tmp_path: Path) -> Non
     assert council.calls == []
 
 
+async def test_what_may_have_arrived_is_on_record_at_the_next_start(tmp_path: Path) -> None:
+    """A platform that can't tell a repeated mention from a new one goes on from there."""
+
+    class Lossy(RecordingVenue):
+        async def mention(self, mention: Mention, *, link: bool = True) -> None:
+            del link
+            await mention.record(Telling(lost=1))
+            raise Unreachable("Slack can't be reached", is_lost=True)
+
+    assert await told(tmp_path, Lossy()) == "untold"
+    venue = RecordingVenue()
+    async with office(tmp_path, ScriptedCouncil()) as place:
+        await place.dispatcher.resume(await place.dispatcher.undelivered("slack"), lambda _: venue)
+        await place.dispatcher.settled()
+    assert venue.tellings == [Telling(lost=1)]
+
+
 async def test_a_forgotten_run_is_told_nowhere(tmp_path: Path) -> None:
     """Its answer doesn't turn up in a new card or a direct message."""
     council = ScriptedCouncil(held={CHAIR})
@@ -133,10 +175,12 @@ async def test_a_malformed_card_becomes_a_plain_one(tmp_path: Path) -> None:
     """The platform can't take the answer as it is: the card says where to find it."""
 
     class Picky(RecordingVenue):
-        async def edit_card(self, newest: Callable[[], Card], urgency: Callable[[], Urgency]) -> bool:
+        async def edit_card(
+            self, newest: Callable[[], Card], urgency: Callable[[], Urgency], moved: Sent
+        ) -> bool:
             if "The council's answer" in render(newest().message):
                 raise Malformed("Slack can't show this")
-            return await super().edit_card(newest, urgency)
+            return await super().edit_card(newest, urgency, moved)
 
     venue = Picky()
     assert await told(tmp_path, venue) == "shown"

@@ -182,6 +182,7 @@ async def at_work(
             http_port=port if by_http else None,
             api_url=slack.api_url.rstrip("/"),
             clock=clock,
+            now=clock,
             sleep=Sleeper(clock).sleep,
         )
         await stack.enter_async_context(bot)

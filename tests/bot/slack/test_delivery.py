@@ -82,15 +82,6 @@ class TestErrors:
             assert told(place).thread_ts == card.ts
             assert (await place.run(card)).delivery == "shown"
 
-    async def test_a_lost_response_posts_at_most_twice(self, tmp_path: Path) -> None:
-        """The mention that Slack carried out, and whose answer was lost, comes once more."""
-        async with at_work(tmp_path, ScriptedCouncil(held={CHAIRMAN})) as place:
-            card = await begun(place)
-            place.slack.fail("chat.postMessage", breaks="reset", applied=True)
-            await ended(place)
-            assert len(place.slack.told(place.ada)) == 2
-            assert (await place.run(card)).delivery == "shown"
-
     async def test_an_edit_that_fails_for_long_repeats_no_part(self, tmp_path: Path) -> None:
         """The thread goes its own way."""
         async with at_work(tmp_path) as place:

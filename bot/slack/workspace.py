@@ -1,0 +1,72 @@
+"""The workspace that the bot is in: its budgets, its addresses, and how a message is posted.
+
+Source: https://docs.slack.dev/apis/web-api/rate-limits
+"""
+
+# pyright: reportUnknownMemberType=false
+# slack-sdk annotates its dictionaries and keyword arguments without types.
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+import aiohttp
+from slack_sdk.web.async_client import AsyncWebClient
+
+from bot.service.outbox import Lane, Outbox
+from bot.slack.client import Json, granted
+
+POST_SECONDS = 1.05
+"""Between posts in a channel: Slack takes one a second, counted where they arrive."""
+TIER_3, TIER_4 = 60 / 40, 60 / 90
+"""Seconds between calls of a method; with the burst, 45 of 50 and 95 of 100 a minute."""
+BURST = 5
+AT_ONCE = 4
+"""How many requests of a lane may be under way: one that hangs stops nobody."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Workspace:
+    """What all places in a workspace share; `url` is its address and ends in a slash.
+
+    `clock` is for durations, `now` for seconds since 1970.
+    """
+
+    client: AsyncWebClient
+    session: aiohttp.ClientSession
+    outbox: Outbox
+    url: str
+    team: str
+    clock: Callable[[], float] = time.monotonic
+    now: Callable[[], float] = time.time
+    sleep: Callable[[float], Awaitable[object]] = asyncio.sleep
+
+    def posts(self, channel: str) -> Lane:
+        """Return the lane of posts in a channel."""
+        return Lane(f"{self.team}/chat.postMessage/{channel}", POST_SECONDS, at_once=AT_ONCE)
+
+    def lane(self, method: str, interval: float) -> Lane:
+        """Return the lane of a method's calls in the whole workspace."""
+        return Lane(f"{self.team}/{method}", interval, BURST, AT_ONCE)
+
+    def permalink(self, channel: str, message: str, thread: str | None = None) -> str:
+        """Return a message's address, which needs no call."""
+        address = f"{self.url}archives/{channel}/p{message.replace('.', '')}"
+        if thread is None or thread == message:
+            return address
+        return f"{address}?thread_ts={thread}&cid={channel}"
+
+    async def say(self, channel: str, thread: str | None, text: str, blocks: list[Json] | None) -> str:
+        """Post a message; return its id. Raises `VenueError`."""
+        posted = await granted(
+            self.client.chat_postMessage(
+                channel=channel,
+                thread_ts=thread,
+                text=text,
+                blocks=blocks,
+                unfurl_links=False,
+                unfurl_media=False,
+            )
+        )
+        return str(posted["ts"])

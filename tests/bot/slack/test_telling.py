@@ -1,0 +1,244 @@
+"""Slack loses responses: the asker is told at least once and at most twice, whatever was carried out."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from bot.service.errors import NotAllowed, Unreachable
+from bot.service.venue import Mention, Part
+from bot.slack.telling import AHEAD_SECONDS, Teller
+from storage.journal import Telling
+from tests.bot.shown import blocks_text
+from tests.bot.slack.test_bot import Place, at_work
+from tests.bot.slack.test_delivery import ANSWER, CHAIRMAN, begun, ended, run_of
+from tests.council.scripted import ScriptedCouncil
+from tests.slack_server import Message
+from tests.slack_server.faults import ALWAYS
+
+DONE = "The council has answered."
+POST, SCHEDULE, LIST = "chat.postMessage", "chat.scheduleMessage", "chat.scheduledMessages.list"
+
+
+@asynccontextmanager
+async def answering(folder: Path) -> AsyncGenerator[tuple[Place, Message]]:
+    """A run whose chairman is yet to answer, and its card."""
+    async with at_work(folder, ScriptedCouncil(held={CHAIRMAN})) as place:
+        yield place, await begun(place)
+
+
+async def told(place: Place) -> list[Message]:
+    """Let the chairman answer, and return what mentions the asker once Slack has posted all it will."""
+    await ended(place)
+    place.clock.advance(AHEAD_SECONDS)
+    return place.slack.told(place.ada)
+
+
+class TestLostResponses:
+    """What the asker sees, with the run shown to its end each time."""
+
+    @pytest.mark.parametrize("applied", [True, False])
+    @pytest.mark.parametrize("breaks", [{"breaks": "reset"}, {"status": 502}, {"error": "fatal_error"}])
+    async def test_a_mention_that_may_be_there_is_posted_by_slack_itself(
+        self, tmp_path: Path, breaks: dict[str, object], *, applied: bool
+    ) -> None:
+        """Once more, three minutes later, in the thread and with the link."""
+        async with answering(tmp_path) as (place, card):
+            place.slack.fail(POST, says=DONE, applied=applied, **breaks)  # pyright: ignore[reportArgumentType] - named per test
+            mentions = await told(place)
+            assert len(mentions) == 1 + applied
+            assert {each.thread_ts for each in mentions} == {card.ts}
+            assert {each.text for each in mentions} == {mentions[-1].text}
+            assert mentions[-1].text.endswith("|See the card>")
+            assert mentions[-1].posted_at - card.history[-1].at >= AHEAD_SECONDS - 1
+            assert (await place.run(card)).delivery == "shown"
+
+    @pytest.mark.parametrize("method", [POST, SCHEDULE, LIST])
+    @pytest.mark.parametrize("applied", [True, False])
+    async def test_however_many_responses_are_lost_it_comes_once_or_twice(
+        self, tmp_path: Path, method: str, *, applied: bool
+    ) -> None:
+        """All for a minute, of each method that telling takes."""
+        async with answering(tmp_path) as (place, card):
+            place.slack.fail(POST, breaks="reset", applied=applied, says=DONE)
+            if method == LIST:
+                place.slack.fail(SCHEDULE, breaks="reset", applied=applied)
+            place.slack.fail(
+                method, breaks="reset", applied=applied, seconds=60, says=DONE * (method == POST)
+            )
+            assert len(await told(place)) == 1 + applied
+            assert (await place.run(card)).delivery == "shown"
+
+    async def test_what_slack_has_taken_on_is_not_asked_for_again(self, tmp_path: Path) -> None:
+        """The response is lost, but the message is listed."""
+        async with answering(tmp_path) as (place, _):
+            place.slack.fail(POST, breaks="reset", says=DONE)
+            place.slack.fail(SCHEDULE, breaks="reset", applied=True)
+            assert len(await told(place)) == 1
+            assert len(place.slack.calls(SCHEDULE)) == 1
+            assert len(place.slack.calls(LIST)) == 1
+
+    async def test_a_mention_that_nobody_can_look_up_is_taken_for_told(self, tmp_path: Path) -> None:
+        """Slack's list can't be read until it is too late: one more mention might be the third."""
+        async with answering(tmp_path) as (place, card):
+            place.slack.fail(POST, breaks="reset", applied=True, says=DONE)
+            place.slack.fail(SCHEDULE, breaks="reset", applied=True)
+            place.slack.fail(LIST, "missing_scope", times=ALWAYS)
+            assert len(await told(place)) == 2
+            assert len(place.slack.calls(SCHEDULE)) == 1
+            assert (await place.run(card)).delivery == "shown"
+
+    async def test_a_refusal_to_schedule_leads_down_the_ladder(self, tmp_path: Path) -> None:
+        """The thread takes no replies any more: the mention comes beside the card."""
+        async with answering(tmp_path) as (place, card):
+            place.slack.fail(POST, breaks="reset", applied=True, says=DONE)
+            place.slack.fail(SCHEDULE, "restricted_action_thread_locked", in_thread=True, times=ALWAYS)
+            first, second = await told(place)
+            assert (first.thread_ts, second.thread_ts) == (card.ts, None)
+
+    async def test_a_new_card_comes_without_a_second_mention_above(self, tmp_path: Path) -> None:
+        """What tells the asker follows below it."""
+        async with answering(tmp_path) as (place, card):
+            place.slack.delete_thread(card)
+            place.slack.fail(POST, breaks="reset", applied=True, says=DONE)
+            first, second = await told(place)
+            with_mention, without = place.cards(place.general)
+            assert (first, second.thread_ts) == (with_mention, without.ts)
+            assert ANSWER in blocks_text(without.blocks)
+            assert (await place.run(without)).origin.message == without.ts
+
+    async def test_a_direct_message_is_repeated_like_that_as_well(self, tmp_path: Path) -> None:
+        """Its pages come without a mention, and what tells the asker below them."""
+        async with answering(tmp_path) as (place, _):
+            direct = place.slack.world.open_im(place.slack.team, place.ada.id)
+            for method in ("chat.update", POST):
+                place.slack.fail(method, "channel_not_found", channel=place.general.id, times=ALWAYS)
+            place.slack.fail(POST, breaks="reset", applied=True, channel=direct.id, says=DONE)
+            first, second = await told(place)
+            with_mention, without = place.cards(direct)
+            assert (first, second.thread_ts) == (with_mention, without.ts)
+            assert ANSWER in blocks_text(without.blocks)
+            assert (await run_of(place)).delivery == "shown"
+
+    async def test_an_error_before_anything_was_done_is_repeated_at_once(self, tmp_path: Path) -> None:
+        """Nothing is on record of it."""
+        async with answering(tmp_path) as (place, card):
+            place.slack.fail(POST, "service_unavailable", times=3, says=DONE)
+            place.slack.fail(POST, status=503, html=True, times=3, says=DONE)
+            [mention] = await told(place)
+            assert mention.posted_at - card.history[-1].at < AHEAD_SECONDS
+            assert place.slack.calls(SCHEDULE) == []
+
+
+class TestRestarts:
+    """What an earlier process has left on record."""
+
+    async def test_what_is_about_to_be_sent_is_on_record_before(self, tmp_path: Path) -> None:
+        """A process that dies now leaves a mention that may have arrived."""
+        async with answering(tmp_path) as (place, card):
+            fault = place.slack.fail(POST, breaks="hang", says=DONE)
+            place.council.release(CHAIRMAN)
+            await place.slack.until(lambda: fault.hits)
+            assert (await place.run(card)).telling == Telling(begun=1)
+            fault.release()
+            await place.dispatcher.settled()
+            assert (await place.run(card)).telling.unsure == 1
+
+    @pytest.mark.parametrize(
+        ("known", "posted", "scheduled"),
+        [
+            (Telling(), 1, 0),
+            (Telling(begun=1), 1, 0),
+            (Telling(lost=1), 0, 1),
+            (Telling(begun=2), 0, 0),
+            (Telling(begun=1, lost=1), 0, 0),
+        ],
+    )
+    async def test_it_goes_on_from_there(
+        self, tmp_path: Path, known: Telling, posted: int, scheduled: int
+    ) -> None:
+        """One that may be there twice isn't sent a third time."""
+        async with at_work(tmp_path) as place:
+            await tell(place, known)
+            assert (len(place.slack.calls(POST)), len(place.slack.calls(SCHEDULE))) == (
+                posted,
+                scheduled,
+            )
+
+    @pytest.mark.parametrize(
+        ("is_there", "ahead", "asked", "told"),
+        [(True, 100, 0, 1), (False, 100, 1, 1), (True, -10, 0, 1), (False, -10, 0, 0)],
+    )
+    async def test_what_slack_was_asked_for_is_looked_up(
+        self, tmp_path: Path, ahead: int, asked: int, told: int, *, is_there: bool
+    ) -> None:
+        """It is asked for again if Slack surely hasn't taken it; after its time nobody can know."""
+        async with at_work(tmp_path) as place:
+            post_at = int(place.clock()) + ahead
+            if is_there:
+                content = {"text": f"<@{place.ada.id}> {DONE}", "blocks": None}
+                place.clock.advance(-1000)
+                place.slack.api.board.schedule(place.slack.team, place.general, content, post_at)
+                place.clock.advance(1000)
+            kept = await tell(place, Telling(lost=1, post_at=post_at))
+            place.clock.advance(AHEAD_SECONDS)
+            assert len(place.slack.calls(SCHEDULE)) == asked
+            assert len(place.slack.told(place.ada)) == told
+            assert len(kept) == 1
+
+    async def test_a_third_lost_response_is_never_risked(self, tmp_path: Path) -> None:
+        """The process before died over one, and this one's response is lost."""
+        async with at_work(tmp_path) as place:
+            place.slack.fail(POST, breaks="reset", applied=True, says=DONE)
+            assert await tell(place, Telling(begun=1)) == [""]
+            assert len(place.slack.told(place.ada)) == 1
+            assert place.slack.calls(SCHEDULE) == []
+
+    async def test_two_mentions_are_never_scheduled_for_the_same_second(self, tmp_path: Path) -> None:
+        """They are told apart by it."""
+        async with at_work(tmp_path) as place:
+            await asyncio.gather(*(tell(place, Telling(lost=1), run=str(n)) for n in range(4)))
+            times = [call.arguments["post_at"] for call in place.slack.calls(SCHEDULE)]
+            assert len(set(times)) == len(times) == 4
+
+    async def test_a_refusal_leaves_nothing_on_record(self, tmp_path: Path) -> None:
+        """The asker surely wasn't told: the next place is asked as if for the first time."""
+        async with at_work(tmp_path) as place:
+            place.slack.fail(POST, "restricted_action", times=2)
+            noted: list[Telling] = []
+            with pytest.raises(NotAllowed):
+                await tell(place, Telling(), noted=noted)
+            assert noted == [Telling(begun=1), Telling()] * 2
+
+    async def test_a_slack_that_loses_every_response_for_long_leaves_it_untold(
+        self, tmp_path: Path
+    ) -> None:
+        """Later it is asked again: none of it was carried out."""
+        async with at_work(tmp_path) as place:
+            place.slack.fail(SCHEDULE, breaks="reset", times=ALWAYS)
+            noted: list[Telling] = []
+            with pytest.raises(Unreachable):
+                await tell(place, Telling(lost=1), noted=noted)
+            assert noted[-1] == Telling(lost=1)
+
+
+async def tell(
+    place: Place, known: Telling, *, run: str = "run-1", noted: list[Telling] | None = None
+) -> list[str]:
+    """Send a mention of which something is on record; return the ids that were kept."""
+    kept: list[str] = []
+
+    async def sent(message: str) -> None:
+        kept.append(message)
+
+    async def note(telling: Telling) -> None:
+        if noted is not None:
+            noted.append(telling)
+
+    teller = Teller(place.bot._workspace, run)  # pyright: ignore[reportPrivateUsage] - it is made with real parts
+    mention = Mention(DONE, sent, known, note)
+    if not await teller.is_over(mention):
+        await teller.send(Part(f"<@{place.ada.id}> {DONE}"), place.general.id, None, mention)
+    return kept
