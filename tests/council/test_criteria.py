@@ -56,9 +56,7 @@ def test_what_cannot_be_read_is_said(text: str, said: str) -> None:
     assert said in str(caught.value)
 
 
-NAMES = st.from_regex(r"[A-Za-z][A-Za-z0-9 ]{0,18}[A-Za-z0-9]", fullmatch=True).map(
-    lambda name: " ".join(name.split())
-)
+NAMES = st.text("Aaz09 ", max_size=18).map(lambda inner: " ".join(f"Z{inner}b".split()))
 
 
 @given(
@@ -70,7 +68,7 @@ NAMES = st.from_regex(r"[A-Za-z][A-Za-z0-9 ]{0,18}[A-Za-z0-9]", fullmatch=True).
             must_have=st.booleans(),
         ),
         min_size=1,
-        max_size=20,
+        max_size=6,
         unique_by=lambda criterion: criterion.name.casefold(),
     )
 )

@@ -4,13 +4,13 @@ from itertools import pairwise
 
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 
 from council.fence import StrippedStream, fenced, rule, stripped, unmarked
+from tests.fragments import made_of
 
 MARK = "7eb9d05934df77dc"
-PIECES = st.lists(
-    st.sampled_from([MARK, *(MARK[:cut] for cut in range(1, 16)), *(MARK[cut:] for cut in range(1, 16))])
+PIECES = made_of(
+    [MARK, *(MARK[:cut] for cut in range(1, 16)), *(MARK[cut:] for cut in range(1, 16))], 20
 )
 DISGUISES = {
     "as it is": MARK,
@@ -119,7 +119,7 @@ def test_a_mark_within_a_mark_does_not_grow_together() -> None:
     assert MARK not in streamed(*deep)
 
 
-@given(PIECES.map("".join))
+@given(PIECES)
 def test_no_text_holds_the_mark(text: str) -> None:
     """However its pieces are put together."""
     assert MARK not in unmarked(MARK, text)
@@ -127,7 +127,7 @@ def test_no_text_holds_the_mark(text: str) -> None:
     assert MARK not in streamed(*text)
 
 
-@given(st.lists(st.sampled_from([*"[]7eb9 \n*.", "北", "\u200b", "begin ", "\uff21"])).map("".join))
+@given(made_of([*"[]7eb9 \n*.", "北", "\u200b", "begin ", "\uff21"], 20))
 def test_a_text_without_the_mark_stays_as_it_is(text: str) -> None:
     """Unseen characters, brackets and beginnings of a mark included, streamed or not."""
     assert unmarked(MARK, text) == stripped(MARK, text) == text

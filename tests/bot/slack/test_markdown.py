@@ -58,7 +58,7 @@ def test_a_table_that_slack_refuses_is_written_otherwise(table: str) -> None:
 
 
 @given(
-    made_of(["## A\n\n", "---\n\n", TABLE, "text\n\n", "- a\n", "> q\n\n", "```\nx\n```\n\n", "\n"], 120)
+    made_of(["## A\n\n", "---\n\n", TABLE, "text\n\n", "- a\n", "> q\n\n", "```\nx\n```\n\n", "\n"], 80)
 )
 def test_blocks_are_counted_as_slack_stores_them(markdown: str) -> None:
     """Each piece goes through, with the blocks it says it comes to and not one more."""

@@ -209,10 +209,12 @@ def test_a_plain_body_without_choices_is_malformed(choices: JsonObject) -> None:
 
 @given(
     st.recursive(
-        st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text(),
+        st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text(max_size=5),
         lambda inner: (
-            st.lists(inner) | st.dictionaries(st.sampled_from(["choices", "delta", "usage", "x"]), inner)
+            st.lists(inner, max_size=3)
+            | st.dictionaries(st.sampled_from(["choices", "delta", "usage", "x"]), inner, max_size=3)
         ),
+        max_leaves=12,
     )
 )
 def test_no_json_breaks_the_reader(value: object) -> None:

@@ -1,7 +1,7 @@
 """Ballots become one ranking that says how far they agree."""
 
-import random
 from collections.abc import Mapping, Sequence
+from itertools import cycle, islice, permutations
 
 import pytest
 from hypothesis import given
@@ -121,14 +121,14 @@ def test_agreement(ballots: Sequence[Sequence[str]], agreement: float | None, wo
 
 BALLOTS = st.dictionaries(
     st.sampled_from([*FOUR.values(), "eve", "fay"]),
-    st.permutations(list(FOUR)).flatmap(lambda order: st.integers(0, 4).map(lambda end: order[:end])),
+    st.sampled_from([[*order] for length in range(5) for order in permutations(FOUR, length)]),
 )
 
 
-@given(BALLOTS, st.randoms(use_true_random=False))
-def test_order_of_reviewers_is_no_matter(ballots: Mapping[str, list[str]], rng: random.Random) -> None:
+@given(BALLOTS, st.integers(0, 719))
+def test_order_of_reviewers_is_no_matter(ballots: Mapping[str, list[str]], which: int) -> None:
     """The ranking is the same in whatever order the ballots come in."""
-    shuffled = dict(rng.sample([*ballots.items()], len(ballots)))
+    shuffled = dict(next(islice(cycle(permutations(ballots.items())), which, None)))
     one, other = aggregate(ballots, FOUR), aggregate(shuffled, FOUR)
     assert one.places == other.places
     assert one.agreement == other.agreement
