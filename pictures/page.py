@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from playwright.sync_api import sync_playwright
+from playwright.sync_api import FloatRect, sync_playwright
 
-from pictures.render import CHROMIUM
+from pictures.render import CHROMIUM, NoPicture
 
 WIDTH = 900
 HEIGHT = 1180  # title, question and answer
@@ -21,6 +21,12 @@ def photograph(html: str, folder: Path) -> list[Path]:
         page = browser.new_page(viewport={"width": WIDTH, "height": HEIGHT}, locale="en-US")
         page.set_content(html)
         page.screenshot(path=beginning)
-        page.locator(".changes").locator("visible=true").first.screenshot(path=changes)
+        changed = page.locator(".panel", has=page.locator("del, ins")).first
+        page.locator(f'.tabs a[href="#{changed.get_attribute("id")}"]').click()
+        panel = changed.bounding_box()
+        if panel is None:
+            raise NoPicture("No picture: the page shows no member.")
+        clip = FloatRect({**panel, "height": min(panel["height"], HEIGHT)})
+        page.screenshot(path=changes, full_page=True, clip=clip)
         browser.close()
     return [beginning, changes]

@@ -49,7 +49,8 @@ def diff(before: str, after: str) -> tuple[Piece, ...]:
     compared word by word are compared by coarser words, then as wholes. A word or two that two
     rewritten passages happen to share is part of the change.
     """
-    return tuple(_pieces(_legible(_changes(before, after))))
+    # Changes that were joined once are large enough to take in what is left between them.
+    return tuple(_pieces(_legible(_legible(_changes(before, after)))))
 
 
 def _changes(before: str, after: str) -> Iterator[_Change]:

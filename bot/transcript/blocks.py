@@ -1,6 +1,7 @@
 """A message's blocks as HTML."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from types import MappingProxyType
 
 from markupsafe import Markup, escape
 
@@ -23,12 +24,17 @@ PART = 3
 """The level of heading that begins a part of a message."""
 
 
-def html(blocks: Iterable[Block], *, under: int) -> Markup:
-    """Return blocks as HTML; `under` is the level of the heading they stand below."""
-    return Markup("\n").join(_written(blocks, under))
+def html(
+    blocks: Iterable[Block], *, under: int, written: Mapping[str, Markup] = MappingProxyType({})
+) -> Markup:
+    """Return blocks as HTML, below a heading of level `under`.
+
+    `written` has the HTML of those texts that are shown in a way of their own.
+    """
+    return Markup("\n").join(_written(blocks, under, written))
 
 
-def _written(blocks: Iterable[Block], under: int) -> Iterator[Markup]:
+def _written(blocks: Iterable[Block], under: int, written: Mapping[str, Markup]) -> Iterator[Markup]:
     level, caption, in_part = under + 1, "", False
     for block in blocks:
         match block:
@@ -55,7 +61,7 @@ def _written(blocks: Iterable[Block], under: int) -> Iterator[Markup]:
             case Prose(markdown) | Quote(markdown):
                 tag = "blockquote" if isinstance(block, Quote) else "div"
                 yield Markup('<{0} class="prose" dir="auto">{1}</{0}>').format(
-                    tag, prose.html(markdown, level)
+                    tag, written.get(markdown) or prose.html(markdown, level)
                 )
     if in_part:
         yield Markup("</section>")

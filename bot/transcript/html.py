@@ -15,13 +15,12 @@ from typing import TYPE_CHECKING
 
 from markupsafe import Markup
 
-from bot.render.diff import Piece, diff, words_moved
-from bot.transcript import blocks, charts
+from bot.transcript import blocks, charts, diff
 from bot.transcript.charts import Moved, Standing, Sure
-from bot.transcript.turns import Turn, turns
+from bot.transcript.turns import Turn, begun, turns
 from bot.view import words
 from bot.view.card import answer, names
-from bot.view.message import Line, Message, Quote, printable
+from bot.view.message import Block, Heading, Line, Message, Prose, Quote, printable
 from bot.view.state import RunView, Seat
 from bot.view.thread import counted_votes, thread
 from council.document.conversation import Conversation
@@ -53,7 +52,6 @@ class Passage:
     keys: frozenset[str]
     round: int
     answers: Markup
-    changes: tuple[Piece, ...]
     removed: int
     added: int
     critiques: Markup
@@ -97,7 +95,6 @@ def to_html(conversation: Conversation) -> str:
             title=printable(conversation.title),
             facts=[*_facts(conversation, [turn.view for turn in all_turns if turn.view])],
             exchanges=exchanges,
-            count=words.count,
             style=style,
             script=script,
             policy=(
@@ -114,7 +111,7 @@ def _facts(conversation: Conversation, views: list[RunView]) -> Iterator[tuple[s
         by = f" by {source.user}" if source.user and source.platform not in NAMED_BY_ID else ""
         where = PLATFORMS.get(source.platform, f"on {source.platform}")
         yield "Asked", f"{where}{by}"
-    yield "Begun", words.moment(conversation.created_at)
+    yield "Begun", begun(conversation)
     seated = dict.fromkeys(name for view in views for name in _seated(view))
     if seated:
         yield "Members", ", ".join(seated)
@@ -164,8 +161,12 @@ def _ranked(view: RunView) -> list[Seat]:
 
 
 def _panel(view: RunView, seat: Seat, posted: Mapping[str, Message], panel_id: str) -> Panel | None:
+    held = [(each, each.seat(seat.name)) for each in _rounds(view)]
+    before = [None, *(told for _, told in held)]
     passages = tuple(
-        passage for each in _rounds(view) if (passage := _passage(each, each.seat(seat.name), posted))
+        passage
+        for (each, told), previous in zip(held, before, strict=False)
+        if (passage := _passage(each, told, previous, posted))
     )
     if not passages:
         return None
@@ -177,7 +178,9 @@ def _rounds(view: RunView) -> tuple[RunView, ...]:
     return (*view.earlier, view)
 
 
-def _passage(view: RunView, seat: Seat | None, posted: Mapping[str, Message]) -> Passage | None:
+def _passage(
+    view: RunView, seat: Seat | None, previous: Seat | None, posted: Mapping[str, Message]
+) -> Passage | None:
     if seat is None:
         return None
     again = "" if view.number == 1 else f"{view.number}:"
@@ -185,19 +188,57 @@ def _passage(view: RunView, seat: Seat | None, posted: Mapping[str, Message]) ->
     said, critiques = map(posted.get, keys)
     if said is None:
         return None
-    pieces: tuple[Piece, ...] = ()
-    if seat.correction and seat.has_changed:
-        pieces = diff(
-            printable(seat.correction.original_response), printable(seat.correction.corrected_response)
-        )
+    answers, removed, added = _answers(said.blocks, view.number, seat, previous)
     return Passage(
         frozenset(keys),
         view.number,
-        blocks.html(said.blocks, under=UNDER),
-        pieces,
-        *words_moved(pieces),
+        answers,
+        removed,
+        added,
         blocks.html(critiques.blocks, under=UNDER + 1) if critiques else Markup(""),
     )
+
+
+def _answers(
+    said: tuple[Block, ...], number: int, seat: Seat, previous: Seat | None
+) -> tuple[Markup, int, int]:
+    """Return what a member gave with what its correction changed marked in both texts.
+
+    The text before stands above the one after, in every round.
+    """
+    before, after = _texts(seat, previous)
+    at = next((at for at, block in enumerate(said) if block == after), None)
+    if before is None or after is None or before == after or at is None:
+        return blocks.html(said, under=UNDER), 0, 0
+    marked = diff.correction(before.markdown, after.markdown, UNDER + blocks.PART)
+    if before not in said:
+        heading = max(place for place in range(at) if isinstance(said[place], Heading))
+        of = "Original response" if number == 1 else f"Response of round {number - 1}"
+        said = (*said[:heading], Heading(of, blocks.PART), before, *said[heading:])
+    moved = Markup('<p class="facts">{0}</p>\n').format(_moved(marked))
+    written = {before.markdown: marked.before, after.markdown: moved + marked.after}
+    return blocks.html(said, under=UNDER, written=written), marked.removed, marked.added
+
+
+def _moved(marked: diff.Correction) -> Markup:
+    if not marked.removed and not marked.added:
+        return Markup("Only the form changed, not a word.")
+    return Markup("{0} <del>removed</del> above, {1} <ins>added</ins> here.").format(
+        words.count(marked.removed, "word"), words.count(marked.added, "word")
+    )
+
+
+def _texts(seat: Seat, previous: Seat | None) -> tuple[Prose | None, Prose | None]:
+    """Return a member's text before its correction and after; of a consultation, its long part."""
+    if seat.correction is None:
+        return None, None
+    earlier = (previous and previous.correction) or seat.answer
+    if seat.correction.consultation and earlier and earlier.consultation:
+        forms = earlier.consultation, seat.correction.consultation
+        before, after = (each.response.detailed for each in forms)
+    else:
+        before, after = seat.correction.original_response, seat.correction.corrected_response
+    return Prose(before), Prose(after)
 
 
 def _charts(view: RunView, panels: list[Panel]) -> Iterator[Chart]:

@@ -3,8 +3,7 @@
 from collections.abc import Iterator
 
 from bot.render.markdown import render
-from bot.transcript.turns import turns
-from bot.view import words
+from bot.transcript.turns import begun, turns
 from bot.view.card import answer
 from bot.view.message import Heading, Line, Message, Quote, Title
 from bot.view.thread import thread
@@ -17,8 +16,10 @@ def to_markdown(conversation: Conversation) -> str:
 
 
 def _parts(conversation: Conversation) -> Iterator[str]:
-    begun = words.moment(conversation.created_at)
-    head = (Title(conversation.title), Line(f"Conversation {conversation.id}, begun {begun}."))
+    head = (
+        Title(conversation.title),
+        Line(f"Conversation {conversation.id}, begun {begun(conversation)}."),
+    )
     yield render(Message("head", head))
     asked = turns(conversation)
     for number, turn in enumerate(asked, 1):

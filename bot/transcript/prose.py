@@ -4,12 +4,13 @@ HTML in it shows as text, a picture is a link, and a link leads to the web or a 
 where.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from markdown_it import MarkdownIt
+from markdown_it.common.utils import escapeHtml
 from markdown_it.renderer import RendererHTML
 from markdown_it.token import Token
-from markupsafe import Markup, escape
+from markupsafe import Markup
 
 from bot.render.addresses import same
 from bot.render.parsing import Env, label_of, parse_blocks, parse_inline
@@ -18,14 +19,57 @@ DEEPEST_HEADING = 6
 _SCHEMES = ("http://", "https://", "mailto:")
 _ALIGNED = {f"text-align:{side}": side for side in ("left", "center", "right")}
 _LINK = Markup('<a href="{0}" rel="noopener noreferrer">')
-_SHOWN = Markup(' <span class="address">(<bdi dir="ltr">{0}</bdi>)</span>')
+_SHOWN = Markup(' <span class="address">(<bdi dir="ltr">'), Markup("</bdi>)</span>")
+_MARKS = ("del", "ins")
 
 
 def html(markdown: str, under: int) -> Markup:
     """Return Markdown as HTML, its headings below level `under`."""
-    tokens, env = parse_blocks(markdown)
+    return written(tokens(markdown, under))
+
+
+def tokens(markdown: str, under: int) -> list[Token]:
+    """Return what `written` takes: all text in `text`, `code_inline`, `code_block` and `fence` tokens.
+
+    Stretches of a token's content may be marked: as slices in its `meta`, under `del` or `ins`.
+    """
+    parsed, env = parse_blocks(markdown)
+    return [*_tamed(parsed, under, env)]
+
+
+def written(tokens: Sequence[Token]) -> Markup:
+    """Return tokens as HTML."""
     # The renderer escapes all text; HTML that passes it is only what is written here.
-    return Markup(_RENDERER.render([*_tamed(tokens, under, env)], _OPTIONS, {}))  # noqa: S704 - as said above
+    return Markup(_RENDERER.render([*_shown(tokens)], _OPTIONS, {}))  # noqa: S704 - as said above
+
+
+def _shown(tokens: Iterable[Token]) -> Iterator[Token]:
+    """Return tokens with their code blocks, and what is marked, as HTML of ours."""
+    for token in tokens:
+        match token.type:
+            case "inline":
+                token.children = [*_shown(token.children or ())]
+                yield token
+            case "code_block" | "fence":
+                yield _written(
+                    Markup('<pre tabindex="0"><code>{0}</code></pre>\n').format(_marked(token))
+                )
+            case "code_inline" if token.meta:
+                yield _written(Markup("<code>{0}</code>").format(_marked(token)))
+            case "text" if token.meta:
+                yield _written(_marked(token))
+            case _:
+                yield token
+
+
+def _marked(token: Token) -> Markup:
+    parts, position = list[str](), 0
+    for tag in _MARKS:
+        for each in token.meta.get(tag, ()):
+            parts.append(escapeHtml(token.content[position : each.start]))
+            parts.append(f"<{tag}>{escapeHtml(token.content[each])}</{tag}>")
+            position = each.stop
+    return Markup("".join((*parts, escapeHtml(token.content[position:]))))  # noqa: S704 - escaped above
 
 
 def _tamed(tokens: Iterable[Token], under: int, env: Env) -> Iterator[Token]:
@@ -40,8 +84,6 @@ def _tamed(tokens: Iterable[Token], under: int, env: Env) -> Iterator[Token]:
                     token.attrSet("class", _ALIGNED[style])
             case "table_open":
                 yield _written(Markup('<div class="wide" role="group" aria-label="Table" tabindex="0">'))
-            case "fence" | "code_block":
-                token.attrSet("tabindex", "0")
             case "inline":
                 token.children = [*_links(parse_inline(token.content, env))]
             case _:
@@ -58,9 +100,9 @@ def _links(tokens: Iterable[Token]) -> Iterator[Token]:
             case "link_open":
                 yield from _link(_attribute(token, "href"), [*_unlinked(label_of(rest))])
             case "image":
-                yield from _link(_attribute(token, "src"), [_written(_alternative(token))])
+                yield from _link(_attribute(token, "src"), [_alternative(token)])
             case "bare_url":
-                yield from _link(token.content, [_written(escape(token.content))])
+                yield from _link(token.content, [_said(token.content)])
             case _:
                 yield _text(token)
 
@@ -70,9 +112,9 @@ def _unlinked(label: Iterable[Token]) -> Iterator[Token]:
     for token in label:
         match token.type:
             case "image":
-                yield _written(_alternative(token))
+                yield _alternative(token)
             case "bare_url":
-                yield _written(escape(token.content))
+                yield _said(token.content)
             case _:
                 yield _text(token)
 
@@ -95,24 +137,24 @@ def _link(address: str, label: list[Token]) -> Iterator[Token]:
     if leads:
         yield _written(Markup("</a>"))
     if address and not same(_plain(label), address.removeprefix("mailto:")):
-        yield _written(_SHOWN.format(address))
+        before, after = _SHOWN
+        yield from (_written(before), _said(address), _written(after))
 
 
 def _attribute(token: Token, name: str) -> str:
     return str(token.attrGet(name) or "")
 
 
-def _alternative(image: Token) -> Markup:
-    return escape(_plain(image.children or ()) or "picture")
+def _alternative(image: Token) -> Token:
+    return _said(_plain(image.children or ()) or "picture")
 
 
-def _plain(tokens: Iterable[Token]) -> str:
-    """Return a label's text; HTML in it is our own."""
-    return "".join(
-        Markup(token.content).unescape() if token.type == "html_inline" else token.content  # noqa: S704 - our own
-        for token in tokens
-        if token.nesting == 0
-    )
+def _plain(label: Iterable[Token]) -> str:
+    return "".join(token.content for token in label if token.nesting == 0)
+
+
+def _said(text: str) -> Token:
+    return Token("text", "", 0, content=text)
 
 
 def _written(html: Markup) -> Token:

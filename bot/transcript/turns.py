@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from bot.view import words
 from bot.view.fold import of_document
 from bot.view.state import RunView
 from council.document.conversation import AssistantMessage, Conversation, UserMessage
@@ -14,6 +15,16 @@ class Turn:
 
     question: str
     view: RunView | None
+
+
+def begun(conversation: Conversation) -> str:
+    """Write when the first run began; without a record of that, when the document was made.
+
+    A document is made when its first answer is there.
+    """
+    answers = (each for each in conversation.messages if isinstance(each, AssistantMessage))
+    first = next(answers, None)
+    return words.moment((first and first.started_at) or conversation.created_at)
 
 
 def turns(conversation: Conversation) -> list[Turn]:

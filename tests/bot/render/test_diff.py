@@ -55,6 +55,9 @@ def test_a_rewritten_passage_is_one_change() -> None:
     assert marked("It hardly matters to everybody now.", "Nobody ever decides to wait longer.") == (
         "[-It hardly matters to everybody now-]{+Nobody ever decides to wait longer+}."
     )
+    assert marked("It is one chart, though.", "A cluster is a service of its own, though.") == (
+        "[-It is one chart-]{+A cluster is a service of its own+}, though."
+    )
     assert marked("one two\nthree", "four five\nsix") == "[-one two-]{+four five+}\n[-three-]{+six+}"
 
 

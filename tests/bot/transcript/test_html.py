@@ -169,24 +169,32 @@ def test_without_script_and_in_print_every_panel_is_open(browser: Browser, tmp_p
     page.context.close()
 
 
-def test_the_diff_turns_the_original_into_the_correction(reader: Reader) -> None:
-    """Without what was added it is the one, without what was removed the other."""
+def test_what_a_correction_changed_is_marked_where_it_is_read(reader: Reader) -> None:
+    """Struck through in the original, above; underlined in the correction, below; both are whole."""
     page = reader.open(CONVERSATION)
     page.get_by_role("tab", name=GPT_TAB).click()
-    diff = page.locator(".panel:visible .diff")
-
-    def without(tag: str) -> str:
-        return diff.evaluate(
-            "(node, tag) => [...node.childNodes].filter(each => each.localName !== tag)"
-            ".map(each => each.textContent).join('')",
-            tag,
-        )
-
-    assert without("ins") == ANSWERS[GPT].response
-    assert without("del") == CORRECTIONS[GPT].corrected_response
-    assert page.locator(".diff").count() == 1  # the others kept their answers, and it says so
+    original, corrected = (
+        page.locator(f".panel:visible .{part}-response") for part in ("original", "corrected")
+    )
+    assert original.locator(".prose").inner_text() == ANSWERS[GPT].response
+    assert corrected.locator(".prose").inner_text() == (
+        "9 words removed above, 17 words added here.\n\nMove the jobs that must recover half-way.\n\n"
+        "Start with one job.\nLet a managed service run the cluster."
+    )
+    removed, added = original.locator("del"), corrected.locator(".prose > :not(.facts) ins")
+    assert removed.all_inner_texts() == ["them. Temporal retries each step and shows its history"]
+    assert added.all_inner_texts() == [
+        "the jobs that must recover half-way.",
+        "Start with one job.",
+        "Let a managed service run the cluster",
+    ]
+    first, second = removed.first.bounding_box(), added.first.bounding_box()
+    assert first is not None
+    assert second is not None
+    assert first["y"] < second["y"]
     page.get_by_role("tab", name=CLAUDE_TAB).click()
     assert "The same, word for word." in page.locator(".panel:visible").inner_text()
+    assert page.locator(".panel:visible").locator("ins, del").count() == 0
 
 
 def test_hostile_texts_stay_texts(reader: Reader) -> None:
@@ -265,7 +273,13 @@ def test_rounds_stand_one_below_the_other_in_each_members_tab(reader: Reader) ->
     panel = page.locator(".panel:visible")
     assert panel.locator("h3").all_inner_texts() == ["a/one", "a/one, round 2"]
     assert panel.locator(".round").all_text_contents() == ["Round 1", "Round 2"]
-    assert panel.locator(".diff").count() == 2
+    headings = ["Original response", "Corrected response", "Response of round 1", "Corrected response"]
+    assert panel.locator(":scope > .part > :first-child").all_text_contents() == headings
+    moved = panel.locator(":scope > .part .facts").all_inner_texts()
+    assert moved == [
+        "3 words removed above, 12 words added here.",
+        "12 words removed above, 14 words added here.",
+    ]
     assert panel.locator(".critiques").count() == 2
     assert [figure.inner_text().split("\n")[0] for figure in page.locator("figcaption").all()] == [
         "Where each reviewer put each answer, round 1",
@@ -290,6 +304,20 @@ def test_old_and_sparse_documents_are_shown(reader: Reader) -> None:
     assert "It has no answer." in page.locator("article").last.inner_text()
     assert page.get_by_role("tab").all_inner_texts() == ["b"]
     assert page.get_by_role("img").count() == 0
+
+
+def test_a_page_says_when_its_first_run_began(reader: Reader) -> None:
+    """Not when the answer was stored, nor when a later question was asked."""
+    later = ASSISTANT.model_copy(update={"started_at": "2026-01-21T08:00:00.000Z"})
+    asked = UserMessage(role="user", content=QUESTION)
+    stored = conversation(asked, ASSISTANT, asked, later).model_copy(
+        update={"created_at": "2026-01-20T10:31:30.000Z"}
+    )
+    assert "Begun\n2026-01-20 10:30 UTC" in reader.open(stored).locator("header dl").inner_text()
+    old = ASSISTANT.model_copy(update={"started_at": None})
+    without = stored.model_copy(update={"messages": [asked, old]})
+    assert "Begun\n2026-01-20 10:31 UTC" in reader.open(without).locator("header dl").inner_text()
+    reader.requests.pop()
 
 
 def test_an_empty_conversation_has_its_head(reader: Reader) -> None:

@@ -1,0 +1,95 @@
+"""What a correction changed, marked in both texts as people read them, not in their Markdown.
+
+Each text keeps its paragraphs, lists, tables and code. What only the first has is in `del` elements, and
+what only the second has in `ins` elements. A change of form alone, such as a list that became a table,
+isn't marked.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from markdown_it.token import Token
+from markupsafe import Markup
+
+from bot.render.diff import Piece, diff, words_moved
+from bot.transcript import prose
+
+_CODE = ("code_block", "code_inline", "fence")
+_BREAKS = {"softbreak": " ", "hardbreak": "\n"}
+
+
+@dataclass(frozen=True, slots=True)
+class Correction:
+    """Both texts as HTML with their marks, and how many words were removed and added."""
+
+    before: Markup
+    after: Markup
+    removed: int
+    added: int
+
+
+def correction(before: str, after: str, under: int) -> Correction:
+    """Return two Markdown texts as HTML with what changed marked, their headings below level `under`."""
+    first, second = prose.tokens(before, under), prose.tokens(after, under)
+    # A block is a line: lines are aligned first, then the words within those that differ.
+    pieces = diff(_read(first), _read(second))
+    _mark(first, pieces, "removed", "del")
+    _mark(second, pieces, "added", "ins")
+    return Correction(prose.written(first), prose.written(second), *words_moved(pieces))
+
+
+def _read(tokens: Iterable[Token]) -> str:
+    return "".join(_BREAKS.get(leaf.type, leaf.content) for leaf in _leaves(tokens))
+
+
+def _leaves(tokens: Iterable[Token]) -> Iterator[Token]:
+    """Yield what holds the words that are read, in order, and a line's end after each block."""
+    for token in tokens:
+        if token.type == "inline":
+            yield from (each for each in token.children or () if each.type in _SHOWN)
+        elif token.type in _CODE:
+            yield token
+        else:
+            continue
+        yield _END
+
+
+def _mark(tokens: Iterable[Token], pieces: Sequence[Piece], kind: str, tag: str) -> None:
+    """Note in each token which stretches of its content are only in this text."""
+    marks = _stretches(pieces, kind)
+    start, end = next(marks, _NOWHERE)
+    position = 0
+    for leaf in _leaves(tokens):
+        begun, position = position, position + len(_BREAKS.get(leaf.type, leaf.content))
+        while start < position:
+            if leaf is not _END and leaf.content:
+                inner = slice(max(start - begun, 0), min(end, position) - begun)
+                leaf.meta.setdefault(tag, []).extend(_visible(leaf, inner))
+            if end > position:
+                break
+            start, end = next(marks, _NOWHERE)
+
+
+def _stretches(pieces: Iterable[Piece], kind: str) -> Iterator[tuple[int, int]]:
+    """Yield where the pieces of a kind begin and end in the text that has them."""
+    position = 0
+    for piece in pieces:
+        if piece.kind in ("same", kind):
+            begun, position = position, position + len(piece.text)
+            if piece.kind == kind:
+                yield begun, position
+
+
+def _visible(leaf: Token, inner: slice) -> Iterator[slice]:
+    """Leave out blanks at the ends of a stretch, except in code, where they are content."""
+    if leaf.type not in _CODE:
+        text = leaf.content[inner]
+        lead, trail = len(text) - len(text.lstrip()), len(text) - len(text.rstrip())
+        inner = slice(inner.start + lead, inner.stop - trail)
+    if inner.start < inner.stop:
+        yield inner
+
+
+_SHOWN = ("text", "code_inline", *_BREAKS)
+_END = Token("text", "", 0, content="\n")
+_NOWHERE = (1 << 60, 1 << 60)

@@ -1,0 +1,132 @@
+"""What a correction changed, marked in both texts as they are read."""
+
+import re
+
+import pytest
+from hypothesis import given
+
+from bot.transcript.diff import correction
+from bot.transcript.prose import html
+from tests.bot.render.bombs import BOMBS
+from tests.bot.render.long_answer import answer
+from tests.fragments import made_of
+
+FRAGMENTS = [
+    "move ", "the ", "jobs", " ", "\n", "\n\n", ", ", ".", "- ", "1. ", "**", "`", "~~", "> ", "# ", "<b>", "&",
+    "| a | b |\n| - | - |\n| 1 | 2 |\n", "```\nx = 1\n```\n", "[a](https://b.c)", "https://d.e ", "![p](https://f.g)",
+    "\\\n", "日本",
+]  # fmt: skip
+LINK = (
+    '<a href="https://{0}.org" rel="noopener noreferrer"><bdi>the guide</bdi></a> '
+    '<span class="address">(<bdi dir="ltr">https://{1}.org</bdi>)</span>'
+)
+TEXTS = made_of(FRAGMENTS, 30)
+
+
+def marked(before: str, after: str) -> tuple[str, str]:
+    """Return both texts with their marks."""
+    found = correction(before, after, 3)
+    return found.before, found.after
+
+
+def without_marks(page: str) -> str:
+    """Return HTML as it is without a diff."""
+    return re.sub("</?(del|ins)>", "", page)
+
+
+def unchanged(page: str) -> list[str]:
+    """Return the words that both texts are said to have, without our brackets around addresses."""
+    return (
+        re.sub("<(del|ins)>.*?</\\1>|<[^>]*>", "", page, flags=re.DOTALL)
+        .replace("(", "")
+        .replace(")", "")
+        .split()
+    )
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "first", "second"),
+    [
+        (
+            "Take the **ten costliest** jobs.",
+            "Fix the **ten costliest** jobs first.",
+            "<p><del>Take</del> the <strong>ten costliest</strong> jobs.</p>\n",
+            "<p><ins>Fix</ins> the <strong>ten costliest</strong> jobs <ins>first</ins>.</p>\n",
+        ),
+        (
+            "- one\n- two\n",
+            "- one\n- *three* and `four`\n",
+            "<ul>\n<li>one</li>\n<li><del>two</del></li>\n</ul>\n",
+            "<ul>\n<li>one</li>\n<li><em><ins>three</ins></em> <ins>and</ins> <code><ins>four</ins></code></li>\n</ul>\n",
+        ),
+        (
+            "```py\nx = 1\ny = 2\n```",
+            "```py\nx = 3\ny = 2\n```",
+            '<pre tabindex="0"><code>x = <del>1</del>\ny = 2\n</code></pre>\n',
+            '<pre tabindex="0"><code>x = <ins>3</ins>\ny = 2\n</code></pre>\n',
+        ),
+        (
+            "Read [the guide](https://a.org).",
+            "Read [the guide](https://b.org).",
+            f"<p>Read {LINK.format('a', '<del>a</del>')}.</p>\n",
+            f"<p>Read {LINK.format('b', '<ins>b</ins>')}.</p>\n",
+        ),
+        ("a **b** c", "a *b* `c`", "<p>a <strong>b</strong> c</p>\n", "<p>a <em>b</em> <code>c</code></p>\n"),
+        ("a <b>", "a <i>", "<p>a &lt;<del>b</del>&gt;</p>\n", "<p>a &lt;<ins>i</ins>&gt;</p>\n"),
+    ],
+    ids=["paragraph", "list", "code", "address", "form alone", "HTML"],
+)  # fmt: skip
+def test_words_are_marked_where_they_are_read(before: str, after: str, first: str, second: str) -> None:
+    """Within paragraphs, lists, code and what a link shows; a change of form alone isn't marked."""
+    assert marked(before, after) == (first, second)
+
+
+def test_a_cell_is_marked_in_its_table() -> None:
+    """The rest of the row stays unmarked, and a new row is all new."""
+    table = "| way | cost |\n| - | -: |\n| cron | 1 |\n"
+    first, second = marked(table, table.replace("| 1 |", "| 2 |") + "| Temporal | 9 |\n")
+    assert '<td>cron</td>\n<td class="right"><del>1</del></td>' in first
+    assert '<td>cron</td>\n<td class="right"><ins>2</ins></td>' in second
+    assert '<td><ins>Temporal</ins></td>\n<td class="right"><ins>9</ins></td>' in second
+
+
+def test_a_paragraph_that_became_a_list_keeps_its_words() -> None:
+    """Only what is new in it is marked."""
+    first, second = marked(
+        "Pin versions. Test nightly.", "- Pin versions.\n- Test nightly, and alert.\n"
+    )
+    assert "del" not in first
+    assert second.count("<ins>") == 1
+    assert "<ins>, and alert</ins>" in second
+
+
+def test_words_are_counted_as_they_are_read() -> None:
+    """Marks of Markdown are no words."""
+    found = correction("Move **all** jobs.", "- Move ten jobs now.\n", 3)
+    assert (found.removed, found.added) == (1, 2)
+
+
+@given(TEXTS, TEXTS)
+def test_marks_are_all_that_a_diff_adds(before: str, after: str) -> None:
+    """Both texts are else as they are alone; what isn't marked is in both."""
+    first, second = marked(before, after)
+    assert without_marks(first) == html(before, 3)
+    assert without_marks(second) == html(after, 3)
+    assert "".join(unchanged(first)) == "".join(unchanged(second))
+
+
+@pytest.mark.parametrize("kind", BOMBS)
+def test_a_text_made_to_be_slow_is_marked(kind: str) -> None:
+    """Its work is limited as without a diff, and its page grows by its marks alone."""
+    bomb = BOMBS[kind]
+    first, second = marked(bomb, f"New. {bomb[len(bomb) // 2 :]}")
+    assert without_marks(first) == html(bomb, 3)
+    assert len(first) + len(second) <= 2 * (60 * len(bomb) + 10_000)
+
+
+def test_a_long_answer_is_marked_whole() -> None:
+    """With all that answers have in them."""
+    before = answer(12_000)
+    after = before.replace("the ", "a ").replace("is", "was")
+    first, second = marked(before, after)
+    assert first.count("<del>") == second.count("<ins>") > 20
