@@ -84,18 +84,18 @@ NOT_IN_FORM = (
     "asked for, and nothing else."
 )
 NOTES = (
-    "Below the answer, add a closing part for the team, in plain text. It begins with a line that holds "
-    "this mark and nothing else:\n\n{mark}\n\n"
-    "Below it write one line for each of these that is worth the team's time, and leave out the others:"
-    "\n\n"
-    "DISSENT: which member holds something else, and why\n"
-    "ONLY: an important point that a single member raised, and which member\n"
-    "CHANGED: what the reviews changed that matters (a claim dropped, added or corrected), and which "
-    "member changed it\n"
-    "ASK: the one fact, as a question to the team, that would change your answer\n\n"
-    "Call the members by their names as given above, not by their labels. Keep these keywords, and "
+    "Your answer comes first. When it is complete, add a few notes for the team, in plain text. First a "
+    "line that holds this mark alone:\n\n{mark}\n\n"
+    "Below it at most four lines, each beginning with its keyword, and only those that have something "
+    "to say:\n\n"
+    "- DISSENT: who of the members still holds something else, and why.\n"
+    "- ONLY: what is important and only one member saw, and who.\n"
+    "- CHANGED: which claim was dropped, added or corrected after the reviews, and by whom.\n"
+    "- ASK: a question to the team, for the one fact that would change your answer.\n\n"
+    "Call the members by the names given above, never by labels. Keep the keywords as they are, and "
     "write the rest in the question's language. Write the mark nowhere else."
 )
+ANSWER_FIRST = "Write the answer first, then the notes."
 TITLE_WORDS = 8
 
 
@@ -261,10 +261,11 @@ def synthesis(
         *_criteria(brief),
         *_unmarked(brief, _scored(scores)),
         f"{strategy.instruction} The ranking shows agreement, not truth.",
+        *([NOTES.format(mark=mark)] if mark else []),
         "Now answer the question itself, in the language it is asked in, beginning with "
         f"{strategy.begins_with}.",
         *_question(brief),
-        *([NOTES.format(mark=mark)] if mark else []),
+        *([ANSWER_FIRST] if mark else []),
     )
 
 

@@ -239,7 +239,9 @@ async def test_only_the_chairman_is_given_the_mark() -> None:
     message = (await council.run(profile(title_model="title/writer"), notes_mark=MARK)).message
     told = {call.step for call in council.calls if MARK in council.prompt(call.step)}
     assert told == {"stage3.1:chair/man:chairman"}
-    assert f"nothing else:\n\n{MARK}\n\nBelow it" in council.prompt("stage3.1:chair/man:chairman")
+    prompt = council.prompt("stage3.1:chair/man:chairman")
+    assert f"this mark alone:\n\n{MARK}\n\nBelow it" in prompt
+    assert prompt.endswith("\n[end b0undary]\n\nWrite the answer first, then the notes.")
     assert message.stage3.notes == NOTED
 
 
