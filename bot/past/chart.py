@@ -12,10 +12,10 @@ import io
 import re
 import sys
 from asyncio.subprocess import PIPE
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import structlog
 from pydantic import TypeAdapter
@@ -31,10 +31,24 @@ if TYPE_CHECKING:
 
 MOST_MEMBERS = 12
 SECONDS = 60.0
-_NAMES, _COLUMN, _BAR, _ROW, _HEAD, _FOOT, _EDGE = 3.35, 1.8, 1.45, 0.52, 1.6, 0.55, 0.35  # inches
+_WIDTH, _HEIGHT, _ROW, _BAR, _LEFT = 14.0, 1.5, 0.55, 0.18, 0.02
+_PAD, _APART = 0.15, 0.02  # inches, and a share of an axes
 _LONGEST_NAME = 36
 _DPI = 150
-_TEXT, _QUIET, _GROUND, _TRACK = "#1c1d20", "#5c6067", "#ffffff", "#ecece8"
+_TEXT, _QUIET, _TRACK = "#1c1d20", "#5c6067", "#ececec"
+_STYLE: Any = {
+    "font.size": 10,
+    "text.color": _TEXT,
+    "text.parse_math": False,  # a dollar sign is one
+    "axes.titlesize": 10.5,
+    "axes.titlelocation": "left",
+    "axes.titlepad": 16,
+    "axes.titleweight": "bold",
+    **{f"axes.spines.{side}": False for side in ("left", "right", "top", "bottom")},
+    "ytick.color": _TEXT,
+    "ytick.labelsize": 11,
+    "ytick.left": False,
+}
 _FONT, _MISSING = "DejaVu Sans", "\ufffd"
 _CJK_FONT = re.compile(r"CJK|Noto Sans (SC|TC|JP|KR)|WenQuanYi|Droid Sans Fallback|Nanum|IPA.?Gothic")
 
@@ -131,58 +145,44 @@ def png(chart: Chart) -> bytes:
 
 
 def lay_out(chart: Chart) -> "Canvas":
-    """Put everything in its place on a canvas of the size it takes."""
+    """Put everything in its place: an axes a figure, with a bar a member."""
+    from matplotlib import rc_context
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure as Canvas
+    from matplotlib.layout_engine import ConstrainedLayoutEngine
 
     shown = chart.members[:MOST_MEMBERS]
-    width = _NAMES + _COLUMN * len(_COLUMNS) + _EDGE
-    height = _HEAD + _ROW * max(len(shown), 1) + _FOOT
-    canvas = Canvas(figsize=(width, height), dpi=_DPI, facecolor=_GROUND)
-    FigureCanvasAgg(canvas)
-    _fill(_sheet(canvas, width, height), shown, chart.title, len(chart.members) - len(shown))
+    with rc_context(_STYLE | {"font.family": fonts()}):
+        layout = ConstrainedLayoutEngine(w_pad=_PAD, h_pad=_PAD, wspace=_APART)
+        height = _HEIGHT + _ROW * max(len(shown), 1)
+        canvas = Canvas(figsize=(_WIDTH, height), dpi=_DPI, layout=layout)
+        FigureCanvasAgg(canvas)
+        canvas.suptitle(_drawable(chart.title), x=_LEFT, ha="left", fontsize=15, fontweight="bold")
+        axes = canvas.subplots(1, len(_COLUMNS), sharey=True, squeeze=False)[0]
+        for each, column in zip(axes, _COLUMNS, strict=True):
+            _fill(each, column, [column.of(member) for member in shown])
+        short = words.short_names(member.member for member in shown)
+        names = [_drawable(words.clip(short[member.member], _LONGEST_NAME)) for member in shown]
+        axes[0].set_yticks(range(len(names)), names)
+        axes[0].invert_yaxis()
+        said = _foot(shown, len(chart.members) - len(shown), is_whole=_MISSING not in "".join(names))
+        canvas.supxlabel(said, x=_LEFT, ha="left", fontsize=8.5, color=_QUIET)
     return canvas
 
 
-def _sheet(canvas: "Canvas", width: float, height: float) -> "Axes":
-    """Return a sheet to draw on in inches, from the upper left corner."""
-    sheet = canvas.add_axes((0, 0, 1, 1))
-    sheet.set_xlim(0, width)
-    sheet.set_ylim(height, 0)
-    sheet.set_axis_off()
-    return sheet
-
-
-def _fill(sheet: "Axes", members: Sequence[MemberStatistics], title: str, left_out: int) -> None:
-    _write(sheet, _EDGE, 0.5, title, size=15, bold=True)
-    for number, column in enumerate(_COLUMNS):
-        x = _NAMES + number * _COLUMN
-        _write(sheet, x, 1.05, column.head, size=10.5, bold=True)
-        _write(sheet, x, 1.3, column.note, size=8.5, color=_QUIET)
-        _fill_column(sheet, x, column, [column.of(member) for member in members])
-    short = words.short_names(member.member for member in members)
-    names = [_drawable(words.clip(short[member.member], _LONGEST_NAME)) for member in members]
-    for y, name in zip(_lines(), names, strict=False):
-        _write(sheet, _EDGE, y, name, size=11)
-    bottom = _HEAD + _ROW * max(len(members), 1) + 0.2
-    is_whole = all(_MISSING not in name for name in names)
-    _write(sheet, _EDGE, bottom, _foot(members, left_out, is_whole=is_whole), size=8.5, color=_QUIET)
-
-
-def _fill_column(sheet: "Axes", x: float, column: _Column, figures: Sequence[Figure]) -> None:
-    from matplotlib.patches import Rectangle
-
+def _fill(axes: "Axes", column: _Column, figures: Sequence[Figure]) -> None:
     full = column.full or max((figure.value or 0.0 for figure in figures), default=0.0) or 1.0
-    for y, figure in zip(_lines(), figures, strict=False):
-        if figure.value is None:
-            _write(sheet, x, y - 0.06, "\u2013", size=10, color=_QUIET)
-            continue
-        _write(sheet, x, y - 0.06, column.said(figure.value), size=10)
-        runs = f"{figure.runs:,}"
-        _write(sheet, x + _BAR, y - 0.06, runs, size=8.5, color=_QUIET, align="right")
-        sheet.add_patch(Rectangle((x, y + 0.1), _BAR, 0.07, color=_TRACK, linewidth=0))
-        length = _BAR * min(figure.value / full, 1.0)
-        sheet.add_patch(Rectangle((x, y + 0.1), length, 0.07, color=column.color, linewidth=0))
+    rows = range(len(figures))
+    axes.set_title(f"{column.head}\n{column.note}")
+    axes.set_xlim(0, full)
+    axes.xaxis.set_visible(False)
+    axes.barh(rows, [full] * len(rows), height=_BAR, color=_TRACK)
+    axes.barh(rows, [figure.value or 0.0 for figure in figures], height=_BAR, color=column.color)
+    for row, figure in zip(rows, figures, strict=True):
+        value = "\u2013" if figure.value is None else column.said(figure.value)
+        axes.text(0, row - _BAR, value, va="bottom")
+        runs = "" if figure.value is None else f"{figure.runs:,}"
+        axes.text(full, row - _BAR, runs, va="bottom", ha="right", fontsize=8.5, color=_QUIET)
 
 
 def _foot(members: Sequence[MemberStatistics], left_out: int, *, is_whole: bool) -> str:
@@ -196,36 +196,6 @@ def _foot(members: Sequence[MemberStatistics], left_out: int, *, is_whole: bool)
             f"{_MISSING}: no font here has the character; the members stand in the text's order."
         )
     return " ".join(said)
-
-
-def _lines() -> Iterator[float]:
-    """Return the middle of each row."""
-    return (_HEAD + _ROW * (number + 0.35) for number in range(MOST_MEMBERS))
-
-
-def _write(
-    sheet: "Axes",
-    x: float,
-    y: float,
-    text: str,
-    *,
-    size: float,
-    color: str = _TEXT,
-    bold: bool = False,
-    align: str = "left",
-) -> None:
-    sheet.text(
-        x,
-        y,
-        _drawable(text),
-        fontfamily=fonts(),
-        fontsize=size,
-        color=color,
-        fontweight="bold" if bold else "normal",
-        horizontalalignment=align,
-        verticalalignment="center",
-        parse_math=False,  # a dollar sign is one
-    )
 
 
 @cache
