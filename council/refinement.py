@@ -12,15 +12,13 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import TypedDict
 
-from council.calls import ChatMessage, Reply
-from council.consultation import Consultation
+from council.calls import ChatMessage
 from council.criteria import EvaluationCriteria
-from council.document.changes import detect_significant_changes, share_changed, summarize_changes
+from council.document.corrections import corrected, maintained, record
 from council.document.iteration import (
     CritiqueItem,
     IterationRound,
     IterationState,
-    RefinementResult,
     complete_round,
     format_critiques_for_refinement,
     start_new_round,
@@ -111,7 +109,7 @@ async def stage2_5_refine_responses(
         return await asyncio.to_thread(corrected, task.model, task.original, critiques, heard)
 
     corrections = await asyncio.gather(*map(correct, tasks.values()))
-    await asyncio.to_thread(settle, round_data, corrections)
+    await asyncio.to_thread(record, round_data, corrections)
     prompts = {task.model: {"prompt": task.prompt} for task in tasks.values()}
     replies = {result.model: result.refined_response for result in round_data.refinements}
     complete_round(iteration_state, round_data, estimate_tokens_used(prompts, replies))
@@ -173,79 +171,6 @@ def estimate_tokens_used(
         *map(_content, responses.values()),
     ]
     return sum(len(text) // CHARACTERS_PER_TOKEN for text in texts)
-
-
-def corrected(
-    model: str,
-    before: str,
-    critiques: str,
-    heard: Reply | str | Failure,
-    consultation: Consultation | None = None,
-) -> Stage2_5Result:
-    """Return what a model's reply makes of its answer; after a failure, the answer before it.
-
-    `consultation` is that of the answer before, where it is one.
-    """
-    reply = heard if isinstance(heard, Reply) else None
-    text = before if isinstance(heard, Failure) else reply.text if reply else str(heard)
-    changed = detect_significant_changes(before, text)
-    return Stage2_5Result(
-        model=model,
-        original_response=before,
-        peer_critiques=critiques,
-        corrected_response=text,
-        changed=changed,
-        change_summary=summarize_changes(before, text) if changed else None,
-        answered_by=reply.answered_by if reply else None,
-        fallback=heard if isinstance(heard, Failure) else None,
-        truncated=reply.truncated if reply else False,
-        citations=reply.citations if reply else (),
-        consultation=reply.consultation if reply else consultation,
-        unstructured=reply.unstructured if reply else None,
-    )
-
-
-def maintained(model: str, before: str, consultation: Consultation | None = None) -> Stage2_5Result:
-    """Return the correction of a model that no point was made about: it wasn't asked again."""
-    return Stage2_5Result(
-        model=model,
-        original_response=before,
-        peer_critiques="",
-        corrected_response=before,
-        maintained=True,
-        consultation=consultation,
-    )
-
-
-def settle(round_data: IterationRound, corrections: Iterable[Stage2_5Result]) -> None:
-    """Note in a round what became of the answers."""
-    label_of = {model: label for label, model in (round_data.label_to_model or {}).items()}
-    for correction in corrections:
-        if correction.fallback is not None:
-            round_data.fallbacks[correction.model] = correction.fallback
-        elif not correction.maintained:
-            points = round_data.critiques.get(label_of.get(correction.model, ""), [])
-            round_data.refinements.append(_refinement(correction, points))
-        moved = round_data.models_that_changed if correction.changed else round_data.models_unchanged
-        moved.append(correction.model)
-
-
-def _refinement(correction: Stage2_5Result, points: Iterable[CritiqueItem]) -> RefinementResult:
-    before, after = correction.original_response, correction.corrected_response
-    return RefinementResult(
-        model=correction.model,
-        original_response=before,
-        refined_response=after,
-        critiques_addressed=[point.critique_text for point in points],
-        changes_made=correction.changed,
-        change_summary=correction.change_summary,
-        change=round(share_changed(before, after), 4),
-        answered_by=correction.answered_by,
-        truncated=correction.truncated,
-        citations=correction.citations,
-        consultation=correction.consultation,
-        unstructured=correction.unstructured,
-    )
 
 
 def _refined(correction: Stage2_5Result) -> RefinedResult:

@@ -12,6 +12,7 @@ from council import consultants, prompts
 from council.calls import AskAgain, ChatMessage, Reply
 from council.consultation import Consultation, as_spoken, for_reviewers
 from council.document.conversation import peer_critiques
+from council.document.corrections import corrected, maintained, overall, record
 from council.document.history import Round
 from council.document.iteration import (
     CritiqueItem,
@@ -28,7 +29,6 @@ from council.events import StageCompleted, StageStarted
 from council.groups import TaskGroup
 from council.offload import offload
 from council.profile import Member
-from council.refinement import corrected, maintained, settle
 from council.reviews.ballots import ballot_schema, read_ballot
 from council.reviews.critique_text import read_points
 from council.reviews.critiques import extract_critiques_from_rankings, shorten
@@ -92,35 +92,14 @@ async def review_and_correct(session: Session, answers: list[Stage1Result]) -> R
         nothing = Reviewed.none(label_answers([*texts], session.brief.seed))
         return replace(nothing, iteration=told)
     ranked = [each for each in rounds if each.ranking and each.ranking.ballots]
+    steps = [*zip(*(each.corrections for each in rounds), strict=True)]
+    size = _size(rounds[-1].corrections) if len(rounds) > 1 else 0
     return Reviewed(
         first=rounds[0],
         last=ranked[-1] if ranked else rounds[-1],
-        corrections=await _overall(rounds),
+        corrections=await offload(size, lambda: [*map(overall, steps)]),
         iteration=told,
     )
-
-
-async def _overall(rounds: list[Round]) -> list[Stage2_5Result]:
-    """Return the corrections from each first answer to the last, with the critiques of round 1."""
-    if len(rounds) == 1:
-        return rounds[0].corrections
-    steps = [*zip(*(each.corrections for each in rounds), strict=True)]
-    return await offload(_size(rounds[-1].corrections), lambda: [*map(_joined, steps)])
-
-
-def _joined(steps: tuple[Stage2_5Result, ...]) -> Stage2_5Result:
-    first = steps[0]
-    given = [step for step in steps if step.fallback is None and not step.maintained]
-    if not given:
-        return first
-    rewritten = [step for step in given if step.corrected_response != step.original_response]
-    written, last = (rewritten or given)[-1], steps[-1]
-    whole = corrected(
-        first.model, first.original_response, first.peer_critiques, last.corrected_response
-    )
-    kept = {"answered_by", "truncated", "citations", "unstructured"}
-    update = {name: getattr(written, name) for name in kept} | {"consultation": last.consultation}
-    return whole.model_copy(update=update)
 
 
 def _size(corrections: list[Stage2_5Result]) -> int:
@@ -206,7 +185,7 @@ class _Table:
         """Record what became of the answers in this round."""
         data = self._data
         data.label_to_model = held.labels
-        settle(data, held.corrections)
+        record(data, held.corrections)
         if data.round_number > 1:  # those of round 1 are the message's own
             data.stage2 = held.reviews
             data.aggregate_ranking = held.ranking

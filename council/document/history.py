@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 
 from council.document.conversation import AssistantMessage, peer_critiques
-from council.document.iteration import IterationRound, RefinementResult, format_critiques_for_refinement
+from council.document.corrections import recorded
+from council.document.iteration import IterationRound, format_critiques_for_refinement
 from council.document.results import (
     AggregateRanking,
     ScoringMatrix,
@@ -48,7 +49,9 @@ def rounds_of(message: AssistantMessage) -> list[Round]:
     rounds: list[Round] = []
     for data in message.iteration.rounds:
         reviews = data.stage2 if rounds else message.stage2
-        corrections = [_correction(data, before, reviews) for before in standing.values()]
+        corrections = [
+            recorded(data, answer, _handed(data, name, reviews)) for name, answer in standing.items()
+        ]
         standing = {each.model: each for each in corrections}
         rounds.append(
             Round(
@@ -60,31 +63,6 @@ def rounds_of(message: AssistantMessage) -> list[Round]:
             )
         )
     return rounds
-
-
-def _correction(
-    data: IterationRound, answer: Stage1Result | Stage2_5Result, reviews: list[Stage2Result]
-) -> Stage2_5Result:
-    name = answer.model
-    before = answer.response if isinstance(answer, Stage1Result) else answer.corrected_response
-    given = next((each for each in data.refinements if each.model == name), None)
-    fallback = data.fallbacks.get(name)
-    result = given or RefinementResult(model=name, original_response=before, refined_response=before)
-    return Stage2_5Result(
-        model=name,
-        original_response=before,
-        peer_critiques=_handed(data, name, reviews),
-        corrected_response=result.refined_response,
-        changed=result.changes_made,
-        change_summary=result.change_summary,
-        answered_by=result.answered_by,
-        fallback=fallback,
-        maintained=given is None and fallback is None,
-        truncated=result.truncated,
-        citations=result.citations,
-        consultation=result.consultation if given else answer.consultation,
-        unstructured=result.unstructured,
-    )
 
 
 def _handed(data: IterationRound, name: str, reviews: list[Stage2Result]) -> str:

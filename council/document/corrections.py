@@ -1,0 +1,123 @@
+"""Corrections: what a reply makes of an answer, and the two forms in which documents hold it.
+
+A run has one record of a correction in a round, its `Stage2_5Result`. Documents hold two because two
+contracts ask for them: `stage2_5` leads from each first answer to the last one (seed 000), and
+`iteration.rounds[].refinements` has every step between (seed 002). Both are derived here and nowhere
+else, and so is the record from what a document holds.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from council.calls import Reply
+from council.consultation import Consultation
+from council.document.changes import detect_significant_changes, share_changed, summarize_changes
+from council.document.iteration import CritiqueItem, IterationRound, RefinementResult
+from council.document.results import Stage1Result, Stage2_5Result
+from council.errors import Failure
+
+_OF_ITS_AUTHOR = ("answered_by", "truncated", "citations", "unstructured")
+_IN_BOTH = ("model", "change_summary", "consultation", *_OF_ITS_AUTHOR)
+
+
+def corrected(
+    model: str,
+    before: str,
+    critiques: str,
+    heard: Reply | str | Failure,
+    consultation: Consultation | None = None,
+) -> Stage2_5Result:
+    """Return what a model's reply makes of its answer; after a failure, the answer before it.
+
+    `consultation` is that of the answer before, where it is one.
+    """
+    reply = heard if isinstance(heard, Reply) else None
+    text = before if isinstance(heard, Failure) else reply.text if reply else str(heard)
+    changed = detect_significant_changes(before, text)
+    return Stage2_5Result(
+        model=model,
+        original_response=before,
+        peer_critiques=critiques,
+        corrected_response=text,
+        changed=changed,
+        change_summary=summarize_changes(before, text) if changed else None,
+        fallback=heard if isinstance(heard, Failure) else None,
+        consultation=reply.consultation if reply else consultation,
+        **(_taken(reply, _OF_ITS_AUTHOR) if reply else {}),
+    )
+
+
+def maintained(model: str, before: str, consultation: Consultation | None = None) -> Stage2_5Result:
+    """Return the correction of a model that no point was made about: it wasn't asked again."""
+    return Stage2_5Result(
+        model=model,
+        original_response=before,
+        peer_critiques="",
+        corrected_response=before,
+        maintained=True,
+        consultation=consultation,
+    )
+
+
+def overall(steps: Sequence[Stage2_5Result]) -> Stage2_5Result:
+    """Join a model's corrections, round after round: from its first answer to its last."""
+    first, last = steps[0], steps[-1]
+    given = [step for step in steps if step.fallback is None and not step.maintained]
+    if len(steps) == 1 or not given:
+        return first
+    rewritten = [step for step in given if step.corrected_response != step.original_response]
+    whole = corrected(
+        first.model, first.original_response, first.peer_critiques, last.corrected_response
+    )
+    author = _taken((rewritten or given)[-1], _OF_ITS_AUTHOR)
+    return whole.model_copy(update={**author, "consultation": last.consultation})
+
+
+def record(round_data: IterationRound, corrections: Iterable[Stage2_5Result]) -> None:
+    """Note in a round what became of the answers."""
+    label_of = {model: label for label, model in (round_data.label_to_model or {}).items()}
+    for correction in corrections:
+        if correction.fallback is not None:
+            round_data.fallbacks[correction.model] = correction.fallback
+        elif not correction.maintained:
+            points = round_data.critiques.get(label_of.get(correction.model, ""), [])
+            round_data.refinements.append(_refinement(correction, points))
+        moved = round_data.models_that_changed if correction.changed else round_data.models_unchanged
+        moved.append(correction.model)
+
+
+def recorded(
+    round_data: IterationRound, answer: Stage1Result | Stage2_5Result, critiques: str
+) -> Stage2_5Result:
+    """Return what a round made of an answer: the reverse of `record`."""
+    model = answer.model
+    before = answer.response if isinstance(answer, Stage1Result) else answer.corrected_response
+    given = next((each for each in round_data.refinements if each.model == model), None)
+    if given is None:
+        kept = maintained(model, before, answer.consultation)
+        why = round_data.fallbacks.get(model)
+        update = {"peer_critiques": critiques, "fallback": why, "maintained": why is None}
+        return kept.model_copy(update=update)
+    return Stage2_5Result(
+        original_response=before,
+        peer_critiques=critiques,
+        corrected_response=given.refined_response,
+        changed=given.changes_made,
+        **_taken(given, _IN_BOTH),
+    )
+
+
+def _refinement(correction: Stage2_5Result, points: Iterable[CritiqueItem]) -> RefinementResult:
+    before, after = correction.original_response, correction.corrected_response
+    return RefinementResult(
+        original_response=before,
+        refined_response=after,
+        critiques_addressed=[point.critique_text for point in points],
+        changes_made=correction.changed,
+        change=round(share_changed(before, after), 4),
+        **_taken(correction, _IN_BOTH),
+    )
+
+
+def _taken(from_: object, names: Iterable[str]) -> dict[str, Any]:
+    return {name: getattr(from_, name) for name in names}
