@@ -2,6 +2,8 @@
 
 from collections.abc import Callable, Mapping
 
+import pytest
+
 LENGTH = 20_000
 """As long as a question may be."""
 END = "Theend"
@@ -158,3 +160,9 @@ def bomb(kind: str, length: int = LENGTH) -> str:
 
 
 BOMBS: Mapping[str, str] = {kind: bomb(kind) for kind in _KINDS}
+
+_FIRST = {kind.split()[0]: kind for kind in reversed(_KINDS)}
+EACH = [
+    kind if kind in _FIRST.values() else pytest.param(kind, marks=pytest.mark.soak) for kind in _KINDS
+]
+"""Each kind, to parametrize a test with: one of a class, with the others for `make soak`."""

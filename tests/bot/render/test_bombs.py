@@ -16,7 +16,7 @@ from bot.view.card import card
 from bot.view.fold import fold
 from bot.view.message import Message, Prose, Quote, Title
 from council.events import MemberFailed
-from tests.bot.render.bombs import BOMBS, END, LENGTH, bomb
+from tests.bot.render.bombs import BOMBS, EACH, END, LENGTH, bomb
 from tests.bot.render.long_answer import answer
 from tests.bot.sample_run import LATE, seen
 from tests.discord_server.limits import Shape, check
@@ -62,7 +62,7 @@ def test_what_is_parsed_of_a_bomb_is_limited(kind: str) -> None:
     assert max((token.level for token in tokens), default=0) <= 26
 
 
-@pytest.mark.parametrize("kind", BOMBS)
+@pytest.mark.parametrize("kind", EACH)
 def test_a_bomb_is_shown_to_its_end(kind: str) -> None:
     """In the thread of both platforms, which take it, on the page and in Markdown; and it doesn't grow."""
     text = bomb(kind, SHORTER)
@@ -83,7 +83,7 @@ def test_a_bomb_is_shown_to_its_end(kind: str) -> None:
     assert len(markdown) <= 3 * len(text)
 
 
-@pytest.mark.parametrize("kind", BOMBS)
+@pytest.mark.parametrize("kind", EACH)
 def test_a_bomb_on_a_card_is_taken(kind: str) -> None:
     """As a question and as an answer, both cut; no platform refuses the card."""
     message = Message("card", (Quote(bomb(kind, SHORTER)), Prose(BOMBS[kind])))
