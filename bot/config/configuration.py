@@ -9,9 +9,9 @@ import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any, cast
 
-from pydantic import SecretStr, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError
 from pydantic_core import ErrorDetails
 from rapidfuzz import process
 
@@ -35,10 +35,7 @@ OURS = ("council_", "openrouter_", "discord_", "slack_", "database_url")
 
 INNER_KEYS = frozenset({"name", "demonstration", "endpoint_id"})
 """What a profile and its members have beside the keys of the file."""
-TABLES = {"profiles", "personas", "limits", "durability"}
-
 Table = dict[str, Any]
-Operations = TypeVar("Operations", Limits, Durability)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,10 +123,8 @@ def _put_together(
     settings: Settings, given: Mapping[str, str], origins: dict[str, str], problems: list[Problem]
 ) -> Configuration:
     path = settings.council_config
-    document = _read_toml(path, origins, problems)
-    tables = _profile_tables(path, document, origins, problems)
-    limits = _operations(Limits, "limits", path, document, origins, problems)
-    durability = _operations(Durability, "durability", path, document, origins, problems)
+    file = _read_file(path, origins, problems)
+    tables = _profile_tables(path, file, origins, problems)
     _overrule(tables, settings, origins)
     profiles = {name: profile for name in tables if (profile := _profile(name, tables[name], problems))}
     # Members that are written where they can't be read aren't missing.
@@ -139,7 +134,7 @@ def _put_together(
     problems += _key_problems(profiles, settings, given)
     if problems:
         raise ConfigurationError(problems)
-    return Configuration(settings, given, profiles, limits, durability, origins)
+    return Configuration(settings, given, profiles, file.limits, file.durability, origins)
 
 
 def _platform_variables() -> set[str]:
@@ -192,51 +187,64 @@ def _reason(detail: ErrorDetails) -> str:
     return message[0].lower() + message[1:]
 
 
-def _read_toml(path: Path, origins: dict[str, str], problems: list[Problem]) -> Table:
+class _File(BaseModel):
+    """What `council.toml` holds; its profiles are read with the settings laid over them."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    profiles: dict[str, Table] = Field(default_factory=dict[str, Table])
+    personas: dict[str, str] = Field(default_factory=dict[str, str])
+    limits: Limits = Limits()
+    durability: Durability = Durability()
+
+
+def _read_file(path: Path, origins: dict[str, str], problems: list[Problem]) -> _File:
+    """Read the file; what of it can't be used is left out."""
     try:
         document = tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         if origins["COUNCIL_CONFIG"] != "default":
             problems.append(Problem("COUNCIL_CONFIG", f"there is no file {path}", "Correct the path"))
-        return {}
+        return _File()
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         problems.append(Problem(str(path), f"it can't be read as TOML ({error})", "Correct it"))
-        return {}
-    problems += (
-        Problem(f"{path}: {key}", "there is no such table", _nearest(key, TABLES))
-        for key in sorted(document.keys() - TABLES)
-    )
-    return document
-
-
-def _operations(
-    kind: type[Operations],
-    name: str,
-    path: Path,
-    document: Table,
-    origins: dict[str, str],
-    problems: list[Problem],
-) -> Operations:
+        return _File()
     try:
-        read = kind.model_validate(document.get(name, {}))
+        file = _File.model_validate(document)
     except ValidationError as error:
         for detail in error.errors():
-            key = ".".join((name, *map(str, detail["loc"])))
-            fix = f"[{name}] has {', '.join(kind.model_fields)}"
-            problems.append(Problem(f"{path}: {key}", _reason(detail), fix))
-        return kind()
-    origins.update({f"{name}.{key}": str(path) for key in read.model_fields_set})
-    return read
+            name, *entry = map(str, detail["loc"])
+            problems.append(_file_problem(path, detail, name, *entry))
+            if entry and name in ("profiles", "personas"):
+                document[name].pop(entry[0], None)
+            else:
+                document.pop(name, None)
+        file = _File.model_validate(document)
+    for name, table in (("limits", file.limits), ("durability", file.durability)):
+        origins.update({f"{name}.{key}": str(path) for key in table.model_fields_set})
+    return file
+
+
+def _file_problem(path: Path, detail: ErrorDetails, name: str, *entry: str) -> Problem:
+    what, fix = _reason(detail), "Correct it"
+    if name not in _File.model_fields:
+        what, fix = "there is no such table", _nearest(name, _File.model_fields)
+    elif not entry:
+        what, fix = "it isn't a table", f"Write [{name}]"
+    elif name in ("limits", "durability"):
+        kind = Limits if name == "limits" else Durability
+        fix = f"[{name}] has {', '.join(kind.model_fields)}"
+    else:
+        what = "it isn't a table" if name == "profiles" else "it isn't text"
+    return Problem(f"{path}: {'.'.join((name, *entry))}", what, fix)
 
 
 def _profile_tables(
-    path: Path, document: Table, origins: dict[str, str], problems: list[Problem]
+    path: Path, file: _File, origins: dict[str, str], problems: list[Problem]
 ) -> dict[str, Table]:
     """Return the profiles' tables with their personas: the file's own, or the built-in ones."""
-    personas = {persona.name: persona.prompt for persona in PRESETS}
-    personas |= _tables(document, "personas", str, "text", path, problems)
-    tables = _tables(document, "profiles", dict, "a table", path, problems)
-    for name, table in tables.items():
+    personas = {persona.name: persona.prompt for persona in PRESETS} | file.personas
+    for name, table in file.profiles.items():
         origins.update({f"profiles.{name}.{key}": str(path) for key in table})
         for member in _seats(table):
             if isinstance(persona := member.get("persona"), str):
@@ -249,7 +257,7 @@ def _profile_tables(
                         )
                     )
                 member["persona"] = {"name": persona, "prompt": personas.get(persona, "-")}
-    return tables
+    return file.profiles
 
 
 def _seats(table: Table) -> list[Table]:
@@ -257,20 +265,6 @@ def _seats(table: Table) -> list[Table]:
     members = table.get("members")
     entries = cast("list[object]", members) if isinstance(members, list) else []
     return [cast("Table", entry) for entry in entries if isinstance(entry, dict)]
-
-
-def _tables(
-    document: Table, key: str, kind: type, kind_name: str, path: Path, problems: list[Problem]
-) -> dict[str, Any]:
-    found = document.get(key, {})
-    if not isinstance(found, dict):
-        problems.append(Problem(f"{path}: {key}", "it isn't a table", f"Write [{key}]"))
-        return {}
-    entries = cast("Table", found)
-    for name, entry in entries.items():
-        if not isinstance(entry, kind):
-            problems.append(Problem(f"{path}: {key}.{name}", f"it isn't {kind_name}", "Correct it"))
-    return {name: entry for name, entry in entries.items() if isinstance(entry, kind)}
 
 
 def _overrule(tables: dict[str, Table], settings: Settings, origins: dict[str, str]) -> None:
