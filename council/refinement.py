@@ -65,8 +65,7 @@ class RefinedResult(TypedDict):
 class _Task:
     """What one model is asked; with no prompt it keeps its position."""
 
-    model: str
-    original: str
+    answer: Stage1Result
     critiques: Sequence[CritiqueItem] = ()
     prompt: str | None = None
 
@@ -99,18 +98,18 @@ async def stage2_5_refine_responses(
         prompt = (
             build_refinement_prompt(user_query, answer.response, points, criteria) if points else None
         )
-        tasks[answer.model] = _Task(answer.model, answer.response, points, prompt)
+        tasks[answer.model] = _Task(answer, points, prompt)
 
     async def correct(task: _Task) -> Stage2_5Result:
         if task.prompt is None:
-            return maintained(task.model, task.original)
+            return maintained(task.answer)
         critiques = format_critiques_for_refinement(task.critiques)
-        heard = await _hear(ask, task.model, task.prompt)
-        return await asyncio.to_thread(corrected, task.model, task.original, critiques, heard)
+        heard = await _hear(ask, task.answer.model, task.prompt)
+        return await asyncio.to_thread(corrected, task.answer, critiques, heard)
 
     corrections = await asyncio.gather(*map(correct, tasks.values()))
     await asyncio.to_thread(record, round_data, corrections)
-    prompts = {task.model: {"prompt": task.prompt} for task in tasks.values()}
+    prompts = {model: {"prompt": task.prompt} for model, task in tasks.items()}
     replies = {result.model: result.refined_response for result in round_data.refinements}
     complete_round(iteration_state, round_data, estimate_tokens_used(prompts, replies))
     return [_refined(correction) for correction in corrections], round_data

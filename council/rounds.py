@@ -6,11 +6,12 @@ further round begins when the last correction is in.
 """
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from council import consultants, prompts
 from council.calls import AskAgain, ChatMessage, Reply
-from council.consultation import Consultation, as_spoken, for_reviewers
+from council.consultation import as_spoken, for_reviewers
 from council.document.conversation import peer_critiques
 from council.document.corrections import corrected, maintained, overall, record
 from council.document.history import Round
@@ -23,7 +24,7 @@ from council.document.iteration import (
     format_critiques_for_refinement,
     start_new_round,
 )
-from council.document.results import Stage1Result, Stage2_5Result, Stage2Result
+from council.document.results import MemberAnswer, Stage1Result, Stage2_5Result, Stage2Result
 from council.errors import Failure
 from council.events import StageCompleted, StageStarted
 from council.groups import TaskGroup
@@ -66,15 +67,14 @@ async def review_and_correct(session: Session, answers: list[Stage1Result]) -> R
         min_change_threshold=profile.min_change_threshold,
         context_budget=profile.context_budget,
     )
-    texts = {answer.model: answer.response for answer in answers}
-    consultations = {answer.model: answer.consultation for answer in answers}
+    current: Sequence[MemberAnswer] = answers
     rounds: list[Round] = []
     while not state.terminated:
         if session.skips("stage2", state.current_round + 1):
             state.terminate(TerminationReason.USER_STOPPED)
             break
         data = start_new_round(state)
-        held = await _Table(session, texts, consultations, data).hold()
+        held = await _Table(session, current, data).hold()
         if not held.reviews and not data.refinements:
             state.terminate(
                 TerminationReason.USER_STOPPED
@@ -84,12 +84,11 @@ async def review_and_correct(session: Session, answers: list[Stage1Result]) -> R
         number = data.round_number
         complete_round(state, data, session.tokens(f"stage2.{number}", f"stage2_5.{number}"))
         rounds.append(held)
-        texts = {each.model: each.corrected_response for each in held.corrections}
-        consultations = {each.model: each.consultation for each in held.corrections}
+        current = held.corrections
     is_told = profile.max_rounds > 1 or profile.critique_mode == "extracted"
     told = state if is_told else None
     if not rounds:
-        nothing = Reviewed.none(label_answers([*texts], session.brief.seed))
+        nothing = Reviewed.none(label_answers([each.model for each in answers], session.brief.seed))
         return replace(nothing, iteration=told)
     ranked = [each for each in rounds if each.ranking and each.ranking.ballots]
     steps = [*zip(*(each.corrections for each in rounds), strict=True)]
@@ -109,19 +108,12 @@ def _size(corrections: list[Stage2_5Result]) -> int:
 class _Table:
     """One round of the members who gave an answer."""
 
-    def __init__(
-        self,
-        session: Session,
-        texts: dict[str, str],
-        consultations: dict[str, Consultation | None],
-        data: IterationRound,
-    ) -> None:
+    def __init__(self, session: Session, answers: Sequence[MemberAnswer], data: IterationRound) -> None:
         self._session = session
-        self._texts = texts
-        self._consultations = consultations
+        self._answers = {answer.model: answer for answer in answers}
         self._data = data
         brief, number = session.brief, data.round_number
-        self._names = [*texts]
+        self._names = [*self._answers]
         self._members = {member.name: member for member in brief.profile.members}
         self._labels = label_answers(self._names, brief.seed, number)
         self._label_of = {name: label for label, name in self._labels.items()}
@@ -226,16 +218,17 @@ class _Table:
         )
 
     def _readable(self, name: str) -> str:
-        return for_reviewers(self._texts[name], self._consultations[name])
+        answer = self._answers[name]
+        return for_reviewers(answer.text, answer.consultation)
 
     async def _correct(self, name: str, cancellation: StageCancellation) -> Stage2_5Result:
         peers = [await self._reviewing[peer] for peer in self._names if peer != name]
         reviews = [peer for peer in peers if isinstance(peer, Stage2Result)]
-        before, member = self._texts[name], self._members[name]
+        answer, member = self._answers[name], self._members[name]
         if self._by_points:
             points = await self._points(name, reviews)
             if not points:
-                return maintained(name, before, self._consultations[name])
+                return maintained(answer)
             critiques, prompt = self._by_point(member, points)
         else:
             critiques, prompt = self._by_review(member, reviews)
@@ -244,15 +237,15 @@ class _Table:
 
         async def read(reply: Reply) -> Stage2_5Result | AskAgain[Stage2_5Result]:
             said = await consultants.read(session, member, reply, after=number)
-            size = len(before) + len(said.text)
-            result = await offload(size, corrected, name, before, critiques, said)
+            size = len(answer.text) + len(said.text)
+            result = await offload(size, corrected, answer, critiques, said)
             return consultants.or_again(session, prompt, reply, result)
 
         critics = [review.model for review in reviews]
         schema = consultants.schema(session.brief.profile, critics=critics)
         result = await session.hear(cancellation, member, prompt, read, schema=schema)
         if isinstance(result, Failure):
-            return corrected(name, before, critiques, result, self._consultations[name])
+            return corrected(answer, critiques, result)
         return result
 
     async def _points(self, name: str, reviews: list[Stage2Result]) -> list[CritiqueItem]:
@@ -263,7 +256,8 @@ class _Table:
         return found[label]
 
     def _spoken(self, name: str) -> str:
-        return as_spoken(self._texts[name], self._consultations[name])
+        answer = self._answers[name]
+        return as_spoken(answer.text, answer.consultation)
 
     def _by_point(
         self, member: Member, points: list[CritiqueItem]

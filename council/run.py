@@ -28,6 +28,7 @@ from council.document.conversation import (
     Stage3Result,
     timestamp,
 )
+from council.document.results import MemberAnswer
 from council.errors import Failure, NoAnswers, RunStopped
 from council.events import Emit, StageCompleted, StageStarted, TitleCompleted
 from council.groups import TaskGroup
@@ -152,10 +153,8 @@ async def _synthesis(session: Session, answers: list[Stage1Result], reviewed: Re
     """Stage 3: the chairman writes the answer; if it can't, the next in line does."""
     profile = session.brief.profile
     stopped_early = session.was_stopped
-    texts = {answer.model: answer.response for answer in answers}
     corrections = reviewed.corrections or []
-    texts |= {result.model: result.corrected_response for result in corrections}
-    consultations = {result.model: result.consultation for result in (*answers, *corrections)}
+    current: dict[str, MemberAnswer] = {answer.model: answer for answer in (*answers, *corrections)}
     last = reviewed.last
     ballots = {review.model: review.parsed_ranking for review in last.reviews}
     votes = counted(ballots, last.labels)
@@ -183,7 +182,7 @@ async def _synthesis(session: Session, answers: list[Stage1Result], reviewed: Re
             session.brief,
             member,
             responses=[
-                (label, name, for_the_chair(texts[name], consultations[name]))
+                (label, name, for_the_chair(current[name].text, current[name].consultation))
                 for label, name in last.labels.items()
             ],
             withdrawn=withdrawn,
@@ -213,7 +212,7 @@ async def _synthesis(session: Session, answers: list[Stage1Result], reviewed: Re
 def _withdrawn(corrections: Sequence[Stage2_5Result]) -> list[tuple[str, str]]:
     """Return what members said at first and no longer say, sentence by sentence."""
     found = [
-        (each.model, "\n".join(dropped(each.original_response, each.corrected_response)))
+        (each.model, "\n".join(dropped(each.original_response, each.text)))
         for each in corrections
         if each.changed
     ]
@@ -254,15 +253,13 @@ def _verbatim(
     model: str, answers: list[Stage1Result], reviewed: Reviewed, *, stopped_early: bool
 ) -> Stage3Result:
     """Return a member's answer as the final one: its correction, or without one its first answer."""
-    answer = next(answer for answer in answers if answer.model == model)
-    correction = next((each for each in reviewed.corrections or () if each.model == model), None)
-    if correction is not None and correction.fallback is None and not correction.maintained:
-        response, written = correction.corrected_response, correction
-    else:
-        response, written = answer.response, answer
+    given = (
+        each for each in reviewed.corrections or () if each.fallback is None and not each.maintained
+    )
+    written = next(each for each in (*given, *answers) if each.model == model)
     return Stage3Result(
         model=model,
-        response=response,
+        response=written.text,
         source="verbatim",
         answered_by=written.answered_by,
         stopped_early=stopped_early,

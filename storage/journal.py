@@ -76,14 +76,14 @@ class RunRow(NewRun):
     `retried_at`.
     """
 
-    status: RunStatus
-    error: Why | None
     created_at: str
-    finished_at: str | None
-    delivery: Delivery | None
-    stops: int
-    retries: int
-    retried_at: str | None
+    status: RunStatus = "running"
+    error: Why | None = None
+    finished_at: str | None = None
+    delivery: Delivery | None = None
+    stops: int = 0
+    retries: int = 0
+    retried_at: str | None = None
     telling: Telling = NOTHING_TOLD
 
     @property

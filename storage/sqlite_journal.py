@@ -331,14 +331,7 @@ def _begun(run: NewRun, created_at: str) -> RunRow:
         conversation_id=run.conversation_id,
         origin=run.origin,
         brief=run.brief,
-        status="running",
-        error=None,
         created_at=created_at,
-        finished_at=None,
-        delivery=None,
-        stops=0,
-        retries=0,
-        retried_at=None,
     )
 
 

@@ -10,52 +10,43 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from council.calls import Reply
-from council.consultation import Consultation
 from council.document.changes import detect_significant_changes, share_changed, summarize_changes
 from council.document.iteration import CritiqueItem, IterationRound, RefinementResult
-from council.document.results import Stage1Result, Stage2_5Result
+from council.document.results import MemberAnswer, Stage1Result, Stage2_5Result
 from council.errors import Failure
 
 _OF_ITS_AUTHOR = ("answered_by", "truncated", "citations", "unstructured")
 _IN_BOTH = ("model", "change_summary", "consultation", *_OF_ITS_AUTHOR)
 
 
-def corrected(
-    model: str,
-    before: str,
-    critiques: str,
-    heard: Reply | str | Failure,
-    consultation: Consultation | None = None,
-) -> Stage2_5Result:
-    """Return what a model's reply makes of its answer; after a failure, the answer before it.
-
-    `consultation` is that of the answer before, where it is one.
-    """
+def corrected(answer: MemberAnswer, critiques: str, heard: Reply | str | Failure) -> Stage2_5Result:
+    """Return what a model's reply makes of its answer; after a failure, the answer before it."""
+    before = answer.text
     reply = heard if isinstance(heard, Reply) else None
     text = before if isinstance(heard, Failure) else reply.text if reply else str(heard)
     changed = detect_significant_changes(before, text)
     return Stage2_5Result(
-        model=model,
+        model=answer.model,
         original_response=before,
         peer_critiques=critiques,
         corrected_response=text,
         changed=changed,
         change_summary=summarize_changes(before, text) if changed else None,
         fallback=heard if isinstance(heard, Failure) else None,
-        consultation=reply.consultation if reply else consultation,
+        consultation=(reply or answer).consultation,
         **(_taken(reply, _OF_ITS_AUTHOR) if reply else {}),
     )
 
 
-def maintained(model: str, before: str, consultation: Consultation | None = None) -> Stage2_5Result:
+def maintained(answer: MemberAnswer) -> Stage2_5Result:
     """Return the correction of a model that no point was made about: it wasn't asked again."""
     return Stage2_5Result(
-        model=model,
-        original_response=before,
+        model=answer.model,
+        original_response=answer.text,
         peer_critiques="",
-        corrected_response=before,
+        corrected_response=answer.text,
         maintained=True,
-        consultation=consultation,
+        consultation=answer.consultation,
     )
 
 
@@ -66,9 +57,8 @@ def overall(steps: Sequence[Stage2_5Result]) -> Stage2_5Result:
     if len(steps) == 1 or not given:
         return first
     rewritten = [step for step in given if step.corrected_response != step.original_response]
-    whole = corrected(
-        first.model, first.original_response, first.peer_critiques, last.corrected_response
-    )
+    began = Stage1Result(model=first.model, response=first.original_response)
+    whole = corrected(began, first.peer_critiques, last.text)
     author = _taken((rewritten or given)[-1], _OF_ITS_AUTHOR)
     return whole.model_copy(update={**author, "consultation": last.consultation})
 
@@ -86,20 +76,15 @@ def record(round_data: IterationRound, corrections: Iterable[Stage2_5Result]) ->
         moved.append(correction.model)
 
 
-def recorded(
-    round_data: IterationRound, answer: Stage1Result | Stage2_5Result, critiques: str
-) -> Stage2_5Result:
+def recorded(round_data: IterationRound, answer: MemberAnswer, critiques: str) -> Stage2_5Result:
     """Return what a round made of an answer: the reverse of `record`."""
-    model = answer.model
-    before = answer.response if isinstance(answer, Stage1Result) else answer.corrected_response
-    given = next((each for each in round_data.refinements if each.model == model), None)
+    given = next((each for each in round_data.refinements if each.model == answer.model), None)
     if given is None:
-        kept = maintained(model, before, answer.consultation)
-        why = round_data.fallbacks.get(model)
+        why = round_data.fallbacks.get(answer.model)
         update = {"peer_critiques": critiques, "fallback": why, "maintained": why is None}
-        return kept.model_copy(update=update)
+        return maintained(answer).model_copy(update=update)
     return Stage2_5Result(
-        original_response=before,
+        original_response=answer.text,
         peer_critiques=critiques,
         corrected_response=given.refined_response,
         changed=given.changes_made,

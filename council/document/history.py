@@ -1,5 +1,6 @@
 """The rounds of an answer as they went, from what its document holds."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from council.document.conversation import AssistantMessage, peer_critiques
@@ -7,8 +8,8 @@ from council.document.corrections import recorded
 from council.document.iteration import IterationRound, format_critiques_for_refinement
 from council.document.results import (
     AggregateRanking,
+    MemberAnswer,
     ScoringMatrix,
-    Stage1Result,
     Stage2_5Result,
     Stage2Result,
 )
@@ -45,14 +46,13 @@ def rounds_of(message: AssistantMessage) -> list[Round]:
     )
     if message.iteration is None or not message.iteration.rounds:
         return [first]
-    standing: dict[str, Stage1Result | Stage2_5Result] = {each.model: each for each in message.stage1}
+    answers: Sequence[MemberAnswer] = message.stage1
     rounds: list[Round] = []
     for data in message.iteration.rounds:
         reviews = data.stage2 if rounds else message.stage2
-        corrections = [
-            recorded(data, answer, _handed(data, name, reviews)) for name, answer in standing.items()
+        answers = corrections = [
+            recorded(data, answer, _handed(data, answer.model, reviews)) for answer in answers
         ]
-        standing = {each.model: each for each in corrections}
         rounds.append(
             Round(
                 data.label_to_model or first.labels,

@@ -65,6 +65,11 @@ class Stage1Result(Record):
     consultation: Consultation | None = None
     unstructured: str | None = None
 
+    @property
+    def text(self) -> str:
+        """The answer."""
+        return self.response
+
 
 Severity = Literal["high", "medium", "low"]
 
@@ -116,6 +121,14 @@ class Stage2_5Result(Record):  # noqa: N801 - the contract's own name (seed 001)
     consultation: Consultation | None = None
     unstructured: str | None = None
 
+    @property
+    def text(self) -> str:
+        """The answer as it is now."""
+        return self.corrected_response
+
+
+MemberAnswer = Stage1Result | Stage2_5Result
+"""What a member says at some point of a run: its first answer, or a correction."""
 
 AnswerSource = Literal["chairman", "fallback", "best_ranked", "verbatim", "single"]
 

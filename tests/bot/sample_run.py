@@ -270,12 +270,5 @@ def accepted(origin: Source) -> RunRow:
         conversation_id=CONVERSATION_ID,
         origin=origin,
         brief=Brief(question=QUESTION, profile=PROFILE, seed=7, boundary="b0undary", asker="Ada"),
-        status="running",
-        error=None,
         created_at="2026-01-20T10:30:00.000Z",
-        finished_at=None,
-        delivery=None,
-        stops=0,
-        retries=0,
-        retried_at=None,
     )
