@@ -1,8 +1,10 @@
 """What holds for every test."""
 
 import os
+import shutil
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 import structlog
@@ -16,8 +18,18 @@ FAKES_TESTS = ("test_discord_server.py", "test_slack_server.py")
 """These call whatever their servers have."""
 
 
+MEMORY = Path("/dev/shm")  # noqa: S108 - pytest makes a private folder in it
+ROOM = 2_000_000_000  # bytes
+
+
 def pytest_configure() -> None:
-    """Log plainly: drawing an exception with all its variables takes half a second."""
+    """Keep files in memory where there is room, and log plainly.
+
+    Tests sync thousands of files, and on a busy disk wait for that longer than for anything else.
+    Drawing an exception with all its variables takes half a second.
+    """
+    if MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > ROOM:
+        os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
     structlog.configure(
         processors=[
             structlog.contextvars.merge_contextvars,
