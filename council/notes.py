@@ -85,6 +85,8 @@ class AnswerStream:
     def _next(self, text: str) -> str:
         if self._unmarking is None:
             return text
+        if self._has_shown and not self._held and "\n" not in text:
+            return self._unmarking.feed(text)
         text = self._held + text
         ready = _ready(self._mark, text, below=self._has_shown)
         self._held = text[ready:]
