@@ -4,6 +4,7 @@
 """
 
 import asyncio
+import logging
 import random
 import statistics
 import subprocess
@@ -17,8 +18,8 @@ from pathlib import Path
 
 from bench import peer
 from bench.archive import CONVERSATIONS, past_answers
-from bench.bombs import slowest
-from bench.burst import acknowledgements
+from bench.bombs import slowest, worst
+from bench.burst import acknowledgements, beside
 from bench.load import PROFILE, QUESTION, Engine, Load, measure, no_models, p99, silent
 from bench.resume import resumption
 from bench.texts import comparisons, lag_over_long_reviews
@@ -32,12 +33,14 @@ from council.models.catalog import Catalog
 from council.models.client import ModelClient
 from council.usage import Usage
 from tests.bot.render.bombs import BOMBS, LENGTH
+from tests.bot.render.long_answer import answer
 
 MODELS = [member.model for member in PROFILE.members]
 CHAIRMAN = PROFILE.chairman.model
 CALL_SECONDS = 0.05
 IDEAL_SECONDS = 4 * CALL_SECONDS
 RUNS = 15
+QUESTIONS, QUESTION_LENGTH = 12, 5_900  # as many as one person may have, as long as Discord takes
 LOG_NORMAL_RUNS = 40
 ENGINES: Mapping[Engine, str] = {
     "plain": "plain asyncio, nothing kept",
@@ -59,6 +62,7 @@ def main() -> None:
         "texts": texts,
         "bombs": bombs,
     }
+    logging.disable(logging.CRITICAL)  # a bot that is killed at the end breaks off what it is told
     chosen = sys.argv[1:] or [*groups]
     if unknown := {*chosen} - {*groups}:
         sys.exit(f"There is no group {', '.join(sorted(unknown))}. There is: {', '.join(groups)}.")
@@ -223,6 +227,16 @@ def bombs() -> None:
     for surface, (seconds, kind, ordinary) in slowest().items():
         row(f"  {surface} ({kind})", f"{seconds * 1000:.0f} ms", "50 ms")
         row("    an ordinary answer of that length", f"{ordinary * 1000:.0f} ms")
+    asked: dict[str, list[str]] = {
+        "without such questions": [],
+        "crafted ones, answered in kind": worst(QUESTIONS, QUESTION_LENGTH),
+        "ordinary ones of that length": [answer(QUESTION_LENGTH)[:QUESTION_LENGTH]] * QUESTIONS,
+    }
+    row(f"other people's commands beside {QUESTIONS} questions of one person on each platform", "")
+    for kind, texts in asked.items():
+        discord, slack = asyncio.run(beside(texts))
+        row(f"  {kind}: acknowledged on Discord, p99", f"{p99(discord) * 1000:.0f} ms", "500 ms")
+        row("    on Slack, p99", f"{p99(slack) * 1000:.0f} ms", "500 ms")
 
 
 @asynccontextmanager

@@ -9,7 +9,7 @@ from bot.render.markdown import contain
 from bot.slack import text as slack_text
 from bot.transcript import prose
 from bot.view.message import Message, Prose, Quote
-from tests.bot.render.bombs import BOMBS, LENGTH
+from tests.bot.render.bombs import BOMBS, LENGTH, bomb
 from tests.bot.render.long_answer import UNIT
 
 SUSPECTS, TRIES = 5, 15
@@ -37,6 +37,14 @@ def slowest() -> Mapping[str, tuple[float, str, float]]:
         seconds, kind = max((fastest(render, BOMBS[kind]), kind) for kind in suspects)
         figures[surface] = (seconds, kind, fastest(render, ORDINARY))
     return figures
+
+
+def worst(number: int, length: int) -> list[str]:
+    """Return the texts of that length that take the longest to render, all surfaces together."""
+    texts = [bomb(kind, length) for kind in BOMBS]
+    return sorted(texts, key=lambda text: -sum(fastest(each, text, 1) for each in SURFACES.values()))[
+        :number
+    ]
 
 
 def fastest(render: Callable[[str], object], text: str, tries: int = TRIES) -> float:

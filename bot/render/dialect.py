@@ -141,6 +141,8 @@ def _marked(word: Word, mark: str) -> Word:
 
 def code_span(code: str) -> str:
     """Return code within a line, between enough backticks."""
+    if "`" not in code and not (code[:1] == code[-1:] == " "):
+        return f"`{code}`"
     runs = {len(run) for run in _TICKS.findall(code)}
     ticks = "`" * next(count for count in range(1, len(runs) + 2) if count not in runs)
     pad = " " if code.startswith("`") or code.endswith("`") or code[:1] == code[-1:] == " " else ""
@@ -149,10 +151,13 @@ def code_span(code: str) -> str:
 
 def longest_ticks(code: str) -> int:
     """Return the length of the longest run of backticks."""
-    return max(map(len, _TICKS.findall(code)), default=0)
+    return max(map(len, _TICKS.findall(code)), default=0) if "`" in code else 0
 
 
 def _plain_words(text: str, dialect: Dialect, marks: tuple[str, ...]) -> Iterator[Word]:
+    if text.isspace():
+        yield Word(text, marks)
+        return
     end = 0
     for begin, url in find(text):
         yield from _spaced(dialect.text(text[end:begin]), marks)
@@ -324,9 +329,13 @@ def _address(url: str, dialect: Dialect, marks: tuple[str, ...]) -> Word:
 
 def _would_join(before: str, after: str) -> bool:
     """Return whether two harmless neighbours could form a mention or a picture."""
-    if before.endswith("!"):
-        return after.startswith("[")
-    return before.endswith(("@", "<")) and not after.isspace()
+    match before[-1:]:
+        case "!":
+            return after.startswith("[")
+        case "@" | "<":
+            return not after.isspace()
+        case _:
+            return False
 
 
 class _Watched:

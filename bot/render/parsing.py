@@ -35,7 +35,8 @@ MARGIN = 1.5
 _BLOCK_WORK, _BLOCK_SHARE = 4_000, 3 / 10
 _INLINE_WORK, _INLINE_SHARE = 1_000, 1 / 10
 _BLOCK, _ITEM, _LINE, _CELL = 9, 8, 2, 4
-_LINK, _MARK = 4, 2
+_MARK = 2
+_COSTS = {"<": 4, "[": 4, "!": 4, ":": 4, "`": 2}
 _ADDRESSES, _LONGEST_LABEL = 4, 1_000
 _EMPHASIS = re.compile(r"\*+|_+|~+")  # each character of a run is a token
 _DEFINITION = re.compile(r"^ {0,3}\[[^\]\n]{1,200}\]:[ \t]*[^\s][^\n]{0,500}$", re.MULTILINE)
@@ -188,7 +189,7 @@ def _limit_inline(state: StateInline, silent: bool) -> bool:
     """Charge for each place that may be markup; once nothing is left, make the rest text."""
     work: _Work = state.env["work"]
     run = _EMPHASIS.match(state.src, state.pos)
-    work.inline -= len(run[0]) * _MARK if run else _LINK if state.src[state.pos] in "<[!:" else 1
+    work.inline -= len(run[0]) * _MARK if run else _COSTS.get(state.src[state.pos], 1)
     if work.inline >= 0:
         return False
     if not silent:

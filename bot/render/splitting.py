@@ -289,16 +289,19 @@ def _fitted(words: Iterable[Word], room: int, first: int, measure: Measure) -> I
             yield line
             line, used = [], 0
             continue
-        if used + _word_cost(word, line, measure) > room:
+        cost = _word_cost(word, line, measure)
+        if used + cost > room:
             kept, line = _broken(line)
             if kept:
                 yield kept
             used = sum(_word_cost(each, line[:number], measure) for number, each in enumerate(line))
-            if line and used + _word_cost(word, line, measure) > room:
+            cost = _word_cost(word, line, measure)
+            if line and used + cost > room:
                 yield line
                 line, used = [], 0
+                cost = _word_cost(word, line, measure)
         if line or not word.text.isspace():
-            used += _word_cost(word, line, measure)
+            used += cost
             line.append(word)
     if line:
         yield line
@@ -322,7 +325,8 @@ def _short(words: Iterable[Word], room: int, first: int, measure: Measure) -> It
     """Cut words that are too long for a line."""
     for word in words:
         marks = 2 * measure("".join(word.marks)) if word.marks else 0
-        if measure(word.text) + marks <= room:
+        # A word of few characters fits, whatever they count: it needn't be measured to know.
+        if 2 * len(word.text) + marks <= room or measure(word.text) + marks <= room:
             yield word
         elif word.instead:
             yield from _short(word.instead, room, first, measure)
