@@ -26,6 +26,7 @@ from council.cancel import Stop
 from council.document.conversation import Source
 from council.errors import ModelError
 from council.events import RunAdmitted, RunQueued
+from council.groups import TaskGroup
 from council.profile import Profile
 from storage.conversations import Conversations
 from storage.errors import StorageError
@@ -117,24 +118,30 @@ class Dispatcher:
             raise Refusal(NO_QUESTION)
         if len(text) > LONGEST_QUESTION:
             raise Refusal(f"The question is longer than {LONGEST_QUESTION:,} characters. Shorten it.")
-        source = question.source
         profile = question.options.applied(self._profiles)
-        entry_key = f"{source.platform}:{question.entry_key}"
+        entry_key = f"{question.source.platform}:{question.entry_key}"
         by = asyncio.get_running_loop().time() + ACCEPT_SECONDS
+        try:
+            return await self._write_down(replace(question, text=text, entry_key=entry_key), profile, by)
+        except (TimeoutError, StorageError) as error:
+            log.warning("question_not_taken", reason=error)
+            raise Refusal(BUSY) from error
+
+    async def _write_down(self, question: Question, profile: Profile, by: float) -> RunRow | None:
+        entry_key, source = question.entry_key, question.source
         try:
             with self._backlog.admitted(entry_key, source) as is_new:
                 async with asyncio.timeout_at(by):
                     continued = await self._journal.conversation_in(source)
-                whole = replace(question, text=text, entry_key=entry_key, conversation_id=continued)
                 # No timeout around this: a write that has begun is done or not done when it says so.
-                begun = await self._runs.accept(whole, profile, by=by)
+                begun = await self._runs.accept(
+                    replace(question, conversation_id=continued), profile, by=by
+                )
         except TooManyWaiting:
-            if await self._journal.knows(entry_key):
-                return None
+            async with asyncio.timeout_at(by):
+                if await self._journal.knows(entry_key):
+                    return None
             raise
-        except (TimeoutError, StorageError) as error:
-            log.warning("question_not_taken", reason=error)
-            raise Refusal(BUSY) from error
         if is_new and not begun.created:
             self._backlog.release(entry_key)
         return begun.run if begun.created else None
@@ -277,12 +284,12 @@ class Dispatcher:
         with structlog.contextvars.bound_contextvars(run=run.id):
             try:
                 presenter = await self._presenter(run, venue)
-                async with asyncio.TaskGroup() as group:
+                async with TaskGroup() as group:
                     group.create_task(self._carry_out(run, presenter, stop))
                     delivery = await self._show(presenter, stop, resumed)
                 if delivery:
                     await self._journal.deliver(run.id, delivery)
-            except* StorageError:
+            except StorageError:
                 log.exception("run_left_to_the_next_start")
             finally:
                 self._backlog.release(run.entry_key)

@@ -29,6 +29,7 @@ from bot.view.state import RunView
 from bot.view.thread import thread, unposted
 from council.document.conversation import Conversation
 from council.events import Event, MemberStarted, RunAdmitted, RunCompleted, RunFailed, RunQueued
+from council.groups import TaskGroup
 from storage.errors import StorageError
 from storage.journal import Delivery, Posts, Telling
 
@@ -172,7 +173,7 @@ class Presenter:
         Returns `untold` where the asker could not be told, and `None` where the thread isn't complete.
         """
         self._changed.set()
-        async with asyncio.TaskGroup() as group:
+        async with TaskGroup() as group:
             threading = group.create_task(self._keep_thread())
             await self._follow()
             is_told = await self._tell()

@@ -96,3 +96,23 @@ async def test_a_handler_that_is_cancelled_leaves_no_question_behind(tmp_path: P
                 await asking
         await write_something(place)
     assert await runs_on_record(tmp_path) == []
+
+
+@pytest.mark.parametrize("error", [DatabaseError("the disk is failing"), None])
+async def test_a_question_over_a_limit_is_refused_even_if_the_journal_cannot_be_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: DatabaseError | None
+) -> None:
+    """Nobody can know then whether it was delivered before: it fails, or takes too long."""
+
+    async def knows(_: str) -> bool:
+        if error:
+            raise error
+        await asyncio.Event().wait()
+        return False
+
+    async with office(tmp_path, ScriptedCouncil(), waiting_per_user=1) as place:
+        assert await place.ask("1")
+        monkeypatch.setattr(place.library.journal, "knows", knows)
+        with pytest.raises(Refusal) as refused:
+            await place.ask("2")
+        assert str(refused.value) == BUSY
