@@ -56,12 +56,14 @@ class Lane:
     """Requests that share a budget: one every `interval` seconds, `burst` at once at first.
 
     `name` tells lanes apart, such as a method and a channel. At most `at_once` are under way together.
+    A lane `within` another has to keep that one's budget as well.
     """
 
     name: str
     interval: float = 0.0
     burst: int = 1
     at_once: int = 1
+    within: "Lane | None" = None
 
 
 class Budgets(Protocol):
@@ -251,7 +253,7 @@ class Outbox:
         refused = False
         while True:
             try:
-                async with self._turn(lane, run, urgency):
+                async with self._turns(lane, run, urgency):
                     return await self._finish(request())
             except RateLimited as limited:
                 await self._budgets.block(lane, limited.after)
@@ -294,6 +296,17 @@ class Outbox:
             if not sending.done():
                 sending.cancel()
             raise
+
+    @asynccontextmanager
+    async def _turns(self, lane: Lane, run: str, urgency: Callable[[], Urgency]) -> AsyncGenerator[None]:
+        """Wait for a turn in a lane, and then in what it is within."""
+        async with self._turn(lane, run, urgency):
+            if lane.within is None:
+                yield
+                return
+            # A run's requests in several lanes don't wait for each other.
+            async with self._turns(lane.within, f"{lane.name} {run}", urgency):
+                yield
 
     @asynccontextmanager
     async def _turn(self, lane: Lane, run: str, urgency: Callable[[], Urgency]) -> AsyncGenerator[None]:

@@ -11,11 +11,13 @@ import sqlite3
 import sys
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
 import bot.discord.bot
+import bot.discord.transport
 import bot.service.dispatcher
 import bot.slack.venue
 import bot.slack.workspace
@@ -28,6 +30,7 @@ def hurry() -> None:
     bot.service.dispatcher.ACCEPT_SECONDS = 60.0
     discord: dict[str, Any] = bot.discord.bot.DiscordBot.__init__.__kwdefaults__ or {}
     discord.update(edit_seconds=0.01, settle_seconds=0.1)
+    bot.discord.transport.ALL = replace(bot.discord.transport.ALL, interval=0.0)
     slack = bot.slack.venue
     slack.TIER_3 = slack.TIER_4 = slack.CARD_SECONDS = bot.slack.workspace.POST_SECONDS = 0.01
 

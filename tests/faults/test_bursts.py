@@ -67,6 +67,12 @@ async def _burst(loop: VirtualLoop, name: PlatformName, questions: int, channels
     )
 
 
+def test_a_burst_over_many_channels_stays_within_discords_global_limit() -> None:
+    """Each channel has budgets of its own; fifty requests a second are for all of them together."""
+    result = burst("Discord", 20, 20)
+    assert (result.told, result.told_again, result.refused_requests) == (20, 0, 0)
+
+
 @pytest.mark.soak
 @pytest.mark.parametrize("platform", ["Slack", "Discord"])
 @pytest.mark.parametrize("questions", [60, 200])

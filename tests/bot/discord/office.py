@@ -1,5 +1,6 @@
 """A Discord team with the bot in it: the real client against the fake Discord, models by script."""
 
+import itertools
 import random
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -11,7 +12,7 @@ from bot.config.settings import Settings
 from bot.discord.bot import DiscordBot
 from bot.service.dispatcher import Dispatcher
 from bot.service.limits import Limits
-from bot.service.outbox import Outbox, Patience
+from bot.service.outbox import LocalBudgets, Outbox, Patience
 from bot.service.queue import Queue
 from bot.service.runs import Runs
 from council.errors import ModelError
@@ -28,6 +29,11 @@ HELD = {
 """One call of each stage, by the stage's name on the card."""
 AT_ONCE = replace(Patience().scaled(0.001), request=60.0, starving=60.0)
 """An outbox's patience with a second of a millisecond; a busy machine fails no request."""
+
+
+def impatient() -> Outbox:
+    """Return an outbox that waits for nothing for long: by its budgets, each request is a second late."""
+    return Outbox(patience=AT_ONCE, budgets=LocalBudgets(itertools.count().__next__))
 
 
 @dataclass
@@ -49,7 +55,7 @@ class Office:
             open_lookup(self.library),
             token=self.server.world.token,
             api_base=self.server.url,
-            outbox=Outbox(patience=AT_ONCE),
+            outbox=impatient(),
             edit_seconds=edit_seconds,
             settle_seconds=0.001,
         ) as running:

@@ -18,9 +18,8 @@ from bot.discord.venue import DiscordVenue
 from bot.service.commands import ACTION, COMMANDS
 from bot.service.dispatcher import Dispatcher
 from bot.service.errors import Gone, Malformed, NotAllowed, VenueError
-from bot.service.outbox import Outbox
 from bot.service.venue import File, Part
-from tests.bot.discord.office import AT_ONCE, HELD, Office, office
+from tests.bot.discord.office import HELD, Office, impatient, office
 from tests.bot.sample_run import accepted
 from tests.council.scripted import FOUR, ScriptedCouncil, failure
 from tests.discord_server import Channel, DiscordServer, Impossible, Message, Permission, Ping, User
@@ -950,7 +949,7 @@ def venue(client: discord.Client, team: Office) -> DiscordVenue:
     """A run's venue in the channel, without a card."""
     assert team.general.guild is not None
     where = Location(team.general.id, team.general.guild.id).source(team.ada.id)
-    return DiscordVenue(client, accepted(where), Transport(Outbox(patience=AT_ONCE)))
+    return DiscordVenue(client, accepted(where), Transport(impatient()))
 
 
 async def unrecorded(_: str) -> None:

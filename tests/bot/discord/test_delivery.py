@@ -13,12 +13,12 @@ from bot.discord.location import Location
 from bot.discord.transport import Transport, single_attempts
 from bot.discord.venue import NONCE_SECONDS, DiscordVenue
 from bot.service.errors import NotAllowed, VenueError
-from bot.service.outbox import Outbox, Urgency
+from bot.service.outbox import Urgency
 from bot.service.venue import Button, Card, Mention, Part
 from bot.view.message import Line, Message
 from council.document.conversation import Source
 from storage.journal import NOTHING_TOLD, RunRow
-from tests.bot.discord.office import AT_ONCE, HELD, Office
+from tests.bot.discord.office import HELD, Office, impatient
 from tests.bot.sample_run import accepted
 from tests.discord_server import Channel, DiscordServer, Permission, Ping
 from tests.discord_server import Message as Shown
@@ -262,7 +262,7 @@ class Bench:
 
     def venue(self) -> DiscordVenue:
         """Return the run's venue, without a card."""
-        transport = Transport(Outbox(patience=AT_ONCE))
+        transport = Transport(impatient())
         return DiscordVenue(self.client, self.run, transport, edit_seconds=0, clock=lambda: self.now)
 
 

@@ -18,8 +18,7 @@ from bot.discord.bot import DiscordBot
 from bot.discord.commands import register
 from bot.past.lookup import Lookup
 from bot.service.dispatcher import Dispatcher
-from bot.service.outbox import Outbox
-from tests.bot.discord.office import AT_ONCE
+from tests.bot.discord.office import impatient
 from tests.bot.service.test_dispatcher import office
 from tests.council.scripted import FOUR, ScriptedCouncil
 
@@ -68,7 +67,7 @@ def client_of(dispatcher: Dispatcher) -> discord.AutoShardedClient:
         dispatcher,
         cast("Lookup", None),
         token="simulated",  # noqa: S106 - not a secret
-        outbox=Outbox(patience=AT_ONCE),
+        outbox=impatient(),
         edit_seconds=0.0,
         settle_seconds=0.001,
     )

@@ -118,6 +118,56 @@ async def test_lanes_do_not_wait_for_each_other() -> None:
     assert (0, "b") in platform.taken
 
 
+async def test_lanes_within_another_share_its_budget() -> None:
+    """Each has its own as well; the most urgent of all goes first, and a run's requests wait for nobody."""
+    time = Time()
+    platform = Platform(time)
+    whole = Lane("all", interval=0.5, burst=2, at_once=10)
+    paced = Lane("posts", interval=3.0, within=whole)
+    waiting = [Urgency.THREAD] * 3 + [Urgency.PROGRESS] * 2 + [Urgency.ANSWER]
+    async with outbox(time) as box:
+        await time.run(
+            sent(box, platform.request("paced 1"), lane=paced),
+            sent(box, platform.request("paced 2"), lane=paced),
+            *(
+                sent(
+                    box,
+                    platform.request(urgency.name),
+                    urgency=always(urgency),
+                    lane=Lane(str(number), within=whole),
+                )
+                for number, urgency in enumerate(waiting)
+            ),
+        )
+    assert [at for at, _ in platform.taken] == [0, 0, 0.5, 1, 1.5, 2, 2.5, 3]
+    names = [name for _, name in platform.taken]
+    assert names[:3] == ["ANSWER", "PROGRESS", "PROGRESS"]
+    assert names[-1] == "paced 2"
+
+
+async def test_a_request_that_waits_for_what_its_lane_is_within_is_counted_once() -> None:
+    """And is gone when nobody waits for it any more."""
+    time = Time()
+    hung = asyncio.Event()
+    whole = Lane("all", at_once=1)
+
+    async def hang() -> str:
+        await hung.wait()
+        return "at last"
+
+    async with outbox(time) as box:
+        first = asyncio.create_task(sent(box, hang, lane=Lane("a", within=whole)))
+        second = asyncio.create_task(sent(box, hang, lane=Lane("b", within=whole)))
+        for _ in range(10):
+            await asyncio.sleep(0)
+        assert box.waiting() == {"thread": 1}
+        second.cancel()
+        await asyncio.gather(second, return_exceptions=True)
+        assert box.waiting() == {}
+        hung.set()
+        assert await first == "at last"
+
+
 async def test_the_most_urgent_goes_first() -> None:
     """A first card, the answer, a running card, a thread; whoever came first among equals."""
     time = Time()
