@@ -40,7 +40,8 @@ class Start:
 def serve(connection: socket.socket) -> Start | None:
     """Fork for each request, and tell who asked how each child ended.
 
-    Returns in each child what it is to run, and None in the parent once nobody asks any more.
+    Returns in each child what it is to run, and None in the parent once nobody asks any more; children
+    that a failed test has left are killed then.
     """
     children: dict[int, int] = {}
     wake, woken = socket.socketpair()
@@ -59,6 +60,8 @@ def serve(connection: socket.socket) -> Start | None:
                 continue
             said, descriptors, _, _ = socket.recv_fds(connection, LONGEST_REQUEST, 4)
             if not said:
+                for pid in children:
+                    os.kill(pid, signal.SIGKILL)
                 return None
             *streams, tells = descriptors
             if (pid := os.fork()) == 0:
