@@ -1,0 +1,59 @@
+"""The processes that tests fork from one that has imported the program: as processes started otherwise."""
+
+import asyncio
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.launcher import start
+
+
+async def test_a_process_has_its_own_folder_environment_and_streams(tmp_path: Path) -> None:
+    """What is typed reaches it, what it writes comes back, and its code is told."""
+    code = (
+        "import os, sys\n"
+        "print(os.getcwd(), sys.argv, sorted(os.environ), sys.stdin.read())\n"
+        "print('wrong', file=sys.stderr)\n"
+        "sys.exit(3)"
+    )
+    process = await start("ask", "why", cwd=tmp_path, env={"ONE": "1"}, stdin=subprocess.PIPE, code=code)
+    out, err = await process.communicate("日本".encode())
+    assert out.decode() == f"{tmp_path} ['council', 'ask', 'why'] ['ONE'] 日本\n"
+    assert (err, process.returncode) == (b"wrong\n", 3)
+
+
+async def test_processes_end_by_signals_each_by_its_own(tmp_path: Path) -> None:
+    """Killed, it has minus the signal's number; an ended one takes no more."""
+    one, other = [
+        await start(cwd=tmp_path, env={}, code="print('up', flush=True); import time; time.sleep(60)")
+        for _ in range(2)
+    ]
+    for process in (one, other):
+        assert process.stdout is not None
+        assert await process.stdout.readline() == b"up\n"
+    one.kill()
+    assert await one.wait() == -signal.SIGKILL
+    assert other.returncode is None
+    other.terminate()
+    await other.communicate()
+    assert other.returncode == -signal.SIGTERM
+    with pytest.raises(ProcessLookupError):
+        other.kill()
+
+
+async def test_each_process_draws_its_own_random_numbers(tmp_path: Path) -> None:
+    """Though all are forked from one."""
+    code = "import random; print(random.random())"
+    said = [await (await start(cwd=tmp_path, env={}, code=code)).communicate() for _ in range(2)]
+    assert said[0] != said[1]
+
+
+async def test_an_error_is_told_as_python_tells_it(tmp_path: Path) -> None:
+    """With its traceback, and code 1."""
+    process = await start(cwd=tmp_path, env={}, code="raise RuntimeError('no')")
+    async with asyncio.timeout(30):
+        _, err = await process.communicate()
+    assert process.returncode == 1
+    assert err.endswith(b"RuntimeError: no\n")
