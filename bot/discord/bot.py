@@ -27,11 +27,11 @@ from bot.discord.gateway import log_in, refused, tolerate_unreadable_frames
 from bot.discord.location import Location
 from bot.discord.past import PastButton
 from bot.discord.replies import NOBODY, reply, whisper
-from bot.discord.text import parts
 from bot.discord.transport import Transport, single_attempts
 from bot.discord.venue import EDIT_SECONDS, DiscordVenue, upload
 from bot.past.buttons import Choice
 from bot.past.lookup import Lookup
+from bot.past.pages import Sheet
 from bot.service.commands import (
     ACTION,
     ASK,
@@ -216,10 +216,7 @@ class DiscordBot:
 
         async def work() -> None:
             source = _location(interaction).source(interaction.user.id)
-            first, *rest = parts(await self._dispatcher.help(source))
-            await interaction.response.send_message(first, ephemeral=True)
-            for part in rest:
-                await interaction.followup.send(part, ephemeral=True)
+            await discord_past.show(interaction, Sheet(await self._dispatcher.help(source)))
 
         await self._answer(interaction, work())
 
@@ -321,6 +318,9 @@ class DiscordBot:
                     await whisper(interaction, await self._dispatcher.retry(click, self._venue_of))
                 case "transcript":
                     await _hand_over(interaction, self._dispatcher.transcript(run))
+                case "votes" | "changes" | "reviews":
+                    shown = await self._dispatcher.detail(run, button.action, button.seat)
+                    await discord_past.show(interaction, Sheet(shown))
                 case "again":
                     brief = run.brief
                     options = RunOptions.of(brief.profile)

@@ -19,6 +19,8 @@ from bot.service.queue import Queue, Ticket
 from bot.service.runs import Runs
 from bot.service.venue import File, Venue
 from bot.view import words
+from bot.view.details import Detail, detail
+from bot.view.fold import run_view
 from bot.view.message import Message
 from bot.view.state import opening
 from council.brief import Attachment
@@ -29,7 +31,7 @@ from council.events import RunAdmitted, RunQueued
 from council.groups import TaskGroup
 from council.profile import Profile
 from storage.conversations import Conversations
-from storage.errors import StorageError
+from storage.errors import ConversationNotFound, StorageError
 from storage.index import Index
 from storage.journal import Delivery, Journal, RunRow, Telling
 
@@ -51,6 +53,7 @@ BUSY = (
 )
 DRAINING = "The council is restarting. Try again in a minute."
 NOT_HERE = "This run isn't on record here; it may have been deleted."
+NOT_KEPT = "This run gave no answer, so its details were not kept."
 NO_QUESTION = "There is no question. Write one: /council Should we shard now?"
 NO_TEXT = "There is no question: this message has no text."
 
@@ -100,6 +103,7 @@ class Dispatcher:
         self._sleep = sleep
         self._stops: dict[str, Stop] = {}
         self._shown: set[str] = set()
+        self._presenters: dict[str, Presenter] = {}
         self._retellings: dict[str, int] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._waiting: set[asyncio.Task[None]] = set()
@@ -230,9 +234,27 @@ class Dispatcher:
     async def transcript(self, run: RunRow) -> tuple[File, ...]:
         """Return a run's conversation as files. Raises `Refusal`."""
         try:
-            return await asyncio.to_thread(files_of, await self._store.load(run.conversation_id))
+            return await self._files(run)
         except StorageError as error:
             raise Refusal(words.explain(error, run.id)) from error
+
+    async def _files(self, run: RunRow) -> tuple[File, ...]:
+        return await asyncio.to_thread(files_of, await self._store.load(run.conversation_id))
+
+    async def detail(self, run: RunRow, what: Detail, seat: int) -> Message:
+        """Return what a button below a thread's message answers. Raises `Refusal`."""
+        if presenter := self._presenters.get(run.id):
+            return await asyncio.to_thread(detail, presenter.view, what, seat)
+        try:
+            conversation = await self._store.load(run.conversation_id)
+        except ConversationNotFound as error:
+            raise Refusal(NOT_KEPT) from error
+        except StorageError as error:
+            raise Refusal(words.explain(error, run.id)) from error
+        view = await asyncio.to_thread(run_view, conversation, run.id)
+        if view is None:
+            raise Refusal(NOT_KEPT)
+        return await asyncio.to_thread(detail, view, what, seat)
 
     async def help(self, here: Source) -> Message:
         """Say what the council is, which models see what is asked, and what was spent here."""
@@ -283,7 +305,7 @@ class Dispatcher:
         delivery: Delivery | None = None
         with structlog.contextvars.bound_contextvars(run=run.id):
             try:
-                presenter = await self._presenter(run, venue)
+                presenter = self._presenters[run.id] = await self._presenter(run, venue)
                 async with TaskGroup() as group:
                     group.create_task(self._carry_out(run, presenter, stop))
                     delivery = await self._show(presenter, stop, resumed)
@@ -295,6 +317,7 @@ class Dispatcher:
                 self._backlog.release(run.entry_key)
                 del self._stops[run.id]
                 self._shown.discard(run.id)
+                self._presenters.pop(run.id, None)
         if delivery == "shown":
             self._retellings.pop(run.id, None)
         else:
@@ -334,6 +357,7 @@ class Dispatcher:
             place=place,
             note=note,
             is_wanted=is_wanted,
+            transcript=lambda: self._files(run),
         )
 
     async def _carry_out(self, run: RunRow, presenter: Presenter, stop: Stop) -> None:

@@ -49,7 +49,7 @@ from bot.service.errors import Refusal, VenueError
 from bot.service.options import RunOptions
 from bot.service.outbox import Outbox, Patience
 from bot.service.question import Question
-from bot.service.venue import LABELS, File
+from bot.service.venue import LABELS, Button, File
 from bot.slack import past as slack_past
 from bot.slack import text as slack_text
 from bot.slack.client import Access, Json, asking_client, granted, introduced, sending_client
@@ -447,9 +447,10 @@ class SlackBot:
         who, card = body["user"], body["container"]
         thread = card.get("thread_ts")
         here = self._source(card["channel_id"], who["id"], thread)
-        click = Click(run_id=_run_id(action), source=here, is_admin=False)
+        button = _button(action)
+        click = Click(run_id=button.run_id, source=here, is_admin=False)
         run = await self._dispatcher.run_of(click)
-        match action["action_id"].removeprefix(action_id("")):
+        match button.action:
             case "stop":
                 if who["id"] != run.origin.user:
                     click = replace(click, is_admin=(await self._reader.person(who["id"])).is_admin)
@@ -460,7 +461,12 @@ class SlackBot:
                 below = here.model_copy(update={"thread": thread or card["message_ts"]})
                 venue = SlackVenue(self._workspace, who["id"], tell, below)
                 self._dispatcher.spawn(self._attempt(tell, self._give_transcript(run, venue)))
-            case _:
+            case "votes" | "changes" | "reviews":
+                shown = await self._dispatcher.detail(run, button.action, button.seat)
+                # What a response URL shows to one person alone appears below the channel, not here.
+                tell_here = self._beside(here, otherwise=tell) if thread else tell
+                self._dispatcher.spawn(tell_here(shown))
+            case "again":
                 # A card with replies is the head of its own thread; the new run gets one of its own.
                 own = thread == card["message_ts"]
                 question = Question(
@@ -495,29 +501,32 @@ class SlackBot:
     def _source(self, channel: str, user: str, thread: str | None = None) -> Source:
         return Source(platform="slack", workspace=self._team, channel=channel, thread=thread, user=user)
 
-    def _beside(self, here: Source) -> Tell:
-        """Return what shows messages to one person where there is no response URL."""
+    def _beside(self, here: Source, otherwise: Tell | None = None) -> Tell:
+        """Return what shows messages to one person, in the thread; where refused, `otherwise` does."""
 
         async def tell(message: Message) -> None:
-            for blocks in slack_text.parts(message):
-                shown = self._client.chat_postEphemeral(
-                    channel=str(here.channel),
-                    user=str(here.user),
-                    thread_ts=here.thread,
-                    text=slack_text.fallback(message),
-                    blocks=blocks,
-                )
-                try:
-                    await granted(shown)
-                except VenueError as error:
-                    log.info("person_not_told", reason=error)
+            try:
+                for blocks in await asyncio.to_thread(slack_text.parts, message):
+                    await granted(
+                        self._client.chat_postEphemeral(
+                            channel=str(here.channel),
+                            user=str(here.user),
+                            thread_ts=here.thread,
+                            text=slack_text.fallback(message),
+                            blocks=blocks,
+                        )
+                    )
+            except VenueError as error:
+                log.info("person_not_told", reason=error)
+                if otherwise:
+                    await otherwise(message)
 
         return tell
 
 
-def _run_id(action: Json) -> str:
+def _button(action: Json) -> Button:
     try:
-        return str(uuid.UUID(action["value"]))
+        return Button.read(str(action["action_id"]).removeprefix(action_id("")), str(action["value"]))
     except ValueError as error:
         raise Refusal(NOT_HERE) from error
 

@@ -128,7 +128,7 @@ class SlackVenue:
             nonlocal posted
             posted = await self._post(lambda: self._say(text, blocks, thread, sent), urgency)
 
-        await self._reply(part.text, [*part.blocks], self._thread, say)
+        await self._reply(part.text, [*part.blocks, *_actions(part.buttons)], self._thread, say)
         return posted
 
     async def attach(self, note: str, sent: Sent, *files: File) -> str:
@@ -388,7 +388,7 @@ def _actions(buttons: tuple[Button, ...]) -> list[Json]:
         {
             "type": "button",
             "action_id": action_id(button.action),
-            "value": button.run_id,
+            "value": button.value,
             "text": {"type": "plain_text", "text": button.label, "emoji": False},
         }
         for button in buttons

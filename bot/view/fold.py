@@ -32,6 +32,7 @@ from council.document.conversation import (
     Stage2_5Result,
     Stage2Result,
     Stage3Result,
+    UserMessage,
 )
 from council.document.history import Round, rounds_of
 from council.events import (
@@ -141,6 +142,17 @@ def of_document(message: AssistantMessage, question: str, conversation: Conversa
     view = _with_message(view, message)
     took = _seconds(message.started_at, message.finished_at)
     return view if took is None else replace(view, started=0.0, ended=took)
+
+
+def run_view(conversation: Conversation, run_id: str) -> RunView | None:
+    """Return the view of the answer that a run gave; `None` where the conversation holds none."""
+    question = ""
+    for message in conversation.messages:
+        if isinstance(message, UserMessage):
+            question = message.content
+        elif message.run_id == run_id:
+            return of_document(message, question, conversation)
+    return None
 
 
 def _profile(message: AssistantMessage) -> Profile | None:

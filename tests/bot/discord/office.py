@@ -85,7 +85,7 @@ class Office:
         note = (await asked.acknowledged()).message
         assert note is not None
         assert note.visible_to is asked.user
-        return note.content
+        return note.text
 
     async def mentioned(self, channel: Channel, text: str) -> list[Message]:
         """Mention the bot in a channel; gives what it posts there, once all is over."""
