@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 from bot.service.commands import LONGEST_WORDS, MOST_AT_ONCE
-from bot.view.details import Detail as Details
 from bot.view.message import printable
 from storage.archive import Cursor
 
-Part = Literal["member"] | Details
+Part = Literal["critiques", "corrections"]
 Verb = Literal["turn", "see", "share", "transcript", "forget"]
 """What a button does: turn this page, show another, show all the channel, give the file, delete."""
 
@@ -56,16 +55,20 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Detail:
-    """One member's message of the thread, or what a button below it answers; `rank` counts from 0."""
+    """What one member was told of its answer, or made of it; `seat` counts them from 0.
+
+    `round` is 0 for the last one.
+    """
 
     part: Part
     conversation_id: str
     turn: int
-    rank: int = 0
+    seat: int = 0
+    round: int = 0
 
     def __str__(self) -> str:
         """Write it for a button."""
-        return f"{self.part}:{self.conversation_id}:{self.turn}:{self.rank}"
+        return f"{self.part}:{self.conversation_id}:{self.turn}:{self.seat}:{self.round}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,10 +100,10 @@ def read(text: str) -> Look:
         case "answer":
             conversation_id, turn = rest.split(":")
             return Answer(conversation_id, _number(turn) if turn else None)
-        case "member" | "votes" | "changes" | "reviews":
+        case "critiques" | "corrections":
             conversation_id, *place = rest.split(":")
-            turn, rank = map(_number, place)
-            return Detail(kind, conversation_id, turn, rank)
+            turn, seat, number = map(_number, place)
+            return Detail(kind, conversation_id, turn, seat, number)
         case "figures":
             return Figures(_number(rest, 1))
         case _:
