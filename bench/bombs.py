@@ -18,7 +18,7 @@ ORDINARY = "".join(UNIT.format(number) for number in range(LENGTH // len(UNIT)))
 SURFACES: Mapping[str, Callable[[str], object]] = {
     "as a question on Discord's card": lambda text: discord_text.card(Message("card", (Quote(text),))),
     "as an answer on Discord's card": lambda text: discord_text.card(Message("card", (Prose(text),))),
-    "in Discord's thread": lambda text: discord_text.parts(Message("answer", (Prose(text),))),
+    "in Discord's thread": lambda text: discord_text.pages(Message("answer", (Prose(text),))),
     "as a question on Slack's card": lambda text: slack_text.card(Message("card", (Quote(text),))),
     "as an answer on Slack's card": lambda text: slack_text.card(Message("card", (Prose(text),))),
     "in Slack's thread": lambda text: slack_text.parts(Message("answer", (Prose(text),))),

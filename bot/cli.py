@@ -12,6 +12,7 @@ import os
 import sys
 from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import Annotated, NoReturn, TypeVar, cast
 
@@ -76,6 +77,13 @@ class Format(StrEnum):
     json = "json"
 
 
+class Thread(StrEnum):
+    """How much of what the members said is written below the card."""
+
+    digest = "digest"
+    full = "full"
+
+
 @app.command()
 def ask(
     question: Annotated[
@@ -90,6 +98,9 @@ def ask(
     attachment: Annotated[Path | None, typer.Option(help=described("attachment"))] = None,
     events: Annotated[bool, typer.Option("--events", help="Print events as JSON lines.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the answer's message as JSON.")] = False,
+    thread: Annotated[
+        Thread, typer.Option(help="digest: one part a member; full: every answer and review.")
+    ] = Thread.digest,
     new: Annotated[
         bool, typer.Option("--new", help="Start over, even if this question's run was interrupted.")
     ] = False,
@@ -106,9 +117,8 @@ def ask(
     text = (_piped() if question == "-" else question).strip()
     if not text:
         _end('There is no question. Write one: council ask "Should we shard now?"', MISUSED)
-    surface = (
-        terminal_ask.events if events else terminal_ask.document if as_json else terminal_ask.people
-    )
+    people = partial(terminal_ask.people, full=thread is Thread.full)
+    surface = terminal_ask.events if events else terminal_ask.document if as_json else people
     given = {
         "profile": profile,
         "rounds": rounds,
@@ -179,18 +189,14 @@ def chat() -> None:
 
 
 @manifest.command()
-def slack(
-    threads: Annotated[
-        bool, typer.Option("--threads", help="Let it read the thread in which it is asked.")
-    ] = False,
-) -> None:
+def slack() -> None:
     """Print the manifest to make the Slack app from."""
     from bot.slack.manifest import app_manifest
 
     settings = _configuration().settings
     # The bot takes the socket where it has a token for it; so does the app then.
     socket_mode = settings.slack_app_token is not None or settings.slack_http_port is None
-    say(json.dumps(app_manifest(socket_mode=socket_mode, threads=threads), indent=2))
+    say(json.dumps(app_manifest(socket_mode=socket_mode), indent=2))
 
 
 @invite.command()

@@ -99,16 +99,12 @@ class AnswerRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Derived:
-    """All that the index keeps of one document.
-
-    `authors` wrote in the threads that were read with its questions.
-    """
+    """All that the index keeps of one document."""
 
     scope: Scope
     row: IndexRow
     texts: Texts
     answers: tuple[AnswerRow, ...]
-    authors: tuple[str, ...]
 
 
 def derive(stored: Stored) -> Derived:
@@ -116,9 +112,7 @@ def derive(stored: Stored) -> Derived:
     conversation, source = stored.conversation, stored.conversation.source
     begun = _moment(conversation.created_at) or _from_stamp(stored)
     answers = [message for message in conversation.messages if isinstance(message, AssistantMessage)]
-    asked = [message for message in conversation.messages if isinstance(message, UserMessage)]
-    questions = [one.content for one in asked]
-    read = [one.context for one in asked if one.context]
+    questions = [one.content for one in conversation.messages if isinstance(one, UserMessage)]
     last = answers[-1] if answers else None
     rows = tuple(
         _answer_row(message, begun, asker)
@@ -149,7 +143,6 @@ def derive(stored: Stored) -> Derived:
         ),
         texts=_texts(conversation, questions, answers),
         answers=rows,
-        authors=tuple({message.author: None for context in read for message in context.messages}),
     )
 
 

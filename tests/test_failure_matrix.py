@@ -104,6 +104,13 @@ def endless(trouble: str, stage: str, *models: str) -> tuple[str, ...]:
     return tuple(f"{stage}.1:{model}" for model in models if cause == "it took too long")
 
 
+def first_line(result: Told) -> str:
+    """Return what the card says below the question, before its title."""
+    _, _, said = result.text.rpartition("\n- Asked: Shard or scale up?\n\n")
+    line, _, _ = said.partition("\n\n")
+    return line
+
+
 def short(model: str) -> str:
     """Name a model as the card does."""
     return model.partition("/")[2]
@@ -127,10 +134,12 @@ async def test_stage_1(scope: Scope, trouble: str, tmp_path: Path) -> None:
     assert len(result.message.stage1) == 4 - len(AFFECTED[scope])
     if scope == "all but one":
         assert result.message.stage3.source == "single"
-        assert "one model, not reviewed" in result.text.lower()
+        assert f"Only {short(FOUR[3])} answered, so nobody reviewed it. " in first_line(result)
         assert result.message.stage3.response == result.message.stage1[0].response
     else:
         assert result.message.stage3.source == "chairman"
+        why = f"{short(FOUR[0])} failed ({cause})"
+        assert first_line(result) == f"3 of 4 members answered; {why}."
 
 
 @EVERY_TROUBLE
@@ -145,6 +154,8 @@ async def test_stage_2(scope: Scope, trouble: str, tmp_path: Path) -> None:
     assert result.message.stage3.source == "chairman"
     for model in AFFECTED[scope]:
         assert f"{short(model)} gave no review: {cause}" in result.text
+    lost = "; ".join(f"{short(model)} gave no review ({cause})" for model in AFFECTED[scope])
+    assert first_line(result) == f"{lost}."
 
 
 @EVERY_TROUBLE
@@ -158,7 +169,9 @@ async def test_stage_2_5(scope: Scope, trouble: str, tmp_path: Path) -> None:
     assert fallen == [*AFFECTED[scope]]
     assert result.message.stage3.source == "chairman"
     for model in AFFECTED[scope]:
-        assert f"{short(model)} fell back to its first answer: {cause}" in result.text
+        assert f"{short(model)} kept its first answer: {cause}" in result.text
+    lost = "; ".join(f"{short(model)}'s correction failed ({cause})" for model in AFFECTED[scope])
+    assert first_line(result) == f"{lost}."
 
 
 @pytest.mark.parametrize("trouble", TROUBLES)
@@ -170,12 +183,14 @@ async def test_stage_3(trouble: str, tmp_path: Path) -> None:
     assert result.message is not None
     assert result.message.stage3.source == "best_ranked"
     assert f"man could not write the final answer: {cause}" in result.text
+    writer = short(result.message.stage3.model)
+    assert first_line(result) == f"Written by {writer}; man failed ({cause})."
 
 
 @pytest.mark.parametrize("trouble", TROUBLES)
 async def test_stage_3_without_any_writer(trouble: str, tmp_path: Path) -> None:
     """The best-ranked corrected answer stands verbatim, and that is said."""
-    turn, _ = TROUBLES[trouble]
+    turn, cause = TROUBLES[trouble]
     async with ModelServer() as server:
         server.script(CHAIRMAN, turn)
         for model in FOUR:
@@ -185,7 +200,11 @@ async def test_stage_3_without_any_writer(trouble: str, tmp_path: Path) -> None:
     assert result.message.stage3.source == "verbatim"
     corrected = [each.corrected_response for each in result.message.stage2_5 or []]
     assert result.message.stage3.response in corrected
-    assert "word for word" in result.text
+    best = short(result.message.stage3.model)
+    assert first_line(result) == (
+        f"man failed ({cause}) and {best} failed ({cause}), "
+        f"so this is {best}'s answer, ranked first, unedited."
+    )
 
 
 @pytest.mark.parametrize("scope", AFFECTED)

@@ -2,30 +2,38 @@
 
 import asyncio
 import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Self, cast
+from typing import Any, Self
 
 import discord
 from discord import ui
 
 from bot.discord.text import CardText
 from bot.discord.text import card as text_of
-from bot.service.venue import LABELS, Action, Button, Card
+from bot.service.venue import LABELS, Button, Card
+from bot.view.message import Tone
 
 PRESSED = "council_button"
 """The client's event for a pressed button, with the interaction and the `Button`."""
+_COLOURS: Mapping[Tone, discord.Colour] = {
+    "running": discord.Colour.blurple(),
+    "answered": discord.Colour.green(),
+    "weakened": discord.Colour.gold(),
+    "failed": discord.Colour.red(),
+}
 _UUID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 
 
 class CardButton(
     ui.DynamicItem[ui.Button[ui.View]],
-    template=rf"council:(?P<action>{'|'.join(LABELS)}):(?P<run>{_UUID})",
+    template=rf"council:(?P<action>{'|'.join(LABELS)}):(?P<value>{_UUID}(?::\d{{1,3}})?)",
 ):
     """A button that tells its action and run by itself, so that a restarted bot still answers it."""
 
     def __init__(self, button: Button) -> None:
         style = discord.ButtonStyle.danger if button.action == "stop" else discord.ButtonStyle.secondary
-        custom_id = f"council:{button.action}:{button.run_id}"
+        custom_id = f"council:{button.action}:{button.value}"
         super().__init__(ui.Button(label=button.label, custom_id=custom_id, style=style))
         self.button = button
 
@@ -35,7 +43,7 @@ class CardButton(
     ) -> Self:
         """Read a pressed button."""
         del interaction, item  # part of the interface
-        return cls(Button(cast("Action", match["action"]), match["run"]))
+        return cls(Button.read(match["action"], match["value"]))
 
     async def callback(self, interaction: discord.Interaction[Any]) -> None:
         """Hand the press to whoever listens to the client."""
@@ -55,16 +63,31 @@ async def draw(card: Card, continues: str) -> Drawn:
     """Draw a card: one embed, and its buttons; one that is too long `continues` elsewhere."""
     # A long answer takes longer to parse than the event loop may wait.
     text = await asyncio.to_thread(text_of, card.message, continues)
+    embed = embed_of(text, card.message.tone)
+    return Drawn(embed, view_of(card.buttons), is_whole=not text.cut)
+
+
+def view_of(buttons: Iterable[Button]) -> ui.View:
+    """Return the buttons below a message."""
     view = ui.View(timeout=None)
-    for button in card.buttons:
+    for button in buttons:
         view.add_item(CardButton(button))
     view.stop()  # discord.py remembers no view that has ended; the client's own items hear the buttons
-    return Drawn(embed_of(text), view, is_whole=not text.cut)
+    return view
 
 
-def embed_of(text: CardText) -> discord.Embed:
-    """Return a text as an embed."""
-    embed = discord.Embed(title=text.title or None, description=text.description or None)
+def embed_of(text: CardText, tone: Tone | None = None) -> discord.Embed:
+    """Return a text as an embed, in the colour of its state."""
+    embed = discord.Embed(
+        title=text.title or None,
+        description=text.description or None,
+        colour=_COLOURS[tone] if tone else None,
+    )
     if text.footer:
         embed.set_footer(text=text.footer)
     return embed
+
+
+def embeds_of(page: Iterable[str]) -> list[discord.Embed]:
+    """Return the embeds of a message that is none of the run's cards."""
+    return [discord.Embed(description=description) for description in page]

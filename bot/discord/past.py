@@ -13,7 +13,7 @@ import discord
 from discord import app_commands, ui
 
 from bot.discord import text as discord_text
-from bot.discord.card import embed_of
+from bot.discord.card import embed_of, embeds_of
 from bot.discord.replies import NOBODY
 from bot.past import chart
 from bot.past.buttons import Choice, Verb
@@ -92,17 +92,19 @@ async def _post(
             embed=embed_of(text), view=_view(sheet), ephemeral=ephemeral, allowed_mentions=NOBODY
         )
         return
-    parts = await asyncio.to_thread(discord_text.parts, sheet.message)
-    for number, part in enumerate(parts):
-        view: Any = _view(sheet) if number == len(parts) - 1 else discord.utils.MISSING
+    pages = await asyncio.to_thread(discord_text.pages, sheet.message)
+    for number, page in enumerate(pages):
+        shown: dict[str, Any] = {
+            "embeds": embeds_of(page),
+            "ephemeral": ephemeral,
+            "allowed_mentions": NOBODY,
+        }
+        if number == len(pages) - 1:
+            shown["view"] = _view(sheet)
         if number == 0:
-            await interaction.response.send_message(
-                part, view=view, ephemeral=ephemeral, allowed_mentions=NOBODY
-            )
+            await interaction.response.send_message(**shown)
         else:
-            await interaction.followup.send(
-                part, view=view, ephemeral=ephemeral, allowed_mentions=NOBODY
-            )
+            await interaction.followup.send(**shown)
 
 
 async def _draw(interaction: discord.Interaction[Any], sheet: Sheet, *, ephemeral: bool) -> None:

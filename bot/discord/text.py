@@ -1,4 +1,4 @@
-"""Discord's dialect: its own Markdown in messages, and one embed for the card.
+"""Discord's dialect: its own Markdown, in embeds.
 
 Other people's text pings nobody, even if a message is sent without `allowed_mentions`: anything that
 would be a mention, an emoji, a time or a command shows its brackets. Code is inert by itself.
@@ -8,12 +8,13 @@ https://discord.com/developers/docs/resources/message#embed-object-embed-limits
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
 
 from bot.render import tables
+from bot.render.changes import changed
 from bot.render.dialect import (
     APART,
     DEEPEST_HEADING,
@@ -29,14 +30,16 @@ from bot.render.dialect import (
 from bot.render.dialect import words as plain
 from bot.render.parsing import beginning
 from bot.render.splitting import Block as Part
-from bot.render.splitting import Lines, Text, Word, split
+from bot.render.splitting import Lines, Text, Word
 from bot.render.splitting import parts as cut_one_by_one
 from bot.view import words
 from bot.view.message import (
     IN_THREAD,
+    IN_TRANSCRIPT,
     OPEN,
     Block,
     Columns,
+    Diff,
     Entry,
     Footer,
     Heading,
@@ -49,11 +52,14 @@ from bot.view.message import (
     Title,
 )
 
-CONTENT = 2000
 TITLE, DESCRIPTION, FOOTER, EMBED = 256, 4096, 2048, 6000
+EMBEDS, SHARED = 2, 2900  # of a long text: embeds in a message, and what each may hold of its 6,000
+BOUNDED = 2
+BELOW_PROSE = 1500
 TABLE_WIDTH = 60
 QUESTION = 1000
 
+_MORE = " \u2026"
 _MARKUP = re.compile(r"[\\*`~|\[\]<]|(?<![^\W_])_|_(?![^\W_])|&(?=#?\w+;)")
 _PING = re.compile(r"@(?=everyone|here)|(?<=<)@(?=[!&]?\d)")
 
@@ -73,14 +79,25 @@ def units(text: str) -> int:
     return len(text) if text.isascii() else len(text.encode("utf-16-le")) // 2
 
 
-def parts(message: Message) -> list[str]:
-    """Return the content of each Discord message that one of our messages becomes."""
-    return split(_written(message.blocks), CONTENT, units)
+def pages(message: Message) -> list[list[str]]:
+    """Return the descriptions of the embeds of each Discord message that one of ours becomes.
+
+    A bounded message takes at most two, and says where they end before its text does.
+    """
+    written = [*_written(message.blocks)]
+    first, *rest = [*islice(cut_one_by_one(written, DESCRIPTION, units), 2)] or [""]
+    if not rest:
+        return [[first]] if first else []
+    most = BOUNDED * EMBEDS if message.bounded else None
+    texts = [*islice(cut_one_by_one(written, SHARED, units), most and most + 1)]
+    if most and len(texts) > most:
+        texts = [*texts[: most - 1], f"{texts[most - 1]}\n\n*{IN_TRANSCRIPT}*"]
+    return [texts[start : start + EMBEDS] for start in range(0, len(texts), EMBEDS)]
 
 
 def card(message: Message, continues: str = IN_THREAD) -> CardText:
     """Return the card; if its prose is cut, `continues` says where the rest is."""
-    body = [block for block in message.blocks if not isinstance(block, Footer)]
+    body: Sequence[Block] = [block for block in message.blocks if not isinstance(block, Footer)]
     title = ""
     if body and isinstance(body[0], Title | Heading):
         title = DIALECT.text(body[0].text)
@@ -90,15 +107,25 @@ def card(message: Message, continues: str = IN_THREAD) -> CardText:
             title = ""  # it is in the description, in full
     said = " ".join(block.text for block in message.blocks if isinstance(block, Footer))
     footer = words.clip(said, FOOTER // 2)
-    room = min(DESCRIPTION, EMBED - units(title) - units(footer))
+    body, after = _parted(body)
+    ended = cut_one_by_one([*_written(after, level=1)], BELOW_PROSE - units(_MORE), units)
+    below, *more = [*islice(ended, 2)] or [""]
+    below = f"\n\n{below}{_MORE if more else ''}" if below else ""
+    room = min(DESCRIPTION, EMBED - units(title) - units(footer)) - units(below)
     shown = [*_beginnings(body)]
     written = [*_written(shown, level=1, is_card=True)]
     first, *rest = [*islice(cut_one_by_one(written, room, units), 2)] or [""]
     if not rest and shown == body:
-        return CardText(title, first, footer, cut=False)
+        return CardText(title, f"{first}{below}", footer, cut=False)
     end = f"\n\n*{continues}*"
     begun = next(cut_one_by_one(written, room - units(end), units), "")
-    return CardText(title, f"{begun}{end}", footer, cut=True)
+    return CardText(title, f"{begun}{end}{below}", footer, cut=True)
+
+
+def _parted(body: Sequence[Block]) -> tuple[Sequence[Block], Sequence[Block]]:
+    """Part what follows a card's last prose from the rest: it is shown even where the prose is cut."""
+    ends = [number for number, block in enumerate(body, 1) if isinstance(block, Prose)]
+    return (body[: ends[-1]], body[ends[-1] :]) if ends else (body, [])
 
 
 def _beginnings(content: Iterable[Block]) -> Iterator[Block]:
@@ -143,6 +170,8 @@ def _block(block: Block, level: int) -> Iterator[Part]:
             yield from blocks(markdown, DIALECT, level)
         case Quote(markdown) if markdown:
             yield from blocks(markdown, DIALECT, level, quoted=True)
+        case Diff(before, after):
+            yield from changed(before, after, DIALECT)
         case _:
             pass
 

@@ -16,24 +16,22 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from http import HTTPStatus
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
 
 import aiohttp
 import discord
 import structlog
 
-from bot.discord import discussion
-from bot.discord.card import Drawn, draw
+from bot.discord.card import Drawn, draw, embeds_of, view_of
 from bot.discord.errors import ARCHIVED, OLD_MESSAGE, THREAD_EXISTS, classify, code_of
 from bot.discord.location import PERMISSIONS, Location, lacking
 from bot.discord.replies import NOBODY, whisper
-from bot.discord.text import parts, units
+from bot.discord.text import pages, units
 from bot.discord.transport import Transport
 from bot.service.errors import Gone, Malformed, NotAllowed, Unreachable, VenueError
 from bot.service.outbox import Urgency
-from bot.service.venue import Card, File, Mention, Part, Sent
+from bot.service.venue import Card, CardAction, File, Mention, Part, Sent
 from bot.view.message import BELOW, IN_THREAD, Message
-from council.brief import Brief, Discussion
 from storage.journal import RunRow
 
 log = structlog.get_logger()
@@ -67,7 +65,7 @@ _FIRST, _ANSWER, _THREAD = map(_always, (Urgency.FIRST_CARD, Urgency.ANSWER, Urg
 
 @dataclass(frozen=True, slots=True)
 class _Post:
-    """A message to be posted once: `key` and `text` tell it from the run's other messages."""
+    """A message to be posted once: `key` and what it says tell it from the run's other messages."""
 
     key: str
     text: str
@@ -76,6 +74,15 @@ class _Post:
     sent: Sent | None = None
     permission: str = ""
     believes_at_once: bool = False
+    embedded: tuple[str, ...] = ()
+
+    def is_said_by(self, message: discord.Message, run_id: str) -> bool:
+        """Return whether a message that is there says this; a card is known by its buttons."""
+        if not self.text and not self.embedded:
+            return _has_button_of(message, run_id)
+        there = [(embed.description or "").strip() for embed in message.embeds]
+        is_embedded = there == [text.strip() for text in self.embedded] if self.embedded else True
+        return is_embedded and message.content.strip() == self.text.strip()
 
 
 class DiscordVenue:
@@ -92,7 +99,6 @@ class DiscordVenue:
         transport: Transport,
         *,
         interaction: discord.Interaction[Any] | None = None,
-        reads_messages: bool = False,
         edit_seconds: float = EDIT_SECONDS,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -103,7 +109,6 @@ class DiscordVenue:
         self._location = Location.of_run(run)
         self._asker = int(where.user or 0)
         self._interaction = interaction
-        self._reads_messages = reads_messages
         self._edit_seconds = edit_seconds
         self._clock = clock
         self._card_id = int(where.card or where.message or 0)
@@ -232,20 +237,6 @@ class DiscordVenue:
         except VenueError as refused:
             log.info("not_told", reason=refused)
 
-    # ── the discussion ───────────────────────────────────────────────────────────────────────
-
-    async def read_discussion(self, brief: Brief, room: int) -> Discussion:
-        """Read the human thread in which the question was asked."""
-        return await discussion.read(
-            self._client,
-            self._transport,
-            self._location,
-            self._run.id,
-            brief,
-            room,
-            may_read=self._reads_messages,
-        )
-
     # ── the thread ───────────────────────────────────────────────────────────────────────────
 
     async def open_thread(self, title: str) -> tuple[str | None, str | None]:
@@ -279,18 +270,32 @@ class DiscordVenue:
         return str(self._below), None
 
     async def parts(self, message: Message) -> Sequence[Part]:
-        """Cut a message into texts of Discord's length."""
-        return [Part(text) for text in await asyncio.to_thread(parts, message)]
+        """Cut a message into embeds of Discord's length."""
+        cut = await asyncio.to_thread(pages, message)
+        return [Part("", tuple({"description": text} for text in page)) for page in cut]
 
     async def post(self, part: Part, key: str, sent: Sent, urgency: Urgency = Urgency.THREAD) -> str:
-        """Post a part; it notifies nobody."""
-        return await self._say(part.text, key, sent, urgency, silent=True)
+        """Post a part with its buttons; it notifies nobody."""
+        embedded = tuple(str(block["description"]) for block in part.blocks)
+
+        async def write() -> dict[str, Any]:
+            shown: dict[str, Any] = {"content": part.text, "silent": True, "allowed_mentions": NOBODY}
+            if embedded:
+                shown["embeds"] = embeds_of(embedded)
+            if part.buttons:
+                shown["view"] = view_of(part.buttons)
+            return shown
+
+        post = _Post(key, part.text, write, _always(urgency), sent, embedded=embedded)
+        return str(await self._post(post, self._below))
 
     async def attach(self, note: str, sent: Sent, *files: File) -> str:
         """Post files into the thread; without one, beside the card."""
 
-        async def say() -> str:
-            return await self._say(note, "file", sent, Urgency.THREAD, silent=True, files=files)
+        async def say(place: int) -> str:
+            posted = await self._say(note, "file", sent, Urgency.THREAD, place, silent=True, files=files)
+            self._below = place
+            return posted
 
         return await self._conclude(say)
 
@@ -301,10 +306,9 @@ class DiscordVenue:
         address = f" {self._location.link(self._card_id)}" if link else ""
         said = self._to_asker(f"{mention.text}{address}")
 
-        async def say() -> str:
-            return await self._say(
-                said, "mention", mention.sent, Urgency.ANSWER, allowed=self._only_asker
-            )
+        async def say(place: int) -> str:
+            allowed = self._only_asker
+            return await self._say(said, "mention", mention.sent, Urgency.ANSWER, place, allowed=allowed)
 
         await self._conclude(say)
 
@@ -368,6 +372,7 @@ class DiscordVenue:
         key: str,
         sent: Sent,
         urgency: Urgency,
+        place: int,
         *,
         allowed: discord.AllowedMentions = NOBODY,
         silent: bool = False,
@@ -380,17 +385,16 @@ class DiscordVenue:
 
         permission = "Attach Files" if files else ""
         post = _Post(key, text, write, _always(urgency), sent, permission)
-        return str(await self._post(post, self._below))
+        return str(await self._post(post, place))
 
-    async def _conclude(self, say: Callable[[], Awaitable[str]]) -> str:
+    async def _conclude(self, say: Callable[[int], Awaitable[str]]) -> str:
         """Say something below the card; beside it where the thread is lost."""
         try:
-            return await say()
+            return await say(self._below)
         except (Gone, NotAllowed):
             if not self._in_own_thread:
                 raise
-        self._below = self._location.channel
-        return await say()
+        return await say(self._location.channel)
 
     def _with_card(self, key: str, card: Card, text: str, sent: Sent) -> _Post:
         said = self._to_asker(text)
@@ -414,7 +418,7 @@ class DiscordVenue:
         It may be there from a process that died, or from an attempt whose response was lost. `find`
         looks for it in another way than by what it says.
         """
-        nonce = self._nonce(post.key, post.text, channel)
+        nonce = self._nonce(post.key, post.text, *post.embedded, channel)
         tried: float | None = None
 
         async def attempt() -> int:
@@ -472,12 +476,7 @@ class DiscordVenue:
             self._strays[channel] = [one for one in mine if str(one.id) not in known]
         strays = self._strays.get(channel, [])
         for stray in strays:
-            is_it = (
-                stray.content.strip() == post.text.strip()
-                if post.text
-                else _has_button_of(stray, self._run.id)
-            )
-            if is_it:
+            if post.is_said_by(stray, self._run.id):
                 strays.remove(stray)
                 return stray.id
         return 0
@@ -546,8 +545,9 @@ class DiscordVenue:
 
 
 def _has_button_of(message: discord.Message, run_id: str) -> bool:
+    own = {f"council:{action}:{run_id}" for action in get_args(CardAction)}
     return any(
-        isinstance(child, discord.Button) and (child.custom_id or "").endswith(run_id)
+        isinstance(child, discord.Button) and child.custom_id in own
         for row in message.components
         for child in getattr(row, "children", ())
     )

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from typing import Literal
 
 from bot.service.commands import LONGEST_WORDS, MOST_AT_ONCE
+from bot.view.details import Detail as Details
 from bot.view.message import printable
 from storage.archive import Cursor
 
-Part = Literal["critiques", "corrections"]
+Part = Literal["member"] | Details
 Verb = Literal["turn", "see", "share", "transcript", "forget"]
 """What a button does: turn this page, show another, show all the channel, give the file, delete."""
 
@@ -55,20 +56,16 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Detail:
-    """What one member was told of its answer, or made of it; `seat` counts them from 0.
-
-    `round` is 0 for the last one.
-    """
+    """One member's message of the thread, or what a button below it answers; `rank` counts from 0."""
 
     part: Part
     conversation_id: str
     turn: int
-    seat: int = 0
-    round: int = 0
+    rank: int = 0
 
     def __str__(self) -> str:
         """Write it for a button."""
-        return f"{self.part}:{self.conversation_id}:{self.turn}:{self.seat}:{self.round}"
+        return f"{self.part}:{self.conversation_id}:{self.turn}:{self.rank}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,10 +97,10 @@ def read(text: str) -> Look:
         case "answer":
             conversation_id, turn = rest.split(":")
             return Answer(conversation_id, _number(turn) if turn else None)
-        case "critiques" | "corrections":
+        case "member" | "votes" | "changes" | "reviews":
             conversation_id, *place = rest.split(":")
-            turn, seat, number = map(_number, place)
-            return Detail(kind, conversation_id, turn, seat, number)
+            turn, rank = map(_number, place)
+            return Detail(kind, conversation_id, turn, rank)
         case "figures":
             return Figures(_number(rest, 1))
         case _:

@@ -4,16 +4,16 @@ Pure: what is shown was looked up in the reader's scope before. A sheet has the 
 its message.
 """
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 
 from bot.past.buttons import Answer, Choice, Detail, Figures, History, Part, Search
 from bot.past.chart import Chart
-from bot.view import card, words
+from bot.view import card, details, words
 from bot.view.fold import of_document
 from bot.view.message import Block, Entry, Footer, Heading, Line, Message, Quote, Table, Title
+from bot.view.ranking import ranked
 from bot.view.state import RunView
 from bot.view.thread import thread
 from council.document.conversation import AssistantMessage, Conversation, UserMessage
@@ -38,12 +38,13 @@ REMAINS = (
 )
 _SHARED = "Where others have asked in the same conversation, their questions and answers stay."
 _NONE = "\u2013"
-_DETAILS: Mapping[Part, tuple[str, str]] = {
-    "critiques": ("critiques", "No reviews are on record for this answer."),
-    "corrections": ("member", "No member's answer is on record."),
+_DETAILS: Mapping[Part, str] = {
+    "member": "Members",
+    "votes": "Votes",
+    "changes": "Original and changes",
+    "reviews": "Whole reviews",
 }
-_KEY = re.compile(r"(?:(?P<round>[0-9]+):)?(?P<kind>[a-z]+):(?P<member>.+)", re.DOTALL)
-"""How the thread calls its messages; those of the first round have no number."""
+_NOTHING = "This is not on record for this answer."
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,16 +152,16 @@ def answer(conversation: Conversation, row: IndexRow, look: Answer, found: Found
         for label, step in steps
         if 0 <= step < len(runs)
     )
-    details = (
-        Choice(part.capitalize(), "see", str(Detail(part, row.id, turn)))
-        for part in _DETAILS
+    looks = (
+        Choice(label, "see", str(Detail(part, row.id, turn)))
+        for part, label in _DETAILS.items()
         if _messages(view, part)
     )
     return Sheet(
         Message("past", blocks),
         (
             *turning,
-            *details,
+            *looks,
             Choice("Transcript", "transcript", row.id),
             Choice(SHARE, "share", str(Answer(row.id, turn))),
         ),
@@ -168,57 +169,51 @@ def answer(conversation: Conversation, row: IndexRow, look: Answer, found: Found
 
 
 def detail(conversation: Conversation, look: Detail) -> Sheet:
-    """Return one member's critiques, or its answers, of the last round; others' are a button away."""
-    _, nothing = _DETAILS[look.part]
+    """Return the votes, or what is shown of one member; the other members are a button away."""
     runs = exchanges(conversation)
     view = runs[look.turn][1] if look.turn < len(runs) else None
-    members = _messages(view, look.part) if view else {}
-    if not view or look.seat >= len(members):
-        return Sheet(Message("past", (Title(conversation.title), Line(nothing))))
-    by_round = [*members.values()][look.seat]
-    number = look.round if look.round in by_round else max(by_round)
+    messages = _messages(view, look.part) if view else []
+    if not view or look.rank >= len(messages):
+        return Sheet(Message("past", (Title(conversation.title), Line(_NOTHING))))
     short = card.names(view)
     others = [
-        Choice(words.clip(short[name], LABEL), "turn", str(replace(look, seat=seat)))
-        for seat, name in enumerate(members)
-        if seat != look.seat
+        Choice(words.clip(short[name], LABEL), "turn", str(replace(look, rank=rank)))
+        for rank, (name, _) in enumerate(messages)
+        if rank != look.rank
     ]
-    rounds = (
-        Choice(f"Round {each}", "turn", str(replace(look, round=each)))
-        for each in sorted(by_round)
-        if each != number
+    looks = (
+        Choice(label, "turn", str(replace(look, part=part)))
+        for part, label in _DETAILS.items()
+        if part not in (look.part, "votes")
     )
-    left_out = f"There are buttons for {MOST_MEMBERS} of {len(members)} members; the transcript has all."
+    left_out = f"Buttons lead to {MOST_MEMBERS} of {len(messages)} members; the transcript has all."
+    _, message = messages[look.rank]
     blocks = (
         Title(conversation.title),
-        *([Line(f"Round {number} of {view.number}.")] if view.number > 1 else []),
-        *by_round[number].blocks,
-        *([Line(left_out)] if len(members) > MOST_MEMBERS else []),
+        *message.blocks,
+        *([Line(left_out)] if len(messages) > MOST_MEMBERS else []),
     )
     return Sheet(
         Message("past", blocks),
         (
             *others[: MOST_MEMBERS - 1],
-            *rounds,
+            *(looks if look.part != "votes" else ()),
             Choice("Transcript", "transcript", look.conversation_id),
             Choice(SHARE, "share", str(look)),
         ),
     )
 
 
-def _messages(view: RunView, part: Part) -> dict[str, dict[int, Message]]:
-    """Return each member's messages by round, the members in the order of the last ranking."""
-    kind, _ = _DETAILS[part]
-    keyed = [(_KEY.fullmatch(message.key), message) for message in thread(view)]
-    found = [
-        (int(key["round"] or 1), key["member"], message)
-        for key, message in keyed
-        if key and key["kind"] == kind
-    ]
-    members: dict[str, dict[int, Message]] = {}
-    for number, name, message in sorted(found, key=lambda each: -each[0]):
-        members.setdefault(name, {})[number] = message
-    return members
+def _messages(view: RunView, part: Part) -> list[tuple[str, Message]]:
+    """Return each member's message with its name, best first; the votes are one for all."""
+    if part == "votes":
+        return [("", details.detail(view, "votes"))] if view.ranking and view.ranking.ballots else []
+    if part == "member":
+        return [
+            (view.seats[each.seat].name, each.message) for each in thread(view) if each.seat is not None
+        ]
+    answered = (seat for seat in ranked(view) if seat.answer)
+    return [(seat.name, details.detail(view, part, view.seats.index(seat))) for seat in answered]
 
 
 def exchanges(conversation: Conversation) -> list[tuple[AssistantMessage, RunView]]:
@@ -247,29 +242,16 @@ def farewell(
             words.count(len(selection.runs), "run"),
         )
     )
-    has_asked = selection.conversations or selection.shared or selection.runs
-    said = f"That is {counted}: questions, answers, and all that the models said on the way."
     blocks = (
         Heading(f"Delete {what}?"),
         *([_told_apart(row)] if row else []),
-        *([Line(said)] if has_asked else []),
+        Line(f"That is {counted}: questions, answers, and all that the models said on the way."),
         *([Line(_SHARED)] if selection.shared else []),
-        *_heard(selection),
         *([Line("Runs that are still going are stopped first.")] if _is_running(selection) else []),
         *([] if at_terminal else [Line(REMAINS)]),
         Line("This can't be undone."),
     )
     return Sheet(Message("past", blocks), (Choice("Delete", "forget", about),))
-
-
-def _heard(selection: Selection) -> list[Line]:
-    others = max(len(selection.heard), len(selection.read))
-    if not others:
-        return []
-    said = (
-        f"Messages in threads that were read for {words.count(others, 'question')} of others are deleted"
-    )
-    return [Line(f"{said}, too." if selection.runs or selection.conversations else f"{said}.")]
 
 
 def _told_apart(row: IndexRow) -> Entry:

@@ -14,7 +14,9 @@ from markdown_it import MarkdownIt
 from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
 
+from bot.render.changes import changed_lines
 from bot.render.dialect import longest_ticks
+from bot.render.diff import Piece
 from bot.render.parsing import (
     AS_WRITTEN,
     DEEPEST,
@@ -29,6 +31,7 @@ from bot.view.message import (
     OPEN,
     Block,
     Columns,
+    Diff,
     Entry,
     Footer,
     Heading,
@@ -50,6 +53,7 @@ _START = re.compile(r"[#>]|[-+](?=\s|$)|-(?=--)")
 _NUMBER = re.compile(r"(\d{1,9})([.)])(?=\s|$)")
 _JOINS = re.compile(r"\s*?(?:[ \t]|(?:[-*+]|\d{1,9}[.)])(?:\s|$))")
 _CLOSING = re.compile(r"#+$")
+_MARKED = {"same": "{}", "removed": "~~{}~~", "added": "**{}**"}
 _TAG = re.compile(r"<(?=[A-Za-z/!?])")
 _LABEL = re.compile(r"\[(?:[^\[\]\\]|\\.)+\]:", re.DOTALL)
 _TAG_AHEAD = re.compile(r"^[ \t]*(<)(?=[A-Za-z/!?])", re.MULTILINE)
@@ -95,8 +99,15 @@ def _block(block: Block, level: int) -> str:
             return "  \n".join(_entry(block))
         case Prose(markdown):
             return contain(markdown, level)
+        case Diff(before, after):
+            return "\n\n".join(map(_changed_line, changed_lines(before, after)))
         case Quote(markdown):
             return "\n".join(f"> {line}".rstrip() for line in contain(markdown, level).split("\n"))
+
+
+def _changed_line(pieces: list[Piece]) -> str:
+    """Return a line with removed words struck through and added ones bold."""
+    return "".join(_MARKED[piece.kind].format(_INLINE.sub(_escaped, piece.text)) for piece in pieces)
 
 
 def _list(title: str, items: tuple[str, ...]) -> str:

@@ -19,6 +19,8 @@ from bot.service.queue import Queue, Ticket
 from bot.service.runs import Runs
 from bot.service.venue import File, Venue
 from bot.view import words
+from bot.view.details import Detail, detail
+from bot.view.fold import run_view
 from bot.view.message import Message
 from bot.view.state import opening
 from council.brief import Attachment
@@ -29,7 +31,7 @@ from council.events import RunAdmitted, RunQueued
 from council.groups import TaskGroup
 from council.profile import Profile
 from storage.conversations import Conversations
-from storage.errors import StorageError
+from storage.errors import ConversationNotFound, StorageError
 from storage.index import Index
 from storage.journal import Delivery, Journal, RunRow, Telling
 
@@ -51,6 +53,7 @@ BUSY = (
 )
 DRAINING = "The council is restarting. Try again in a minute."
 NOT_HERE = "This run isn't on record here; it may have been deleted."
+NOT_KEPT = "This run gave no answer, so its details were not kept."
 NO_QUESTION = "There is no question. Write one: /council Should we shard now?"
 NO_TEXT = "There is no question: this message has no text."
 
@@ -100,6 +103,7 @@ class Dispatcher:
         self._sleep = sleep
         self._stops: dict[str, Stop] = {}
         self._shown: set[str] = set()
+        self._presenters: dict[str, Presenter] = {}
         self._retellings: dict[str, int] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._waiting: set[asyncio.Task[None]] = set()
@@ -129,16 +133,14 @@ class Dispatcher:
 
     async def _write_down(self, question: Question, profile: Profile, by: float) -> RunRow | None:
         entry_key, source = question.entry_key, question.source
-        context = question.context if profile.context == "thread" else None
         try:
             with self._backlog.admitted(entry_key, source) as is_new:
                 async with asyncio.timeout_at(by):
                     continued = await self._journal.conversation_in(source)
-                    if context and await self._journal.opened_thread(source):
-                        context = None  # what was said there is the conversation itself
                 # No timeout around this: a write that has begun is done or not done when it says so.
-                whole = replace(question, conversation_id=continued, context=context)
-                begun = await self._runs.accept(whole, profile, by=by)
+                begun = await self._runs.accept(
+                    replace(question, conversation_id=continued), profile, by=by
+                )
         except TooManyWaiting:
             async with asyncio.timeout_at(by):
                 if await self._journal.knows(entry_key):
@@ -232,9 +234,27 @@ class Dispatcher:
     async def transcript(self, run: RunRow) -> tuple[File, ...]:
         """Return a run's conversation as files. Raises `Refusal`."""
         try:
-            return await asyncio.to_thread(files_of, await self._store.load(run.conversation_id))
+            return await self._files(run)
         except StorageError as error:
             raise Refusal(words.explain(error, run.id)) from error
+
+    async def _files(self, run: RunRow) -> tuple[File, ...]:
+        return await asyncio.to_thread(files_of, await self._store.load(run.conversation_id))
+
+    async def detail(self, run: RunRow, what: Detail, seat: int) -> Message:
+        """Return what a button below a thread's message answers. Raises `Refusal`."""
+        if presenter := self._presenters.get(run.id):
+            return await asyncio.to_thread(detail, presenter.view, what, seat)
+        try:
+            conversation = await self._store.load(run.conversation_id)
+        except ConversationNotFound as error:
+            raise Refusal(NOT_KEPT) from error
+        except StorageError as error:
+            raise Refusal(words.explain(error, run.id)) from error
+        view = await asyncio.to_thread(run_view, conversation, run.id)
+        if view is None:
+            raise Refusal(NOT_KEPT)
+        return await asyncio.to_thread(detail, view, what, seat)
 
     async def help(self, here: Source) -> Message:
         """Say what the council is, which models see what is asked, and what was spent here."""
@@ -285,9 +305,9 @@ class Dispatcher:
         delivery: Delivery | None = None
         with structlog.contextvars.bound_contextvars(run=run.id):
             try:
-                presenter = await self._presenter(run, venue)
+                presenter = self._presenters[run.id] = await self._presenter(run, venue)
                 async with TaskGroup() as group:
-                    group.create_task(self._carry_out(run, venue, presenter, stop))
+                    group.create_task(self._carry_out(run, presenter, stop))
                     delivery = await self._show(presenter, stop, resumed)
                 if delivery:
                     await self._journal.deliver(run.id, delivery)
@@ -297,6 +317,7 @@ class Dispatcher:
                 self._backlog.release(run.entry_key)
                 del self._stops[run.id]
                 self._shown.discard(run.id)
+                self._presenters.pop(run.id, None)
         if delivery == "shown":
             self._retellings.pop(run.id, None)
         else:
@@ -336,17 +357,18 @@ class Dispatcher:
             place=place,
             note=note,
             is_wanted=is_wanted,
+            transcript=lambda: self._files(run),
         )
 
-    async def _carry_out(self, run: RunRow, venue: Venue, presenter: Presenter, stop: Stop) -> None:
+    async def _carry_out(self, run: RunRow, presenter: Presenter, stop: Stop) -> None:
         """Take a run through the queue and to its end; the card hears of whatever ends it."""
         try:
-            await self._take_turn(run, venue, presenter, stop)
+            await self._take_turn(run, presenter, stop)
         except Exception as error:
             log.exception("run_crashed")
             await self._runs.fail(run, presenter.hear, error)
 
-    async def _take_turn(self, run: RunRow, venue: Venue, presenter: Presenter, stop: Stop) -> None:
+    async def _take_turn(self, run: RunRow, presenter: Presenter, stop: Stop) -> None:
         source = run.origin
         ticket = Ticket(
             channel=channel_of(source),
@@ -363,7 +385,7 @@ class Dispatcher:
             self._backlog.release(run.entry_key)
             begun = run.brief.started_at
             presenter.hear(RunAdmitted(self._runs.since(begun) if begun else 0.0))
-            await self._runs.carry_out(run, presenter.hear, stop, venue.read_discussion)
+            await self._runs.carry_out(run, presenter.hear, stop)
 
     async def _show(self, presenter: Presenter, stop: Stop, resumed: Together | None) -> Delivery | None:
         """Show a run to its end; whatever its card does, the run continues."""

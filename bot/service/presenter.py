@@ -8,10 +8,9 @@ begins it and another completes it.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Generator
+from collections.abc import Awaitable, Callable, Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
-from itertools import islice
 from typing import Protocol
 
 import structlog
@@ -19,14 +18,15 @@ import structlog
 from bot.render.markdown import render
 from bot.service.errors import Gone, Malformed, NotAllowed, Unreachable, VenueError
 from bot.service.outbox import Urgency
-from bot.service.venue import Button, Card, File, Mention, Part, Sent, Venue
+from bot.service.venue import Action, Button, Card, File, Mention, Part, Sent, Venue
 from bot.transcript.html import to_html
 from bot.transcript.markdown import to_markdown
 from bot.view.card import answer, card, title
 from bot.view.fold import fold
 from bot.view.message import Line, Message, Title
+from bot.view.record import record
 from bot.view.state import RunView
-from bot.view.thread import thread, unposted
+from bot.view.thread import ThreadMessage, is_final, thread
 from council.document.conversation import Conversation
 from council.events import Event, MemberStarted, RunAdmitted, RunCompleted, RunFailed, RunQueued
 from council.groups import TaskGroup
@@ -40,6 +40,14 @@ DONE = "The council has answered."
 UNDONE = "The council could not answer; the card says why."
 NOT_ON_CARD = "The answer can't be shown on a card. The transcript has it."
 NOT_IN_THREAD = "This part can't be shown here. The transcript has it."
+TRANSCRIPT = "The transcript: every answer, review and correction."
+IN_FILE = "The thread's messages are in this file, because {}."
+IN_FILE_TOO = "The thread's messages and the whole answer are in this file, because {}."
+
+_BUTTONS: Mapping[str, tuple[Action, ...]] = {
+    "ranking": ("votes",),
+    "member": ("changes", "reviews"),
+}
 
 
 class Place(Protocol):
@@ -55,7 +63,7 @@ class Presenter:
 
     `posts` remembers what the run has posted below its card; `telling` is what is known of its mention,
     and `note` writes down more; `place` writes down where its card and its thread are; `is_wanted` tells
-    whether the run is still on record.
+    whether the run is still on record; `transcript` returns its stored conversation as files.
     """
 
     def __init__(
@@ -70,6 +78,7 @@ class Presenter:
         place: Place,
         note: Callable[[Telling], Awaitable[None]],
         is_wanted: Callable[[], Awaitable[bool]],
+        transcript: Callable[[], Awaitable[tuple[File, ...]]],
     ) -> None:
         self._view = view
         self._heard: list[tuple[Event, float]] = []
@@ -84,6 +93,7 @@ class Presenter:
         self._telling = telling
         self._note = note
         self._is_wanted = is_wanted
+        self._transcript = transcript
         self._more = asyncio.Event()
         self._posted: set[str] = set()
         self._is_open = False
@@ -286,23 +296,30 @@ class Presenter:
     # ── the thread ───────────────────────────────────────────────────────────────────────────
 
     async def _keep_thread(self) -> None:
-        """Post what is ready, until the run is over and all of it is posted."""
-        self._more.set()
-        is_complete = False
-        while not is_complete:
-            await self._more.wait()
+        """Open the thread with the ranking known, and post it as soon as its messages are final."""
+        while not is_final(self.view):
             self._more.clear()
-            is_complete = await self._post_ready()
-
-    async def _post_ready(self) -> bool:
-        """Post what is ready; return whether there is nothing more to come."""
-        is_over = self.view.is_over
-        with self._taking_refusals():
-            while not self._refused and (ready := [*islice(unposted(self.view, self._posted), 1)]):
-                if not self._is_open:
+            if self.view.stage("stage2").progress == "done" and not (self._is_open or self._refused):
+                with self._taking_refusals():
                     await self._open_thread()
-                await self._post(ready[0], Urgency.THREAD)
-        return is_over or self._is_stalled
+            await self._more.wait()
+        await self._post_thread()
+
+    async def _post_thread(self) -> None:
+        """Post the messages of the thread that aren't posted."""
+        if self._refused:
+            return
+        with self._taking_refusals():
+            # Counting changed words and choosing critics' sentences takes longer than the loop may wait.
+            messages = await asyncio.to_thread(thread, self.view)
+            if not self._is_open and (messages or self.view.final):
+                await self._open_thread()
+            for each in messages:
+                if each.message.key not in self._posted:
+                    await self._post(each.message, Urgency.THREAD, self._buttons(each))
+
+    def _buttons(self, posted: ThreadMessage) -> tuple[Button, ...]:
+        return tuple(Button(action, self._run_id, posted.seat or 0) for action in _BUTTONS[posted.kind])
 
     @contextmanager
     def _taking_refusals(self) -> Generator[None]:
@@ -328,17 +345,16 @@ class Presenter:
             await self._post(Message("why", (Line(f"No thread here: {why}."),)), Urgency.THREAD)
 
     async def _complete(self) -> None:
-        """Post what follows the thread's messages: the rest of the answer, or all of it as a file."""
+        """Post what follows the thread's messages: the rest of the answer, and all of it as a file."""
         if self._lost:
             return
         whole = None if self._fits or self.view.final is None else self._whole()
-        await self._post_ready()  # the thread may be on a new card
+        await self._post_thread()  # it may be on a new card
         if whole and not self._refused:
             with self._taking_refusals():
                 await self._post(whole, Urgency.THREAD)
-        if why := self._refused:
-            with self._taking_refusals():
-                await self._hand_over(whole, why)
+        if self.view.final or self._refused:
+            await self._hand_over(is_cut=whole is not None)
 
     def _whole(self) -> Message:
         """Return the answer, or why there is none, without the card's bounds."""
@@ -354,22 +370,38 @@ class Presenter:
             Message(shown.message.key, (Line(title(self.view)), Line(NOT_ON_CARD))), shown.buttons
         )
 
-    async def _hand_over(self, whole: Message | None, why: VenueError) -> None:
-        """Post the thread as a file, with the `whole` answer where the card has no room for it."""
-        messages = [*thread(self.view), *([whole] if whole else [])]
-        file = File("council-thread.md", "\n\n".join(map(render, messages)))
-        also = " and the whole answer" if whole else ""
-        note = f"The thread's messages{also} are in this file, because {why}."
+    async def _hand_over(self, *, is_cut: bool) -> None:
+        """Attach the transcript, which is all there is of a thread that was refused."""
+        why = self._refused
+        note = (IN_FILE_TOO if is_cut else IN_FILE).format(why) if why else TRANSCRIPT
 
         async def attach(sent: Sent) -> str:
-            return await self._venue.attach(note, sent, file)
+            return await self._venue.attach(note, sent, *await self._files())
 
-        await self._once("file", note, attach)
-        if whole:  # the card says where the rest of the answer is
-            await self._venue.edit_card(self.card, self._urgency, self._card_moved)
+        try:
+            await self._once("transcript", note, attach)
+            if why and is_cut:  # the card says where the rest of the answer is
+                await self._venue.edit_card(self.card, self._urgency, self._card_moved)
+        except Unreachable as error:
+            log.warning("transcript_stalled", reason=error)
+            self._is_stalled = True
+        except (VenueError, StorageError) as error:  # the button below the card still brings it
+            log.info("transcript_not_posted", reason=error)
+        except Exception:
+            log.exception("transcript_crashed")
+            self._is_stalled = True
 
-    async def _post(self, message: Message, urgency: Urgency) -> None:
-        for number, part in enumerate(await self._venue.parts(message)):
+    async def _files(self) -> tuple[File, ...]:
+        if self.view.conversation_id:
+            return (await self._transcript())[:1]
+        said = "\n\n".join(render(section.message) for section in record(self.view))
+        return (File("council-thread.md", said),)
+
+    async def _post(self, message: Message, urgency: Urgency, buttons: tuple[Button, ...] = ()) -> None:
+        """Post a message in as many parts as it takes, its buttons below the last one."""
+        parts = [*await self._venue.parts(message)]
+        parts[-1:] = [replace(part, buttons=buttons) for part in parts[-1:]]
+        for number, part in enumerate(parts):
             key = f"{message.key}.{number}"
 
             async def post(sent: Sent, key: str = key, part: Part = part) -> str:

@@ -1,37 +1,58 @@
 """Where a run is shown: what a platform has to be able to do for it, and how it may refuse."""
 
+import uuid
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, Self
 
 import orjson
 
 from bot.service.outbox import Urgency
+from bot.view.details import Detail
 from bot.view.message import Message
-from council.brief import Brief, Discussion
 from storage.journal import Telling
 
-Action = Literal["stop", "transcript", "again", "retry"]
+CardAction = Literal["stop", "transcript", "again", "retry"]
+Action = CardAction | Detail
 
 LABELS: dict[Action, str] = {
     "stop": "Stop",
     "transcript": "Transcript",
     "again": "Ask again",
     "retry": "Retry",
+    "votes": "Votes",
+    "changes": "Original and changes",
+    "reviews": "Whole reviews",
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Button:
-    """A button under a card; pressed, it brings the run's id back."""
+    """A button under a message of a run; pressed, it brings back the run's id and a member's seat."""
 
     action: Action
     run_id: str
+    seat: int = 0
 
     @property
     def label(self) -> str:
         """Its text."""
         return LABELS[self.action]
+
+    @property
+    def value(self) -> str:
+        """What it brings back."""
+        return f"{self.run_id}:{self.seat}" if self.seat else self.run_id
+
+    @classmethod
+    def read(cls, action: str, value: str) -> Self:
+        """Read a pressed button. Raises `ValueError` for what no button of ours brings back."""
+        if action not in LABELS:
+            raise ValueError(f"no such button: {action}")
+        run_id, _, seat = value.partition(":")
+        if seat and not (seat.isascii() and seat.isdecimal() and len(seat) < 4):
+            raise ValueError(f"no such seat: {seat}")
+        return cls(action, str(uuid.UUID(run_id)), int(seat or 0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +69,7 @@ class Part:
 
     text: str
     blocks: tuple[dict[str, Any], ...] = ()
+    buttons: tuple[Button, ...] = ()
 
     @property
     def content(self) -> str:
@@ -154,14 +176,6 @@ class Venue(Protocol):
 
         `placed` hears its id. Threads and parts belong to this message from now on. Returns whether all
         its text has room.
-        """
-        ...
-
-    async def read_discussion(self, brief: Brief, room: int) -> Discussion:
-        """Read the human thread in which a question was asked, as much as fits into `room` tokens.
-
-        It takes seconds at the most and raises no `VenueError`: what couldn't be read is said in the
-        result.
         """
         ...
 

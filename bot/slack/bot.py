@@ -49,11 +49,10 @@ from bot.service.errors import Refusal, VenueError
 from bot.service.options import RunOptions
 from bot.service.outbox import Outbox, Patience
 from bot.service.question import Question
-from bot.service.venue import LABELS, File
+from bot.service.venue import LABELS, Button, File
 from bot.slack import past as slack_past
 from bot.slack import text as slack_text
 from bot.slack.client import Access, Json, asking_client, granted, introduced, sending_client
-from bot.slack.discussion import DiscussionReader
 from bot.slack.errors import REVOKED
 from bot.slack.manifest import PATH, REQUIRED, SHORTCUT
 from bot.slack.past import alone
@@ -62,7 +61,6 @@ from bot.slack.venue import SlackVenue, Tell, action_id, line, unrecorded
 from bot.slack.workspace import Workspace
 from bot.view.message import Message
 from bot.view.words import UNEXPECTED
-from council.brief import Discussion
 from council.document.conversation import Source
 from storage.journal import RunRow
 
@@ -140,18 +138,17 @@ class SlackBot:
                 log.warning("slack_scopes_missing", scopes=sorted(missing))
             self._me = str(bot.me["user_id"])
             self._team = str(bot.me["team_id"])
-            self._reader = Reader(self._client, session, bot.scopes, self._team, clock=self._clock)
             self._workspace = Workspace(
                 client=self._sender,
                 session=session,
                 outbox=self._outbox,
                 url=str(bot.me["url"]),
                 team=self._team,
-                read_discussion=DiscussionReader(self._sender, self._outbox, self._reader, bot.me).read,
                 clock=self._clock,
                 now=self._now,
                 sleep=self._sleep,
             )
+            self._reader = Reader(self._client, session, bot.scopes, self._team, clock=self._clock)
             self._link = slack_past.linked(self._workspace)
             interrupted = await self._dispatcher.undelivered("slack")
             app = self._app(bot.me)
@@ -374,8 +371,7 @@ class SlackBot:
         tell = alone(respond)
         who, message = body["user"], body["message"]
         here = self._source(body["channel"]["id"], who["id"], message.get("thread_ts"))
-        context = Discussion(until=str(body["action_ts"]), question=message["ts"])
-        reading = self._read(message, here, body["trigger_id"], who["name"], NO_TEXT, tell, context)
+        reading = self._read(message, here, body["trigger_id"], who["name"], NO_TEXT, tell)
         await self._attempt(tell, reading)
         await ack()
 
@@ -389,20 +385,10 @@ class SlackBot:
         here = self._source(event["channel"], event["user"], event.get("thread_ts"))
         tell = self._beside(here)
         nothing = NO_QUESTION if event["type"] == "message" else NOT_AFTER_MENTION
-        context = Discussion(until=event["ts"])
-        await self._attempt(
-            tell, self._read(event, here, body["event_id"], None, nothing, tell, context)
-        )
+        await self._attempt(tell, self._read(event, here, body["event_id"], None, nothing, tell))
 
     async def _read(
-        self,
-        message: Json,
-        here: Source,
-        entry_key: str,
-        asker: str | None,
-        nothing: str,
-        tell: Tell,
-        context: Discussion,
+        self, message: Json, here: Source, entry_key: str, asker: str | None, nothing: str, tell: Tell
     ) -> None:
         """Take a message as the question, with its text files; answer `nothing` to an empty one.
 
@@ -426,7 +412,6 @@ class SlackBot:
             entry_key=entry_key,
             asker=asker,
             attachments=attachments,
-            context=None if here.thread is None or _is_direct(here) else context,
             options=RunOptions.read(typed.given),
         )
         if await self._take(question, tell) and left_out:
@@ -462,9 +447,10 @@ class SlackBot:
         who, card = body["user"], body["container"]
         thread = card.get("thread_ts")
         here = self._source(card["channel_id"], who["id"], thread)
-        click = Click(run_id=_run_id(action), source=here, is_admin=False)
+        button = _button(action)
+        click = Click(run_id=button.run_id, source=here, is_admin=False)
         run = await self._dispatcher.run_of(click)
-        match action["action_id"].removeprefix(action_id("")):
+        match button.action:
             case "stop":
                 if who["id"] != run.origin.user:
                     click = replace(click, is_admin=(await self._reader.person(who["id"])).is_admin)
@@ -475,7 +461,12 @@ class SlackBot:
                 below = here.model_copy(update={"thread": thread or card["message_ts"]})
                 venue = SlackVenue(self._workspace, who["id"], tell, below)
                 self._dispatcher.spawn(self._attempt(tell, self._give_transcript(run, venue)))
-            case _:
+            case "votes" | "changes" | "reviews":
+                shown = await self._dispatcher.detail(run, button.action, button.seat)
+                # What a response URL shows to one person alone appears below the channel, not here.
+                tell_here = self._beside(here, otherwise=tell) if thread else tell
+                self._dispatcher.spawn(tell_here(shown))
+            case "again":
                 # A card with replies is the head of its own thread; the new run gets one of its own.
                 own = thread == card["message_ts"]
                 question = Question(
@@ -484,7 +475,6 @@ class SlackBot:
                     entry_key=body["trigger_id"],
                     asker=who["name"],
                     attachments=run.brief.attachments,
-                    context=None if own or run.brief.context is None else run.brief.context.anew,
                     options=RunOptions.of(run.brief.profile),
                 )
                 await self._take(question, tell)
@@ -511,33 +501,32 @@ class SlackBot:
     def _source(self, channel: str, user: str, thread: str | None = None) -> Source:
         return Source(platform="slack", workspace=self._team, channel=channel, thread=thread, user=user)
 
-    def _beside(self, here: Source) -> Tell:
-        """Return what shows messages to one person where there is no response URL."""
+    def _beside(self, here: Source, otherwise: Tell | None = None) -> Tell:
+        """Return what shows messages to one person, in the thread; where refused, `otherwise` does."""
 
         async def tell(message: Message) -> None:
-            for blocks in slack_text.parts(message):
-                shown = self._client.chat_postEphemeral(
-                    channel=str(here.channel),
-                    user=str(here.user),
-                    thread_ts=here.thread,
-                    text=slack_text.fallback(message),
-                    blocks=blocks,
-                )
-                try:
-                    await granted(shown)
-                except VenueError as error:
-                    log.info("person_not_told", reason=error)
+            try:
+                for blocks in await asyncio.to_thread(slack_text.parts, message):
+                    await granted(
+                        self._client.chat_postEphemeral(
+                            channel=str(here.channel),
+                            user=str(here.user),
+                            thread_ts=here.thread,
+                            text=slack_text.fallback(message),
+                            blocks=blocks,
+                        )
+                    )
+            except VenueError as error:
+                log.info("person_not_told", reason=error)
+                if otherwise:
+                    await otherwise(message)
 
         return tell
 
 
-def _is_direct(here: Source) -> bool:
-    return str(here.channel).startswith("D")
-
-
-def _run_id(action: Json) -> str:
+def _button(action: Json) -> Button:
     try:
-        return str(uuid.UUID(action["value"]))
+        return Button.read(str(action["action_id"]).removeprefix(action_id("")), str(action["value"]))
     except ValueError as error:
         raise Refusal(NOT_HERE) from error
 

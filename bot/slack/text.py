@@ -4,7 +4,7 @@ Sources: https://docs.slack.dev/reference/block-kit/blocks,
 https://docs.slack.dev/messaging/formatting-message-text, slackapi/bolt-js#2509 for the whole message.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import lru_cache
@@ -13,6 +13,7 @@ from textwrap import wrap
 from typing import Any
 
 from bot.render import tables
+from bot.render.changes import changed
 from bot.render.dialect import blocks, listed, plain_text
 from bot.render.parsing import beginning
 from bot.render.splitting import Block as Part
@@ -21,9 +22,11 @@ from bot.slack.markdown import CODE_WIDTH, DIALECT, Piece, has_room, pieces
 from bot.view import words
 from bot.view.message import (
     IN_THREAD,
+    IN_TRANSCRIPT,
     OPEN,
     Block,
     Columns,
+    Diff,
     Entry,
     Footer,
     Heading,
@@ -42,6 +45,7 @@ MARKDOWN = 11_000
 MESSAGE = 12_500
 STORED = 44  # of 45; one is left for a card's buttons
 CARD_PROSE = 9_000
+BOUNDED_PIECE = 3_000  # of prose in a bounded message: what has no room is left out piece by piece
 QUESTION = 1_500
 HEADER = 150
 PLAIN = 2_900
@@ -100,10 +104,13 @@ class _Element:
 def parts(message: Message, most: int | None = None, rest: str = "") -> list[list[Json]]:
     """Return the blocks of each Slack message that one of our messages becomes, at most `most`.
 
-    If there are more, the last one ends by saying where the `rest` is.
+    If there are more, the last one ends by saying where the `rest` is. A bounded message is one.
     """
+    limit = MARKDOWN
+    if message.bounded:
+        most, rest, limit = 1, IN_TRANSCRIPT, BOUNDED_PIECE
     pages: list[list[_Element]] = [[]]
-    for element in _elements(message.blocks):
+    for element in _elements(message.blocks, limit):
         page = pages[-1]
         if page and not _total([*page, element]).fits:
             led = leading(page, lambda each: each.leads)
@@ -126,14 +133,14 @@ def _ended(page: list[_Element], said: Line) -> list[_Element]:
 
 def card(message: Message, continues: str = IN_THREAD) -> CardBlocks:
     """Return the card; if its prose is cut, `continues` says where the rest is."""
-    body = [block for block in message.blocks if not isinstance(block, Footer)]
-    end = [*_elements(block for block in message.blocks if isinstance(block, Footer))]
+    body, after = _parted(message.blocks)
+    end = [*_elements(after)]
     more = _rich([_run(continues, "italic")])
     ours = _elements((block for block in body if not isinstance(block, Prose)), is_card=True)
     room = MESSAGE - _total([*ours, *end, more]).characters
     shown: list[_Element] = []
     begun = [*_beginnings(body)]
-    cut = begun != body
+    cut = begun != [*body]
     for element in _elements(begun, min(CARD_PROSE, max(room, PLAIN)), is_card=True):
         if not _total([*shown, element, more, *end]).fits:
             cut = True
@@ -141,6 +148,14 @@ def card(message: Message, continues: str = IN_THREAD) -> CardBlocks:
         shown.append(element)
     shown += [more] if cut else []
     return CardBlocks([element.block for element in (*shown, *end)], fallback(message), cut)
+
+
+def _parted(content: Sequence[Block]) -> tuple[Sequence[Block], Sequence[Block]]:
+    """Part what follows a card's last prose from the rest: it is shown even where the prose is cut."""
+    footer = len(content) - sum(isinstance(block, Footer) for block in content)
+    ends = [number for number, block in enumerate(content, 1) if isinstance(block, Prose)]
+    at = ends[-1] if ends else footer
+    return content[:at], content[at:]
 
 
 def _beginnings(content: Iterable[Block]) -> Iterator[Block]:
@@ -168,7 +183,7 @@ def _said(block: Block) -> str:
             return "\n".join(", ".join(row) for row in (header, *rows))
         case Columns(columns):
             return "\n".join("\n".join((title, *items)) for title, items in columns)
-        case Prose(markdown) | Quote(markdown):
+        case Prose(markdown) | Quote(markdown) | Diff(after=markdown):
             return _plain_beginning(beginning(markdown, TEXT))
         case Entry():
             found = "".join(text for text, _ in block.excerpt)
@@ -214,8 +229,8 @@ def _elements(
                 yield from _table(block, limit)
             case Columns(columns):
                 yield from _columns(columns, limit)
-            case Prose(markdown):
-                yield from _prose(blocks(markdown, DIALECT, level), limit)
+            case Prose() | Diff():
+                yield from _prose(_markdown_of(block, level), limit)
             case Quote(markdown) if markdown:
                 yield from _quote(markdown, level, limit, is_card=is_card)
             case _:
@@ -307,6 +322,12 @@ def _table(table: Table, limit: int) -> Iterator[_Element]:
         return
     cells = [[{"type": "raw_text", "text": cell or NOTHING} for cell in row] for row in rows]
     yield _Element({"type": "table", "rows": cells}, _Size(sum(lengths), stored=1, tables=1))
+
+
+def _markdown_of(block: Prose | Diff, level: int) -> Iterable[Part]:
+    if isinstance(block, Diff):
+        return changed(block.before, block.after, DIALECT)
+    return blocks(block.markdown, DIALECT, level)
 
 
 def _prose(content: Iterable[Part], limit: int) -> Iterator[_Element]:

@@ -229,14 +229,15 @@ def _write(text: str) -> None:
 
 
 @contextmanager
-def people(question: str, profile: Profile) -> Generator[Emit]:
-    """Show the card, then the thread, then the answer."""
+def people(question: str, profile: Profile, *, full: bool = False) -> Generator[Emit]:
+    """Show the card, then the thread or, where that is wanted, the `full` record, then the answer."""
     from rich.console import Console
 
     from bot.terminal.venue import TerminalChannel
     from bot.view.state import opening
 
-    with TerminalChannel(Console(), opening(question, profile, now=monotonic())) as channel:
+    view = opening(question, profile, now=monotonic())
+    with TerminalChannel(Console(), view, full=full) as channel:
         yield channel.hear
 
 

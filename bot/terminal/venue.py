@@ -6,7 +6,7 @@ rich's `Text` or `Markdown`, never as its markup.
 """
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import TracebackType
 from typing import Self
 
@@ -20,6 +20,8 @@ from rich.rule import Rule
 from rich.table import Table as RichTable
 from rich.text import Text
 
+from bot.render.changes import changed_lines
+from bot.render.diff import Kind
 from bot.render.markdown import contain, render
 from bot.view import words
 from bot.view.card import asked, before, card, correction, names, progress, stage_line
@@ -27,6 +29,7 @@ from bot.view.fold import fold
 from bot.view.message import (
     Block,
     Columns,
+    Diff,
     Entry,
     Footer,
     Heading,
@@ -38,8 +41,10 @@ from bot.view.message import (
     Title,
     printable,
 )
+from bot.view.record import record
 from bot.view.state import RunView
 from bot.view.thread import thread
+from bot.view.wording import card as wording
 from council.events import (
     Event,
     MemberAnswered,
@@ -50,25 +55,34 @@ from council.events import (
 )
 
 FRAMES_PER_SECOND = 4
+SAVED = "Saved as conversation {}."
 COLUMN = 30  # cells: what a column of text needs
 INDENT = 2
 MESSAGE_LEVEL = 2  # a heading down to here begins a message
 UNBOUNDED = 1_000
 QUESTION_LINES = 3
+_STYLES: Mapping[Kind, str] = {"same": "", "removed": "strike dim", "added": "bold"}
 TEXT_LINES = 3  # of the streaming answer, in however low a window
 
 
 class TerminalChannel:
     """Shows one run: `hear` its events between `start` and `stop`, or inside `with`.
 
-    `stop` writes the thread and the answer, or the error, when the run is over by then.
+    `stop` writes the thread and the answer, or the error, when the run is over by then. A `full`
+    thread holds everything the members said, not its digest alone.
     """
 
     def __init__(
-        self, console: Console, view: RunView, *, clock: Callable[[], float] = time.monotonic
+        self,
+        console: Console,
+        view: RunView,
+        *,
+        full: bool = False,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.view = view
         self._console = console
+        self._full = full
         self._clock = clock
         # rich's own thread redraws, so the time moves on even while the event loop is busy.
         self._live = (
@@ -96,7 +110,7 @@ class TerminalChannel:
             return
         self._write(asked(self.view))
         if self.view.demonstration:
-            self._write(words.DEMONSTRATION)
+            self._write(wording.DEMONSTRATION)
 
     def hear(self, event: Event) -> None:
         """Take in an event; the card shows it with its next frame."""
@@ -111,12 +125,15 @@ class TerminalChannel:
             self._live.stop()
         if not self.view.is_over:
             return
-        for message in (*thread(self.view), card(self.view, self._clock())):
+        parts = record(self.view) if self._full else thread(self.view)
+        for message in (*(part.message for part in parts), card(self.view, self._clock())):
             if self._live:
                 self._console.print()
                 self._console.print(drawn(message.blocks, self._console))
             else:
                 self._write(f"\n{render(message)}", end="")
+        if self.view.conversation_id:
+            self._write(f"\n{SAVED.format(self.view.conversation_id)}")
 
     def _write(self, text: str, end: str = "\n") -> None:
         self._console.out(printable(text), highlight=False, end=end)
@@ -177,7 +194,7 @@ def _lacked(view: RunView, event: MemberFailed) -> str:
             return "gave no review"
         case "stage2_5":
             seat = view.seat(event.member)
-            return f"fell back to {before(seat)}" if seat else "fell back"
+            return f"kept its {before(seat)}" if seat else "could not be corrected"
         case "stage3":
             return "could not write the final answer"
 
@@ -221,6 +238,15 @@ def _draw(block: Block, level: int, console: Console) -> RenderableType:
             )
         case Quote(markdown):
             return _indented(Text(markdown, style="italic"))
+        case Diff(before, after):
+            return _indented(_changes(before, after))
+
+
+def _changes(before: str, after: str) -> Text:
+    return Text("\n\n").join(
+        Text.assemble(*((piece.text, _STYLES[piece.kind]) for piece in line))
+        for line in changed_lines(before, after)
+    )
 
 
 def _indented(part: RenderableType) -> Padding:

@@ -9,6 +9,7 @@ from bot.transcript import prose
 from bot.view.message import (
     Block,
     Columns,
+    Diff,
     Entry,
     Footer,
     Heading,
@@ -48,10 +49,9 @@ def _written(blocks: Iterable[Block], under: int, written: Mapping[str, Markup])
                     slug = "-".join(text.lower().split())
                     yield Markup('<section class="part {0}">').format(slug)
                 yield Markup("<h{0}>{1}</h{0}>").format(level, _name(text))
-            case Line(text) | Entry(text):  # a transcript has no list of what was found
-                yield Markup("<p>{0}</p>").format(_name(text))
-            case Footer(text):
-                yield Markup('<p class="facts">{0}</p>').format(_name(text))
+            case Line(text) | Entry(text) | Footer(text):  # a transcript has no list of what was found
+                facts = Markup(' class="facts"') if isinstance(block, Footer) else ""
+                yield Markup("<p{0}>{1}</p>").format(facts, _name(text))
             case Pairs(rows):
                 yield _pairs(rows)
             case Table(header, rows):
@@ -63,6 +63,8 @@ def _written(blocks: Iterable[Block], under: int, written: Mapping[str, Markup])
                 yield Markup('<{0} class="prose" dir="auto">{1}</{0}>').format(
                     tag, written.get(markdown) or prose.html(markdown, level)
                 )
+            case Diff():
+                pass  # the page marks what changed in a way of its own
     if in_part:
         yield Markup("</section>")
 

@@ -21,8 +21,9 @@ from bot.transcript.turns import Turn, begun, turns
 from bot.view import words
 from bot.view.card import answer, names
 from bot.view.message import Block, Heading, Line, Message, Prose, Quote, printable
+from bot.view.ranking import counted_votes, ranked
+from bot.view.record import Kind, record
 from bot.view.state import RunView, Seat
-from bot.view.thread import counted_votes, thread
 from council.document.conversation import Conversation
 from council.usage import total
 
@@ -34,6 +35,10 @@ NAMED_BY_ID = ("discord", "slack")
 """Where a document's `user` is a number to people."""
 UNDER = 1
 """The level of heading that a message's own headings stand below: the title's."""
+
+
+Sections = Mapping[tuple[Kind, int, str | None], Message]
+"""The record of a run, by kind, round and member."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,12 +54,11 @@ class Chart:
 class Passage:
     """What one member gave in one round, how its correction differs, and what its peers said."""
 
-    keys: frozenset[str]
     round: int
     answers: Markup
     removed: int
     added: int
-    critiques: Markup
+    reviews: Markup
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,11 +122,12 @@ def _facts(conversation: Conversation, views: list[RunView]) -> Iterator[tuple[s
     agreements = dict.fromkeys(
         words.agreement(view.ranking.agreement_word) for view in views if view.ranking
     )
-    if agreements:
-        yield "Agreement", ", then ".join(agreements)
+    if said := ", then ".join(filter(None, agreements)):
+        yield "Agreement", said
     if spent := [view.usage for view in views if view.usage]:
         free = all(view.demonstration for view in views)
         yield "Cost", words.NO_COST if free else words.money(total(spent))
+        yield "Tokens", words.tokens(total(spent))
     yield "Conversation", conversation.id
 
 
@@ -138,35 +143,34 @@ def _exchange(turn: Turn, number: int, numbered: bool) -> Exchange:
     if view is None or view.final is None:
         nothing = blocks.html([Line("It has no answer.")], under=UNDER)
         return Exchange(f"question-{number}", heading, question, nothing)
-    posted = {message.key: message for message in thread(view)}
+    sections: Sections = {(each.kind, each.round, each.member): each.message for each in record(view)}
     panels = [
         panel
-        for place, seat in enumerate(_ranked(view), 1)
-        if (panel := _panel(view, seat, posted, f"question-{number}-member-{place}"))
+        for place, seat in enumerate(ranked(view), 1)
+        if (panel := _panel(view, seat, sections, f"question-{number}-member-{place}"))
     ]
-    told = {key for panel in panels for passage in panel.passages for key in passage.keys}
     return Exchange(
         f"question-{number}",
         heading,
         question,
         blocks.html(answer(view, view.final, now=0.0), under=UNDER + 1),
-        tuple(blocks.html(each.blocks, under=UNDER) for key, each in posted.items() if key not in told),
+        tuple(
+            blocks.html(each.blocks, under=UNDER)
+            for (_, _, member), each in sections.items()
+            if member is None
+        ),
         tuple(_charts(view, panels)),
         tuple(panels),
     )
 
 
-def _ranked(view: RunView) -> list[Seat]:
-    return sorted(view.seats, key=lambda seat: view.place(seat.name) or len(view.seats))
-
-
-def _panel(view: RunView, seat: Seat, posted: Mapping[str, Message], panel_id: str) -> Panel | None:
+def _panel(view: RunView, seat: Seat, sections: Sections, panel_id: str) -> Panel | None:
     held = [(each, each.seat(seat.name)) for each in _rounds(view)]
     before = [None, *(told for _, told in held)]
     passages = tuple(
         passage
         for (each, told), previous in zip(held, before, strict=False)
-        if (passage := _passage(each, told, previous, posted))
+        if (passage := _passage(each, told, previous, sections))
     )
     if not passages:
         return None
@@ -179,23 +183,21 @@ def _rounds(view: RunView) -> tuple[RunView, ...]:
 
 
 def _passage(
-    view: RunView, seat: Seat | None, previous: Seat | None, posted: Mapping[str, Message]
+    view: RunView, seat: Seat | None, previous: Seat | None, sections: Sections
 ) -> Passage | None:
     if seat is None:
         return None
-    again = "" if view.number == 1 else f"{view.number}:"
-    keys = (f"{again}member:{seat.name}", f"{again}critiques:{seat.name}")
-    said, critiques = map(posted.get, keys)
+    said = sections.get(("member", view.number, seat.name))
+    reviews = sections.get(("reviews", view.number, seat.name))
     if said is None:
         return None
     answers, removed, added = _answers(said.blocks, view.number, seat, previous)
     return Passage(
-        frozenset(keys),
         view.number,
         answers,
         removed,
         added,
-        blocks.html(critiques.blocks, under=UNDER + 1) if critiques else Markup(""),
+        blocks.html(reviews.blocks, under=UNDER + 1) if reviews else Markup(""),
     )
 
 
@@ -276,7 +278,7 @@ def _charts(view: RunView, panels: list[Panel]) -> Iterator[Chart]:
 
 def _sure(view: RunView) -> Iterator[Sure]:
     short = names(view)
-    for seat in _ranked(view):
+    for seat in ranked(view):
         scores = [
             given.consultation.confidence.score if given and given.consultation else None
             for given in (seat.answer, seat.correction)
@@ -287,14 +289,15 @@ def _sure(view: RunView) -> Iterator[Sure]:
 
 def _standings(view: RunView) -> Iterator[Standing]:
     short = names(view)
+    letters = {name: label.removeprefix("Response ") for label, name in view.labels.items()}
     cast = counted_votes(view)
     for place in view.ranking.places if view.ranking else ():
-        votes = tuple(
-            (own.removeprefix("Response "), ballot.index(place.label) + 1)
-            for own, ballot in cast
+        votes = sorted(
+            (letters.get(reviewer, short.get(reviewer, reviewer)), ballot.index(place.label) + 1)
+            for reviewer, ballot in cast
             if place.label in ballot
         )
-        yield Standing(short.get(place.model, place.model), votes, place.mean_position)
+        yield Standing(short.get(place.model, place.model), tuple(votes), place.mean_position)
 
 
 @cache

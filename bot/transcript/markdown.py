@@ -6,7 +6,7 @@ from bot.render.markdown import render
 from bot.transcript.turns import begun, turns
 from bot.view.card import answer
 from bot.view.message import Heading, Line, Message, Quote, Title
-from bot.view.thread import thread
+from bot.view.record import record
 from council.document.conversation import Conversation
 
 
@@ -30,5 +30,5 @@ def _parts(conversation: Conversation) -> Iterator[str]:
             continue
         final = answer(turn.view, turn.view.final, now=0.0)
         yield render(Message(f"answer:{number}", (Heading("Answer"), *final)))
-        for part in thread(turn.view):
-            yield render(part, under=1)
+        for section in record(turn.view):
+            yield render(section.message, under=1)

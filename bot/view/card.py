@@ -1,11 +1,10 @@
 """The card: how far a run is, and in the end its answer, or why there is none."""
 
-from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from itertools import accumulate
 
 from bot.view import words
-from bot.view.message import Block, Footer, Heading, Line, Message, Pairs, Prose, Quote, Title
+from bot.view.message import Block, Footer, Heading, Line, Message, Pairs, Prose, Quote, Title, Tone
 from bot.view.state import (
     EXACT_POSITIONS,
     ROUND_STAGES,
@@ -18,20 +17,24 @@ from bot.view.state import (
     State,
     Working,
 )
-from council.document.conversation import Stage3Result
+from bot.view.wording import card as wording
+from council.document.results import ChairNotes, Stage3Result
+from council.events import Stage
 
 TITLE_LENGTH = 80
+QUESTION_LENGTH = 160
+"""How much of the question a finished card repeats: about two lines."""
 MISHAPS = 500
-"""How much room a footer gives to what went wrong; behind it time, cost and id have to fit."""
+"""How much room a card gives to what went wrong; behind it are the answer and its notes."""
 SEPARATOR = " \u00b7 "
 
 
 def card(view: RunView, now: float) -> Message:
     """Return the card in its present state: progress, then the answer or the error."""
     if view.error is not None:
-        return Message("card", _error(view, view.error, now))
+        return Message("card", _error(view, view.error, now), "failed")
     if view.conversation_id is not None and view.final is not None:
-        return Message("card", (Title(title(view)), *answer(view, view.final, now)))
+        return Message("card", _finished(view, view.final, now), _tone(view, view.final))
     return progress(view, now)
 
 
@@ -52,13 +55,16 @@ def names(view: RunView) -> dict[str, str]:
     return short
 
 
+# ── while it runs ────────────────────────────────────────────────────────────────────────────────
+
+
 def progress(view: RunView, now: float) -> Message:
-    """Return the question, a line a stage, a line a member, and the answer as far as it is written."""
+    """Return the question, a line a stage, a mark a member, and the answer as far as it is written."""
     short = names(view)
     blocks: list[Block] = [
         Quote(view.question),
         Line(asked(view)),
-        *_demonstration(view),
+        *([Line(wording.DEMONSTRATION)] if view.demonstration else []),
         *_history(view),
         *_queued(view),
         *([Line(view.held)] if view.held else []),
@@ -66,90 +72,44 @@ def progress(view: RunView, now: float) -> Message:
         Pairs(tuple((short[seat.name], _mark(seat, now)) for seat in view.seats)),
     ]
     if written := view.final.response if view.final else view.text:
-        blocks += [Heading("Final answer", 3), Prose(written)]
+        blocks += [Heading(wording.FINAL_ANSWER, 3), Prose(written)]
     if effort := _effort(view, now):
         blocks.append(Footer(_joined(effort) if view.is_over else f"{', '.join(effort)} so far"))
-    return Message("card", tuple(blocks))
-
-
-def answer(view: RunView, final: Stage3Result, now: float) -> tuple[Block, ...]:
-    """Return the final answer with what a reader must know of it, and one line about the run."""
-    cut_off = [Line("The answer reached its length limit and ends here.")] if final.truncated else []
-    known_by = [f"id {view.conversation_id}"] if view.conversation_id else []
-    return (
-        *_demonstration(view),
-        *_history(view),
-        *map(Line, _origin(view, final)),
-        Prose(final.response),
-        *cut_off,
-        Footer(_joined([*_voices(view, final), *_effort(view, now), *known_by])),
-    )
-
-
-def _error(view: RunView, error: RunFailure, now: float) -> tuple[Block, ...]:
-    short = names(view)
-    causes = words.causes(error.failures).items()
-    return (
-        Heading("An answer that could not be saved" if view.final else "No answer"),
-        Quote(view.question),
-        Line(asked(view)),
-        *_demonstration(view),
-        Line(error.message),
-        *([Pairs(tuple((short.get(name, name), why) for name, why in causes))] if causes else []),
-        *_kept(view.final),
-        Footer(_joined([*_effort(view, now), f"run {error.run_id}"])),
-    )
-
-
-def _kept(unsaved: Stage3Result | None) -> tuple[Block, ...]:
-    if unsaved is None:
-        return (Line("Nothing was added to the conversation."),)
-    kept = "Nothing was added to the conversation. The answer is kept only here; copy it if you need it."
-    return (Line(kept), Prose(unsaved.response))
+    return Message("card", tuple(blocks), "running")
 
 
 def asked(view: RunView) -> str:
     """Say who asked which council."""
-    who = f"Asked by {view.asker}. " if view.asker else ""
-    members = words.count(len(view.seats), _role(view))
-    rounds = "" if view.rounds == 1 else f", up to {view.rounds} rounds"
-    strategy = "" if view.strategy == "consensus" else f", strategy {view.strategy}"
-    council = f"Council \u201c{view.profile}\u201d, {members}{rounds}{strategy}."
-    return f"{who}{council}{_criteria(view)}{_web(view)}"
+    council = wording.council(
+        view.profile,
+        words.count(len(view.seats), _role(view)),
+        rounds=view.rounds,
+        strategy=view.strategy,
+    )
+    return " ".join(
+        (
+            *([f"{wording.ASKED} by {view.asker}."] if view.asker else []),
+            council,
+            *([wording.criteria(view.criteria)] if view.criteria else []),
+            *([wording.WEB] if view.web else []),
+        )
+    )
 
 
 def _role(view: RunView) -> str:
     return "consultant" if view.consultants else "member"
 
 
-def _criteria(view: RunView) -> str:
-    return f" Criteria: {view.criteria}." if view.criteria else ""
-
-
-def _web(view: RunView) -> str:
-    return " Members search the web." if view.web else ""
-
-
-def _demonstration(view: RunView) -> list[Line]:
-    return [Line(words.DEMONSTRATION)] if view.demonstration else []
-
-
 def _history(view: RunView) -> list[Line]:
-    """Say what was read with the question, of its thread and of its conversation."""
-    thread = [Line(words.context(view.context))] if view.context else []
-    return [*thread, *([Line(words.history(view.history))] if view.history else [])]
+    return [Line(words.history(view.history))] if view.history else []
 
 
 def _queued(view: RunView) -> list[Line]:
     if view.position is None:
         return []
-    if view.position <= EXACT_POSITIONS:
-        return [Line(f"Waiting for its turn: {words.ordinal(view.position)} in the queue.")]
-    return [Line(f"Waiting for its turn: among the first {view.position:,} in the queue.")]
-
-
-def _joined(facts: list[str]) -> str:
-    return SEPARATOR.join(facts)
+    is_exact = view.position <= EXACT_POSITIONS
+    place = words.ordinal(view.position) if is_exact else f"among the first {view.position:,}"
+    return [Line(wording.queued(place))]
 
 
 def stage_line(view: RunView, stage: StageView, now: float) -> tuple[str, str]:
@@ -195,7 +155,7 @@ def _writing(view: RunView, now: float) -> str:
     for writer in view.chair:
         match writer.state:
             case Failed(failure):
-                said.append(f"{short[writer.name]} failed ({words.cause(failure)})")
+                said.append(wording.failed(short[writer.name], words.cause(failure)))
             case Working():
                 said.append(f"{short[writer.name]} is {_doing('writing', writer.state, now)}")
             case _:
@@ -204,64 +164,47 @@ def _writing(view: RunView, now: float) -> str:
 
 
 def _mark(seat: Seat, now: float) -> str:
-    """Say how far a member is, in the order in which it got there."""
+    """Say what a member does now, or else what it did last."""
     if isinstance(seat.answering, Failed):
         return f"failed: {words.failure(seat.answering.failure)}"
-    marks = [_answering(seat, now), _reviewing(seat, now), _correcting(seat, now)]
-    return ", ".join(filter(None, marks))
+    stages = (
+        (seat.answering, _answering(seat)),
+        (seat.reviewing, _reviewing(seat)),
+        (seat.correcting, correction(seat)),
+    )
+    doing = [
+        _doing(what, state, now)
+        for what, (state, _) in zip(("answering", "reviewing", "correcting"), stages, strict=True)
+        if isinstance(state, Working)
+    ]
+    done = [said for state, said in stages if isinstance(state, Answered | Failed)]
+    return ", ".join(doing) or (done[-1] if done else wording.WAITING)
 
 
-def _answering(seat: Seat, now: float) -> str:
-    match seat.answering:
-        case Answered(latency_ms):
-            took = "" if latency_ms is None else f" in {words.duration(latency_ms / 1000)}"
-            cut_off = " (cut off)" if seat.answer and seat.answer.truncated else ""
-            return f"answered{took}{cut_off}"
-        case Working():
-            return _doing("answering", seat.answering, now)
-        case _:
-            return "waiting"
+def _answering(seat: Seat) -> str:
+    took = seat.answering.latency_ms if isinstance(seat.answering, Answered) else None
+    cut_off = " (cut off)" if seat.answer and seat.answer.truncated else ""
+    return f"answered{'' if took is None else f' in {words.duration(took / 1000)}'}{cut_off}"
 
 
-def _reviewing(seat: Seat, now: float) -> str:
-    match seat.reviewing:
-        case Answered():
-            counted = seat.review is None or seat.review.parsed_ranking
-            return "ranked the others" if counted else "reviewed the others (vote not counted)"
-        case Working():
-            return _doing("reviewing", seat.reviewing, now)
-        case Failed(failure):
-            return f"no review ({words.cause(failure)})"
-        case _:
-            return ""
+def _reviewing(seat: Seat) -> str:
+    if isinstance(seat.reviewing, Failed):
+        return f"no review ({words.cause(seat.reviewing.failure)})"
+    if seat.review is None or seat.review.parsed_ranking:
+        return wording.REVIEWED
+    return wording.REVIEW_CUT_OFF if seat.review.truncated else wording.UNREADABLE
 
 
-def _correcting(seat: Seat, now: float) -> str:
-    match seat.correcting:
-        case Answered():
-            return correction(seat)
-        case Working():
-            return _doing("correcting", seat.correcting, now)
-        case Failed(failure):
-            return f"fell back to {before(seat)} ({words.cause(failure)})"
-        case _:
-            return ""
+def correction(seat: Seat) -> str:
+    """Say whether a member changed its answer."""
+    if isinstance(seat.correcting, Failed):
+        return wording.correction_failed(words.cause(seat.correcting.failure), before(seat))
+    return wording.CORRECTED if seat.has_changed else wording.KEPT
 
 
 def before(seat: Seat) -> str:
     """Name the answer that a correction starts from."""
-    return "its first answer" if seat.number == 1 else "its answer of the round before"
-
-
-def correction(seat: Seat) -> str:
-    """Say whether a member changed its answer, and how."""
-    if not seat.has_changed:
-        return "kept its answer"
-    summary = seat.correction.change_summary if seat.correction else None
-    if not summary:
-        return "corrected"
-    said = words.change(summary)
-    return f"corrected: {said[0].lower()}{said[1:]}"
+    return "first answer" if seat.number == 1 else "answer of the round before"
 
 
 def _doing(what: str, work: Working, now: float) -> str:
@@ -272,78 +215,125 @@ def _doing(what: str, work: Working, now: float) -> str:
     return f"{what} {again} ({words.cause(work.retried)})"
 
 
-def _origin(view: RunView, final: Stage3Result) -> list[str]:
-    """Say how this answer came about where it isn't the chairman's after a full run."""
-    writer = names(view)[final.model]
-    instead = _instead(view)
-    said: list[str] = []
-    match final.source:
-        case "single":
-            said.append(f"One model, not reviewed: only {writer} answered.")
-        case "fallback":
-            said.append(f"Written by {writer}, next in line for the chair{instead}.")
-        case "best_ranked":
-            rank = "the best-ranked member" if view.place(final.model) else "a member"
-            said.append(f"Written by {writer}, {rank}{instead}.")
-        case "verbatim":
-            ranked = "the best-ranked answer" if view.place(final.model) else "a member's answer"
-            said.append(f"This is {ranked}, word for word as {writer} gave it{instead}.")
-        case "chairman":
-            pass
-    if final.answered_by:
-        said.append(f"The model {final.answered_by} answered in place of {writer}.")
-    if final.stopped_early:
-        said.append("Stopped early, from the answers so far.")
-    return said
+# ── when it is over ──────────────────────────────────────────────────────────────────────────────
 
 
-def _instead(view: RunView) -> str:
+def _finished(view: RunView, final: Stage3Result, now: float) -> tuple[Block, ...]:
+    return (
+        _question(view),
+        *cautions(view, final),
+        Title(title(view)),
+        *_body(view, final, now),
+    )
+
+
+def answer(view: RunView, final: Stage3Result, now: float) -> tuple[Block, ...]:
+    """Return the final answer: what a reader must know first, its text, its notes, facts of the run."""
+    return (*cautions(view, final), *_body(view, final, now))
+
+
+def _body(view: RunView, final: Stage3Result, now: float) -> tuple[Block, ...]:
+    return (
+        Prose(final.response),
+        *([Line(wording.CUT_OFF)] if final.truncated else []),
+        *_notes(final.notes),
+        Footer(_joined([*_voices(view, final), *_effort(view, now)])),
+    )
+
+
+def _question(view: RunView) -> Pairs:
+    """Return who asked what, shortened."""
+    question = words.clip(" ".join(view.question.split()), QUESTION_LENGTH)
+    return Pairs(((wording.asked_by(view.asker), question),))
+
+
+def _notes(notes: ChairNotes | None) -> tuple[Block, ...]:
+    if notes is None:
+        return ()
+    said = (
+        (wording.DISSENT, notes.dissent),
+        (wording.ONLY, notes.only),
+        (wording.CHANGED, notes.changed),
+        (wording.ASK, notes.ask),
+    )
+    rows = tuple((name, text) for name, text in said if text)
+    return (Pairs(rows),) if rows else ()
+
+
+def _tone(view: RunView, final: Stage3Result) -> Tone:
+    return "weakened" if any(_weaknesses(view, final)) else "answered"
+
+
+def cautions(view: RunView, final: Stage3Result) -> tuple[Line, ...]:
+    """Return in a line what a reader must know before believing an answer, and what its members read."""
+    weak = " ".join(_weaknesses(view, final))
+    return (*([Line(weak)] if weak else []), *_history(view))
+
+
+def _weaknesses(view: RunView, final: Stage3Result) -> Iterator[str]:
+    """Say how an answer falls short of the chairman's after a full run, the gravest first."""
     short = names(view)
+    if final.source == "single":
+        yield wording.only_answer(short[final.model])
+    given = sum(seat.answer is not None for seat in view.seats)
+    absent = [*_failures(view, short, "stage1")]
+    if given < len(view.seats) and final.source != "single":
+        absent = [wording.answered(given, words.count(len(view.seats), _role(view))), *absent]
+    if said := wording.sentence(_as_many_as_fit(absent)):
+        yield said
+    yield from _origin(view, final, short)
+    if final.answered_by:
+        yield wording.answered_by(final.answered_by, short[final.model])
+    if final.stopped_early:
+        yield wording.STOPPED_EARLY
+    if final.truncated:
+        yield wording.CUT_OFF_BELOW
+    lost = [*_failures(view, short, "stage2"), *_failures(view, short, "stage2_5")]
+    if said := wording.sentence(_as_many_as_fit(lost)):
+        yield said
+    if view.demonstration:
+        yield wording.DEMONSTRATION
+
+
+def _origin(view: RunView, final: Stage3Result, short: dict[str, str]) -> Iterator[str]:
+    """Say who wrote an answer where it wasn't the chairman."""
     failed = [
-        f"{short[writer.name]} failed ({words.cause(writer.state.failure)})"
+        wording.failed(short[writer.name], words.cause(writer.state.failure))
         for writer in view.chair
         if isinstance(writer.state, Failed)
     ]
-    return f", because {words.listing(failed)}" if failed else ""
+    why = words.listing(failed) if failed else ""
+    if final.source in ("fallback", "best_ranked"):
+        yield wording.replaced_chairman(short[final.model], why)
+    elif final.source == "verbatim":
+        yield wording.verbatim(short[final.model], why, ranked=view.place(final.model) is not None)
 
 
-def _voices(view: RunView, final: Stage3Result) -> list[str]:
-    """Say who took part, how far they agreed, and what failed or fell back."""
-    short = names(view)
-    given = sum(seat.answer is not None for seat in view.seats)
-    of = len(view.seats)
-    all_of = words.count(of, _role(view))
-    facts = [all_of if given == of else f"{given} of {all_of} answered"]
-    if final.source == "chairman":
-        facts.append(f"chairman {short[final.model]}")
-    if view.strategy != "consensus" and final.source not in ("verbatim", "single"):
-        facts.append(f"strategy {view.strategy}")
-    if view.ranking:
-        facts.append(words.agreement(view.ranking.agreement_word))
-    if view.iteration and view.iteration.max_rounds > 1:
-        facts.append(words.rounds(view.iteration))
-    return [*facts, *_as_many_as_fit([*_by_criteria(view, short), *_failures(view, short)])]
-
-
-def _failures(view: RunView, short: dict[str, str]) -> Iterator[str]:
-    """Say what failed or fell back; those that were only stopped are counted."""
+def _failures(view: RunView, short: dict[str, str], stage: Stage) -> Iterator[str]:
+    """Say what failed in a stage; those that were only stopped are counted."""
+    what, said = _MISSED[stage]
     failures = [
-        (short[seat.name], what, state.failure)
+        (short[seat.name], state.failure)
         for seat in view.seats
-        for state, what in (
-            (seat.answering, "failed"),
-            (seat.reviewing, "gave no review"),
-            (seat.correcting, "fell back"),
-        )
-        if isinstance(state, Failed)
+        if isinstance(state := seat.state(stage), Failed)
     ]
-    stopped = Counter(what for _, what, why in failures if why.cause == "stopped")
-    for what, number in stopped.items():
-        if number > 1:
-            yield f"{words.count(number, _role(view))} {what} (they were stopped)"
-    for name, what, why in failures:
-        if why.cause != "stopped" or stopped[what] == 1:
-            yield f"{name} {what} ({words.cause(why)})"
+    stopped = sum(why.cause == "stopped" for _, why in failures)
+    if stopped > 1:
+        yield wording.were_stopped(words.count(stopped, _role(view)), what)
+    for name, why in failures:
+        if why.cause != "stopped" or stopped == 1:
+            yield said(name, words.cause(why))
+    if stage == "stage2":
+        for seat in view.seats:
+            if seat.review and not seat.review.parsed_ranking:
+                yield wording.vote_lost(short[seat.name], truncated=seat.review.truncated)
+
+
+_MISSED: Mapping[Stage, tuple[str, Callable[[str, str], str]]] = {
+    "stage1": ("failed", wording.failed),
+    "stage2": ("gave no review", wording.no_review),
+    "stage2_5": ("kept their answers", wording.no_correction),
+}
 
 
 def _as_many_as_fit(facts: list[str]) -> list[str]:
@@ -351,6 +341,41 @@ def _as_many_as_fit(facts: list[str]) -> list[str]:
     shown = [fact for fact, length in zip(facts, lengths, strict=True) if length <= MISHAPS]
     more = len(facts) - len(shown)
     return [*shown, f"{more} more"] if more else shown
+
+
+def _error(view: RunView, error: RunFailure, now: float) -> tuple[Block, ...]:
+    short = names(view)
+    causes = words.causes(error.failures).items()
+    return (
+        _question(view),
+        Heading(wording.NOT_SAVED if view.final else wording.NO_ANSWER),
+        Line(error.message),
+        *([Pairs(tuple((short.get(name, name), why) for name, why in causes))] if causes else []),
+        *([Line(wording.DEMONSTRATION)] if view.demonstration else []),
+        *_kept(view.final),
+        Footer(_joined([*_effort(view, now), f"run {error.run_id}"])),
+    )
+
+
+def _kept(unsaved: Stage3Result | None) -> tuple[Block, ...]:
+    if unsaved is None:
+        return (Line(wording.NOTHING_ADDED),)
+    return (Line(wording.ONLY_HERE), Prose(unsaved.response))
+
+
+def _voices(view: RunView, final: Stage3Result) -> Iterator[str]:
+    """Say who took part, how they were combined, and how far the reviewers ranked alike."""
+    short = names(view)
+    yield words.count(len(view.seats), _role(view))
+    if final.source == "chairman":
+        yield f"chairman {short[final.model]}"
+    if view.strategy != "consensus" and final.source not in ("verbatim", "single"):
+        yield f"strategy {view.strategy}"
+    if view.ranking and (agreement := words.agreement(view.ranking.agreement_word)):
+        yield agreement
+    if view.iteration and view.iteration.max_rounds > 1:
+        yield words.rounds(view.iteration)
+    yield from _by_criteria(view, short)
 
 
 def _by_criteria(view: RunView, short: dict[str, str]) -> Iterator[str]:
@@ -365,10 +390,13 @@ def _by_criteria(view: RunView, short: dict[str, str]) -> Iterator[str]:
 
 
 def _effort(view: RunView, now: float) -> list[str]:
-    """Say what the run took so far: time, tokens, cost."""
+    """Say what the run took so far: time and cost."""
     elapsed = view.elapsed(now)
     facts = [] if elapsed is None else [words.duration(elapsed)]
     if view.usage is not None:
-        cost = words.NO_COST if view.demonstration else words.money(view.usage)
-        facts += [words.tokens(view.usage), cost]
+        facts.append(words.NO_COST if view.demonstration else words.money(view.usage))
     return facts
+
+
+def _joined(facts: list[str]) -> str:
+    return SEPARATOR.join(facts)

@@ -7,7 +7,6 @@ clock, in seconds.
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime
-from itertools import pairwise
 
 from pydantic import ValidationError
 
@@ -26,7 +25,6 @@ from bot.view.state import (
     Writer,
     seats_of,
 )
-from council.brief import Discussion
 from council.document.conversation import (
     AssistantMessage,
     Conversation,
@@ -41,7 +39,6 @@ from council.events import (
     STAGES,
     AnswerStreamed,
     CallSpent,
-    ContextRead,
     Event,
     HistoryShortened,
     MemberAnswered,
@@ -95,13 +92,13 @@ def fold(view: RunView, event: Event, now: float) -> RunView:
         case RunFailed():
             error = RunFailure(event.run_id, event.message, dict(event.failures))
             return replace(_closed(view, now), error=error)
-        case CallSpent() | RunQueued() | RunAdmitted() | RunHeld() | HistoryShortened() | ContextRead():
+        case CallSpent() | RunQueued() | RunAdmitted() | RunHeld() | HistoryShortened():
             return _noted(view, event, now)
 
 
 def _noted(
     view: RunView,
-    event: CallSpent | RunQueued | RunAdmitted | RunHeld | HistoryShortened | ContextRead,
+    event: CallSpent | RunQueued | RunAdmitted | RunHeld | HistoryShortened,
     now: float,
 ) -> RunView:
     match event:
@@ -116,16 +113,6 @@ def _noted(
             return replace(view, held=event.message)
         case HistoryShortened():
             return replace(view, history=event)
-        case ContextRead():
-            return replace(view, context=event)
-
-
-def _read_with(message: AssistantMessage, conversation: Conversation) -> Discussion | None:
-    """Return the thread that was read with the question of an answer."""
-    for asked, answer in pairwise(conversation.messages):
-        if answer is message and isinstance(asked, UserMessage):
-            return asked.context
-    return None
 
 
 def of_document(message: AssistantMessage, question: str, conversation: Conversation) -> RunView:
@@ -141,7 +128,6 @@ def of_document(message: AssistantMessage, question: str, conversation: Conversa
         seats=seats_of(profile) if profile else (),
         title=conversation.title,
         conversation_id=conversation.id,
-        context=ContextRead.of(_read_with(message, conversation)),
     )
     for answer in message.stage1:
         view = _with_result(view, answer)
@@ -156,6 +142,17 @@ def of_document(message: AssistantMessage, question: str, conversation: Conversa
     view = _with_message(view, message)
     took = _seconds(message.started_at, message.finished_at)
     return view if took is None else replace(view, started=0.0, ended=took)
+
+
+def run_view(conversation: Conversation, run_id: str) -> RunView | None:
+    """Return the view of the answer that a run gave; `None` where the conversation holds none."""
+    question = ""
+    for message in conversation.messages:
+        if isinstance(message, UserMessage):
+            question = message.content
+        elif message.run_id == run_id:
+            return of_document(message, question, conversation)
+    return None
 
 
 def _profile(message: AssistantMessage) -> Profile | None:

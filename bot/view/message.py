@@ -9,6 +9,7 @@ character, so no text can steer a terminal.
 import re
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Literal
 
 # All of C0 and C1 but tab and newline; surrogates can't be encoded and would end a run on output;
 # what overrides the direction of text would let it pass for other text, ours on the same line too.
@@ -22,6 +23,8 @@ OPEN = "Open"
 """The label of a link to where something is."""
 IN_THREAD, BELOW = "continues in the thread", "continues below"
 """What a card says where it ends before its answer does."""
+IN_TRANSCRIPT = "Cut here; the full text is in the transcript."
+"""What a bounded message says where it ends before its text does."""
 
 
 def printable(text: str) -> str:
@@ -160,12 +163,32 @@ class Entry:
         object.__setattr__(self, "excerpt", tuple(parts))
 
 
-Block = Title | Heading | Line | Pairs | Table | Columns | Prose | Quote | Footer | Entry
+@dataclass(frozen=True, slots=True)
+class Diff:
+    """Two versions of somebody's Markdown, shown as one text with its changed words marked."""
+
+    before: str
+    after: str
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "before", printable(self.before).strip("\n"))
+        object.__setattr__(self, "after", printable(self.after).strip("\n"))
+
+
+Block = Title | Heading | Line | Pairs | Table | Columns | Prose | Quote | Diff | Footer | Entry
+
+Tone = Literal["running", "answered", "weakened", "failed"]
+"""What state a message reports; a platform that has colours shows it as one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One message; `key` stays the same however often it is built for a run."""
+    """One message; `key` stays the same however often it is built for a run.
+
+    A `bounded` one is cut where it would take more posts than the platform allows it, and says so.
+    """
 
     key: str
     blocks: tuple[Block, ...]
+    tone: Tone | None = None
+    bounded: bool = False

@@ -17,7 +17,6 @@ from council.document.results import ScoringMatrix
 from council.errors import Failure
 from council.events import (
     STAGES,
-    ContextRead,
     HistoryShortened,
     Stage,
 )
@@ -162,7 +161,6 @@ class RunView:
     error: RunFailure | None = None
     held: str | None = None
     history: HistoryShortened | None = None
-    context: ContextRead | None = None
 
     @property
     def is_over(self) -> bool:

@@ -3,22 +3,16 @@
 What happened, what to do, nothing more: no raw exception, no stack trace, no apology.
 """
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 
 from council.document.iteration import IterationState, TerminationReason
 from council.errors import AccountError, Cause, Failure, NoAnswers, RunForgotten, RunStopped
-from council.events import ContextRead, HistoryShortened, Stage
+from council.events import HistoryShortened, Stage
 from council.usage import Usage
 from storage.errors import ConversationNotFound, DocumentError, StorageError
 from storage.statistics import Spent
-
-DEMONSTRATION = (
-    "Demonstration: the built-in model is tiny and often wrong. "
-    "For real members, set OPENROUTER_API_KEY and COUNCIL_MEMBERS in .env."
-)
 
 NO_COST = "no cost"
 
@@ -75,22 +69,21 @@ _ADVICE: Mapping[Cause, str] = {
 }
 
 _AGREEMENT: Mapping[str, str] = {
-    "strong": "strong agreement",
-    "mixed": "mixed agreement",
-    "split": "split opinions",
-    "too few shared votes": "too few shared votes to compare",
+    "strong": "reviewers ranked alike",
+    "mixed": "reviewers ranked partly alike",
+    "split": "reviewers ranked differently",
+    "too few shared votes": "",
 }
 
 _NO_FURTHER_ROUND: Mapping[TerminationReason, str] = {
-    TerminationReason.MAX_ROUNDS_REACHED: "no more were allowed",
-    TerminationReason.MODELS_CONVERGED: "no member changed its answer any more",
-    TerminationReason.NO_SIGNIFICANT_CHANGES: "the answers hardly changed any more",
-    TerminationReason.CONTEXT_LIMIT_REACHED: "their token budget was used up",
-    TerminationReason.USER_STOPPED: "the run was stopped",
-    TerminationReason.ERROR_OCCURRED: "no correction came back",
+    TerminationReason.MAX_ROUNDS_REACHED: ", the limit",
+    TerminationReason.MODELS_CONVERGED: "; then no answer changed",
+    TerminationReason.NO_SIGNIFICANT_CHANGES: "; then the answers had settled",
+    TerminationReason.CONTEXT_LIMIT_REACHED: "; then the token budget was used up",
+    TerminationReason.USER_STOPPED: "; then the run was stopped",
+    TerminationReason.ERROR_OCCURRED: "; then no correction came back",
 }
 
-_ONE_OF_MANY = re.compile(r"(?<!\d)(1 (?:line|change))s\b")
 _DETAIL_LENGTH = 120
 _NAME_LENGTH = 32
 _ORDINALS = {1: "st", 2: "nd", 3: "rd"}
@@ -207,9 +200,10 @@ def money(usage: Usage) -> str:
     """Say what was paid, and where a price is unknown that the sum isn't the whole."""
     if not usage.unpriced:
         return _dollars(usage.cost) if usage.cost else NO_COST
+    calls = count(usage.unpriced, "call")
     if not usage.cost:
-        return "price unknown"
-    return f"at least {_dollars(usage.cost)} ({count(usage.unpriced, 'call')} of unknown price)"
+        return f"{calls} without a known price"
+    return f"{_dollars(usage.cost)} plus {calls} without a known price"
 
 
 def runs(spent: Spent) -> str:
@@ -253,11 +247,6 @@ def ordinal(place: int) -> str:
     return f"{place}{ending}"
 
 
-def change(summary: str) -> str:
-    """Return a stored summary of a change as people write it: one line is no `1 lines`."""
-    return _ONE_OF_MANY.sub(r"\1", summary)
-
-
 def history(shortened: HistoryShortened) -> str:
     """Say what of a long conversation a follow-up's prompts repeat."""
     read: list[str] = []
@@ -279,36 +268,17 @@ def history(shortened: HistoryShortened) -> str:
     return f"{said} {count(shortened.left_out, 'question')} before that {were} left out."
 
 
-def context(read: ContextRead) -> str:
-    """Say what was read of the thread in which the question was asked."""
-    if read.unread:
-        return f"Read only the question, not this thread: {read.unread}."
-    messages = count(read.messages, "message")
-    said = f"Read {messages} of this thread."
-    if read.left_out or read.more:
-        which = "the last message" if read.messages == 1 else f"the last {messages}"
-        left_out = f"{read.left_out:,} older" if read.left_out else "older ones"
-        were = "was" if read.left_out == 1 and not read.more else "were"
-        or_more = " or more" if read.left_out and read.more else ""
-        said = f"Read {which} of this thread; {left_out}{or_more} {were} left out."
-    if not read.files_left_out:
-        return said
-    were = "was" if read.files_left_out == 1 else "were"
-    return f"{said} {count(read.files_left_out, 'file')} {were} left out."
-
-
 def agreement(word: str) -> str:
-    """Say how alike the reviewers ranked."""
+    """Say how alike the reviewers ranked; nothing where that can't be measured."""
     return _AGREEMENT[word]
 
 
 def rounds(iteration: IterationState) -> str:
     """Say how many rounds there were, and why no further one."""
     reason = iteration.termination_reason
-    why = f", because {_NO_FURTHER_ROUND[reason]}" if reason else ""
-    if not iteration.rounds:
-        return f"no round of critique{why}"
-    return f"{count(len(iteration.rounds), 'round')} of critique{why and f' and no further one{why}'}"
+    why = _NO_FURTHER_ROUND[reason] if reason else ""
+    held = len(iteration.rounds)
+    return f"{count(held, 'review round') if held else 'no review round'}{why}"
 
 
 def position(mean: float | None) -> str:

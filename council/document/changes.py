@@ -54,11 +54,22 @@ def share_changed(original: str, refined: str) -> float:
     return _distance(original.lower(), refined.lower())
 
 
-def _distance(before: str, after: str, likeness: float = 0.0) -> float:
-    """Return the share of words outside the longest common subsequence, or 1 below a likeness."""
+def words_changed(original: str, refined: str) -> tuple[int, int]:
+    """Count the words that a correction removed, and those it added."""
+    old, new = _words(original, refined)
+    in_common = _in_common(old, new, at_least=0)
+    return len(old) - in_common, len(new) - in_common
+
+
+def _words(before: str, after: str) -> tuple[list[str], list[str]]:
     if max(len(before), len(after)) <= CHARACTERS_LIMIT:
         before, after = set_apart(before, " "), set_apart(after, " ")
-    old, new = before.split(), after.split()
+    return before.split(), after.split()
+
+
+def _distance(before: str, after: str, likeness: float = 0.0) -> float:
+    """Return the share of words outside the longest common subsequence, or 1 below a likeness."""
+    old, new = _words(before, after)
     total = len(old) + len(new)
     in_common = _in_common(old, new, at_least=int(likeness * total / 2))
     return (total - 2 * in_common) / max(total, 1)

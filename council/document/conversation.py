@@ -13,7 +13,6 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from council.brief import Discussion
 from council.calls import JsonObject
 from council.criteria import EvaluationCriteria
 from council.document.iteration import IterationRound, IterationState, format_critiques_for_refinement
@@ -77,11 +76,10 @@ class RunUsage(Record):
 
 
 class UserMessage(Record):
-    """A question; `context` is the thread that was read with it."""
+    """A question."""
 
     role: Literal["user"]
     content: str
-    context: Discussion | None = None
 
 
 class AssistantMessage(Record):

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property
 from http import HTTPStatus
+from ipaddress import ip_address
 from ssl import PROTOCOL_TLS_CLIENT, SSLContext
 from typing import Self, cast
 from urllib.request import getproxies, proxy_bypass
@@ -24,7 +25,7 @@ from tenacity import AsyncRetrying, RetryCallState, retry_if_exception
 
 from council.calls import Call, JsonObject, Reply
 from council.errors import Failure, ModelError
-from council.models.catalog import Catalog
+from council.models.catalog import Catalog, Price
 from council.models.reply import Completion, failure_of, parse, shorten
 from council.models.retries import Backoff, Refused, retry_after, worth_retrying
 from council.profile import Member
@@ -134,7 +135,10 @@ class ModelClient:
         provider = self._provider(call.member)
         body = _body(call)
         # The list is of the council's own provider; another server's prices aren't known.
-        price = self.catalog.price if call.member.endpoint is None else _unlisted
+        price = self.catalog.price
+        if call.member.endpoint is not None:
+            # A proxy to models that cost something asks for a key.
+            price = _free if is_own(provider.address) and not provider.secret else _unlisted
         async with provider.places:
             clock = asyncio.get_running_loop().time
             started = clock()
@@ -257,6 +261,21 @@ class ModelClient:
 
 def _unlisted(model: str) -> None:
     del model
+
+
+def _free(model: str) -> Price:
+    del model
+    return Price(prompt=0.0, completion=0.0)
+
+
+def is_own(address: httpx.URL) -> bool:
+    """Return whether an address is on this machine or its own network, where no call is billed."""
+    if address.host == "localhost":
+        return True
+    try:
+        return ip_address(address.host).is_private
+    except ValueError:
+        return False
 
 
 def _body(call: Call) -> bytes:

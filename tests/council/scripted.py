@@ -38,7 +38,7 @@ def failure(cause: Cause = "unavailable", detail: str = "down for maintenance") 
 
 def labels_in(call: Call) -> list[str]:
     """Give the labels that a review prompt shows, in reading order."""
-    fence = r"^\[begin b0undary\]\n(Response [A-Z]):$"
+    fence = r"^\[begin \w+\]\n(Response [A-Z]):$"
     return re.findall(fence, call.messages[-1]["content"], re.MULTILINE)
 
 

@@ -1,6 +1,5 @@
 """What is counted around a crash: calls, messages, runs, documents."""
 
-import itertools
 import json
 import re
 import sqlite3
@@ -10,8 +9,9 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from bot.service.presenter import TRANSCRIPT
 from council.document.conversation import AssistantMessage, Conversation, UserMessage
-from council.document.history import Round, rounds_of
+from council.document.history import rounds_of
 from tests.crashes.scene import AGAIN, MEMBERS, OVER, Asked, Posted, Scene
 
 NUMBER = re.compile(r"Reply (\d+):")
@@ -202,38 +202,21 @@ def _count_messages(
 
 
 def _thread_problem(thread: list[Posted], answer: AssistantMessage) -> str | None:
-    """Compare a thread with its document.
+    """Compare a thread with its document: the last round's ranking, members best first, transcript.
 
-    In each round, first the ranking; each member's part as soon as it is there, and after it, its
-    critiques. At the end how the rounds went, where there were several. The mention waits for none of it.
+    The mention waits for none of it.
     """
     thread = [each for each in thread if OVER not in each.text]
     heads = [each.text.partition("\n")[0].lstrip("# ") for each in thread]
-    rounds = rounds_of(answer)
-    if len(rounds) > 1 and heads.pop() != "Rounds":
-        return f"the end is not where it belongs: {heads}"
-    parts = zip(heads, thread, strict=False)
-    for number, held in enumerate(rounds, 1):
-        told = {head: each.text for head, each in itertools.islice(parts, 1 + 2 * len(held.corrections))}
-        if problem := _round_problem(told, held, "" if number == 1 else f", round {number}"):
-            return problem
-    return "there is more than the rounds had" if [*parts] else None
-
-
-def _round_problem(told: dict[str, str], held: Round, again: str) -> str | None:
-    """Compare what a thread tells of one round, by heading, with what it had."""
-    heads = [*told]
-    members = {f"{each.model}{again}": each for each in held.corrections}
-    if sorted(heads[1:]) != sorted([*members, *(f"Critiques of {member}" for member in members)]):
-        return f"not every part, or not once: {heads}"
-    if heads[0] != f"Ranking{again}":
-        return f"the beginning is not where it belongs: {heads}"
-    for member, part in members.items():
-        if heads.index(member) > heads.index(f"Critiques of {member}"):
-            return f"critiques before what they are of: {heads}"
-        own = told[member]
-        if part.corrected_response not in own or (not again and part.original_response not in own):
-            return f"{member}'s part is not what it wrote: {own}"
+    *earlier, last = rounds_of(answer)
+    ranking = f"Ranking, round {len(earlier) + 1}" if earlier else "Ranking"
+    members = [place.model for place in last.ranking.places] if last.ranking else []
+    if heads != [ranking, *members, TRANSCRIPT]:
+        return f"not every part, or not once, or not in order: {heads}"
+    corrections = {each.model: each.corrected_response for each in last.corrections}
+    for head, part in zip(heads, thread, strict=True):
+        if head in corrections and corrections[head] not in part.text:
+            return f"{head}'s part is not what it wrote: {part.text}"
     return None
 
 

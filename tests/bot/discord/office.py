@@ -48,9 +48,7 @@ class Office:
     dispatcher: Dispatcher
 
     @asynccontextmanager
-    async def bot(
-        self, *, edit_seconds: float = 0.0, reads_messages: bool = False
-    ) -> AsyncGenerator[DiscordBot]:
+    async def bot(self, *, edit_seconds: float = 0.0) -> AsyncGenerator[DiscordBot]:
         """Run the bot."""
         async with DiscordBot(
             self.dispatcher,
@@ -59,7 +57,6 @@ class Office:
             api_base=self.server.url,
             outbox=impatient(),
             edit_seconds=edit_seconds,
-            reads_messages=reads_messages,
             settle_seconds=0.001,
         ) as running:
             yield running
@@ -88,7 +85,7 @@ class Office:
         note = (await asked.acknowledged()).message
         assert note is not None
         assert note.visible_to is asked.user
-        return note.content
+        return note.text
 
     async def mentioned(self, channel: Channel, text: str) -> list[Message]:
         """Mention the bot in a channel; gives what it posts there, once all is over."""

@@ -1,6 +1,7 @@
 """Discord end to end: the real discord.py client, real storage, scripted models."""
 
 import asyncio
+import re
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -100,18 +101,24 @@ async def test_an_unreachable_discord_is_a_problem_in_words(quiet: Office) -> No
 async def test_a_command_becomes_card_thread_answer_and_one_mention(
     server: DiscordServer, team: Office
 ) -> None:
-    """Everything the council said is in the thread; the asker alone is pinged, once."""
+    """The thread holds a digest and the transcript; the asker alone is pinged, once."""
     card = await team.asked()
     [thread] = server.threads(team.general)
     assert thread.id == card.id
     assert server.messages(team.general) == [card]
-    ranking, *rest = texts(server, thread)
-    assert "Ranking" in ranking
+    posted = server.messages(thread, by_bot=True)
+    assert len(posted) == 1 + len(FOUR) + 2
+    ranking, *members = [message for message in posted if message.embeds]
+    assert ranking.text.startswith("## Ranking\n\n```\nRank  Member")
+    assert [part["label"] for part in ranking.buttons] == ["Votes"]
     for name in FOUR:
-        [member] = [text for text in rest if text.startswith(f"## {name}")]
-        assert f"The first answer of {name}." in member
-        assert "A better and much longer answer" in member
-        assert any(text.startswith(f"## Critiques of {name}") for text in rest)
+        [member] = [message for message in members if message.text.startswith(f"## {name}\n\nRanked ")]
+        assert "### What its peers said\n\n**" in member.text
+        assert "### Corrected response\n\nA better and much longer answer" in member.text
+        assert "The first answer of" not in member.text
+        assert [part["label"] for part in member.buttons] == ["Original and changes", "Whole reviews"]
+    assert posted[-1].text == "The transcript: every answer, review and correction."
+    assert [file.filename.rpartition(".")[2] for file in posted[-1].attachments] == ["html"]
     assert thread.name == "Shard or scale up?"
     assert ANSWER in card.text
     assert [part["label"] for part in card.buttons] == ["Transcript", "Ask again"]
@@ -124,26 +131,44 @@ async def test_a_command_becomes_card_thread_answer_and_one_mention(
     assert server.unhandled() == []
 
 
-async def test_two_rounds_are_told_in_order(
+@pytest.mark.parametrize(("length", "most"), [(700, 6), (4_000, 7), (12_000, 10)])
+async def test_how_many_messages_a_thread_of_four_members_has(
+    server: DiscordServer, team: Office, council: ScriptedCouncil, length: int, most: int
+) -> None:
+    """The ranking, one or two a member, the mention; each corrected response up to its limit."""
+    words = " ".join(f"word{number:04}" for number in range(length // 9))
+    council.script["stage2_5"] = words
+    await team.asked()
+    [thread] = server.threads(team.general)
+    posted = [message for message in server.messages(thread) if not message.attachments]
+    assert len(posted) <= most
+    whole = "\n".join(message.text for message in posted)
+    shown = [whole.count(word) for word in words.split()]
+    kept = len(FOUR) * min(len(shown), 11_000 // 9)
+    assert shown == sorted(shown, reverse=True)
+    assert sum(shown) >= kept
+    assert whole.count("Cut here; the full text is in the transcript.") == (4 if 0 in shown else 0)
+    assert server.unhandled() == []
+
+
+async def test_of_two_rounds_the_thread_tells_the_last(
     server: DiscordServer, team: Office, council: ScriptedCouncil
 ) -> None:
-    """Each round's ranking, its members and their critiques; then how it went."""
-    council.script = {f"stage2_5.2:{name}": f"{name} corrects itself again. {LONG}" for name in FOUR}
+    """Its ranking and its corrections; a long response is cut and says so, and the transcript has all."""
+    council.script = {f"stage2_5.2:{name}": f"{name} corrects itself again. {LONG * 5}" for name in FOUR}
     card = await team.asked(rounds=2)
     [thread] = server.threads(team.general)
     posted = texts(server, thread)
-    heads = [text.partition("\n")[0].lstrip("# ") for text in posted]
-    firsts, seconds = heads.index("Ranking"), heads.index("Ranking, round 2")
-    assert firsts == 0
-    assert [head for head in heads if not head.startswith("<@")][-1] == "Rounds"
-    for again, part in (("", heads[firsts:seconds]), (", round 2", heads[seconds:])):
-        for name in FOUR:
-            assert part.index(f"{name}{again}") < part.index(f"Critiques of {name}{again}")
-    whole = "\n".join(posted[seconds:])
-    assert whole.count(LONG.splitlines()[-1]) == len(FOUR)
-    assert len(heads) > 2 * (1 + 2 * len(FOUR)) + 2  # the long ones are cut
-    assert all(len(text) <= 2_000 for text in posted)
-    assert "because no more were allowed" in card.text
+    assert [text for text in posted if text.startswith("## Ranking")] == [posted[0]]
+    assert posted[0].startswith("## Ranking, round 2\n\n")
+    for name in FOUR:
+        [number] = [at for at, text in enumerate(posted) if text.startswith(f"## {name}\n\n")]
+        assert f"{name} corrects itself again." in posted[number]
+        assert posted[number + 1].endswith("\n\n*Cut here; the full text is in the transcript.*")
+    [file] = [each for message in server.messages(thread) for each in message.attachments]
+    whole = re.sub("<[^>]+>", "", file.data.decode())
+    assert whole.count(LONG.splitlines()[-1]) >= 5 * len(FOUR)
+    assert "2 review rounds, the limit" in card.text
     assert server.unhandled() == []
 
 
@@ -239,8 +264,36 @@ async def test_failing_requests_are_made_again_and_show_nothing_twice(
     card = await team.asked()
     [thread] = server.threads(team.general)
     shown = texts(server, thread)
-    assert len(shown) == len(set(shown)) == 10
+    assert len(shown) == len(set(shown)) == 7
     assert ANSWER in card.text
+
+
+async def test_the_cards_colour_tells_the_runs_state(
+    server: DiscordServer, team: Office, council: ScriptedCouncil
+) -> None:
+    """Blue while it runs, green when it answered, gold where the answer is weakened, red without one."""
+
+    def colours(card: Message) -> tuple[int, int]:
+        """Return the first and the last colour."""
+        return card.history[0].embeds[0]["color"], card.now.embeds[0]["color"]
+
+    blue, green, gold, red = (
+        colour.value
+        for colour in (
+            discord.Colour.blurple(),
+            discord.Colour.green(),
+            discord.Colour.gold(),
+            discord.Colour.red(),
+        )
+    )
+    assert colours(await team.asked()) == (blue, green)
+    council.script[f"stage1.1:{FOUR[0]}"] = failure()
+    assert colours(await team.asked("With three?")) == (blue, gold)
+    council.script["stage1"] = failure()
+    council.script.pop(f"stage1.1:{FOUR[0]}")
+    assert colours(await team.asked("With none?")) == (blue, red)
+    [thread, _] = server.threads(team.general)
+    assert not any("color" in embed for one in server.messages(thread) for embed in one.embeds)
 
 
 async def test_the_asker_is_told_why_there_is_no_answer(
@@ -427,6 +480,118 @@ async def test_a_button_reaches_no_run_of_another_channel(server: DiscordServer,
     assert said == "This run isn't on record here; it may have been deleted."
 
 
+def digest(server: DiscordServer, channel: Channel, label: str) -> Message:
+    """Return the first message of a thread that has this button."""
+    return next(
+        message
+        for message in server.messages(channel, by_bot=True)
+        if label in [part["label"] for part in message.buttons]
+    )
+
+
+DETAILS = {
+    "Votes": "Votes\nEach reviewer's order, best first.\n",
+    "Original and changes": "### Original response\n\nThe first answer of ",
+    "Whole reviews": "Reviewers saw it as \u201cResponse ",
+}
+"""What each button below a thread's messages answers, by its label."""
+
+
+@pytest.mark.parametrize("label", DETAILS)
+async def test_a_button_in_the_thread_answers_whoever_presses_it_alone(
+    server: DiscordServer, team: Office, label: str
+) -> None:
+    """Somebody else than the asker, too; the thread stays as it is, and nobody is pinged."""
+    await team.asked()
+    [thread] = server.threads(team.general)
+    assert team.general.guild is not None
+    eve = server.member(team.general.guild, "eve")
+    before, pings = texts(server, thread), server.pings()
+    posted = digest(server, thread, label)
+    shown = (await server.click(posted, button(posted, label), eve).acknowledged()).message
+    assert shown is not None
+    assert shown.visible_to is eve
+    assert DETAILS[label] in shown.text
+    assert shown.buttons == []
+    assert [message.text for message in server.messages(thread) if not message.visible_to] == before
+    assert server.pings() == pings
+    assert server.unhandled() == []
+
+
+@pytest.mark.parametrize("label", DETAILS)
+async def test_a_button_in_the_thread_answers_while_the_run_continues(
+    server: DiscordServer, team: Office, council: ScriptedCouncil, label: str
+) -> None:
+    """Nothing is stored before the answer; what is shown is the same as after it, and after a restart."""
+    step = HELD["Final answer"]
+    council.held.add(step)
+    await team.ask()
+    await council.until_called(step)
+    [thread] = await server.until(lambda: server.threads(team.general))
+    await server.until(lambda: len(server.messages(thread)) == 1 + len(FOUR))
+    posted = digest(server, thread, label)
+    said = [await team.refused(server.click(posted, button(posted, label), team.ada))]
+    council.release(step)
+    await team.dispatcher.settled()
+    said.append(await team.refused(server.click(posted, button(posted, label), team.ada)))
+    assert said == [said[0]] * 2
+    assert DETAILS[label] in said[0]
+
+
+async def test_a_long_review_comes_in_several_messages_to_whoever_presses(
+    server: DiscordServer, team: Office, council: ScriptedCouncil
+) -> None:
+    """Whole, and for their eyes alone."""
+    words = "\n\n".join(f"Point {number}: this is what matters." for number in range(150))
+    council.script["stage2"] = words
+    await team.asked()
+    [thread] = server.threads(team.general)
+    posted = digest(server, thread, "Whole reviews")
+    await server.click(posted, button(posted, "Whole reviews"), team.ada).acknowledged()
+
+    def whole() -> str:
+        return "\n".join(message.text for message in server.messages(thread) if message.visible_to)
+
+    await server.until(lambda: whole().count("Point 149:") == len(FOUR) - 1)
+    assert [whole().count(f"Point {number}:") for number in (0, 77)] == [len(FOUR) - 1] * 2
+    assert {message.visible_to for message in server.messages(thread)} == {None, team.ada}
+
+
+@pytest.mark.parametrize("label", DETAILS)
+async def test_a_button_of_the_thread_shows_nothing_elsewhere(
+    server: DiscordServer, team: Office, label: str
+) -> None:
+    """Forged in another channel or a direct message, it finds no run."""
+    await team.asked()
+    [thread] = server.threads(team.general)
+    posted = digest(server, thread, label)
+    assert team.general.guild is not None
+    for channel in (server.channel(team.general.guild, "other"), server.dm(team.ada)):
+        copied = server.say(channel, server.bot, "look")
+        copied.now.components.extend(posted.now.components)
+        said = await team.refused(server.click(copied, button(posted, label), team.ada))
+        assert said == "This run isn't on record here; it may have been deleted."
+
+
+async def test_a_button_for_a_member_who_does_not_exist_finds_nothing(
+    server: DiscordServer, team: Office
+) -> None:
+    """In words; a number that is none isn't looked up."""
+    await team.asked()
+    [thread] = server.threads(team.general)
+    posted = digest(server, thread, "Whole reviews")
+    run = button(posted, "Whole reviews").split(":")[2]
+    for action in ("reviews", "changes"):
+        custom_id = f"council:{action}:{run}:99"
+        posted.now.components[0]["components"][0]["custom_id"] = custom_id
+        pressed = server.click(posted, custom_id, team.ada)
+        assert await team.refused(pressed) == "This member's answer is not on record."
+    posted.now.components[0]["components"][0]["custom_id"] = f"council:reviews:{run}:1000"
+    pressed = server.click(posted, f"council:reviews:{run}:1000", team.ada)
+    with pytest.raises(TimeoutError):
+        await pressed.acknowledged(within=0.005)
+
+
 async def test_a_forged_button_is_ignored(server: DiscordServer, team: Office) -> None:
     """Only what has the form of ours, and is on the message, is looked up."""
     card = await team.asked()
@@ -448,7 +613,7 @@ async def test_a_full_server_gets_the_parts_in_place(server: DiscordServer, team
     why, ranking, *rest = texts(server, team.general)[1:]
     assert why == "No thread here: this server has as many active threads as it may."
     assert "Ranking" in ranking
-    assert len(rest) == 9
+    assert len(rest) == len(FOUR) + 2
     assert ANSWER in card.text
     assert len(server.pings()) == 1
 
@@ -484,7 +649,7 @@ async def test_inside_a_thread_the_parts_go_into_it(
         await quiet.dispatcher.settled()
     shown = server.messages(thread, by_bot=True)
     assert shown[0] is card
-    assert len(shown) == 11
+    assert len(shown) == 8
     assert server.threads(parent) == [thread]
     assert len(server.pings()) == 1
 
@@ -644,7 +809,7 @@ async def test_a_follow_up_in_the_thread_goes_on_with_the_conversation(
     council.calls.clear()
     card, *parts = await team.mentioned(thread, "And in a year?")
     assert ANSWER in card.text
-    assert len(parts) == 10
+    assert len(parts) == 7
     assert "Shard or scale up?" in council.prompt(f"stage1.1:{FOUR[0]}")
     [document] = await team.documents()
     assert len((await team.library.store.load(document)).messages) == 4
@@ -779,7 +944,7 @@ async def test_a_private_run_is_held_in_direct_messages(server: DiscordServer, t
     assert said.endswith(f"https://discord.com/channels/@me/{direct.id}/{card.id}")
     assert [message for message in server.messages(team.general) if not message.ephemeral] == []
     assert ANSWER in card.text
-    assert len(server.messages(direct)) == 12
+    assert len(server.messages(direct)) == 9
     [document] = await team.documents()
     source = (await team.library.store.load(document)).source
     assert source is not None
@@ -821,7 +986,7 @@ async def test_what_is_deleted_during_a_run_costs_no_answer(
     card = await team.ask()
     await council.until_called(step)
     [thread] = await server.until(lambda: server.threads(team.general))
-    await server.until(lambda: len(server.messages(thread)) == 9)
+    await server.until(lambda: len(server.messages(thread)) == 1 + len(FOUR))
     match what:
         case "card":
             server.delete_message(card)
@@ -850,16 +1015,16 @@ async def test_a_thread_lost_during_a_run_becomes_a_file_beside_the_card(
     """With what it should have held, the long answer, too, and the one mention."""
     lines = [f"Reason {number} is that it matters." for number in range(400)]
     council.script["stage3"] = "\n\n".join(lines)
-    council.held |= {HELD["Corrections"]}
+    council.held |= {HELD["Final answer"]}
     card = await team.ask()
-    await council.until_called(HELD["Corrections"])
+    await council.until_called(HELD["Final answer"])
     [thread] = await server.until(lambda: server.threads(team.general))
-    await server.until(lambda: server.messages(thread))
+    await server.until(lambda: len(server.messages(thread)) == 1 + len(FOUR))
     if lost == "deleted":
         server.delete_channel(thread)
     else:
         server.archive(thread, locked=True)
-    council.release(HELD["Corrections"])
+    council.release(HELD["Final answer"])
     await team.dispatcher.settled()
     assert "continues below" in card.text
     _, mention, file = server.messages(team.general)
@@ -867,10 +1032,10 @@ async def test_a_thread_lost_during_a_run_becomes_a_file_beside_the_card(
         f"The thread's messages and the whole answer are in this file, because {why}."
     )
     [attached] = file.attachments
-    assert attached.filename == "council-thread.md"
-    text = attached.data.decode()
+    assert attached.filename.endswith(".html")
+    text = re.sub("<[^>]+>", "", attached.data.decode())
     assert "A better and much longer answer" in text
-    assert [line for line in text.split("\n") if line.startswith("Reason")] == lines
+    assert all(line in text for line in lines)
     assert server.pings() == [Ping("user", team.ada.id, "post", mention.id)]
 
 

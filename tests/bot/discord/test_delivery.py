@@ -14,12 +14,14 @@ from bot.discord.transport import Transport, single_attempts
 from bot.discord.venue import NONCE_SECONDS, DiscordVenue
 from bot.service.errors import NotAllowed, VenueError
 from bot.service.outbox import Urgency
-from bot.service.venue import Button, Card, Mention, Part
-from bot.view.message import Line, Message
+from bot.service.presenter import TRANSCRIPT
+from bot.service.venue import Button, Card, File, Mention, Part
+from bot.view.message import Heading, Line, Message, Prose
 from council.document.conversation import Source
 from storage.journal import NOTHING_TOLD, RunRow
 from tests.bot.discord.office import HELD, Office, impatient
 from tests.bot.sample_run import accepted
+from tests.council.scripted import FOUR
 from tests.discord_server import Channel, DiscordServer, Permission, Ping
 from tests.discord_server import Message as Shown
 
@@ -38,7 +40,7 @@ async def held(team: Office) -> Shown:
     card = await team.ask()
     await team.council.until_called(CHAIR)
     [thread] = await team.server.until(lambda: team.server.threads(team.general))
-    await team.server.until(lambda: len(team.server.messages(thread)) == 9)
+    await team.server.until(lambda: len(team.server.messages(thread)) == 1 + len(FOUR))
     return card
 
 
@@ -131,15 +133,16 @@ async def test_a_deleted_card_leaves_answer_and_mention_to_its_thread(team: Offi
 
 
 async def test_without_card_and_thread_a_new_card_mentions_the_asker(team: Office) -> None:
-    """It shows the answer and its buttons, and has a thread of its own."""
+    """It shows the answer and its buttons; the transcript beside it has what the thread held."""
     card = await held(team)
     [thread] = team.server.threads(team.general)
     team.server.delete_message(card)
     team.server.delete_channel(thread)
     await released(team)
-    [shown] = team.server.messages(team.general)
+    shown, file = team.server.messages(team.general)
     assert shown.content == f"<@{team.ada.id}> {DONE}"
     assert ANSWER in shown.text
+    assert (file.text, len(file.attachments)) == (TRANSCRIPT, 1)
     assert [part["label"] for part in shown.buttons] == ["Transcript", "Ask again"]
     assert team.server.pings() == [Ping("user", team.ada.id, "post", shown.id)]
 
@@ -236,14 +239,16 @@ async def test_where_the_card_is_refused_the_asker_alone_learns_why(
 async def test_whatever_refuses_a_thread_the_parts_come_in_place(
     team: Office, status: int, code: int, why: str
 ) -> None:
-    """As the documents promise: no file, as long as the channel can be written into."""
+    """As the documents promise, as long as the channel can be written into."""
     team.server.fail(THREAD, status, code=code, times=1 << 31)
     card = await team.asked()
     shown = team.server.messages(team.general)
     assert ANSWER in card.text
     assert sum(message.text == f"No thread here: {why}." for message in shown) == 1
-    assert len(shown) == 1 + 1 + 9 + 1  # the card, why, the parts, the mention
-    assert not any(message.attachments for message in shown)
+    assert (
+        len(shown) == 1 + 1 + 1 + len(FOUR) + 1 + 1
+    )  # card, why, ranking, members, mention, transcript
+    assert [message.text for message in shown if message.attachments] == [TRANSCRIPT]
     assert len(told(team)) == 1
 
 
@@ -410,3 +415,72 @@ async def test_the_next_start_edits_the_newest_card(alone: Bench) -> None:
     assert old.thread is not None
     await again.post(Part("Ranking"), "ranking.0", unrecorded)
     assert [message.text for message in alone.server.messages(old.thread)] == ["Ranking"]
+
+
+def digest(size: int, start: int = 0) -> Message:
+    """Return a member's message of about so many characters."""
+    words = " ".join(f"word{number}" for number in range(start, start + size // 8))
+    return Message("member:x", (Heading("x/y"), Line("Ranked 1st of 2."), Prose(words)), bounded=True)
+
+
+@pytest.mark.parametrize("size", [300, 5_000, 20_000])
+async def test_a_part_that_a_crash_left_unrecorded_is_found_by_its_embeds(
+    alone: Bench, size: int
+) -> None:
+    """The next start takes it over with its buttons; a part with other words is posted."""
+    buttons = (Button("changes", alone.run.id, 1), Button("reviews", alone.run.id, 1))
+    before = alone.venue()
+    parts = [replace(part, buttons=buttons) for part in await before.parts(digest(size))]
+    first = [
+        await before.post(part, f"member:x.{number}", unrecorded) for number, part in enumerate(parts)
+    ]
+    alone.now += NONCE_SECONDS + 1
+    alone.server.advance(6 * 60)
+    after = alone.venue()
+    assert not await after.pick_up(frozenset(), unrecorded)
+    kept: list[str] = []
+
+    async def sent(message: str) -> None:
+        kept.append(message)
+
+    for number, part in enumerate(parts):
+        await after.post(part, f"member:x.{number}", sent)
+    assert kept == first
+    assert len(alone.server.messages(alone.channel)) == len(parts)
+    [other, *_] = await after.parts(digest(size, start=1))
+    await after.post(other, "member:y.0", sent)
+    assert kept[-1] not in first
+    assert len(alone.server.messages(alone.channel)) == len(parts) + 1
+
+
+async def test_a_message_that_says_the_same_as_a_known_one_is_posted_again(alone: Bench) -> None:
+    """What is on record is not taken for another part, though it has the same embeds."""
+    before = alone.venue()
+    [part] = await before.parts(digest(300))
+    known = await before.post(part, "member:x.0", unrecorded)
+    alone.server.advance(6 * 60)
+    after = alone.venue()
+    await after.pick_up(frozenset({known}), unrecorded)
+    again = await after.post(part, "member:z.0", unrecorded)
+    assert again != known
+    assert len(alone.server.messages(alone.channel)) == 2
+
+
+async def test_parts_with_the_same_embeds_posted_at_once_are_two(alone: Bench) -> None:
+    """Their nonces are drawn from their keys, too."""
+    venue = alone.venue()
+    [part] = await venue.parts(digest(300))
+    ids = {await venue.post(part, key, unrecorded) for key in ("member:x.0", "member:z.0")}
+    assert len(ids) == 2
+
+
+async def test_a_file_that_a_crash_left_unrecorded_is_posted_once(alone: Bench) -> None:
+    """It is found by its note."""
+    before = alone.venue()
+    file = File("council.html", "<!doctype html>")
+    first = await before.attach(TRANSCRIPT, unrecorded, file)
+    alone.server.advance(6 * 60)
+    after = alone.venue()
+    await after.pick_up(frozenset(), unrecorded)
+    assert await after.attach(TRANSCRIPT, unrecorded, file) == first
+    assert len(alone.server.messages(alone.channel)) == 1

@@ -78,21 +78,23 @@ async def test_an_answer_is_found_shown_and_shared(team: Office) -> None:
     shown = await pressed(team, listed, "1")
     assert shown.visible_to is team.ada
     assert ANSWER in shown.text
-    critiques = await pressed(team, shown, "Critiques")
-    assert critiques.visible_to is team.ada
-    other = critiques.buttons[0]["label"]
-    assert await pressed(team, critiques, other) is critiques
-    assert len(critiques.history) == 2
+    reviews = await pressed(team, shown, "Whole reviews")
+    assert reviews.visible_to is team.ada
+    other = reviews.buttons[0]["label"]
+    assert await pressed(team, reviews, other) is reviews
+    assert len(reviews.history) == 2
     transcript = await pressed(team, shown, "Transcript")
     await team.server.until(lambda: transcript.attachments)
     assert [file.filename[-3:] for file in transcript.attachments] == ["tml", ".md"]
     public = await pressed(team, shown, "Share here")
     assert public.visible_to is None
     assert "Ada shares this from the council's past answers." in public.text
-    assert [part["label"] for part in public.buttons] == ["Critiques", "Corrections", "Transcript"]
+    assert [part["label"] for part in public.buttons] == [
+        *("Members", "Votes", "Original and changes", "Whole reviews", "Transcript")
+    ]
     assert server.pings() == pings
     bob = server.member(team.general.guild, "bob")  # pyright: ignore[reportArgumentType] - it is in a guild
-    assert (await pressed(team, public, "Corrections", bob)).visible_to is bob
+    assert (await pressed(team, public, "Original and changes", bob)).visible_to is bob
     assert server.unhandled() == []
 
 
@@ -160,7 +162,7 @@ async def test_nothing_reaches_another_channel_or_guild(team: Office) -> None:
     public = await pressed(team, shown, "Share here")
     [answer] = await team.documents()
     values = {part["custom_id"] for note in (listed, shown, public) for part in note.buttons}
-    values |= {f"past:{verb}:critiques:{answer}:0:0" for verb in ("turn", "see", "share")}
+    values |= {f"past:{verb}:reviews:{answer}:0:0" for verb in ("turn", "see", "share")}
     elsewhere = server.channel(team.general.guild, "elsewhere")  # pyright: ignore[reportArgumentType] - it is in a guild
     other = server.guild("Another team")
     server.join(other, team.ada)

@@ -12,7 +12,7 @@ from typing import cast
 
 import discord
 import pytest
-from simcord import ChannelHandle, Env, GuildHandle, MemberActor
+from simcord import ChannelHandle, Env, GuildHandle, MemberActor, ResponseMessage
 
 from bot.discord.bot import DiscordBot
 from bot.discord.commands import register
@@ -103,6 +103,12 @@ def description(card: discord.Message) -> str:
     return embed.description or ""
 
 
+def text(message: discord.Message | ResponseMessage) -> str:
+    """Return all that a message says: its content and its embeds."""
+    embedded = (part or "" for embed in message.embeds for part in (embed.title, embed.description))
+    return "\n".join(filter(None, (message.content, *embedded)))
+
+
 def labels(card: discord.Message) -> list[str | None]:
     """Give the labels of a card's buttons."""
     rows = [row for row in card.components if isinstance(row, discord.ActionRow)]
@@ -112,7 +118,7 @@ def labels(card: discord.Message) -> list[str | None]:
 
 
 async def test_a_question_becomes_card_thread_answer_and_one_mention(tmp_path: Path) -> None:
-    """The channel gets the card alone; the thread gets everything, and the asker one ping."""
+    """The channel gets the card alone; the thread a digest and the transcript, and the asker one ping."""
     async with office(tmp_path, ScriptedCouncil()) as place, team(place.dispatcher) as here:
         general = here.guild.create_text_channel("general")
         await here.ask(general)
@@ -121,13 +127,17 @@ async def test_a_question_becomes_card_thread_answer_and_one_mention(tmp_path: P
         assert labels(card) == ["Transcript", "Ask again"]
         assert thread.name == QUESTION
         assert thread.id == card.id
-        said = [message.content for message in thread.history()]
+        digest = {text(message): message for message in thread.history()}
+        [ranking] = [said for said in digest if said.startswith("## Ranking\n")]
+        assert labels(digest[ranking]) == ["Votes"]
         for name in FOUR:
-            [member] = [text for text in said if text.startswith(f"## {name}")]
-            assert f"The first answer of {name}." in member
+            [member] = [said for said in digest if said.startswith(f"## {name}\n")]
             assert "A better and much longer answer" in member
-            assert any(text.startswith(f"## Critiques of {name}") for text in said)
-        [told] = [text for text in said if here.ada.mention in text]
+            assert labels(digest[member]) == ["Original and changes", "Whole reviews"]
+            assert {embed.colour for embed in digest[member].embeds} == {None}
+        assert card.embeds[0].colour == discord.Colour.green()
+        assert [len(message.attachments) for message in digest.values()] == [0] * (len(FOUR) + 2) + [1]
+        [told] = [said for said in digest if here.ada.mention in said]
         assert told.startswith(f"{here.ada.mention} The council has answered.")
         assert here.pinged(general, thread) == [here.ada.id]
 
@@ -151,10 +161,10 @@ async def test_without_a_thread_the_parts_come_in_place(
         card, *parts = posted(small)
         assert small.threads == []
         # A refusal is believed the second time: here the mention has come by then.
-        assert sum(part.content.startswith(f"No thread here: {reason}") for part in parts) == 1
+        assert sum(text(part).startswith(f"No thread here: {reason}") for part in parts) == 1
         assert ANSWER in description(card)
         for name in FOUR:
-            assert any(part.content.startswith(f"## {name}") for part in parts)
+            assert any(text(part).startswith(f"## {name}\n") for part in parts)
         assert here.pinged(small) == [here.ada.id]
 
 
@@ -164,10 +174,10 @@ async def test_direct_messages_have_no_thread(tmp_path: Path) -> None:
         await here.ada.user.slash("council", question=QUESTION)
         direct = here.ada.user.dm_channel
         card, why, *parts = posted(direct)
-        assert why.content == "No thread here: direct messages have no threads."
+        assert text(why) == "No thread here: direct messages have no threads."
         assert ANSWER in description(card)
         for name in FOUR:
-            assert any(part.content.startswith(f"## {name}") for part in parts)
+            assert any(text(part).startswith(f"## {name}\n") for part in parts)
         assert here.pinged(direct) == [here.ada.id]
 
 
@@ -178,11 +188,12 @@ async def test_nothing_of_a_long_answer_is_lost_or_refused(tmp_path: Path) -> No
         general = here.guild.create_text_channel("general")
         await here.ask(general)
         [card], [thread] = posted(general), general.threads
-        parts = thread.history()
+        parts = [part for part in thread.history() if not part.attachments]
         assert all(len(part.content) <= LONGEST_CONTENT for part in parts)
+        assert all(sum(map(len, part.embeds)) <= LONGEST_EMBED for part in parts)
         assert len(description(card)) <= LONGEST_DESCRIPTION
         assert all(len(embed) <= LONGEST_EMBED for embed in card.embeds)
-        words = " ".join(part.content for part in parts).split()
+        words = " ".join(map(text, parts)).split()
         assert [word for word in words if word in set(NUMBERS)] == NUMBERS
 
 
@@ -203,3 +214,32 @@ async def test_the_buttons_of_before_a_restart_still_work(tmp_path: Path) -> Non
             await here.ada.click(card, label="Ask again")
             assert [ANSWER in description(each) for each in posted(general)] == [True, True]
             assert len(general.threads) == 2
+
+
+@pytest.mark.parametrize("label", ["Votes", "Original and changes", "Whole reviews"])
+async def test_whoever_presses_a_button_in_the_thread_sees_alone_what_it_leaves_out(
+    tmp_path: Path, label: str
+) -> None:
+    """Somebody else than the asker, and before a restart as after it."""
+    async with office(tmp_path, ScriptedCouncil()) as before, team(before.dispatcher) as here:
+        general = here.guild.create_text_channel("general")
+        await here.ask(general)
+        [thread] = general.threads
+        eve = here.guild.add_member(here.env.create_user("eve"))
+        message = next(message for message in thread.history() if label in labels(message))
+        first = await eve.click(message, label=label)
+        async with office(tmp_path, ScriptedCouncil()) as after:
+            await here.env.restart_bot(client_of(after.dispatcher))
+            again = await eve.click(message, label=label)
+        assert first.response
+        assert again.response
+        assert (first.ephemeral, again.ephemeral) == (True, True)
+        name = text(message).partition("\n")[0].removeprefix("## ")
+        head = {
+            "Votes": "Votes\nEach reviewer's order, best first.\n",
+            "Original and changes": f"{name}\n### Original response\n\nThe first answer of {name}.\n\n",
+            "Whole reviews": f"Reviews of {name}\nReviewers saw it as \u201cResponse ",
+        }[label]
+        assert text(first.response).startswith(head)
+        assert text(again.response) == text(first.response)
+        assert here.pinged(general, thread) == [here.ada.id]

@@ -1,15 +1,19 @@
-"""Discord: the card's embed and the thread's messages by exact text, within its limits, pinging nobody."""
+"""Discord: the card's embed and the thread's embeds by exact text, within its limits, pinging nobody."""
 
 import re
+from collections.abc import Callable
 
 import pytest
 from hypothesis import example, given
+from hypothesis import strategies as st
 
-from bot.discord.text import CardText, card, parts, units
+from bot.discord.text import CardText, card, pages, units
 from bot.view.card import card as card_of
+from bot.view.details import Detail, detail
 from bot.view.fold import fold
 from bot.view.message import (
     BELOW,
+    IN_TRANSCRIPT,
     Block,
     Footer,
     Heading,
@@ -24,7 +28,7 @@ from bot.view.message import (
 from bot.view.thread import thread
 from council.events import RunFailed
 from tests.bot.render.long_answer import answer
-from tests.bot.sample_run import CLAUDE, GEMINI, GPT, LATE, RUN_ID, seen
+from tests.bot.sample_run import GEMINI, GPT, LATE, RUN_ID, seen
 from tests.bot.shown import READER, letters
 from tests.discord_server.limits import Shape, check
 from tests.fragments import made_of
@@ -32,9 +36,13 @@ from tests.fragments import made_of
 PING = re.compile(r"<@[!&]?\d+>|@(everyone|here)")
 
 
+CUT = f"\n\n*{IN_TRANSCRIPT}*"
+NOTES = Pairs((("Dissent", "grok holds that sharding waits."), ("Would change the answer", "How many?")))
+
+
 def said(*blocks: Block) -> list[str]:
-    """Give the contents of a message of these blocks."""
-    return parts(Message("m", blocks))
+    """Return the embeds' descriptions of a message of these blocks."""
+    return [text for page in pages(Message("m", blocks)) for text in page]
 
 
 def shown(*blocks: Block) -> CardText:
@@ -42,10 +50,10 @@ def shown(*blocks: Block) -> CardText:
     return card(Message("card", blocks))
 
 
-def accepted(*contents: str) -> None:
-    """Let the fake Discord check contents."""
-    for content in contents:
-        check(Shape(content, [], [], 0, 0))
+def accepted(posts: list[list[str]]) -> None:
+    """Let the fake Discord check messages of embeds."""
+    for page in posts:
+        check(Shape("", [{"description": text} for text in page], [], 0, 0))
 
 
 def embedded(text: CardText) -> None:
@@ -77,13 +85,13 @@ def test_the_running_card() -> None:
             "**Reviews**: running, 2 of 3 done\n"
             "**Corrections**: running, 0 of 3 done\n"
             "**Final answer**: waiting\n\n"
-            "**gpt-5**: answered in 3 s, ranked the others\n"
-            "**claude-sonnet-4.5**: answered in 5 s, ranked the others\n"
-            "**gemini-2.5-pro (The Pragmatist)**: answered in 6 s, reviewing, correcting\n"
+            "**gpt-5**: reviewed\n"
+            "**claude-sonnet-4.5**: reviewed\n"
+            "**gemini-2.5-pro (The Pragmatist)**: reviewing, correcting\n"
             "**grok-4**: failed: the provider was too busy, after 3 attempts "
             "(\u201cRate limit reached for grok-4\u201d)"
         ),
-        footer="13 s, 2,750 tokens, $0.0105 so far",
+        footer="13 s, $0.0105 so far",
         cut=False,
     )
 
@@ -99,85 +107,127 @@ def test_the_answer_streams_into_the_card() -> None:
 
 
 def test_the_finished_card() -> None:
-    """The title, the answer, and one line about the run."""
+    """Who asked what, what weakens the answer, the title, the answer, and one short line about the run."""
     assert card(card_of(seen(), 44.3)) == CardText(
-        title="Cron or Temporal for nightly jobs",
+        title="",
         description=(
+            "**Ada asked**: Should we move our nightly batch jobs from cron to Temporal?\n\n"
+            "3 of 4 members answered; grok-4 failed (the provider was too busy). "
+            "gemini-2.5-pro (The Pragmatist)'s correction failed (it took too long).\n\n"
+            "# Cron or Temporal for nightly jobs\n\n"
             "Move **only** the jobs that have several steps and must recover half-way; "
             "keep the rest on cron.\n\n"
             "1. Give every cron job a lock and an alert this week.\n"
             "2. Move one multi-step job to a managed Temporal, and compare after a month.\n\n"
             "The council did not agree on whether Temporal is worth running yourselves."
         ),
-        footer=(
-            "3 of 4 members answered \u00b7 chairman claude-opus-4.1 \u00b7 too few shared votes to compare \u00b7 "
-            "gemini-2.5-pro (The Pragmatist) fell back (it took too long) \u00b7 "
-            "grok-4 failed (the provider was too busy) \u00b7 44 s \u00b7 4,950 tokens \u00b7 $0.0189 \u00b7 "
-            "id 550e8400-e29b-41d4-a716-446655440000"
-        ),
+        footer="4 members \u00b7 chairman claude-opus-4.1 \u00b7 44 s \u00b7 $0.0189",
         cut=False,
     )
 
 
 def test_the_card_of_an_error() -> None:
-    """What happened, why, what is kept."""
+    """What was asked, what happened, why, what is kept."""
     failed = RunFailed(RUN_ID, "No member of the council answered. Ask again.", {GPT: LATE})
     assert card(card_of(fold(seen(9), failed, 9.0), 9.0)) == CardText(
-        title="No answer",
+        title="",
         description=(
-            "> Should we move our nightly batch jobs from cron to Temporal?\n\n"
-            "Asked by Ada. Council \u201cdefault\u201d, 4 members.\n\n"
+            "**Ada asked**: Should we move our nightly batch jobs from cron to Temporal?\n\n"
+            "## No answer\n\n"
             "No member of the council answered. Ask again.\n\n"
             "**gpt-5**: it took too long\n\n"
             "Nothing was added to the conversation."
         ),
-        footer="9 s \u00b7 1,650 tokens \u00b7 $0.0063 \u00b7 run 7b1f0c52-6c1e-4c52-9d0a-0d2a4c1f9e11",
+        footer="9 s \u00b7 $0.0063 \u00b7 run 7b1f0c52-6c1e-4c52-9d0a-0d2a4c1f9e11",
         cut=False,
     )
 
 
 def test_the_thread() -> None:
-    """A table too wide for a phone is a list; each other message reads like the original."""
-    messages = {message.key: parts(message) for message in thread(seen())}
+    """The ranking as a table that a phone shows; a message a member with its code as it is."""
+    messages = {each.message.key: pages(each.message) for each in thread(seen())}
     assert messages["ranking"] == [
-        (
-            "## Ranking\n\n"
-            "- **Rank:** 1st \u00b7 **Answer:** A \u00b7 **Member:** claude-sonnet-4.5 \u00b7 **Mean:** 1 \u00b7 "
-            "**by A:** own \u00b7 **by B:** 1 \u00b7 **by C:** 1\n"
-            "- **Rank:** 2nd \u00b7 **Answer:** B \u00b7 **Member:** gemini-2.5-pro (The Pragmatist) \u00b7 "
-            "**Mean:** 1.5 \u00b7 **by A:** 1 \u00b7 **by B:** own \u00b7 **by C:** 2\n"
-            "- **Rank:** 3rd \u00b7 **Answer:** C \u00b7 **Member:** gpt-5 \u00b7 **Mean:** 2 \u00b7 "
-            "**by A:** 2 \u00b7 **by B:** 2 \u00b7 **by C:** own\n\n"
-            "Position 1 is the best. \u201cby A\u201d is the vote of whoever wrote Response A; "
-            "nobody votes on their own answer.\n\n"
-            "Too few shared votes to say how far the reviewers agree.\n\n"
-            "grok-4 did not answer: the provider was too busy, after 3 attempts "
-            "(\u201cRate limit reached for grok-4\u201d)."
-        )
+        [
+            (
+                "## Ranking\n\n"
+                "```\n"
+                "Rank  Member                           Mean  Changed words\n"
+                "----  -------------------------------  ----  -------------\n"
+                "1st   claude-sonnet-4.5                1     0\n"
+                "2nd   gemini-2.5-pro (The Pragmatist)  1.5   \u2013\n"
+                "3rd   gpt-5                            2     \u22129 +19\n"
+                "```\n\n"
+                "1 is best. Nobody ranks their own answer.\n\n"
+                "grok-4 did not answer: the provider was too busy, after 3 attempts "
+                "(\u201cRate limit reached for grok-4\u201d)."
+            )
+        ]
     ]
     assert messages[f"member:{GEMINI}"] == [
-        (
-            "## google/gemini-2.5-pro (The Pragmatist)\n\n"
-            "Ranked 2nd of 3. Fell back to its first answer: it took too long.\n\n"
-            "### Original response\n\n"
-            "Stay with cron and add a lock and an alert:\n\n"
-            "```sh\nflock -n /tmp/nightly.lock ./nightly\n```\n\n"
-            "### Corrected response\n\n"
-            "The correction failed; the original response is kept."
-        )
+        [
+            (
+                "## google/gemini-2.5-pro (The Pragmatist)\n\n"
+                "Ranked 2nd of 3. The correction failed: it took too long. The original response is kept.\n\n"
+                "### What its peers said\n\n"
+                "**gpt-5**: gemini-2.5-pro (The Pragmatist) solves overlap, not recovery.\n"
+                "**claude-sonnet-4.5**: gemini-2.5-pro (The Pragmatist) is cheap and honest.\n\n"
+                "### Response\n\n"
+                "Stay with cron and add a lock and an alert:\n\n"
+                "```sh\nflock -n /tmp/nightly.lock ./nightly\n```"
+            )
+        ]
     ]
-    assert messages[f"critiques:{CLAUDE}"] == [
+
+
+@pytest.mark.parametrize(
+    ("what", "seat", "written"),
+    [
         (
-            "## Critiques of anthropic/claude-sonnet-4.5\n\n"
-            "Its answer is called Response A here; the reviewers did not know whose it was.\n\n"
-            "### By gpt-5\n\n"
-            "Response A weighs the cost. Response B solves overlap, not recovery.\n\n"
-            "FINAL RANKING:\n\n1. Response A\n2. Response B\n\n"
-            "### By gemini-2.5-pro (The Pragmatist)\n\n"
-            "Response A is the most useful. Response C oversells.\n\n"
-            "FINAL RANKING:\n\n1. Response A\n2. Response C"
-        )
-    ]
+            "votes",
+            None,
+            (
+                "## Votes\n\n"
+                "Each reviewer's order, best first.\n\n"
+                "**gpt-5**: claude-sonnet-4.5, gemini-2.5-pro (The Pragmatist)\n"
+                "**claude-sonnet-4.5**: gemini-2.5-pro (The Pragmatist), gpt-5\n"
+                "**gemini-2.5-pro (The Pragmatist)**: claude-sonnet-4.5, gpt-5"
+            ),
+        ),
+        (
+            "changes",
+            0,
+            (
+                "## openai/gpt-5\n\n"
+                "### Original response\n\n"
+                "Move them. Temporal retries each step and shows its history.\n\n"
+                "### Changes\n\n"
+                "Corrected: 9 words removed, 19 added. "
+                "Struck-through words were removed, bold words were added.\n\n"
+                "Move ~~them. Temporal retries each step and shows its history~~\u200b"
+                "**the jobs that must recover half-way.**\n\n"
+                "**Start with one job.**\n\n"
+                "**Let a managed service run the cluster**\u200b."
+            ),
+        ),
+        (
+            "reviews",
+            1,
+            (
+                "## Reviews of anthropic/claude-sonnet-4.5\n\n"
+                "Reviewers saw it as \u201cResponse A\u201d, without a name.\n\n"
+                "### By gpt-5\n\n"
+                "Response A weighs the cost. Response B solves overlap, not recovery.\n\n"
+                "FINAL RANKING:\n\n1. Response A\n2. Response B\n\n"
+                "### By gemini-2.5-pro (The Pragmatist)\n\n"
+                "Response A is the most useful. Response C oversells.\n\n"
+                "FINAL RANKING:\n\n1. Response A\n2. Response C"
+            ),
+        ),
+    ],
+)
+def test_what_the_buttons_below_a_message_answer(what: Detail, seat: int | None, written: str) -> None:
+    """The votes by name; the original above its changed words; the reviews as they were written."""
+    assert pages(detail(seen(), what, seat)) == [[written]]
 
 
 def test_every_block_has_its_form() -> None:
@@ -281,22 +331,82 @@ def test_no_text_pings(text: str) -> None:
         "m",
         (Title(text), Quote(text), Line(text), Pairs(((text, text),)), Prose(text), Footer(text)),
     )
-    for content in (*parts(message), card(message).description):
+    for content in (*said(*message.blocks), card(message).description):
         assert not PING.search(prose(content))
 
 
 @pytest.mark.parametrize("length", [200, 5_000, 60_000])
 def test_long_answers_are_whole_and_fit(length: int) -> None:
-    """Tables, lists, code, any script: no letter is lost, no part is too long, nobody is pinged."""
+    """Tables, lists, code, any script: no letter is lost, no message is too long, nobody is pinged."""
     markdown = answer(length)
-    contents = said(Prose(markdown))
-    accepted(*contents)
+    posts = pages(Message("m", (Prose(markdown),)))
+    accepted(posts)
+    contents = [text for page in posts for text in page]
     assert all(PING.search(prose(content)) is None for content in contents)
-    assert all(units(content) <= 2_000 for content in contents)
-    assert len(contents) <= len(markdown) // 1_500 + 1
+    assert len(posts) <= len(markdown) // 4_500 + 1
     assert unlabelled("".join(map(letters, contents))) == unlabelled(letters(markdown))
     for content in contents:
         assert content.count("```") % 2 == 0
+
+
+def test_a_text_that_one_embed_holds_is_one() -> None:
+    """A longer one is two embeds in the same message; a message takes at most 6,000."""
+    assert pages(Message("m", (Prose("a" * 4_096),))) == [["a" * 4_096]]
+    assert [len(page) for page in pages(Message("m", (Prose("word " * 1_000),)))] == [2]
+    assert [len(page) for page in pages(Message("m", (Prose("word " * 1_400),)))] == [2, 1]
+    assert pages(Message("m", ())) == []
+
+
+def test_a_bounded_message_takes_two_and_says_where_it_is_cut() -> None:
+    """What has room is there word for word; the rest is in the transcript."""
+    paragraphs = "\n\n".join(f"Reason {number}: {'why ' * 40}".strip() for number in range(200))
+    first, second = pages(Message("m", (Heading("gpt-5"), Prose(paragraphs)), bounded=True))
+    accepted([first, second])
+    texts = [*first, *second]
+    assert len(texts) == 4
+    assert [CUT in text for text in texts] == [False, False, False, True]
+    whole = f"## gpt-5\n\n{paragraphs}"
+    assert whole.startswith("\n\n".join(texts).removesuffix(CUT))
+    assert min(map(len, texts)) > 2_600
+
+
+def test_a_bounded_message_that_fits_says_nothing() -> None:
+    """Up to two messages of two embeds."""
+    paragraph = "a" * 2_899
+    whole = "\n\n".join([paragraph] * 4)
+    assert pages(Message("m", (Prose(whole),), bounded=True)) == [[paragraph] * 2] * 2
+    longer = pages(Message("m", (Prose(f"{whole}\n\na"),), bounded=True))
+    assert longer == [[paragraph] * 2, [paragraph, f"{paragraph}{CUT}"]]
+
+
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(["prose", "line", "pairs", "code", "emoji"]), st.integers(0, 7_000)),
+        max_size=6,
+    ),
+    st.booleans(),
+)
+def test_no_message_is_too_long_whatever_the_sizes(sizes: list[tuple[str, int]], bounded: bool) -> None:
+    """Every embed and every message is within its limit; a bounded one is two at most."""
+    forms: dict[str, Callable[[int], Block]] = {
+        "prose": lambda length: Prose(answer(length)),
+        "line": lambda length: Line("word " * (length // 5)),
+        "pairs": lambda length: Pairs((("critic", "weak " * (length // 5)),)),
+        "code": lambda length: Prose(f"```py\n{'x = 1  # why' * (length // 12)}\n```"),
+        "emoji": lambda length: Prose("\U0001f600" * (length // 2)),
+    }
+    blocks = tuple(forms[form](length) for form, length in sizes)
+    posts = pages(Message("m", blocks, bounded=bounded))
+    accepted(posts)
+    texts = [text for page in posts for text in page]
+    assert all(text.strip() for text in texts)
+    assert all(text.count("```") % 2 == 0 for text in texts)
+    whole = [text for page in pages(Message("m", blocks)) for text in page]
+    if bounded and len(whole) > 4:
+        assert len(posts) == 2
+        assert [*texts[:3], texts[3].removesuffix(CUT)] == whole[:4]
+    else:
+        assert texts == whole
 
 
 def unlabelled(text: str) -> str:
@@ -306,16 +416,35 @@ def unlabelled(text: str) -> str:
 
 @pytest.mark.parametrize("length", [200, 5_000, 60_000])
 def test_a_card_holds_what_fits(length: int) -> None:
-    """A longer answer ends at a block's end and says where it goes on."""
-    text = shown(Title("T" * 80), Prose(answer(length)), Line("Cut off."), Footer("f" * 200))
+    """A longer answer ends at a block's end and says where it continues; the notes stay below it."""
+    text = shown(Title("T" * 80), Prose(answer(length)), NOTES, Footer("f" * 200))
     embedded(text)
+    notes = "\n\n**Dissent**: grok holds that sharding waits.\n**Would change the answer**: How many?"
+    assert text.footer == "f" * 200
+    assert text.description.endswith(notes)
     assert text.cut == (length > 4_000)
-    assert text.description.endswith("\n\n*continues in the thread*") == text.cut
+    said_of = text.description.removesuffix(notes)
+    assert said_of.endswith("\n\n*continues in the thread*") == text.cut
     if text.cut:
-        begun = text.description.removesuffix("\n\n*continues in the thread*")
+        begun = said_of.removesuffix("\n\n*continues in the thread*")
         whole = unlabelled("".join(map(letters, said(Prose(answer(length))))))
         assert whole.startswith(unlabelled(letters(begun)))
         assert begun.count("```") % 2 == 0
+        assert units(text.description) > 3_000
+
+
+def test_notes_that_are_too_long_end_with_an_ellipsis() -> None:
+    """They never take the answer's room, nor end without a sign."""
+    notes = Pairs(
+        tuple((name, "because " * 100) for name in ("Dissent", "Only one said", "Review changed"))
+    )
+    text = shown(Title("Why"), Prose(answer(60_000)), notes, Footer("4 members"))
+    embedded(text)
+    answered, below = text.description.split("\n\n*continues in the thread*\n\n")
+    assert units(answered) > 2_300
+    assert below.startswith("**Dissent**: because because")
+    assert below.endswith("because \u2026")
+    assert text.footer == "4 members"
 
 
 def test_a_card_without_a_thread_goes_on_below() -> None:

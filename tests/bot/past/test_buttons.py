@@ -23,7 +23,7 @@ LOOKS: st.SearchStrategy[Look] = st.one_of(
     st.builds(History, st.integers(1, MOST_AT_ONCE), after=CURSORS),
     st.builds(Search, WORDS, st.integers(0, 999)),
     st.builds(Answer, IDS, st.none() | SMALL),
-    st.builds(Detail, st.sampled_from(["critiques", "corrections"]), IDS, SMALL, SMALL, SMALL),
+    st.builds(Detail, st.sampled_from(["member", "votes", "changes", "reviews"]), IDS, SMALL, SMALL),
     st.builds(Figures, st.integers(1, 3650)),
 )
 
@@ -37,7 +37,7 @@ def test_a_button_leads_to_what_it_was_made_for(look: Look) -> None:
 
 @given(
     st.text()
-    | st.sampled_from(["history", "search", "answer", "critiques", "figures"]).flatmap(
+    | st.sampled_from(["history", "search", "answer", "reviews", "figures"]).flatmap(
         lambda kind: st.text().map(lambda rest: f"{kind}:{rest}")
     )
 )

@@ -153,8 +153,8 @@ def looks(conversation_id: str, at: str) -> Iterator[Look]:
     yield Search(f"scope {conversation_id} OR shard")
     yield Answer(conversation_id)
     yield Answer(conversation_id, 0)
-    yield Detail("critiques", conversation_id, 0)
-    yield Detail("corrections", conversation_id, 0, 1)
+    yield Detail("reviews", conversation_id, 0)
+    yield Detail("member", conversation_id, 0, 1)
     yield Figures(3650)
 
 
@@ -193,7 +193,7 @@ async def test_nothing_of_a_channel_reaches_another(room: Room, place: str) -> N
         assert not {"Secret", "tenant", secret[:8]} & {*heard.split()}
 
 
-@pytest.mark.parametrize("about", ["", "x", "answer:x:0", "answer:../../x:", "critiques:x:0:0"])
+@pytest.mark.parametrize("about", ["", "x", "answer:x:0", "answer:../../x:", "reviews:x:0"])
 async def test_a_forged_button_is_refused_in_the_same_words(room: Room, about: str) -> None:
     """Whatever it says."""
     await room.leave()

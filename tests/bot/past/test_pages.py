@@ -54,10 +54,10 @@ def test_a_page_of_the_history_says_who_asked_when_and_how_far_they_agreed() -> 
     assert render(sheet.message) == (
         "## Past answers\n\n"
         "**1. \\<@1> \\`x\\` @everyone**  \n"
-        "2026-01-20 10:30 UTC · 3 members · strong agreement · 2 answers · id 660e8400 · "
+        "2026-01-20 10:30 UTC · 3 members · reviewers ranked alike · 2 answers · id 660e8400 · "
         "[Open](https://chat.example/3)\n\n"
         "**2. Cron or Temporal for nightly jobs**  \n"
-        "2026-01-20 10:30 UTC · Ada · 3 members · strong agreement · id 550e8400 · "
+        "2026-01-20 10:30 UTC · Ada · 3 members · reviewers ranked alike · id 550e8400 · "
         "[Open](https://chat.example/3)\n"
     )
     assert sheet.choices == (
@@ -89,7 +89,7 @@ def test_a_search_shows_the_words_in_their_context() -> None:
     assert render(sheet.message) == (
         "## Answers with “cron”\n\n"
         "**6. Cron or Temporal for nightly jobs**  \n"
-        "2026-01-20 10:30 UTC · 3 members · strong agreement · id 550e8400  \n"
+        "2026-01-20 10:30 UTC · 3 members · reviewers ranked alike · id 550e8400  \n"
         "keep the rest on cron.\n\n"
         "_6 to 6 of 11_\n"
     )
@@ -108,14 +108,16 @@ def test_one_answer_stands_with_its_question_and_leads_to_its_details() -> None:
         "**Asked by Ada.**  \n"
         "2026-01-20 10:30 UTC · [Open](https://chat.example/3)\n\n"
         f"> {QUESTION}\n\n"
+        "3 of 4 members answered; grok-4 failed (the provider was too busy). "
+        "gemini-2.5-pro (The Pragmatist)'s correction failed (it took too long).\n\n"
         f"{FINAL.response}\n\n"
-        "_3 of 4 members answered · chairman claude-opus-4.1 · too few shared votes to compare · gemini-2.5-pro "
-        "(The Pragmatist) fell back (it took too long) · grok-4 failed (the provider was too busy) · 44 s · "
-        f"4,950 tokens · $0.0189 · id {CONVERSATION_ID}_\n"
+        "_4 members · chairman claude-opus-4.1 · 44 s · $0.0189_\n"
     )
     assert sheet.choices == (
-        Choice("Critiques", "see", str(Detail("critiques", ROW.id, 0))),
-        Choice("Corrections", "see", str(Detail("corrections", ROW.id, 0))),
+        Choice("Members", "see", str(Detail("member", ROW.id, 0))),
+        Choice("Votes", "see", str(Detail("votes", ROW.id, 0))),
+        Choice("Original and changes", "see", str(Detail("changes", ROW.id, 0))),
+        Choice("Whole reviews", "see", str(Detail("reviews", ROW.id, 0))),
         Choice("Transcript", "transcript", ROW.id),
         Choice("Share here", "share", str(Answer(ROW.id, 0))),
     )
@@ -139,15 +141,22 @@ def test_a_conversation_of_several_questions_shows_the_last_and_the_way_back() -
 
 def test_details_show_one_member_and_name_the_others() -> None:
     """The members come in the order of the ranking; what isn't on record is said."""
-    sheet = pages.detail(CONVERSATION, Detail("critiques", ROW.id, 0))
+    sheet = pages.detail(CONVERSATION, Detail("reviews", ROW.id, 0))
     text = render(sheet.message)
-    assert text.startswith(f"# {TITLE}\n\n## Critiques of anthropic/claude-sonnet-4.5\n")
-    assert labels(sheet) == ["gemini-2.5-pro (The Pragmatist)", "gpt-5", "Transcript", "Share here"]
-    corrected = render(pages.detail(CONVERSATION, Detail("corrections", ROW.id, 0, 2)).message)
+    assert text.startswith(f"# {TITLE}\n\n## Reviews of anthropic/claude-sonnet-4.5\n")
+    assert labels(sheet) == [
+        "gemini-2.5-pro (The Pragmatist)",
+        "gpt-5",
+        "Members",
+        "Original and changes",
+        "Transcript",
+        "Share here",
+    ]
+    corrected = render(pages.detail(CONVERSATION, Detail("member", ROW.id, 0, 2)).message)
     assert "### Corrected response\n\nMove the jobs that must recover half-way." in corrected
-    for missing in (Detail("critiques", ROW.id, 5), Detail("critiques", ROW.id, 0, 9)):
+    for missing in (Detail("reviews", ROW.id, 5), Detail("reviews", ROW.id, 0, 9)):
         nothing = pages.detail(CONVERSATION, missing)
-        assert render(nothing.message).endswith("No reviews are on record for this answer.\n")
+        assert render(nothing.message).endswith("This is not on record for this answer.\n")
         assert nothing.choices == ()
 
 
@@ -156,9 +165,9 @@ def test_more_members_than_buttons_are_counted() -> None:
     many = [Stage1Result(model=f"a/{number}", response="Shard.") for number in range(26)]
     message = AssistantMessage(role="assistant", stage1=many, stage2=[], stage3=FINAL)
     held = CONVERSATION.model_copy(update={"messages": [CONVERSATION.messages[0], message]})
-    sheet = pages.detail(held, Detail("corrections", ROW.id, 0, 25))
-    assert "There are buttons for 20 of 26 members; the transcript has all." in render(sheet.message)
-    assert len(sheet.choices) == 21
+    sheet = pages.detail(held, Detail("member", ROW.id, 0, 25))
+    assert "Buttons lead to 20 of 26 members; the transcript has all." in render(sheet.message)
+    assert len(sheet.choices) == 23  # of 25 that Discord has room for
 
 
 def test_a_conversation_without_an_answer_says_so() -> None:
@@ -177,7 +186,7 @@ def test_what_is_shared_says_by_whom_and_turns_no_pages() -> None:
     assert render(sheet.message).startswith(
         "Bob \\<@1> shares this from the council's past answers.\n\n# Cron or Temporal"
     )
-    assert labels(sheet) == ["Critiques", "Corrections", "Transcript"]
+    assert labels(sheet) == ["Members", "Votes", "Original and changes", "Whole reviews", "Transcript"]
 
 
 def test_statistics_say_how_many_runs_are_behind_each_figure() -> None:
@@ -232,7 +241,7 @@ ENTRY = Entry(
 
 def test_on_discord_an_entry_has_the_readers_time_and_mentions_nobody() -> None:
     """Title and hits are bold, the link is ours."""
-    [text] = discord_text.parts(Message("past", (ENTRY,)))
+    [[text]] = discord_text.pages(Message("past", (ENTRY,)))
     assert text == (
         "**1. \\<@\u200b1> @\u200beveryone \\*x\\***\n"
         "<t:1768905000:R> · 3 members · [Open](<https://chat.example/1?a=b&c=d>)\n"

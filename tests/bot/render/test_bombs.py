@@ -67,10 +67,12 @@ def test_a_bomb_is_shown_to_its_end(kind: str) -> None:
     """In the thread of both platforms, which take it, on the page and in Markdown; and it doesn't grow."""
     text = bomb(kind, SHORTER)
     message = Message("m", (Prose(text),))
-    contents, messages = discord_text.parts(message), slack_text.parts(message)
+    pages = discord_text.pages(message)
+    contents = [embed for page in pages for embed in page]
+    messages = slack_text.parts(message)
     page, markdown = prose.html(text, 3), contain(text)
-    for content in contents:
-        check(Shape(content, [], [], 0, 0))
+    for embeds in pages:
+        check(Shape("", [{"description": embed} for embed in embeds], [], 0, 0))
     for blocks in messages:
         checked(blocks, Rules())
     assert END in contents[-1]
@@ -131,7 +133,7 @@ def test_an_answer_that_fits_is_parsed_once(parsed: list[str]) -> None:
     blocks = (Title("Title"), Prose("One *answer*, " * 300))
     discord_text.card(Message("card", blocks))
     parsed.clear()
-    discord_text.parts(Message("answer", blocks))
+    discord_text.pages(Message("answer", blocks))
     assert parsed == []
 
 

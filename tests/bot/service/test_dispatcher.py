@@ -4,7 +4,7 @@ import asyncio
 import random
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 
@@ -15,18 +15,20 @@ from bot.config.settings import Settings
 from bot.render.markdown import render
 from bot.service.commands import UsageError
 from bot.service.dispatcher import Click, Dispatcher
-from bot.service.errors import NotAllowed, Refusal
+from bot.service.errors import Malformed, NotAllowed, Refusal, Unreachable, VenueError
 from bot.service.limits import Durability, Limits
 from bot.service.outbox import Urgency
 from bot.service.question import Question
 from bot.service.queue import Queue
 from bot.service.runs import Runs
-from bot.service.venue import Part, Sent
-from council.brief import Attachment, Discussion
-from council.document.conversation import Source
+from bot.service.venue import Button, File, Part, Sent
+from bot.view.details import Detail
+from council.brief import Attachment
+from council.document.conversation import Conversation, Source
 from council.errors import ModelError
 from council.models.catalog import Catalog
 from council.profile import Member, Persona
+from storage.errors import DocumentError
 from storage.journal import RunRow
 from tests.bot.service.recording_venue import RecordingVenue
 from tests.council.scripted import FOUR, Clock, ScriptedCouncil, failure, profile
@@ -61,6 +63,10 @@ class Office:
         self.dispatcher.begin(run, venue)
         await self.dispatcher.settled()
         return run
+
+
+WHOLE_THREAD = 6
+"""Messages of a thread of four members: the ranking, one each, the transcript."""
 
 
 @asynccontextmanager
@@ -108,14 +114,13 @@ async def test_a_run_is_shown_from_card_to_mention(tmp_path: Path) -> None:
     assert "> Shard or scale up?" in venue.texts[0]
     assert "Asked by Ada." in venue.texts[0]
     assert [button.action for button in venue.cards[0].buttons] == ["stop"]
-    keys = [message.key for message in venue.posted]
-    assert keys[0] == "ranking"
-    assert [key for key in keys if key.startswith("member:")] == [
-        key.replace("critiques:", "member:") for key in keys if key.startswith("critiques:")
-    ]
-    assert len(keys) == len(set(keys)) == 9
+    ranking, *members, file = [message.key for message in venue.posted]
+    assert ranking == "ranking"
+    assert sorted(members) == sorted(f"member:{name}" for name in FOUR)
+    assert file.startswith("file:council-")
     assert venue.texts[-1].startswith(
-        "# Shard or scale up?\n\nThe council's answer, written by chair/man."
+        "- Ada asked: Shard or scale up?\n\n# Shard or scale up?\n\n"
+        "The council's answer, written by chair/man."
     )
     assert [button.action for button in venue.cards[-1].buttons] == ["transcript", "again"]
     assert {button.run_id for button in venue.cards[-1].buttons} == {run.id}
@@ -195,12 +200,12 @@ async def test_a_redelivery_is_one_run(tmp_path: Path) -> None:
 
 
 async def test_an_answer_too_long_for_the_card_stands_whole_in_the_thread(tmp_path: Path) -> None:
-    """After the members' messages, before the mention."""
+    """After the members' messages, before the transcript."""
     council = ScriptedCouncil(script={"stage3": "All of it. " * 100})
     venue = RecordingVenue(room=300)
     async with office(tmp_path, council) as place:
         await place.see(venue)
-    assert venue.posted[-1].key == "answer"
+    assert venue.posted[-2].key == "answer"
     assert len(venue.mentions) == 1
 
 
@@ -321,7 +326,7 @@ async def test_the_answer_does_not_wait_for_the_thread(tmp_path: Path) -> None:
         assert venue.posted == []
         posting.set()
         await place.dispatcher.settled()
-    assert len(venue.posted) == 9
+    assert len(venue.posted) == WHOLE_THREAD
     assert len(venue.mentions) == 1
 
 
@@ -343,7 +348,7 @@ async def test_a_thread_that_cannot_be_written_to_becomes_a_file(tmp_path: Path)
     async with office(tmp_path, ScriptedCouncil()) as place:
         await place.see(venue)
     [file] = venue.posted
-    assert file.key == "file:council-thread.md"
+    assert file.key.endswith(".html")
     text = render(file)
     assert "The thread's messages are in this file, because the thread is locked." in text
     assert "Corrected response" in text
@@ -367,13 +372,13 @@ async def test_a_long_answer_without_its_thread_stands_whole_in_the_file(
     async with office(tmp_path, ScriptedCouncil(script={"stage3": whole})) as place:
         await place.see(venue)
     file = venue.posted[-1]
-    assert file.key == "file:council-thread.md"
+    assert file.key.endswith(".html")
     text = render(file)
     assert (
         "The thread's messages and the whole answer are in this file, because the thread is locked."
     ) in text
     assert "Corrected response" in text
-    assert whole in text
+    assert all(f"Reason {number}." in text for number in range(200))
     assert venue.texts[-1] == venue.texts[-2]
     assert venue.mentions == ["The council has answered."]
 
@@ -390,13 +395,54 @@ async def test_a_file_that_is_refused_too_costs_no_mention(tmp_path: Path) -> No
     assert (venue.posted, venue.mentions) == ([], ["The council has answered."])
 
 
+@pytest.mark.parametrize(
+    ("error", "delivery"),
+    [
+        (NotAllowed("the bot lacks Attach Files"), "shown"),
+        (Malformed("the file is too large"), "shown"),
+        (DocumentError("the document is damaged"), "shown"),
+        (Unreachable("Slack can't be reached"), None),
+        (RuntimeError("a bug"), None),
+    ],
+    ids=lambda each: type(each).__name__,
+)
+async def test_a_transcript_that_cannot_be_posted_costs_itself_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception, delivery: str | None
+) -> None:
+    """The thread and the mention are there; what may pass is tried again later."""
+
+    def broken(_: Conversation) -> tuple[File, ...]:
+        raise error
+
+    is_refused = isinstance(error, VenueError)
+    venue = RecordingVenue(refuse={"attach": error} if is_refused else {})
+    if not is_refused:
+        monkeypatch.setattr("bot.service.dispatcher.files_of", broken)
+    async with office(tmp_path, ScriptedCouncil()) as place:
+        run = await place.see(venue)
+        row = await place.library.journal.get(run.id)
+        assert row is not None
+        assert row.delivery == delivery
+    assert len(venue.posted) == WHOLE_THREAD - 1
+    assert venue.mentions == ["The council has answered."]
+
+
+async def test_the_mention_comes_before_the_transcript(tmp_path: Path) -> None:
+    """Rendering a long run takes a while; the asker doesn't wait for it."""
+    venue = RecordingVenue()
+    async with office(tmp_path, ScriptedCouncil()) as place:
+        await place.see(venue)
+    assert venue.posted[-1].key.startswith("file:")
+    assert venue.posted_at_mention < WHOLE_THREAD
+
+
 async def test_without_a_thread_the_parts_go_elsewhere_with_the_reason(tmp_path: Path) -> None:
     """One line says why."""
     venue = RecordingVenue(no_thread="direct messages have no threads")
     async with office(tmp_path, ScriptedCouncil()) as place:
         await place.see(venue)
     assert venue.posted[0].key == "why"
-    assert len(venue.posted) == 10
+    assert len(venue.posted) == WHOLE_THREAD + 1
 
 
 async def test_a_follow_up_in_the_thread_goes_on_with_the_conversation(tmp_path: Path) -> None:
@@ -509,6 +555,67 @@ async def test_the_transcript_is_the_conversation_as_page_and_as_markdown(tmp_pa
     assert b"### Corrected response" in markdown.data
 
 
+DETAILS: tuple[Detail, ...] = ("votes", "changes", "reviews")
+
+
+@pytest.mark.parametrize("what", DETAILS)
+async def test_what_a_button_in_the_thread_answers_is_the_same_whenever_it_is_pressed(
+    tmp_path: Path, what: Detail
+) -> None:
+    """While the run continues, after its end, and after a restart: for every member."""
+    council, venue = ScriptedCouncil(held={"stage3.1:chair/man:chairman"}), RecordingVenue()
+    seats = range(1 if what == "votes" else len(FOUR))
+    async with office(tmp_path, council) as place:
+        run = await place.ask()
+        assert run is not None
+        place.dispatcher.begin(run, venue)
+        while len(venue.posted) < 1 + len(FOUR):
+            await asyncio.sleep(0.001)
+        live = [render(await place.dispatcher.detail(run, what, seat)) for seat in seats]
+        council.release("stage3.1:chair/man:chairman")
+        await place.dispatcher.settled()
+        over = [render(await place.dispatcher.detail(run, what, seat)) for seat in seats]
+    async with office(tmp_path, ScriptedCouncil()) as place:
+        later = [render(await place.dispatcher.detail(run, what, seat)) for seat in seats]
+    assert live == over == later
+    assert len(set(live)) == len(seats)
+    for seat, said in zip(seats, live, strict=True):
+        assert what == "votes" or FOUR[seat] in said.partition("\n")[0]
+
+
+async def test_the_buttons_of_a_message_lead_to_its_own_member(tmp_path: Path) -> None:
+    """In whatever order the members are ranked."""
+
+    class Buttons(RecordingVenue):
+        async def post(self, part: Part, key: str, sent: Sent, urgency: Urgency = Urgency.THREAD) -> str:
+            pressed[key] = part.buttons
+            return await super().post(part, key, sent, urgency)
+
+    pressed: dict[str, tuple[Button, ...]] = {}
+    async with office(tmp_path, ScriptedCouncil()) as place:
+        run = await place.see(Buttons())
+        assert [button.action for button in pressed.pop("ranking.0")] == ["votes"]
+        assert len(pressed) == len(FOUR)
+        for key, buttons in pressed.items():
+            assert [button.action for button in buttons] == ["changes", "reviews"]
+            for button in buttons:
+                assert Button.read(button.action, button.value) == button
+                assert button.run_id == run.id
+                assert key == f"member:{FOUR[button.seat]}.0"
+
+
+async def test_a_run_that_is_not_kept_has_no_details(tmp_path: Path) -> None:
+    """It says so, whether the conversation has other answers or none."""
+    async with office(tmp_path, ScriptedCouncil(script={"stage1": failure()})) as place:
+        failed = await place.see(RecordingVenue())
+        place.council.script.clear()
+        answered = await place.see(RecordingVenue(), key="2")
+        follow_up = replace(failed, conversation_id=answered.conversation_id)
+        for run in (failed, follow_up):
+            with pytest.raises(Refusal, match="This run gave no answer, so its details were not kept"):
+                await place.dispatcher.detail(run, "votes", 0)
+
+
 async def test_a_draining_dispatcher_takes_nothing_new_and_lets_runs_end(tmp_path: Path) -> None:
     """What doesn't end in time stays open in the journal."""
     council = ScriptedCouncil(held={f"stage1.1:{FOUR[0]}"})
@@ -573,21 +680,10 @@ async def test_help_names_every_model_that_sees_the_question(tmp_path: Path) -> 
         "Your question goes to these models with its files and with what was asked and answered before in "
         "the same conversation, by others too. Those after “or” get it where the one before can't answer."
         "\n\n"
-        "Asked in a thread that people began, it goes with what they wrote there before: the last 50 "
-        "messages at most, with their text files, if an admin has allowed that. The card says how much "
-        "was read.\n\n"
         "### Council “default”\n\n"
         "a/one or a/two or a/three, b/one or b/two as The Skeptic; "
         "chairman c/one or c/two or d/one; title t/one.\n\n"
     ) in said
-
-
-async def test_help_says_which_council_reads_no_threads(tmp_path: Path) -> None:
-    """By its profile."""
-    async with office(tmp_path, ScriptedCouncil()) as place:
-        place.dispatcher.seat({"quiet": profile(context="message")})
-        said = render(await place.dispatcher.help(TEAM))
-    assert "strategy consensus. Of a thread it reads only the question." in said
 
 
 async def test_help_says_how_options_and_files_are_given_everywhere(tmp_path: Path) -> None:
@@ -617,23 +713,3 @@ async def test_halted_runs_are_over_before_anything_is_deleted(tmp_path: Path) -
         assert ended is not None
         assert ended.status == "stopped"
         await place.dispatcher.halt([run.id])
-
-
-async def test_a_thread_of_people_is_read_and_one_below_a_card_is_not(tmp_path: Path) -> None:
-    """There the conversation itself is known; people's talk in it is theirs."""
-    asked = Discussion(until="9")
-    async with office(tmp_path, ScriptedCouncil()) as place:
-        theirs, ours = RecordingVenue(), RecordingVenue()
-        first = await place.see(theirs, source=TEAM.model_copy(update={"thread": "1.0"}), context=asked)
-        assert first.brief.context == asked
-        assert theirs.readings == 1
-        # Its card is "card-1"; a thread below it has that id on Slack, and on Discord.
-        below = TEAM.model_copy(update={"thread": "card-1"})
-        second = await place.see(ours, "2", source=below, context=asked)
-        assert second.conversation_id == first.conversation_id
-        assert second.brief.context is None
-        assert ours.readings == 0
-        # A card with the same id elsewhere is another's.
-        there = below.model_copy(update={"channel": "C2"})
-        third = await place.see(RecordingVenue(), "3", source=there, context=asked)
-        assert third.brief.context == asked

@@ -15,7 +15,7 @@ from council.document.conversation import AssistantMessage, Source
 from storage.errors import DamageError, DatabaseError
 from storage.journal import RunRow
 from tests.bot.service.recording_venue import RecordingVenue
-from tests.bot.service.test_dispatcher import TEAM, Office, click, office
+from tests.bot.service.test_dispatcher import TEAM, WHOLE_THREAD, Office, click, office
 from tests.council.scripted import FOUR, ScriptedCouncil, failure
 
 CHAIR = "stage3.1:chair/man:chairman"
@@ -106,7 +106,7 @@ async def test_an_interrupted_run_goes_on_on_its_card(tmp_path: Path, held: str)
     await whole.run()
     assert calls(first, second) == sorted([*calls(whole), held])
     keys = [message.key for message in venue.posted]
-    assert len(keys) == len(set(keys)) == 9
+    assert len(keys) == len(set(keys)) == WHOLE_THREAD
     assert keys[0] == "ranking"
     assert venue.mentions == ["The council has answered."]
     assert len(document.messages) == 2
@@ -135,7 +135,7 @@ async def test_an_answer_that_was_not_shown_is_shown_without_a_call(tmp_path: Pa
         document = await place.library.store.load(run.conversation_id)
     assert calls(second) == []
     assert (ended.status, ended.delivery) == ("answered", "shown")
-    assert len(venue.posted) == 9
+    assert len(venue.posted) == WHOLE_THREAD
     assert venue.mentions == ["The council has answered."]
     assert [message.role for message in document.messages] == ["user", "assistant"]
     assert isinstance(document.messages[1], AssistantMessage)
@@ -242,7 +242,7 @@ async def test_too_old_a_run_is_closed_and_can_be_retried(tmp_path: Path) -> Non
     assert calls(second) == [CHAIR]
     assert "The council's answer" in venue.texts[-1]
     keys = [message.key for message in venue.posted]
-    assert len(keys) == len(set(keys)) == 9
+    assert len(keys) == len(set(keys)) == WHOLE_THREAD
     assert venue.mentions[-1] == "The council has answered."
 
 

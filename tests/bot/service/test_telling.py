@@ -13,7 +13,7 @@ from bot.service.queue import Queue
 from bot.service.venue import Card, Mention, Part, Sent
 from storage.journal import Telling
 from tests.bot.service.recording_venue import RecordingVenue
-from tests.bot.service.test_dispatcher import click, office
+from tests.bot.service.test_dispatcher import WHOLE_THREAD, click, office
 from tests.council.scripted import FOUR, ScriptedCouncil
 
 DONE = "The council has answered."
@@ -200,7 +200,7 @@ async def test_a_malformed_part_is_replaced_by_a_line(tmp_path: Path) -> None:
     venue = Picky()
     assert await told(tmp_path, venue) == "shown"
     assert "This part can't be shown here. The transcript has it." in render(venue.posted[0])
-    assert len(venue.posted) == 9
+    assert len(venue.posted) == WHOLE_THREAD
 
 
 async def test_a_thread_that_crashes_does_not_keep_the_asker_waiting(tmp_path: Path) -> None:

@@ -31,7 +31,16 @@ from council.errors import ModelError
 from council.models.catalog import Catalog
 from storage.journal import RunRow
 from tests.council.scripted import FOUR, Clock, ScriptedCouncil, failure, profile
-from tests.slack_server import Channel, Delivery, HandClock, Message, SlackServer, User, payloads
+from tests.slack_server import (
+    Channel,
+    Delivery,
+    Ephemeral,
+    HandClock,
+    Message,
+    SlackServer,
+    User,
+    payloads,
+)
 from tests.slack_server.faults import ALWAYS
 from tests.slack_server.rules import TIERS
 
@@ -71,6 +80,11 @@ class Sleeper:
 async def no_list() -> list[dict[str, object]]:
     """Fail as a provider without a model list does."""
     raise ModelError(failure("not_found"))
+
+
+def labels(message: Message | Ephemeral) -> list[str]:
+    """Return the labels of a message's buttons."""
+    return [element["text"]["text"] for element, _ in message.elements()]
 
 
 @dataclass
@@ -133,13 +147,18 @@ class Place:
         return found
 
 
+def cards_in(place: Place, head: Message) -> list[Message]:
+    """Return the finished cards in a thread, oldest first."""
+    replies = place.slack.thread(place.general, head.ts)
+    return [reply for reply in replies if "Ask again" in labels(reply)]
+
+
 @asynccontextmanager
 async def at_work(
     folder: Path,
     council: ScriptedCouncil | None = None,
     *,
     without: frozenset[str] = frozenset(),
-    scopes: frozenset[str] = frozenset(),
     by_http: bool = False,
     admins: frozenset[str] = frozenset(),
 ) -> AsyncGenerator[Place]:
@@ -150,48 +169,73 @@ async def at_work(
         slack = await stack.enter_async_context(SlackServer(clock))
         slack.patience.retry_delays = (0, 0, 0)
         slack.patience.ack_seconds = 30  # a busy machine fails no test
-        slack.team.scopes = slack.team.scopes - without | scopes
+        slack.team.scopes -= without
         ada, bob = slack.add_user("ada"), slack.add_user("bob")
         general = slack.add_channel("general", ada, bob)
         library = await stack.enter_async_context(open_library(Settings(council_data_dir=folder)))
-        runs = Runs(
-            ask=models.ask,
-            catalog=Catalog(no_list),
-            journal=library.journal,
-            store=library.store,
-            index=library.index,
-            now=Clock(),
-            entropy=random.Random(1),  # noqa: S311 - a test draws the same each time
-        )
-        dispatcher = Dispatcher(
-            runs=runs,
-            journal=library.journal,
-            store=library.store,
-            index=library.index,
-            profiles={"default": profile()},
-            queue=Queue(Limits(runs_per_user=32, runs_per_channel=32)),
-            admins=admins,
-        )
+        dispatcher = dispatcher_of(library, models, admins)
         port = free_port()
         if by_http:
             slack.use_http(f"http://127.0.0.1:{port}/slack/events")
-        bot = SlackBot(
-            dispatcher,
-            open_lookup(library),
-            bot_token=slack.token,
-            app_token=None if by_http else slack.app_token,
-            signing_secret=slack.signing_secret if by_http else None,
-            http_port=port if by_http else None,
-            api_url=slack.api_url.rstrip("/"),
-            clock=clock,
-            now=clock,
-            sleep=Sleeper(clock).sleep,
-        )
+        bot = bot_of(slack, dispatcher, library, clock, port if by_http else None)
         await stack.enter_async_context(bot)
         stack.push_async_callback(dispatcher.drain, 0)
         if not by_http:
             await slack.connected()
         yield Place(slack, models, dispatcher, library, bot, clock, ada, bob, general)
+
+
+def dispatcher_of(
+    library: Library, models: ScriptedCouncil, admins: frozenset[str] = frozenset()
+) -> Dispatcher:
+    """Return a dispatcher over real storage."""
+    runs = Runs(
+        ask=models.ask,
+        catalog=Catalog(no_list),
+        journal=library.journal,
+        store=library.store,
+        index=library.index,
+        now=Clock(),
+        entropy=random.Random(1),  # noqa: S311 - a test draws the same each time
+    )
+    return Dispatcher(
+        runs=runs,
+        journal=library.journal,
+        store=library.store,
+        index=library.index,
+        profiles={"default": profile()},
+        queue=Queue(Limits(runs_per_user=32, runs_per_channel=32)),
+        admins=admins,
+    )
+
+
+def bot_of(
+    slack: SlackServer, dispatcher: Dispatcher, library: Library, clock: HandClock, port: int | None
+) -> SlackBot:
+    """Return a bot that listens by a socket, or on a port."""
+    return SlackBot(
+        dispatcher,
+        open_lookup(library),
+        bot_token=slack.token,
+        app_token=None if port else slack.app_token,
+        signing_secret=slack.signing_secret if port else None,
+        http_port=port,
+        api_url=slack.api_url.rstrip("/"),
+        clock=clock,
+        now=clock,
+        sleep=Sleeper(clock).sleep,
+    )
+
+
+@asynccontextmanager
+async def restarted(place: Place) -> AsyncGenerator[Dispatcher]:
+    """End the bot, and start another that has heard of nothing, over the same storage."""
+    await place.bot.__aexit__(None, None, None)
+    dispatcher = dispatcher_of(place.library, place.council)
+    async with bot_of(place.slack, dispatcher, place.library, place.clock, None):
+        await place.slack.connected()
+        yield dispatcher
+        await dispatcher.drain(0)
 
 
 def free_port() -> int:
@@ -232,14 +276,23 @@ class TestRun:
             await place.dispatcher.settled()
 
             assert card.text.startswith(
-                "Shard & scale?\nThe council's answer, written by chair/man.\n".replace("&", "&amp;")
+                "ada asked: Shard &amp; scale?\nShard &amp; scale?\n"
+                "The council's answer, written by chair/man.\n4 members \u00b7 chairman man"
             )
             buttons = [element["action_id"] for element, _ in card.elements()]
             assert buttons == ["council_transcript", "council_again"]
-            replies = [reply.text for reply in place.slack.thread(place.general, card.ts)]
-            assert replies[0].startswith("Ranking")
-            assert sum("Corrected response" in reply for reply in replies) == 4
-            assert sum("Critiques of" in reply for reply in replies) == 4
+            thread = place.slack.thread(place.general, card.ts)
+            replies = [reply.text for reply in thread]
+            assert replies[0].startswith("Ranking\nRank, Member, Mean, Changed words\n1st, ")
+            assert labels(thread[0]) == ["Votes"]
+            members = [reply for reply in thread if "What its peers said" in reply.text]
+            assert sorted(reply.text.partition("\nRanked ")[0] for reply in members) == sorted(FOUR)
+            for reply in members:
+                assert "Corrected response\nA better and much longer answer" in reply.text
+                assert labels(reply) == ["Original and changes", "Whole reviews"]
+            assert replies[-1] == "The transcript: every answer, review and correction."
+            assert [file.name.rpartition(".")[2] for file in thread[-1].files] == ["html"]
+            assert len(thread) == 1 + len(FOUR) + 2
             [mention] = [reply for reply in replies if reply.startswith("<@")]
             address = f"https://acme.slack.com/archives/{place.general.id}/p{card.ts.replace('.', '')}"
             assert mention == (f"<@{place.ada.id}> The council has answered. <{address}|See the card>")
@@ -250,29 +303,47 @@ class TestRun:
             assert (run.origin.message, run.origin.thread) == (card.ts, card.ts)
             assert not any(call.error for call in place.slack.requests)
 
-    async def test_two_rounds_are_told_in_order(self, tmp_path: Path) -> None:
-        """Each round's ranking, its members and their critiques; then how it went, and the mention."""
-        again = {f"stage2_5.2:{name}": f"{name} corrects itself again. {LONG}" for name in FOUR}
+    @pytest.mark.parametrize("length", [700, 4_000, 12_000])
+    async def test_a_thread_of_four_members_has_six_messages(self, tmp_path: Path, length: int) -> None:
+        """The ranking, one a member, the mention; each corrected response up to its limit."""
+        words = " ".join(f"word{number:04}" for number in range(length // 9))
+        async with at_work(tmp_path, ScriptedCouncil(script={"stage2_5": words})) as place:
+            card = await place.ask()
+            replies = [r for r in place.slack.thread(place.general, card.ts) if not r.files]
+            assert len(replies) == 1 + len(FOUR) + 1
+            whole = "\n".join(str(reply.blocks) for reply in replies)
+            shown = [whole.count(word) for word in words.split()]
+            assert shown == sorted(shown, reverse=True)
+            assert sum(shown) >= len(FOUR) * min(len(shown), 8_500 // 9)
+            cut = whole.count("Cut here; the full text is in the transcript.")
+            assert cut == (len(FOUR) if 0 in shown else 0)
+            assert not any(call.error for call in place.slack.requests)
+
+    async def test_of_two_rounds_the_thread_tells_the_last(self, tmp_path: Path) -> None:
+        """Its ranking and its corrections; a long response is cut and says so, the transcript has all."""
+        again = {f"stage2_5.2:{name}": f"{name} corrects itself again. {LONG * 6}" for name in FOUR}
         async with at_work(tmp_path, ScriptedCouncil(script={**again})) as place:
             card = await place.ask("--rounds 2 Shard or scale up?")
-            replies = place.slack.thread(place.general, card.ts)
-            heads = [reply.text.partition("\n")[0] for reply in replies if not reply.pinged]
-            firsts, seconds = heads.index("Ranking"), heads.index("Ranking, round 2")
-            assert (firsts, heads[-1]) == (0, "Rounds")
-            for number, part in (("", heads[firsts:seconds]), (", round 2", heads[seconds:])):
-                for name in FOUR:
-                    own = part.index(f"{name}{number}")
-                    assert own < part.index(f"Critiques of {name}{number}")
-            whole = "\n".join(str(reply.blocks) for reply in replies[seconds:])
-            assert whole.count(LONG.splitlines()[-1]) == len(FOUR)
-            assert "because no more were allowed" in str(card.blocks)
+            ranking, *replies = place.slack.thread(place.general, card.ts)
+            assert ranking.text.startswith("Ranking, round 2\n")
+            members = [reply for reply in replies if "What its peers said" in reply.text]
+            assert len(members) == len(FOUR)
+            for member in members:
+                *_, last = [block for block in member.blocks if block["type"] == "section"]
+                assert last["text"]["text"] == "Cut here; the full text is in the transcript."
+                assert "corrects itself again." in str(member.blocks)
+            [file] = replies[-1].files
+            whole = re.sub("<[^>]+>", "", (file.content or b"").decode())
+            assert whole.count(LONG.splitlines()[-1]) >= 6 * len(FOUR)
+            assert "2 review rounds, the limit" in str(card.blocks)
+            assert not any(call.error for call in place.slack.requests)
 
     async def test_every_message_has_text_and_unfurls_nothing(self, tmp_path: Path) -> None:
         """Notifications and screen readers get words; a link in an answer draws no preview."""
         async with at_work(tmp_path) as place:
             await place.ask()
             posts = place.slack.calls("chat.postMessage")
-            assert len(posts) > 9
+            assert len(posts) == 1 + 1 + len(FOUR) + 1
             assert all(post.arguments["text"] for post in posts)
             flags = {(post.arguments["unfurl_links"], post.arguments["unfurl_media"]) for post in posts}
             assert flags <= {("0", "0"), ("false", "false"), (False, False)}
@@ -322,7 +393,7 @@ class TestRun:
             place.slack.fail("chat.update", status=502, error="bad_gateway")
             card = await place.ask()
             assert "chairman man" in card.text
-            assert len(place.slack.thread(place.general, card.ts)) == 10
+            assert len(place.slack.thread(place.general, card.ts)) == 7
 
 
 class TestPace:
@@ -397,9 +468,7 @@ class TestWaysIn:
                 place.general, place.ada, "\u2014rounds 2 Should we shard?", thread_ts=talk.ts
             )
             await place.dispatcher.settled()
-            [card] = [
-                each for each in place.slack.thread(place.general, talk.ts) if any(each.elements())
-            ]
+            [card] = cards_in(place, talk)
             brief = (await place.run(card)).brief
             assert (brief.question, brief.profile.max_rounds) == ("Should we shard?", 2)
             await place.slack.mention(place.general, place.ada, "--private Why?", thread_ts=talk.ts)
@@ -421,7 +490,7 @@ class TestWaysIn:
             parts = [post for post in posts if not post.pinged]
             [mention] = [post for post in posts if post.pinged]
             assert card.history[0].text.startswith("And in a year?\nAsked by bob.")
-            assert len(parts) == 9
+            assert len(parts) == 1 + len(FOUR) + 1
             assert mention.pinged == {place.bob.id}
             assert len(place.slack.messages(place.general)) == 1
             one, two = await place.run(first), await place.run(card)
@@ -439,7 +508,7 @@ class TestWaysIn:
                 await place.slack.mention(place.general, place.ada, text, thread_ts=talk.ts)
                 await place.dispatcher.settled()
             assert place.slack.messages(place.general) == [talk]
-            cards = [m for m in place.slack.thread(place.general, talk.ts) if any(m.elements())]
+            cards = cards_in(place, talk)
             one, two = [await place.run(card) for card in cards]
             assert one.conversation_id == two.conversation_id
             assert place.pings() == [{place.ada.id}, {place.ada.id}]
@@ -661,8 +730,8 @@ class TestClicks:
             assert [file.name.rpartition(".")[2] for file in posted.files] == ["html", "md"]
             for file in posted.files:
                 assert file.name.startswith("council-")
-                whole = re.sub(rb"</?del>", b"", file.content or b"")  # it marks what was corrected
-                assert b"The first answer of openai/gpt-5." in whole
+                text = re.sub("<[^>]+>", "", (file.content or b"").decode())
+                assert "The first answer of openai/gpt-5." in text
             assert place.pings() == [{place.ada.id}]
 
     async def test_ask_again_is_a_run_of_its_own(self, tmp_path: Path) -> None:
@@ -689,11 +758,11 @@ class TestClicks:
             talk = place.slack.post(place.general, place.bob, "What do we do?")
             await place.slack.mention(place.general, place.ada, "Shard?", thread_ts=talk.ts)
             await place.dispatcher.settled()
-            [card] = [m for m in place.slack.thread(place.general, talk.ts) if any(m.elements())]
+            [card] = cards_in(place, talk)
             await place.slack.click(card, "council_again", place.bob)
             await place.dispatcher.settled()
             assert place.cards(place.general) == []
-            cards = [m for m in place.slack.thread(place.general, talk.ts) if any(m.elements())]
+            cards = cards_in(place, talk)
             one, two = [await place.run(card) for card in cards]
             assert one.conversation_id == two.conversation_id
 
@@ -712,6 +781,112 @@ class TestClicks:
             await place.dispatcher.settled()
             assert place.told(place.bob) == [NOT_HERE] * 3
             assert len(place.council.calls) == calls
+
+
+DETAILS = {
+    "Votes": ("council_votes", "Votes\nEach reviewer's order, best first.\ngpt-5: "),
+    "Original and changes": ("council_changes", "\nOriginal response\nThe first answer of "),
+    "Whole reviews": ("council_reviews", "\nReviewers saw it as \u201cResponse "),
+}
+"""Each button below a thread's messages: the id of its clicks, and what it answers."""
+
+
+def digest(place: Place, card: Message, label: str) -> Message:
+    """Return the first message of a thread that has this button."""
+    replies = place.slack.thread(place.general, card.ts)
+    return next(reply for reply in replies if label in labels(reply))
+
+
+@pytest.mark.parametrize("label", DETAILS)
+class TestDetails:
+    """The buttons below the thread's messages."""
+
+    async def test_whoever_presses_sees_alone_what_the_thread_leaves_out(
+        self, tmp_path: Path, label: str
+    ) -> None:
+        """Not the asker alone, and in the thread; nobody is pinged, and the thread stays as it is."""
+        action, said = DETAILS[label]
+        async with at_work(tmp_path) as place:
+            card = await place.ask()
+            before = [reply.text for reply in place.slack.thread(place.general, card.ts)]
+            assert (await place.slack.click(digest(place, card, label), action, place.bob)).acked
+            await place.dispatcher.settled()
+            [shown] = place.slack.ephemerals(place.general, place.bob)
+            assert said in shown.text
+            assert (shown.thread_ts, labels(shown)) == (card.ts, [])
+            assert [reply.text for reply in place.slack.thread(place.general, card.ts)] == before
+            assert place.told(place.ada) == []
+            assert place.pings() == [{place.ada.id}]
+
+    async def test_it_is_the_same_during_the_run_and_after_a_restart(
+        self, tmp_path: Path, label: str
+    ) -> None:
+        """Nothing is stored before the answer; another process knows the run from its document."""
+        action, said = DETAILS[label]
+        chairman = "stage3.1:chair/man:chairman"
+        council = ScriptedCouncil(held={chairman})
+        async with at_work(tmp_path, council) as place:
+            await place.slack.slash(place.general, place.ada, "/council", "Shard?")
+            card = await place.card()
+            thread = 1 + len(FOUR)
+            await place.slack.until(lambda: len(place.slack.thread(place.general, card.ts)) == thread)
+            message = digest(place, card, label)
+            await place.slack.click(message, action, place.bob)
+            await place.until_told(place.bob)
+            council.release(chairman)
+            await place.dispatcher.settled()
+            async with restarted(place) as again:
+                await place.slack.click(message, action, place.bob)
+                await again.settled()
+                await place.slack.until(lambda: len(place.told(place.bob)) == 2)
+            first, second = place.told(place.bob)
+            assert said in first
+            assert second == first
+
+    async def test_a_run_of_another_channel_is_not_shown(self, tmp_path: Path, label: str) -> None:
+        """Nor anything for a made-up value, or for a member who doesn't exist."""
+        action, _ = DETAILS[label]
+        async with at_work(tmp_path) as place:
+            secret = place.slack.add_channel("secret", place.ada)
+            await place.slack.slash(secret, place.ada, "/council", "Who goes?")
+            await place.dispatcher.settled()
+            hidden = (await place.run(place.cards(secret)[0])).id
+            card = await place.ask()
+            message, own = digest(place, card, label), (await place.run(card)).id
+            for value in (hidden, f"{hidden}:1", "../../etc/passwd", f"{own}:1000", f"{own}:-1"):
+                assert (await place.slack.click(message, action, place.bob, value=value)).acked
+            await place.dispatcher.settled()
+            assert place.told(place.bob) == [NOT_HERE] * 5
+            await place.slack.click(message, action, place.bob, value=f"{own}:99")
+            await place.dispatcher.settled()
+            missing = "This member's answer is not on record."
+            assert (place.told(place.bob)[-1] == missing) == (label != "Votes")
+
+    async def test_where_slack_refuses_the_thread_the_click_is_answered_all_the_same(
+        self, tmp_path: Path, label: str
+    ) -> None:
+        """Through the click's own address."""
+        action, said = DETAILS[label]
+        async with at_work(tmp_path) as place:
+            card = await place.ask()
+            place.slack.fail("chat.postEphemeral", "user_not_in_channel", times=ALWAYS)
+            await place.slack.click(digest(place, card, label), action, place.bob)
+            await place.dispatcher.settled()
+            [shown] = place.slack.ephemerals(place.general, place.bob)
+            assert (shown.via, said in shown.text) == ("response_url", True)
+
+
+async def test_a_long_review_comes_whole_to_whoever_presses(tmp_path: Path) -> None:
+    """In as many messages as it takes, for their eyes alone."""
+    points = "\n\n".join(f"Point {number}: {'this is what matters. ' * 5}" for number in range(90))
+    async with at_work(tmp_path, ScriptedCouncil(script={"stage2": points})) as place:
+        card = await place.ask()
+        await place.slack.click(digest(place, card, "Whole reviews"), "council_reviews", place.bob)
+        await place.dispatcher.settled()
+        shown = place.slack.ephemerals(place.general, place.bob)
+        assert len(shown) > 2
+        whole = str([each.blocks for each in shown])
+        assert [whole.count(f"Point {number}:") for number in (0, 45, 89)] == [len(FOUR) - 1] * 3
 
 
 class TestRefusals:
@@ -818,7 +993,7 @@ class TestRefusals:
             [mention] = [post for post in posts if post.pinged]
             parts = [post for post in posts if not post.pinged]
             assert why.text == "No thread here: threads are switched off in this channel."
-            assert len(parts) == 9
+            assert len(parts) == 1 + len(FOUR) + 1
             assert mention.pinged == {place.ada.id}
 
     @pytest.mark.parametrize(
@@ -838,7 +1013,7 @@ class TestRefusals:
         async with at_work(tmp_path, council) as place:
             await place.slack.slash(place.general, place.ada, "/council", "Shard?")
             card = await place.card()
-            await place.slack.until(lambda: len(place.slack.thread(place.general, card.ts)) == 9)
+            await place.slack.until(lambda: len(place.slack.thread(place.general, card.ts)) == 5)
             place.slack.fail("chat.postMessage", code, in_thread=True, times=ALWAYS)
             place.slack.fail("files.completeUploadExternal", code, in_thread=True, times=ALWAYS)
             council.release(held)

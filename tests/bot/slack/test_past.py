@@ -16,6 +16,7 @@ from tests.slack_server import Channel, Ephemeral, Message, User
 
 QUESTION = "Shard or scale up?"
 ANSWER = "The council's answer, written by chair/man."
+LOOKS = ("Members", "Votes", "Original and changes", "Whole reviews")
 
 
 async def told(place: Place, command: str, channel: Channel | None = None) -> Ephemeral:
@@ -55,23 +56,23 @@ async def test_an_answer_is_found_shown_and_shared(tmp_path: Path) -> None:
         await pressed(place, listed, "1")
         shown = place.slack.ephemerals(place.general, place.ada)[-1]
         assert ANSWER in blocks_text(shown.blocks)
-        await pressed(place, shown, "Critiques")
-        critiques = place.slack.ephemerals(place.general, place.ada)[-1]
-        await pressed(place, critiques, labels(critiques)[0])
-        assert len(critiques.history) == 2
-        assert place.slack.ephemerals(place.general, place.ada)[-1] is critiques
+        await pressed(place, shown, "Whole reviews")
+        reviews = place.slack.ephemerals(place.general, place.ada)[-1]
+        await pressed(place, reviews, labels(reviews)[0])
+        assert len(reviews.history) == 2
+        assert place.slack.ephemerals(place.general, place.ada)[-1] is reviews
         await pressed(place, shown, "Transcript")
         assert place.told(place.ada)[-1] == IN_DIRECT
         await pressed(place, shown, "Share here")
         public = place.cards(place.general)[-1]
         assert blocks_text(public.blocks).startswith("ada shares this from the council's past answers.")
-        assert labels(public) == ["Critiques", "Corrections", "Transcript"]
+        assert labels(public) == [*LOOKS, "Transcript"]
         [again] = [e["action_id"] for e, _ in shown.elements() if e["text"]["text"] == "Share here"]
         shared = await place.slack.click(shown, again, place.ada)
         await place.slack.redeliver(shared)
         await place.dispatcher.settled()
         assert len(place.cards(place.general)) == 3
-        await pressed(place, public, "Corrections", place.bob)
+        await pressed(place, public, "Members", place.bob)
         assert "Corrected response" in place.told(place.bob)[-1]
         assert len(place.cards(place.general)) == 3
         assert place.pings() == pings
@@ -89,11 +90,11 @@ async def test_what_is_too_long_to_be_shown_ends_with_where_the_rest_is(tmp_path
         assert len(shown) == USES
         assert [labels(each) for each in shown[:-1]] == [[]] * (USES - 1)
         assert blocks_text(shown[-1].blocks[:-1]).endswith(f"\n{REST}")
-        assert labels(shown[-1]) == ["Critiques", "Corrections", "Transcript", "Share here"]
+        assert labels(shown[-1]) == [*LOOKS, "Transcript", "Share here"]
         await pressed(place, shown[-1], "Share here")
         *_, last = public = place.cards(place.general)[1:]
         assert len(public) == USES
-        assert labels(last) == ["Critiques", "Corrections", "Transcript"]
+        assert labels(last) == [*LOOKS, "Transcript"]
         assert not any(call.error for call in place.slack.requests)
 
 

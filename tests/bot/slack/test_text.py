@@ -1,14 +1,18 @@
 """Slack: the card's and the thread's blocks by exact content, within its limits, pinging nobody."""
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 
 from bot.slack.text import CardBlocks, card, fallback, parts
 from bot.view.card import card as card_of
+from bot.view.details import Detail, detail
 from bot.view.fold import fold
 from bot.view.message import (
+    IN_TRANSCRIPT,
     Block,
     Footer,
     Heading,
@@ -23,7 +27,7 @@ from bot.view.message import (
 from bot.view.thread import thread
 from council.events import RunFailed
 from tests.bot.render.long_answer import answer
-from tests.bot.sample_run import CLAUDE, GEMINI, GPT, LATE, RUN_ID, seen
+from tests.bot.sample_run import GEMINI, GPT, LATE, RUN_ID, seen
 from tests.bot.shown import blocks_text, letters
 from tests.fragments import made_of
 from tests.slack_server.blocks import checked, pinged
@@ -112,11 +116,11 @@ def test_the_running_card() -> None:
         ),
         rich(
             ("gpt-5", True),
-            (": answered in 3 s, ranked the others\n", False),
+            (": reviewed\n", False),
             ("claude-sonnet-4.5", True),
-            (": answered in 5 s, ranked the others\n", False),
+            (": reviewed\n", False),
             ("gemini-2.5-pro (The Pragmatist)", True),
-            (": answered in 6 s, reviewing, correcting\n", False),
+            (": reviewing, correcting\n", False),
             ("grok-4", True),
             (
                 (
@@ -126,7 +130,7 @@ def test_the_running_card() -> None:
                 False,
             ),
         ),
-        context("13 s, 2,750 tokens, $0.0105 so far"),
+        context("13 s, $0.0105 so far"),
     ]
 
 
@@ -138,20 +142,29 @@ def test_the_answer_streams_into_the_card() -> None:
             "Move **only** the jobs that have several steps and must recover half-way; "
             "keep the rest on cron."
         ),
-        context("34 s, 4,400 tokens, $0.0168 so far"),
+        context("34 s, $0.0168 so far"),
     ]
 
 
+ASKED = rich(
+    ("Ada asked", True), (": Should we move our nightly batch jobs from cron to Temporal?", False)
+)
+
+
 def test_the_finished_card() -> None:
-    """The title, the answer, and one line about the run; the same without markup for notifications."""
-    footer = (
-        "3 of 4 members answered \u00b7 chairman claude-opus-4.1 \u00b7 too few shared votes to compare \u00b7 "
-        "gemini-2.5-pro (The Pragmatist) fell back (it took too long) \u00b7 "
-        "grok-4 failed (the provider was too busy) \u00b7 44 s \u00b7 4,950 tokens \u00b7 $0.0189 \u00b7 "
-        "id 550e8400-e29b-41d4-a716-446655440000"
+    """Who asked what, what weakens the answer, the title, the answer, one short line about the run.
+
+    It is the same without markup for notifications.
+    """
+    weak = (
+        "3 of 4 members answered; grok-4 failed (the provider was too busy). "
+        "gemini-2.5-pro (The Pragmatist)'s correction failed (it took too long)."
     )
+    footer = "4 members \u00b7 chairman claude-opus-4.1 \u00b7 44 s \u00b7 $0.0189"
     assert card(card_of(seen(), 44.3)) == CardBlocks(
         blocks=[
+            ASKED,
+            section(weak),
             header("Cron or Temporal for nightly jobs"),
             markdown(
                 "Move **only** the jobs that have several steps and must recover half-way; "
@@ -163,6 +176,8 @@ def test_the_finished_card() -> None:
             context(footer),
         ],
         text=(
+            "Ada asked: Should we move our nightly batch jobs from cron to Temporal?\n"
+            f"{weak}\n"
             "Cron or Temporal for nightly jobs\n"
             "Move only the jobs that have several steps and must recover half-way; "
             "keep the rest on cron.\n"
@@ -175,29 +190,26 @@ def test_the_finished_card() -> None:
 
 
 def test_the_card_of_an_error() -> None:
-    """What happened, why, what is kept."""
+    """What was asked, what happened, why, what is kept."""
     failed = RunFailed(RUN_ID, "No member of the council answered. Ask again.", {GPT: LATE})
     assert card(card_of(fold(seen(9), failed, 9.0), 9.0)).blocks == [
+        ASKED,
         header("No answer"),
-        markdown("> Should we move our nightly batch jobs from cron to Temporal?"),
-        section("Asked by Ada. Council \u201cdefault\u201d, 4 members."),
         section("No member of the council answered. Ask again."),
         rich(("gpt-5", True), (": it took too long", False)),
         section("Nothing was added to the conversation."),
-        context(
-            "9 s \u00b7 1,650 tokens \u00b7 $0.0063 \u00b7 run 7b1f0c52-6c1e-4c52-9d0a-0d2a4c1f9e11"
-        ),
+        context("9 s \u00b7 $0.0063 \u00b7 run 7b1f0c52-6c1e-4c52-9d0a-0d2a4c1f9e11"),
     ]
 
 
 def test_the_thread() -> None:
-    """The ranking as a table, members and critiques as they were written."""
-    messages = {message.key: parts(message) for message in thread(seen())}
+    """The ranking as a table; a message a member, what its peers said above its response."""
+    messages = {each.message.key: parts(each.message) for each in thread(seen())}
     table = [
-        ("Rank", "Answer", "Member", "Mean", "by A", "by B", "by C"),
-        ("1st", "A", "claude-sonnet-4.5", "1", "own", "1", "1"),
-        ("2nd", "B", "gemini-2.5-pro (The Pragmatist)", "1.5", "1", "own", "2"),
-        ("3rd", "C", "gpt-5", "2", "2", "2", "own"),
+        ("Rank", "Member", "Mean", "Changed words"),
+        ("1st", "claude-sonnet-4.5", "1", "0"),
+        ("2nd", "gemini-2.5-pro (The Pragmatist)", "1.5", "\u2013"),
+        ("3rd", "gpt-5", "2", "\u22129 +19"),
     ]
     assert messages["ranking"] == [
         [
@@ -206,11 +218,7 @@ def test_the_thread() -> None:
                 "type": "table",
                 "rows": [[{"type": "raw_text", "text": cell} for cell in row] for row in table],
             },
-            section(
-                "Position 1 is the best. \u201cby A\u201d is the vote of whoever wrote Response A; "
-                "nobody votes on their own answer."
-            ),
-            section("Too few shared votes to say how far the reviewers agree."),
+            section("1 is best. Nobody ranks their own answer."),
             section(
                 "grok-4 did not answer: the provider was too busy, after 3 attempts "
                 "(\u201cRate limit reached for grok-4\u201d)."
@@ -220,32 +228,90 @@ def test_the_thread() -> None:
     assert messages[f"member:{GEMINI}"] == [
         [
             header("google/gemini-2.5-pro (The Pragmatist)"),
-            section("Ranked 2nd of 3. Fell back to its first answer: it took too long."),
-            rich(("Original response", True)),
+            section(
+                "Ranked 2nd of 3. The correction failed: it took too long. "
+                "The original response is kept."
+            ),
+            rich(("What its peers said", True)),
+            rich(
+                ("gpt-5", True),
+                (": gemini-2.5-pro (The Pragmatist) solves overlap, not recovery.\n", False),
+                ("claude-sonnet-4.5", True),
+                (": gemini-2.5-pro (The Pragmatist) is cheap and honest.", False),
+            ),
+            rich(("Response", True)),
             markdown(
                 "Stay with cron and add a lock and an alert:\n\n"
                 "```sh\nflock -n /tmp/nightly.lock ./nightly\n```"
             ),
-            rich(("Corrected response", True)),
-            section("The correction failed; the original response is kept."),
         ]
     ]
-    assert messages[f"critiques:{CLAUDE}"] == [
-        [
-            header("Critiques of anthropic/claude-sonnet-4.5"),
-            section("Its answer is called Response A here; the reviewers did not know whose it was."),
-            rich(("By gpt-5", True)),
-            markdown(
-                "Response A weighs the cost. Response B solves overlap, not recovery.\n\n"
-                "FINAL RANKING:\n\n1. Response A\n2. Response B"
-            ),
-            rich(("By gemini-2.5-pro (The Pragmatist)", True)),
-            markdown(
-                "Response A is the most useful. Response C oversells.\n\n"
-                "FINAL RANKING:\n\n1. Response A\n2. Response C"
-            ),
-        ]
-    ]
+
+
+@pytest.mark.parametrize(
+    ("what", "seat", "written"),
+    [
+        (
+            "votes",
+            None,
+            [
+                header("Votes"),
+                section("Each reviewer's order, best first."),
+                rich(
+                    ("gpt-5", True),
+                    (": claude-sonnet-4.5, gemini-2.5-pro (The Pragmatist)\n", False),
+                    ("claude-sonnet-4.5", True),
+                    (": gemini-2.5-pro (The Pragmatist), gpt-5\n", False),
+                    ("gemini-2.5-pro (The Pragmatist)", True),
+                    (": claude-sonnet-4.5, gpt-5", False),
+                ),
+            ],
+        ),
+        (
+            "changes",
+            0,
+            [
+                header("openai/gpt-5"),
+                rich(("Original response", True)),
+                markdown("Move them. Temporal retries each step and shows its history."),
+                rich(("Changes", True)),
+                section(
+                    "Corrected: 9 words removed, 19 added. "
+                    "Struck-through words were removed, bold words were added."
+                ),
+                markdown(
+                    "Move ~~them. Temporal retries each step and shows its history~~\u200b"
+                    "**the jobs that must recover half-way.**\n\n"
+                    "**Start with one job.**\n\n"
+                    "**Let a managed service run the cluster**\u200b."
+                ),
+            ],
+        ),
+        (
+            "reviews",
+            1,
+            [
+                header("Reviews of anthropic/claude-sonnet-4.5"),
+                section("Reviewers saw it as \u201cResponse A\u201d, without a name."),
+                rich(("By gpt-5", True)),
+                markdown(
+                    "Response A weighs the cost. Response B solves overlap, not recovery.\n\n"
+                    "FINAL RANKING:\n\n1. Response A\n2. Response B"
+                ),
+                rich(("By gemini-2.5-pro (The Pragmatist)", True)),
+                markdown(
+                    "Response A is the most useful. Response C oversells.\n\n"
+                    "FINAL RANKING:\n\n1. Response A\n2. Response C"
+                ),
+            ],
+        ),
+    ],
+)
+def test_what_the_buttons_below_a_message_answer(
+    what: Detail, seat: int | None, written: list[Json]
+) -> None:
+    """The votes by name; the original above its changed words; the reviews as they were written."""
+    assert parts(detail(seen(), what, seat)) == [written]
 
 
 @given(
@@ -330,17 +396,92 @@ def test_of_more_parts_than_may_be_the_last_says_where_the_rest_is() -> None:
     assert parts(message, 1, note) == [[*first, section(note)]]
 
 
+def test_a_bounded_message_is_one_and_says_where_it_is_cut() -> None:
+    """What has room is there word for word; the rest is in the transcript."""
+    paragraphs = [f"Reason {number}: {'why ' * 40}".strip() for number in range(200)]
+    blocks = (Heading("gpt-5"), Line("Ranked 1st of 4."), Prose("\n\n".join(paragraphs)))
+    [message] = parts(Message("m", blocks, bounded=True))
+    accepted(message)
+    *_, end = message
+    assert message[:2] == [header("gpt-5"), section("Ranked 1st of 4.")]
+    assert end == section(IN_TRANSCRIPT)
+    shown = [each for block in message[2:-1] for each in block["text"].split("\n\n")]
+    assert shown == paragraphs[: len(shown)]
+    assert 8_000 < sum(len(block["text"]) for block in message[2:-1]) <= 11_000
+
+
+def test_a_bounded_message_that_fits_says_nothing() -> None:
+    """Nor is a heading left without what it heads."""
+    blocks = (Heading("gpt-5"), Heading("Response", 3), Prose("why " * 2_000))
+    [message] = parts(Message("m", blocks, bounded=True))
+    accepted(message)
+    assert section(IN_TRANSCRIPT) not in message
+    assert blocks_text(message).count("why") == 2_000
+
+
+def test_a_bounded_message_ends_with_no_heading() -> None:
+    """What a heading led to had no room: it goes, too."""
+    blocks = (Heading("gpt-5"), Prose("why " * 2_700), Heading("Sources", 3), Prose("word " * 500))
+    [message] = parts(Message("m", blocks, bounded=True))
+    accepted(message)
+    assert message[-1] == section(IN_TRANSCRIPT)
+    assert rich(("Sources", True)) not in message
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from(["prose", "line", "pairs", "code", "heading", "table"]),
+            st.integers(0, 9_000),
+        ),
+        max_size=6,
+    ),
+    st.booleans(),
+)
+def test_no_message_is_too_long_whatever_the_sizes(sizes: list[tuple[str, int]], bounded: bool) -> None:
+    """Every message is within Slack's limits; a bounded one is one, with the same beginning."""
+    forms: dict[str, Callable[[int], Block]] = {
+        "prose": lambda length: Prose(answer(length)),
+        "line": lambda length: Line("word " * (length // 5)),
+        "pairs": lambda length: Pairs((("critic", "weak " * (length // 10)),) * 2),
+        "code": lambda length: Prose(f"```py\n{'x = 1  # why' * (length // 12)}\n```"),
+        "heading": lambda length: Heading("Head", 2 + length % 2),
+        "table": lambda length: Table(("a", "b"), (("c", "d"),) * (length // 90)),
+    }
+    blocks = tuple(forms[form](length) for form, length in sizes)
+    messages = parts(Message("m", blocks, bounded=bounded))
+    for message in messages:
+        accepted(message)
+        markdowns = [block["text"] for block in message if block["type"] == "markdown"]
+        assert sum(map(len, markdowns)) <= 11_000
+    if bounded:
+        assert len(messages) <= 1
+        said_at_all = "".join(map(blocks_text, parts(Message("m", blocks))))
+        [message] = messages or [[]]
+        is_cut = section(IN_TRANSCRIPT) in message
+        said_here = "".join(blocks_text(message[:-1] if is_cut else message).split())
+        assert "".join(said_at_all.split()).startswith(said_here)
+        assert is_cut or said_here == "".join(said_at_all.split())
+
+
 @pytest.mark.parametrize("length", [200, 5_000, 7_500, 60_000])
 def test_a_card_holds_what_fits(length: int) -> None:
-    """A longer answer ends at a block's end and says where it goes on."""
+    """A longer answer ends at a block's end and says where it continues; the notes stay below it."""
+    notes = (("Dissent", "grok holds that sharding waits."), ("Would change the answer", "How many?"))
     text = shown(
-        Title("T" * 80), Prose("word. " * 50 + "\n\n" + answer(length)), Line("Cut."), Footer("f")
+        Title("T" * 80), Prose("word. " * 50 + "\n\n" + answer(length)), Pairs(notes), Footer("f")
     )
     accepted(text.blocks, text.text)
     assert text.cut == (length == 60_000)
     assert (CONTINUES in text.blocks) == text.cut
-    assert text.blocks[-1] == context("f")
-    assert (section("Cut.") in text.blocks) == (not text.cut)
+    below = rich(
+        ("Dissent", True),
+        (": grok holds that sharding waits.\n", False),
+        ("Would change the answer", True),
+        (": How many?", False),
+    )
+    assert text.blocks[-2:] == [below, context("f")]
+    assert not text.cut or text.blocks[-3] == CONTINUES
 
 
 def test_a_card_never_outgrows_a_message() -> None:

@@ -11,6 +11,7 @@ from bot.terminal.venue import TerminalChannel, drawn
 from bot.view.card import card
 from bot.view.fold import fold
 from bot.view.message import Block, Line, Prose, Table
+from bot.view.record import record
 from bot.view.state import RunView, opening
 from bot.view.thread import thread
 from council.events import AnswerStreamed, Event, MemberFailed, RunCompleted, RunFailed, StageCompleted
@@ -79,14 +80,15 @@ def test_a_pipe_gets_plain_lines_then_markdown() -> None:
         "gemini-2.5-pro (The Pragmatist) reviewed the others in 5 s.\n"
         "Reviews: done in 5 s.\n"
         "claude-sonnet-4.5 kept its answer.\n"
-        "gpt-5 corrected: added content (+3 lines).\n"
-        "gemini-2.5-pro (The Pragmatist) fell back to its first answer: it took too long.\n"
+        "gpt-5 corrected.\n"
+        "gemini-2.5-pro (The Pragmatist) kept its first answer: it took too long.\n"
         "Corrections: done in 20 s, 2 of 3.\n"
         "claude-opus-4.1 is writing the final answer.\n"
         "claude-opus-4.1 wrote the final answer in 12 s.\n"
     )
-    markdown = "".join(f"\n{render(message)}" for message in (*thread(view), card(view, 44.3)))
-    assert shown == lines + markdown
+    messages = (*(each.message for each in thread(view)), card(view, 44.3))
+    markdown = "".join(f"\n{render(message)}" for message in messages)
+    assert shown == f"{lines}{markdown}\nSaved as conversation {CONVERSATION_ID}.\n"
     assert "\x1b" not in shown
 
 
@@ -116,13 +118,14 @@ def test_a_person_sees_card_thread_and_answer() -> None:
     marks = [
         "Final answer  done in 12 s",
         "Ranking",
-        "by A",
-        "Original response",
+        "Changed words",
+        "openai/gpt-5",
+        "What its peers said",
         "Corrected response",
-        "Critiques of openai/gpt-5",
+        "Ada asked",
         "Cron or Temporal for nightly jobs",
         "2 Move one multi-step job",
-        CONVERSATION_ID,
+        "chairman claude-opus-4.1",
     ]
     found = [shown.rfind(mark) for mark in marks]
     assert -1 not in found
@@ -133,7 +136,8 @@ def test_a_person_sees_card_thread_and_answer() -> None:
 def test_nothing_is_wider_than_the_window(width: int) -> None:
     """Long lines wrap and wide tables become lists."""
     view = seen()
-    for message in (*thread(view), card(view, 44.3), card(seen(34), 34.0)):
+    messages = [each.message for each in (*thread(view), *record(view))]
+    for message in (*messages, card(view, 44.3), card(seen(34), 34.0)):
         for line in printed(message.blocks, width).splitlines():
             assert len(line) <= width
 

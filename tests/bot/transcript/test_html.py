@@ -112,7 +112,7 @@ def test_a_page_says_what_was_asked_and_who_answered(reader: Reader) -> None:
     page = reader.open(CONVERSATION)
     assert page.title() == page.locator("h1").inner_text() == TITLE
     facts = page.locator("header dl").inner_text()
-    for said in ("2026-01-20 10:30 UTC", "gpt-5", "too few shared votes to compare", "$0.0189"):
+    for said in ("2026-01-20 10:30 UTC", "gpt-5", "4,950 tokens", "$0.0189"):
         assert said in facts
     assert page.locator(".question blockquote").inner_text() == QUESTION
     assert FINAL.response.split("**")[1] in page.locator(".answer").inner_text()
@@ -264,7 +264,7 @@ def test_consultations_show_their_case_and_how_sure_they_are(reader: Reader) -> 
 
 
 def test_rounds_stand_one_below_the_other_in_each_members_tab(reader: Reader) -> None:
-    """Each with its own diff and critiques; how answers moved and why it ended stands with the rankings."""
+    """Each with its own diff and reviews; how answers moved and why it ended stands with the rankings."""
     with ThreadPoolExecutor(1) as pool:  # Playwright has a loop of its own in this thread
         _, message = pool.submit(lambda: asyncio.run(held(profile(*SEATS, max_rounds=2)))).result()
     page = reader.open(conversation(UserMessage(role="user", content=QUESTION), message))
@@ -280,7 +280,7 @@ def test_rounds_stand_one_below_the_other_in_each_members_tab(reader: Reader) ->
         "3 words removed above, 12 words added here.",
         "12 words removed above, 14 words added here.",
     ]
-    assert panel.locator(".critiques").count() == 2
+    assert panel.locator(".reviews").count() == 2
     assert [figure.inner_text().split("\n")[0] for figure in page.locator("figcaption").all()] == [
         "Where each reviewer put each answer, round 1",
         "Where each reviewer put each answer, round 2",

@@ -3,7 +3,7 @@
 from bot.render.markdown import render
 from bot.transcript.markdown import to_markdown
 from bot.view.fold import of_document
-from bot.view.thread import thread
+from bot.view.record import record
 from council.document.conversation import Conversation, UserMessage
 from tests.bot.sample_run import ASSISTANT, CONVERSATION, CONVERSATION_ID, FINAL, QUESTION
 
@@ -18,25 +18,27 @@ def conversation(*messages: object) -> Conversation:
     return CONVERSATION.model_copy(update={"messages": [*messages]})
 
 
-def test_a_conversation_reads_from_question_to_critiques() -> None:
-    """Title and date, question, answer with its line of facts, then the thread one level down."""
+def test_a_conversation_reads_from_question_to_reviews() -> None:
+    """Title and date, question, answer with its line of facts, then the record one level down."""
     shown = to_markdown(CONVERSATION)
     assert shown.startswith(
-        f"{HEAD}\n## Question\n\n> {QUESTION}\n\n## Answer\n\n{FINAL.response}\n\n_3 of 4 members answered"
+        f"{HEAD}\n## Question\n\n> {QUESTION}\n\n## Answer\n\n"
+        "3 of 4 members answered; grok-4 failed (the provider was too busy)."
     )
-    parts = thread(of_document(ASSISTANT, QUESTION, CONVERSATION))
-    assert shown.endswith("\n" + "\n".join(render(part, under=1) for part in parts))
+    assert f"\n\n{FINAL.response}\n\n_4 members" in shown
+    sections = record(of_document(ASSISTANT, QUESTION, CONVERSATION))
+    assert shown.endswith("\n" + "\n".join(render(each.message, under=1) for each in sections))
     assert [line for line in shown.splitlines() if line.startswith(("# ", "## ", "### "))] == [
         "# Cron or Temporal for nightly jobs",
         "## Question",
         "## Answer",
         "### Ranking",
         "### anthropic/claude-sonnet-4.5",
-        "### Critiques of anthropic/claude-sonnet-4.5",
+        "### Reviews of anthropic/claude-sonnet-4.5",
         "### google/gemini-2.5-pro (The Pragmatist)",
-        "### Critiques of google/gemini-2.5-pro (The Pragmatist)",
+        "### Reviews of google/gemini-2.5-pro (The Pragmatist)",
         "### openai/gpt-5",
-        "### Critiques of openai/gpt-5",
+        "### Reviews of openai/gpt-5",
     ]
 
 

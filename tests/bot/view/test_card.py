@@ -10,7 +10,6 @@ from bot.view.fold import fold, of_document
 from bot.view.message import Footer
 from bot.view.state import RunView, opening
 from bot.view.words import explain
-from council.brief import Discussion, ThreadMessage
 from council.document.conversation import (
     AggregateRanking,
     AssistantMessage,
@@ -18,11 +17,10 @@ from council.document.conversation import (
     RunUsage,
     Stage1Result,
     Stage3Result,
-    UserMessage,
 )
+from council.document.results import ChairNotes
 from council.errors import AccountError, Failure, NoAnswers, RunError
 from council.events import (
-    ContextRead,
     HistoryShortened,
     MemberAnswered,
     MemberFailed,
@@ -95,19 +93,19 @@ def test_the_card_opens_within_the_first_second() -> None:
 
 
 def test_the_card_follows_the_members() -> None:
-    """A line a stage and a line a member; two stages may run at once; a failure says why."""
+    """A line a stage, a mark a member; two stages may run at once; a failure says why."""
     assert text(seen(12.6), 12.6) == (
         f"> {QUESTION}\n\n"
         "Asked by Ada. Council \u201cdefault\u201d, 4 members.\n\n"
         "- Answers: done in 9 s, 3 of 4\n- Reviews: running, 2 of 3 done\n"
         "- Corrections: running, 0 of 3 done\n- Final answer: waiting\n\n"
         "<!-- -->\n\n"
-        "- gpt-5: answered in 3 s, ranked the others\n"
-        "- claude-sonnet-4.5: answered in 5 s, ranked the others\n"
-        "- gemini-2.5-pro (The Pragmatist): answered in 6 s, reviewing, correcting\n"
+        "- gpt-5: reviewed\n"
+        "- claude-sonnet-4.5: reviewed\n"
+        "- gemini-2.5-pro (The Pragmatist): reviewing, correcting\n"
         "- grok-4: failed: the provider was too busy, after 3 attempts "
         "(\u201cRate limit reached for grok-4\u201d)\n\n"
-        "_13 s, 2,750 tokens, $0.0105 so far_\n"
+        "_13 s, $0.0105 so far_\n"
     )
 
 
@@ -119,36 +117,64 @@ def test_the_chairmans_text_streams_into_the_card() -> None:
         "- Answers: done in 9 s, 3 of 4\n- Reviews: done in 5 s\n"
         "- Corrections: done in 20 s, 2 of 3\n- Final answer: claude-opus-4.1 is writing\n\n"
         "<!-- -->\n\n"
-        "- gpt-5: answered in 3 s, ranked the others, corrected: added content (+3 lines)\n"
-        "- claude-sonnet-4.5: answered in 5 s, ranked the others, kept its answer\n"
-        "- gemini-2.5-pro (The Pragmatist): answered in 6 s, ranked the others, "
-        "fell back to its first answer (it took too long)\n"
+        "- gpt-5: corrected\n"
+        "- claude-sonnet-4.5: kept its answer\n"
+        "- gemini-2.5-pro (The Pragmatist): correction failed (it took too long); first answer kept\n"
         "- grok-4: failed: the provider was too busy, after 3 attempts "
         "(\u201cRate limit reached for grok-4\u201d)\n\n"
         "### Final answer\n\n"
         "Move **only** the jobs that have several steps and must recover half-way; "
         "keep the rest on cron.\n\n"
-        "_34 s, 4,400 tokens, $0.0168 so far_\n"
+        "_34 s, $0.0168 so far_\n"
     )
 
 
 def test_the_finished_card_is_the_answer() -> None:
-    """Title, answer, and one line with everything about the run."""
+    """Who asked what, what weakens the answer, title, answer, and a short line about the run."""
     assert text(seen()) == (
+        f"- Ada asked: {QUESTION}\n\n"
+        "3 of 4 members answered; grok-4 failed (the provider was too busy). "
+        "gemini-2.5-pro (The Pragmatist)'s correction failed (it took too long).\n\n"
         "# Cron or Temporal for nightly jobs\n\n"
         f"{FINAL.response}\n\n"
-        "_3 of 4 members answered \u00b7 chairman claude-opus-4.1 \u00b7 "
-        "too few shared votes to compare \u00b7 "
-        "gemini-2.5-pro (The Pragmatist) fell back (it took too long) \u00b7 "
-        "grok-4 failed (the provider was too busy) \u00b7 44 s \u00b7 4,950 tokens \u00b7 $0.0189 \u00b7 "
-        f"id {CONVERSATION_ID}_\n"
+        "_4 members \u00b7 chairman claude-opus-4.1 \u00b7 44 s \u00b7 $0.0189_\n"
     )
+
+
+def test_the_chairmans_notes_follow_the_answer() -> None:
+    """A line a note; those that the chairman didn't write are left out."""
+    notes = ChairNotes(
+        dissent="grok-4 would move everything.",
+        changed="gpt-5 dropped its claim that Temporal needs no operator.",
+        ask="How many jobs have several steps?",
+    )
+    shown = answered(stage3=FINAL.model_copy(update={"notes": notes}))
+    assert (
+        "running yourselves.\n\n"
+        "<!-- -->\n\n"
+        "- Dissent: grok-4 would move everything.\n"
+        "- Review changed: gpt-5 dropped its claim that Temporal needs no operator.\n"
+        "- Would change the answer: How many jobs have several steps?\n\n"
+        "_4 members"
+    ) in shown
+
+
+def test_a_card_has_the_tone_of_its_state() -> None:
+    """Platforms with colours show it as one; every message is complete without."""
+    whole = of_document(
+        ASSISTANT.model_copy(update={"failures": [], "stage2_5": None, "settings": None}),
+        QUESTION,
+        CONVERSATION,
+    )
+    failure = fold(seen(9), RunFailed(RUN_ID, "It ended.", {}), 9.0)
+    views = (seen(9), whole, seen(), failure)
+    assert [card(view, 50.0).tone for view in views] == ["running", "answered", "weakened", "failed"]
 
 
 def test_a_finished_run_keeps_its_progress() -> None:
     """The marks can be shown beside the answer; nothing is `so far` any more."""
     footer = render(progress(seen(), 90.0)).splitlines()[-1]
-    assert footer == "_44 s \u00b7 4,950 tokens \u00b7 $0.0189_"
+    assert footer == "_44 s \u00b7 $0.0189_"
 
 
 def test_a_member_that_is_asked_again_says_why() -> None:
@@ -162,12 +188,16 @@ def test_lesser_reviews_and_cut_answers_are_marked() -> None:
     view = seen(9)
     cut = ANSWERS[GPT].model_copy(update={"truncated": True})
     uncounted = REVIEWS[GPT].model_copy(update={"parsed_ranking": []})
-    view = fold(view, MemberAnswered("stage1", GPT, cut, 3_100, Usage()), 9.0)
+    early = fold(seen(8.9), MemberAnswered("stage1", GPT, cut, 3_100, Usage()), 8.9)
+    assert "- gpt-5: answered in 3 s (cut off)\n" in text(early, 8.9)
+    unvoted = uncounted.model_copy(update={"truncated": True})
+    cut_short = fold(view, MemberAnswered("stage2", GPT, unvoted, 1_000, Usage()), 10.0)
+    assert "- gpt-5: reviewed, cut off before its vote\n" in text(cut_short, 10.0)
     view = fold(view, MemberAnswered("stage2", GPT, uncounted, 1_000, Usage()), 10.0)
     view = fold(view, MemberFailed("stage2", CLAUDE, LATE), 10.0)
     shown = text(view, 10.0)
-    assert "- gpt-5: answered in 3 s (cut off), reviewed the others (vote not counted)\n" in shown
-    assert "- claude-sonnet-4.5: answered in 5 s, no review (it took too long)\n" in shown
+    assert "- gpt-5: reviewed, vote unreadable\n" in shown
+    assert "- claude-sonnet-4.5: no review (it took too long)\n" in shown
 
 
 def test_the_next_in_line_for_the_chair_is_shown() -> None:
@@ -185,16 +215,15 @@ def test_no_answer_names_each_cause() -> None:
     """What happened, why for each member, what is kept, what to do."""
     failures = {GPT: LATE, CLAUDE: Failure(cause="empty"), GEMINI: LATE, GROK: BUSY}
     assert failed(NoAnswers(failures)) == (
+        f"- Ada asked: {QUESTION}\n\n"
         "## No answer\n\n"
-        f"> {QUESTION}\n\n"
-        "Asked by Ada. Council \u201cdefault\u201d, 4 members.\n\n"
         "No member of the council answered. Ask again.\n\n"
         "- gpt-5: it took too long\n- claude-sonnet-4.5: the reply was empty\n"
         "- gemini-2.5-pro (The Pragmatist): it took too long\n"
         "- grok-4: the provider was too busy, after 3 attempts "
         "(\u201cRate limit reached for grok-4\u201d)\n\n"
         "Nothing was added to the conversation.\n\n"
-        f"_9 s \u00b7 1,650 tokens \u00b7 $0.0063 \u00b7 run {RUN_ID}_\n"
+        f"_9 s \u00b7 $0.0063 \u00b7 run {RUN_ID}_\n"
     )
 
 
@@ -206,13 +235,13 @@ def test_an_accounts_trouble_is_said_once() -> None:
         in shown
     )
     assert shown.count("key") == 1
-    assert "- " not in shown
+    assert shown.count("- ") == 1  # who asked
 
 
 def test_an_answer_that_was_not_saved_is_still_shown() -> None:
     """The only copy is on the card, and the card says so."""
     shown = failed(OSError("/secret/path"), at=44.2)
-    assert shown.startswith("## An answer that could not be saved\n")
+    assert "\n\n## An answer that could not be saved\n" in shown
     assert "The answer is kept only here; copy it if you need it.\n\nMove **only** the jobs" in shown
     assert "secret" not in shown
 
@@ -231,60 +260,48 @@ def test_an_answer_that_was_not_saved_has_no_id() -> None:
     [
         (
             {"source": "fallback", "model": "openai/gpt-4o"},
-            (
-                "Written by gpt-4o, next in line for the chair, "
-                "because claude-opus-4.1 failed (it took too long)."
-            ),
+            "Written by gpt-4o; claude-opus-4.1 failed (it took too long).",
         ),
         (
             {"source": "best_ranked", "model": CLAUDE},
-            (
-                "Written by claude-sonnet-4.5, the best-ranked member, "
-                "because claude-opus-4.1 failed (it took too long)."
-            ),
-        ),
-        (
-            {"source": "best_ranked", "model": GROK},
-            ("Written by grok-4, a member, because claude-opus-4.1 failed (it took too long)."),
+            "Written by claude-sonnet-4.5; claude-opus-4.1 failed (it took too long).",
         ),
         (
             {"source": "verbatim", "model": CLAUDE},
             (
-                "This is the best-ranked answer, word for word as claude-sonnet-4.5 gave it, "
-                "because claude-opus-4.1 failed (it took too long)."
+                "claude-opus-4.1 failed (it took too long), so this is "
+                "claude-sonnet-4.5's answer, ranked first, unedited."
             ),
         ),
         (
             {"source": "verbatim", "model": GROK},
-            (
-                "This is a member's answer, word for word as grok-4 gave it, "
-                "because claude-opus-4.1 failed (it took too long)."
-            ),
+            ("claude-opus-4.1 failed (it took too long), so this is grok-4's answer, unedited."),
         ),
         (
             {"answered_by": "anthropic/claude-3"},
             "The model anthropic/claude-3 answered in place of claude-opus-4.1.",
         ),
-        (
-            {"stopped_early": True},
-            "Stopped early, from the answers so far.",
-        ),
+        ({"stopped_early": True}, "Stopped early, from the answers so far."),
+        ({"truncated": True}, "The answer is cut off at its length limit."),
     ],
 )
 def test_an_answer_that_came_about_otherwise_says_how(changes: dict[str, object], said: str) -> None:
     """Whoever wrote it and why stands above the answer."""
+    chair = FailedCall(stage="stage3", member=CHAIRMAN, failure=LATE)
     shown = answered(
-        stage3=FINAL.model_copy(update=changes),
-        failures=[*ASSISTANT.failures, FailedCall(stage="stage3", member=CHAIRMAN, failure=LATE)],
+        stage3=FINAL.model_copy(update=changes), stage2_5=None, settings=None, failures=[chair]
     )
-    assert shown.startswith(f"# Cron or Temporal for nightly jobs\n\n{said}\n\nMove **only**")
+    assert shown.startswith(
+        f"- Asked: {QUESTION}\n\n{said}\n\n# Cron or Temporal for nightly jobs\n\nMove **only**"
+    )
 
 
 def test_a_cut_answer_says_so_where_it_ends() -> None:
-    """The reader learns it at the cut, not before."""
+    """The reader learns it above the answer, and sees it at the cut."""
     shown = answered(stage3=FINAL.model_copy(update={"truncated": True}))
     assert (
-        "running yourselves.\n\nThe answer reached its length limit and ends here.\n\n_3 of 4" in shown
+        "running yourselves.\n\nThe answer reached its length limit and ends here.\n\n_4 members"
+        in shown
     )
 
 
@@ -303,26 +320,25 @@ def test_one_answer_is_labelled() -> None:
     for name in (CLAUDE, GEMINI, GROK):
         view = fold(view, MemberFailed("stage1", name, LATE), 8.0)
     assert text(fold(view, RunCompleted(RUN_ID, CONVERSATION_ID, single), 9.0)) == (
+        f"- Asked: {QUESTION}\n\n"
+        "Only gpt-5 answered, so nobody reviewed it. claude-sonnet-4.5 failed (it took too long); "
+        "gemini-2.5-pro (The Pragmatist) failed (it took too long); "
+        "grok-4 failed (it took too long).\n\n"
         f"# {QUESTION}\n\n"
-        "One model, not reviewed: only gpt-5 answered.\n\n"
         "Move them. Temporal retries each step and shows its history.\n\n"
-        "_1 of 4 members answered \u00b7 claude-sonnet-4.5 failed (it took too long) \u00b7 "
-        "gemini-2.5-pro (The Pragmatist) failed (it took too long) \u00b7 "
-        "grok-4 failed (it took too long) \u00b7 9 s \u00b7 about 300 tokens (estimated) \u00b7 "
-        f"price unknown \u00b7 id {CONVERSATION_ID}_\n"
+        "_4 members \u00b7 9 s \u00b7 1 call without a known price_\n"
     )
 
 
-def test_many_failures_leave_room_for_time_cost_and_id() -> None:
+def test_many_failures_leave_room_for_the_answer() -> None:
     """As many as fit are named, the rest counted."""
     seats = [f"provider/model-number-{number:02}-preview" for number in range(12)]
     failures = [FailedCall(stage="stage1", member=name, failure=BUSY) for name in seats]
-    facts = answered(stage2_5=None, failures=failures).splitlines()[-1]
+    weak = answered(stage2_5=None, failures=failures).split("\n\n")[1]
     named = [
         f"model-number-{number:02}-preview failed (the provider was too busy)" for number in range(8)
     ]
-    rest = ["4 more", "44 s", "4,950 tokens", "$0.0189", f"id {CONVERSATION_ID}_"]
-    assert facts.endswith(" \u00b7 ".join([*named, *rest]))
+    assert weak == "; ".join(["3 of 16 members answered", *named[:7], "5 more"]) + "."
 
 
 def test_members_that_were_only_stopped_are_counted() -> None:
@@ -332,11 +348,11 @@ def test_members_that_were_only_stopped_are_counted() -> None:
         FailedCall(stage="stage1", member=GROK, failure=stopped),
         *(FailedCall(stage="stage2", member=name, failure=stopped) for name in (GPT, CLAUDE, GEMINI)),
     ]
-    facts = answered(stage2=[], stage2_5=None, failures=failures).splitlines()[-1]
-    assert (
-        " \u00b7 3 members gave no review (they were stopped) "
-        "\u00b7 grok-4 failed (it was stopped) \u00b7 44 s"
-    ) in facts
+    weak = answered(stage2=[], stage2_5=None, failures=failures).split("\n\n")[1]
+    assert weak == (
+        "3 of 4 members answered; grok-4 failed (it was stopped). "
+        "3 members gave no review (they were stopped)."
+    )
 
 
 def test_agreement_is_named() -> None:
@@ -346,7 +362,7 @@ def test_agreement_is_named() -> None:
         failures=[], settings=None, aggregate_ranking=ranking, stage2_5=None, usage=None, started_at=None
     )
     assert shown.splitlines()[-1] == (
-        f"_3 members \u00b7 chairman claude-opus-4.1 \u00b7 strong agreement \u00b7 id {CONVERSATION_ID}_"
+        "_3 members \u00b7 chairman claude-opus-4.1 \u00b7 reviewers ranked alike_"
     )
 
 
@@ -356,7 +372,7 @@ def test_every_card_of_the_demonstration_says_so(at: float) -> None:
     profile = PROFILE.model_copy(update={"demonstration": True})
     message = ASSISTANT.model_copy(update={"settings": profile.model_dump(mode="json")})
     said = (
-        "\n\nDemonstration: the built-in model is tiny and often wrong. "
+        "Demonstration: the built-in model is tiny and often wrong. "
         "For real members, set OPENROUTER_API_KEY and COUNCIL_MEMBERS in .env.\n\n"
     )
     assert said in text(seen(at, profile=profile), at)
@@ -383,7 +399,7 @@ def test_a_long_question_is_a_short_title() -> None:
         ),
         1.0,
     )
-    assert text(view).splitlines()[0] == "# " + " ".join(["word"] * 15) + "\u2026"
+    assert text(view).splitlines()[4] == "# " + " ".join(["word"] * 15) + "\u2026"
 
 
 def test_consultants_and_rounds_are_named_where_they_are_not_the_usual() -> None:
@@ -433,20 +449,3 @@ def test_a_card_says_what_of_a_long_conversation_was_read(
     assert line in text(view)
     over = replace(of_document(ASSISTANT, QUESTION, CONVERSATION), history=view.history)
     assert text(over).index(line) < text(over).index(FINAL.response[:20])
-
-
-def test_a_card_says_what_of_a_thread_was_read() -> None:
-    """From the run's start, and above its answer; of a stored answer, too."""
-    read = ContextRead(messages=1, left_out=2)
-    line = "Read the last message of this thread; 2 older were left out."
-    assert line in text(fold(seen(9.0), read, 9.0))
-    said = ThreadMessage(author="U1", name="Ada", text="Should we?")
-    asked = UserMessage(
-        role="user",
-        content=QUESTION,
-        context=Discussion(until="9", messages=(said,), left_out=2),
-    )
-    stored = CONVERSATION.model_copy(update={"messages": [asked, ASSISTANT]})
-    shown = text(of_document(ASSISTANT, QUESTION, stored))
-    assert shown.index(line) < shown.index(FINAL.response[:20])
-    assert line not in text(of_document(ASSISTANT, QUESTION, CONVERSATION))

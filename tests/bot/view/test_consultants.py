@@ -12,8 +12,8 @@ from bot.terminal.venue import drawn
 from bot.view.consultants import bar
 from bot.view.fold import of_document
 from bot.view.message import Columns, Message, Prose
+from bot.view.record import record
 from bot.view.state import RunView
-from bot.view.thread import thread
 from council.consultation import Consultation, Debate
 from tests.bot.sample_run import (
     ANSWERS,
@@ -30,7 +30,6 @@ from tests.council.consultations import DEBATE, consultation
 from tests.slack_server.blocks import checked, pinged
 from tests.slack_server.rules import Rules
 
-KEY = f"member:{GEMINI}"
 DEBATED = {
     **DEBATE,
     "round": 2,
@@ -61,8 +60,8 @@ def stored(first: Consultation | None, second: Consultation | None, **changes: o
 
 
 def member(view: RunView) -> Message:
-    """Give the consultant's message."""
-    return next(message for message in thread(view) if message.key == KEY)
+    """Return the consultant's section of the record."""
+    return next(each.message for each in record(view) if (each.kind, each.member) == ("member", GEMINI))
 
 
 def debated(**confidence: object) -> Consultation:
@@ -91,7 +90,7 @@ def test_a_consultation_by_exact_text() -> None:
     """In short first, then the answer, its case and its doubts; a correction with what the debate moved."""
     assert render(member(stored(consultation(), debated(score=6)))) == (
         "## google/gemini-2.5-pro (The Pragmatist)\n\n"
-        "Ranked 2nd of 3. Kept its answer.\n\n"
+        "Ranked 2nd of 3. It kept its answer.\n\n"
         f"### Original response\n\n{WHOLE}"
         "### Corrected response\n\n"
         "The same, word for word.\n\n"
@@ -155,7 +154,8 @@ def test_it_says_the_same_everywhere() -> None:
     """Word for word on Discord, on Slack, and as Markdown; Slack takes it, and it pings nobody."""
     message = member(stored(consultation(), debated()))
     expected = words(text(render(message)))
-    assert words("\n".join(map(text, discord_text.parts(message)))) == expected
+    embeds = [text(embed) for page in discord_text.pages(message) for embed in page]
+    assert words("\n".join(embeds)) == expected
     for blocks in slack_text.parts(message):
         checked([*blocks, {"type": "divider"}], Rules(pings_from_markdown_code=True))
     assert words("\n".join(map(blocks_text, slack_text.parts(message)))) == expected
@@ -164,8 +164,8 @@ def test_it_says_the_same_everywhere() -> None:
 
 def test_discord_stacks_lists() -> None:
     """It has no columns."""
-    assert discord_text.parts(Message("m", (COLUMNS,))) == [
-        "**Pros**\n\n- Cheap\n- Quick\n\n**Cons**\n\n- It ends"
+    assert discord_text.pages(Message("m", (COLUMNS,))) == [
+        ["**Pros**\n\n- Cheap\n- Quick\n\n**Cons**\n\n- It ends"]
     ]
 
 
@@ -216,7 +216,7 @@ def test_a_members_text_cannot_leave_its_list() -> None:
         "**Pros**\n\n- \\# Big @everyone \\<!channel> \\<@123> \\[x\\](http://y)\n\n**Cons**\n\n- \\-\n\n"
         "after\n"
     )
-    [discord] = discord_text.parts(message)
+    [[discord]] = discord_text.pages(message)
     assert "@everyone" not in discord
     assert "<@123>" not in discord
     for blocks in slack_text.parts(message):

@@ -1,6 +1,6 @@
-"""Rounds as people see them: each in the thread as it ends, then how the answers moved and why it ended."""
+"""Rounds as people see them: the last one in the thread, all of them on record."""
 
-from dataclasses import replace
+import re
 
 import pytest
 
@@ -12,8 +12,9 @@ from bot.transcript.markdown import to_markdown
 from bot.view import words
 from bot.view.card import card
 from bot.view.fold import fold, of_document
+from bot.view.record import Section, record
 from bot.view.state import RunView, opening
-from bot.view.thread import thread, unposted
+from bot.view.thread import thread
 from council.document.conversation import AssistantMessage, Conversation, UserMessage
 from council.document.iteration import IterationRound, IterationState, TerminationReason
 from council.events import MemberFailed, RunCompleted, StageStarted
@@ -60,34 +61,52 @@ def conversation(message: AssistantMessage) -> Conversation:
     )
 
 
-async def test_each_round_is_told_and_stays_as_it_was_told() -> None:
-    """What was posted of round 1 is built the same when round 2 is over, and from the document."""
+def key(section: Section) -> tuple[str, int, str | None]:
+    """Return what tells a section from the others."""
+    return section.kind, section.round, section.member
+
+
+async def test_each_round_is_on_record_and_stays_as_it_was() -> None:
+    """What was built of round 1 is the same when round 2 is over, and from the document."""
     seats = profile(*SEATS, max_rounds=2)
     council, message = await held(seats)
     seen = views(council, seats, message)
-    last = {each.key: each for each in thread(seen[-1])}
+    last = {key(each): each for each in record(seen[-1])}
     for view in seen:
-        for each in thread(view):
-            assert each == last[each.key]
+        for each in record(view):
+            assert each == last[key(each)]
+    rounds = ((1, places(seen[-1].earlier[0])), (2, places(seen[-1])))
     assert [*last] == [
-        "ranking",
-        *(f"{kind}:{name}" for name in places(seen[-1].earlier[0]) for kind in ("member", "critiques")),
-        "2:ranking",
-        *(f"2:{kind}:{name}" for name in places(seen[-1]) for kind in ("member", "critiques")),
-        "rounds",
-    ]
+        section
+        for number, order in rounds
+        for section in (
+            ("ranking", number, None),
+            *((kind, number, name) for name in order for kind in ("member", "reviews")),
+        )
+    ] + [("rounds", 2, None)]
     stored = of_document(message, QUESTION, conversation(message))
-    assert {each.key: each for each in thread(stored)} == last
+    assert {key(each): each for each in record(stored)} == last
 
 
-async def test_critiques_of_a_further_round_follow_their_members_answers() -> None:
-    """Also where a better-ranked member finishes between the two."""
+async def test_the_thread_has_the_last_round_alone() -> None:
+    """Nothing is posted before it is known to be the last; a text's changes are since the first answer."""
     seats = profile(*SEATS, max_rounds=2)
     council, message = await held(seats)
-    view = views(council, seats, message)[-1]
-    last = places(view)[-1]
-    posted = {each.key for each in thread(view.earlier[0])} | {"2:ranking", f"2:member:{last}"}
-    assert next(unposted(view, posted)).key == f"2:critiques:{last}"
+    seen = views(council, seats, message)
+    last = thread(seen[-1])
+    threads = [thread(view) for view in seen]
+    assert all(each in ((), last) for each in threads)
+    begun = threads.index(last)
+    assert seen[begun].number == 2
+    assert [each.message.key for each in last] == [
+        "ranking",
+        *(f"member:{name}" for name in places(seen[-1])),
+    ]
+    told = {each.message.key: render(each.message) for each in last}
+    assert told["ranking"].startswith("## Ranking, round 2\n\n")
+    assert told["member:a/one"].endswith(f"### Corrected response\n\n{SECOND['a/one']}\n")
+    stored = of_document(message, QUESTION, conversation(message))
+    assert thread(stored) == last
 
 
 def places(view: RunView) -> list[str]:
@@ -95,30 +114,31 @@ def places(view: RunView) -> list[str]:
     return sorted(SEATS, key=lambda name: view.place(name) or 9)
 
 
-async def test_the_thread_says_how_each_answer_moved_and_why_it_ended() -> None:
+async def test_the_record_says_how_each_answer_moved_and_why_it_ended() -> None:
     """A line a member, a column a round."""
     seats = profile(*SEATS, max_rounds=2)
     council, message = await held(seats)
     view = views(council, seats, message)[-1]
-    told = {each.key: render(each) for each in thread(view)}
-    assert told["rounds"] == (
+    told = {key(each): render(each.message) for each in record(view)}
+    rounds = told["rounds", 2, None]
+    assert rounds == (
         "## Rounds\n\n"
-        "2 rounds of critique and no further one, because no more were allowed.\n\n"
+        "2 review rounds, the limit.\n\n"
         "| Member | Round 1 | Round 2 |\n"
         "| --- | --- | --- |\n"
-        "| one | corrected: restructured content (1 change) | corrected: restructured content (1 change) |\n"
-        "| two | corrected: restructured content (1 change) | kept its answer |\n"
-        "| three | corrected: restructured content (1 change) | fell back (it took too long) |\n"
+        "| one | corrected | corrected |\n"
+        "| two | corrected | kept its answer |\n"
+        "| three | corrected | correction failed (it took too long); answer of the round before kept |\n"
     )
-    assert told["2:ranking"].startswith("## Ranking, round 2\n\n")
-    assert "## a/one, round 2\n\n" in told["2:member:a/one"]
-    assert told["2:member:a/one"].endswith(f"### Corrected response\n\n{SECOND['a/one']}\n")
-    assert "Fell back to its answer of the round before: it took too long" in told["2:member:c/three"]
-    assert "the previous round's response is kept." in told["2:member:c/three"]
-    assert "Critiques of a/one, round 2" in told["2:critiques:a/one"]
-    shown = render(card(view, 0.0))
-    assert "2 rounds of critique and no further one, because no more were allowed" in shown
-    assert told["rounds"].removeprefix("## Rounds\n\n") in to_markdown(conversation(message))
+    assert told["ranking", 2, None].startswith("## Ranking, round 2\n\n")
+    one, three = told["member", 2, "a/one"], told["member", 2, "c/three"]
+    assert "## a/one, round 2\n\n" in one
+    assert one.endswith(f"### Corrected response\n\n{SECOND['a/one']}\n")
+    assert "The correction failed: it took too long (" in three
+    assert "The previous round's response is kept." in three
+    assert "Reviews of a/one, round 2" in told["reviews", 2, "a/one"]
+    assert "2 review rounds, the limit" in render(card(view, 0.0))
+    assert rounds.removeprefix("## Rounds\n\n") in to_markdown(conversation(message))
 
 
 async def test_the_terminal_says_what_an_answer_falls_back_to() -> None:
@@ -128,32 +148,31 @@ async def test_the_terminal_says_what_an_answer_falls_back_to() -> None:
     seen = views(council, seats, message)
     [at] = [at for at, event in enumerate(council.events) if isinstance(event, MemberFailed)]
     [said] = terminal.told(seen[at + 1], council.events[at], 0.0)
-    assert said.startswith("three fell back to its answer of the round before: it took too long")
-    assert "fell back to its answer of the round before (it took too long)" in render(
+    assert said.startswith("three kept its answer of the round before: it took too long")
+    assert "correction failed (it took too long); answer of the round before kept" in render(
         card(seen[at + 1], 0.0)
     )
 
 
 async def test_a_past_answers_details_are_the_last_rounds() -> None:
-    """With those of the rounds before a button away, the same member's."""
+    """Those of the rounds before are in the transcript; other members and details are a button away."""
     seats = profile(*SEATS, max_rounds=2)
     council, message = await held(seats)
     stored = conversation(message)
     order = places(views(council, seats, message)[-1])
-    one = Detail("corrections", ID, 0, order.index("a/one"))
-    sheet = pages.detail(stored, one)
-    assert render(sheet.message).startswith(
-        "# Shard or scale up\n\nRound 2 of 2.\n\n## a/one, round 2\n\n"
-    )
+    sheet = pages.detail(stored, Detail("member", ID, 0, order.index("a/one")))
+    assert render(sheet.message).startswith("# Shard or scale up\n\n## a/one\n\n")
     assert render(sheet.message).endswith(f"### Corrected response\n\n{SECOND['a/one']}\n")
     short = [name.partition("/")[2] for name in order if name != "a/one"]
-    assert [each.label for each in sheet.choices] == [*short, "Round 1", "Transcript", "Share here"]
-    first = pages.detail(stored, replace(one, round=1))
-    assert "Round 1 of 2.\n\n## a/one\n\n" in render(first.message)
-    assert "### Original response" in render(first.message)
-    assert [each.label for each in first.choices] == [*short, "Round 2", "Transcript", "Share here"]
-    told = render(pages.detail(stored, Detail("critiques", ID, 0)).message)
-    assert f"## Critiques of {order[0]}, round 2" in told
+    looks = ["Original and changes", "Whole reviews"]
+    assert [each.label for each in sheet.choices] == [*short, *looks, "Transcript", "Share here"]
+    told = render(pages.detail(stored, Detail("reviews", ID, 0)).message)
+    assert f"## Reviews of {order[0]}, round 2" in told
+    changes = render(pages.detail(stored, Detail("changes", ID, 0, order.index("a/one"))).message)
+    assert "### Original response" in changes
+    votes = pages.detail(stored, Detail("votes", ID, 0))
+    assert "## Votes, round 2" in render(votes.message)
+    assert [each.label for each in votes.choices] == ["Transcript", "Share here"]
 
 
 async def test_the_card_names_the_round_under_way() -> None:
@@ -177,24 +196,21 @@ async def test_a_member_without_points_is_said_to_stand() -> None:
         **{"stage2.1:b/two": "All fine.", "stage2.1:c/three": "All fine."},
     )
     view = of_document(message, QUESTION, conversation(message))
-    told = {each.key: render(each) for each in thread(view)}
+    told = {each.message.key: render(each.message) for each in thread(view)}
     assert "Nobody objected, so it wasn't revised." in told["member:a/one"]
-    assert (
-        "1. \\[high] Response" in told["critiques:b/two"]
-        or "1. [high] Response" in told["critiques:b/two"]
-    )
-    assert "rounds" not in told
+    assert re.search(r"1\. \\?\[high\] Response", told["member:b/two"])
+    assert "rounds" not in {each.kind for each in record(view)}
 
 
 @pytest.mark.parametrize(
     ("reason", "said"),
     [
-        (TerminationReason.MAX_ROUNDS_REACHED, "no more were allowed"),
-        (TerminationReason.MODELS_CONVERGED, "no member changed its answer any more"),
-        (TerminationReason.NO_SIGNIFICANT_CHANGES, "the answers hardly changed any more"),
-        (TerminationReason.CONTEXT_LIMIT_REACHED, "their token budget was used up"),
-        (TerminationReason.USER_STOPPED, "the run was stopped"),
-        (TerminationReason.ERROR_OCCURRED, "no correction came back"),
+        (TerminationReason.MAX_ROUNDS_REACHED, "1 review round, the limit"),
+        (TerminationReason.MODELS_CONVERGED, "1 review round; then no answer changed"),
+        (TerminationReason.NO_SIGNIFICANT_CHANGES, "1 review round; then the answers had settled"),
+        (TerminationReason.CONTEXT_LIMIT_REACHED, "1 review round; then the token budget was used up"),
+        (TerminationReason.USER_STOPPED, "1 review round; then the run was stopped"),
+        (TerminationReason.ERROR_OCCURRED, "1 review round; then no correction came back"),
     ],
 )
 def test_every_reason_has_words(reason: TerminationReason, said: str) -> None:
@@ -202,10 +218,10 @@ def test_every_reason_has_words(reason: TerminationReason, said: str) -> None:
     state = IterationState(
         max_rounds=3, termination_reason=reason, rounds=[IterationRound(round_number=1)]
     )
-    assert words.rounds(state) == f"1 round of critique and no further one, because {said}"
+    assert words.rounds(state) == said
 
 
 def test_no_round_at_all_is_said_so() -> None:
     """Stop may be pressed before the first."""
     state = IterationState(max_rounds=3, termination_reason=TerminationReason.USER_STOPPED)
-    assert words.rounds(state) == "no round of critique, because the run was stopped"
+    assert words.rounds(state) == "no review round; then the run was stopped"

@@ -4,6 +4,7 @@ from bot.render.markdown import render
 from bot.transcript.markdown import to_markdown
 from bot.view.card import asked, card
 from bot.view.fold import fold, of_document
+from bot.view.record import record
 from bot.view.state import RunView, opening
 from bot.view.thread import thread
 from council.criteria import EvaluationCriteria
@@ -43,15 +44,15 @@ MATRIX = ScoringMatrix(
 )
 TABLE = (
     "### Scores by criterion\n\n"
-    "| Place | Answer | Member | Cost:3 | Security! | Weighted |\n"
-    "| --- | --- | --- | --- | --- | --- |\n"
-    "| 1st | B | gemini-2.5-pro (The Pragmatist) | 9.0 | 6.5 | 8.4 |\n"
-    "| \u2013 | C | gpt-5 | \u2013 | \u2013 | \u2013 |\n"
-    "| out | A | claude-sonnet-4.5 | 8.0 | 2.0 | 6.5 |\n\n"
-    "Mean scores of the reviewers, 1 to 10, without those for one's own answer. The number behind a "
+    "| Place | Member | Cost:3 | Security! | Weighted |\n"
+    "| --- | --- | --- | --- | --- |\n"
+    "| 1st | gemini-2.5-pro (The Pragmatist) | 9.0 | 6.5 | 8.4 |\n"
+    "| \u2013 | gpt-5 | \u2013 | \u2013 | \u2013 |\n"
+    "| out | claude-sonnet-4.5 | 8.0 | 2.0 | 6.5 |\n\n"
+    "Reviewers' mean scores, 1 to 10, without scores for their own answers. The number after a "
     "criterion is its weight; ! marks a must-have.\n\n"
     "claude-sonnet-4.5's answer is disqualified: most reviewers score it below 4 for Security. "
-    "It still stands below.\n"
+    "It is still shown below.\n"
 )
 
 
@@ -63,7 +64,7 @@ def stored(matrix: ScoringMatrix = MATRIX) -> RunView:
 
 def test_the_matrix_stands_below_the_ranking() -> None:
     """Best first, the disqualified last and named."""
-    assert render(thread(stored())[0]).endswith(TABLE)
+    assert render(thread(stored())[0].message).endswith(TABLE)
 
 
 def test_it_is_the_same_while_the_run_goes_on() -> None:
@@ -76,19 +77,21 @@ def test_it_is_the_same_while_the_run_goes_on() -> None:
         aggregate_ranking=RANKING,
         scores=MATRIX,
     )
-    assert TABLE in render(thread(fold(view, done, 1.0))[0])
+    assert any(TABLE in render(section.message) for section in record(fold(view, done, 1.0)))
 
 
 def test_a_disqualified_answer_is_marked_and_stays() -> None:
     """Its member's message says so before the answer."""
-    [message] = [message for message in thread(stored()) if message.key == f"member:{CLAUDE}"]
-    assert "Ranked 1st of 3. Disqualified: it fails Security. Kept its answer." in render(message)
+    messages = [each.message for each in thread(stored())]
+    [message] = [message for message in messages if message.key == f"member:{CLAUDE}"]
+    assert "Ranked 1st of 3. Disqualified: it fails Security. It kept its answer." in render(message)
     assert "Not all of them." in render(message)
 
 
 def test_scores_that_nobody_gave_are_said_so() -> None:
     """Instead of an empty table."""
-    ranking = render(thread(stored(ScoringMatrix(answers=MATRIX.answers, ballots=0)))[0])
+    view = stored(ScoringMatrix(answers=MATRIX.answers, ballots=0))
+    ranking = render(thread(view)[0].message)
     assert ranking.endswith("### Scores by criterion\n\nNo reviewer gave scores that could be read.\n")
 
 
@@ -112,4 +115,4 @@ def test_the_transcript_holds_the_matrix() -> None:
     message = ASSISTANT.model_copy(update={"criteria": CRITERIA, "scores": MATRIX})
     messages = [CONVERSATION.messages[0], message]
     text = to_markdown(CONVERSATION.model_copy(update={"messages": messages}))
-    assert "| out | A | claude-sonnet-4.5 | 8.0 | 2.0 | 6.5 |" in text
+    assert "| out | claude-sonnet-4.5 | 8.0 | 2.0 | 6.5 |" in text

@@ -1,13 +1,13 @@
-"""The thread: what it holds, by exact text, and when each message is final."""
+"""The thread: a digest of the run, by exact text, and when it is final."""
 
 from bot.render.markdown import render
+from bot.view.details import Detail, detail
 from bot.view.fold import fold, of_document
 from bot.view.state import RunView, opening
-from bot.view.thread import thread, unposted
+from bot.view.thread import thread
 from council.calls import Citation
-from council.document.conversation import AssistantMessage, Conversation, peer_critiques
-from council.events import MemberFailed, RunCompleted, StageCompleted
-from council.reviews.ranking import aggregate
+from council.document.conversation import AssistantMessage
+from council.events import MemberFailed, RunCompleted, RunFailed, StageCompleted
 from tests.bot.sample_run import (
     ANSWERS,
     ASSISTANT,
@@ -17,7 +17,6 @@ from tests.bot.sample_run import (
     CORRECTIONS,
     GEMINI,
     GPT,
-    GROK,
     LATE,
     PROFILE,
     QUESTION,
@@ -27,268 +26,228 @@ from tests.bot.sample_run import (
     seen,
 )
 
-MEMBERS = (CLAUDE, GEMINI, GPT)
+BEST_FIRST = (CLAUDE, GEMINI, GPT)
+"""The members by their rank."""
 
 
 def keys(view: RunView) -> list[str]:
-    """Give the keys of the messages that are final."""
-    return [message.key for message in thread(view)]
+    """Return the keys of the messages."""
+    return [each.message.key for each in thread(view)]
 
 
 def text(view: RunView, key: str) -> str:
-    """Give one message as Markdown."""
-    return next(render(message) for message in thread(view) if message.key == key)
+    """Return one message as Markdown."""
+    return next(render(each.message) for each in thread(view) if each.message.key == key)
 
 
 def stored(**changes: object) -> RunView:
-    """Give the view of a document that differs from the sample's."""
+    """Return the view of a document that differs from the sample's."""
     return of_document(ASSISTANT.model_copy(update=changes), QUESTION, CONVERSATION)
 
 
-def test_messages_come_as_they_become_final() -> None:
-    """First the ranking, then each member with its critiques once its correction is in."""
+def shown(view: RunView, what: Detail, name: str) -> str:
+    """Return what a button below a member's message answers."""
+    seat = next(number for number, seat in enumerate(view.seats) if seat.name == name)
+    return render(detail(view, what, seat))
+
+
+def test_nothing_is_posted_before_it_is_final() -> None:
+    """The ranking says how far each answer changed, so it waits for the last correction."""
     assert keys(opening(QUESTION, PROFILE, now=0.0)) == []
-    assert keys(seen(13)) == []
-    assert keys(seen(14)) == ["ranking"]
-    assert keys(seen(18)) == ["ranking", f"member:{CLAUDE}", f"critiques:{CLAUDE}"]
-    whole = ["ranking", *(f"{kind}:{name}" for name in MEMBERS for kind in ("member", "critiques"))]
+    for at in (13, 14, 20, 32.4):
+        assert keys(seen(at)) == []
+    whole = ["ranking", *(f"member:{name}" for name in BEST_FIRST)]
     assert keys(seen(32.5)) == whole
     assert keys(seen()) == whole
 
 
 def test_a_message_once_given_stays_as_it_is() -> None:
-    """What was posted needs no edit: every later view builds the same message."""
-    last = {message.key: message for message in thread(seen())}
-    for at in (14, 18, 20, 32.5, 33, 44.2):
-        for message in thread(seen(at)):
-            assert message == last[message.key]
-    assert {message.key: message for message in thread(stored())} == last
+    """Whatever was posted needs no edit: every later view builds the same messages."""
+    last = thread(seen())
+    for at in (32.5, 33, 44.2):
+        assert thread(seen(at)) == last
+    assert thread(stored()) == last
+
+
+def test_a_members_message_knows_its_seat_and_is_bounded() -> None:
+    """Its buttons lead to that member; a platform may cut it."""
+    ranking, *members = thread(seen())
+    assert (ranking.kind, ranking.seat, ranking.message.bounded) == ("ranking", None, False)
+    assert [(each.kind, each.seat, each.message.bounded) for each in members] == [
+        ("member", 1, True),
+        ("member", 2, True),
+        ("member", 0, True),
+    ]
 
 
 def test_the_ranking_comes_first() -> None:
-    """Positions by reviewer, the mean, how far they agree, and whose voice is missing."""
+    """Four columns: rank, member, mean, changed words; then whose voice is missing."""
     assert text(seen(), "ranking") == (
         "## Ranking\n\n"
-        "| Rank | Answer | Member | Mean | by A | by B | by C |\n"
-        "| --- | --- | --- | --- | --- | --- | --- |\n"
-        "| 1st | A | claude-sonnet-4.5 | 1 | own | 1 | 1 |\n"
-        "| 2nd | B | gemini-2.5-pro (The Pragmatist) | 1.5 | 1 | own | 2 |\n"
-        "| 3rd | C | gpt-5 | 2 | 2 | 2 | own |\n\n"
-        "Position 1 is the best. \u201cby A\u201d is the vote of whoever wrote Response A; "
-        "nobody votes on their own answer.\n\n"
-        "Too few shared votes to say how far the reviewers agree.\n\n"
+        "| Rank | Member | Mean | Changed words |\n"
+        "| --- | --- | --- | --- |\n"
+        "| 1st | claude-sonnet-4.5 | 1 | 0 |\n"
+        "| 2nd | gemini-2.5-pro (The Pragmatist) | 1.5 | \u2013 |\n"
+        "| 3rd | gpt-5 | 2 | \u22129 +19 |\n\n"
+        "1 is best. Nobody ranks their own answer.\n\n"
         "grok-4 did not answer: the provider was too busy, after 3 attempts "
         "(\u201cRate limit reached for grok-4\u201d).\n"
     )
 
 
-def test_agreement_is_never_certainty() -> None:
-    """The word for it comes with what it doesn't mean."""
-    agreed = RANKING.model_copy(update={"agreement": 0.7, "agreement_word": "strong"})
-    assert "\n\nAmong the reviewers: strong agreement. Agreement is not certainty.\n\n" in text(
-        stored(aggregate_ranking=agreed), "ranking"
+def test_a_corrected_answer_stands_below_what_its_peers_said_of_it() -> None:
+    """Rank and change, a line a critic, the corrected response; nothing of other answers."""
+    assert text(seen(), f"member:{GPT}") == (
+        "## openai/gpt-5\n\n"
+        "Ranked 3rd of 3. Corrected: 9 words removed, 19 added.\n\n"
+        "### What its peers said\n\n"
+        "- claude-sonnet-4.5: (medium) gpt-5 forgets who runs the cluster.\n"
+        "- gemini-2.5-pro (The Pragmatist): (medium) gpt-5 oversells.\n\n"
+        "### Corrected response\n\n"
+        "Move the jobs that must recover half-way.\n\n"
+        "1. Start with one job.\n2. Let a managed service run the cluster.\n"
     )
 
 
-def test_votes_that_do_not_count_are_said_so() -> None:
-    """An uncounted vote has no column; an answer nobody ranked has no rank; both have a line."""
-    reviews = [
-        REVIEWS[GPT].model_copy(update={"parsed_ranking": []}),
-        REVIEWS[CLAUDE].model_copy(
-            update={"parsed_ranking": ["Response A", "Response C", "Response B"]}
-        ),
-    ]
-    places = [
-        place.model_copy(update={"mean_position": None}) if place.model == GEMINI else place
-        for place in RANKING.places
-    ]
-    ranking = RANKING.model_copy(update={"places": places, "ballots": 1, "uncounted": [GPT]})
-    shown = text(stored(stage2=reviews, aggregate_ranking=ranking), "ranking")
+def test_a_kept_answer_is_shown_once() -> None:
+    """Under its heading is the response, and above it that it was kept."""
+    said = text(seen(), f"member:{CLAUDE}")
+    assert said.startswith("## anthropic/claude-sonnet-4.5\n\nRanked 1st of 3. It kept its answer.\n\n")
+    assert said.count(ANSWERS[CLAUDE].response) == 1
+    assert "### Response\n\nNot all of them." in said
+
+
+def test_a_failed_correction_says_why_and_what_is_kept() -> None:
+    """The original response follows."""
+    said = text(seen(), f"member:{GEMINI}")
     assert (
-        "| Rank | Answer | Member | Mean | by A |\n"
-        "| --- | --- | --- | --- | --- |\n"
-        "| 1st | A | claude-sonnet-4.5 | 1 | own |\n"
-        "| \u2013 | B | gemini-2.5-pro (The Pragmatist) | \u2013 | 2 |\n"
-        "| 3rd | C | gpt-5 | 2 | 1 |\n"
-    ) in shown
-    assert (
-        "gpt-5's vote is not counted: no ranking of two or more answers could be read from its review.\n"
-        in shown
+        "Ranked 2nd of 3. The correction failed: it took too long. The original response is kept.\n"
+    ) in said
+    assert "### Response\n\nStay with cron" in said
+
+
+def test_no_sentence_of_a_review_is_in_the_thread_twice() -> None:
+    """A review has a part about each answer, and each part has one place."""
+    whole = "\n".join(render(each.message) for each in thread(seen()))
+    for sentence in (
+        "weighs the cost",
+        "solves overlap, not recovery",
+        "is cheap and honest",
+        "forgets who runs the cluster",
+        "is the most useful",
+        "oversells",
+    ):
+        assert whole.count(sentence) == 1
+    assert "FINAL RANKING" not in whole
+
+
+def test_a_review_that_cannot_be_divided_says_so() -> None:
+    """Nothing is guessed; the whole review is a button away."""
+    reviews = [REVIEWS[GPT].model_copy(update={"ranking": "They are all much alike, I think."})]
+    said = text(stored(stage2=reviews, stage2_5=None), f"member:{CLAUDE}")
+    assert "- gpt-5: the review doesn't separate the answers; see Whole reviews\n" in said
+
+
+def test_points_picked_out_of_reviews_are_shown_as_handed_over() -> None:
+    """They are about this answer alone."""
+    handed = CORRECTIONS[GPT].model_copy(update={"peer_critiques": "1. [high] Too bold."})
+    said = text(stored(stage2_5=[handed]), f"member:{GPT}")
+    assert "### What its peers said\n\n1. [high] Too bold.\n\n### Corrected response" in said
+
+
+def test_one_answer_alone_has_no_thread() -> None:
+    """Nobody reviewed it, and it is the card's answer."""
+    single = AssistantMessage(
+        role="assistant", stage1=[ANSWERS[GPT]], stage2=[], stage3=ASSISTANT.stage3
     )
-    none = ranking.model_copy(update={"ballots": 0})
-    assert "## Ranking\n\nNo vote could be counted, so the answers are not ranked.\n" in text(
-        stored(stage2=[], aggregate_ranking=none), "ranking"
-    )
+    assert keys(of_document(single, QUESTION, CONVERSATION)) == []
 
 
-def test_of_two_answers_the_votes_on_ones_own_count_and_are_shown() -> None:
-    """The means are those of the positions in the table."""
-    labels = {"Response A": CLAUDE, "Response B": GPT}
-    votes = {CLAUDE: ["Response A", "Response B"], GPT: ["Response A", "Response B"]}
-    reviews = [REVIEWS[name].model_copy(update={"parsed_ranking": vote}) for name, vote in votes.items()]
-    both = [answer for answer in ASSISTANT.stage1 if answer.model in votes]
-    shown = text(
-        stored(
-            stage1=both,
-            stage2=reviews,
-            label_to_model=labels,
-            aggregate_ranking=aggregate(votes, labels),
-        ),
-        "ranking",
-    )
-    assert (
-        "| Rank | Answer | Member | Mean | by A | by B |\n"
-        "| --- | --- | --- | --- | --- | --- |\n"
-        "| 1st | A | claude-sonnet-4.5 | 1 | 1 | 1 |\n"
-        "| 2nd | B | gpt-5 | 2 | 2 | 2 |\n\n"
-        "Position 1 is the best. \u201cby A\u201d is the vote of whoever wrote Response A; "
-        "of two answers, one\u2019s own counts too.\n\n"
-    ) in shown
-
-
-def test_a_vote_that_ranks_too_few_others_has_no_column() -> None:
-    """Where members review their own answers too, the vote on one's own is left out."""
-    reviews = [
-        REVIEWS[CLAUDE].model_copy(update={"parsed_ranking": ["Response A", "Response B"]}),
-        REVIEWS[GPT].model_copy(update={"parsed_ranking": ["Response C", "Response A", "Response B"]}),
-    ]
-    shown = text(stored(stage2=reviews), "ranking")
-    assert "| Rank | Answer | Member | Mean | by C |\n" in shown
-    assert "| 1st | A | claude-sonnet-4.5 | 1 | 1 |\n" in shown
-
-
-def test_a_run_without_any_review_says_so() -> None:
-    """The ranking message names each cause, in the live run as in its document."""
+def test_a_run_without_reviews_ranks_nobody() -> None:
+    """Each cause is named; the answers follow as they are."""
     view = seen(9)
     for name in (GPT, CLAUDE, GEMINI):
         view = fold(view, MemberFailed("stage2", name, LATE), 14.0)
     ranking = RANKING.model_copy(update={"ballots": 0})
     view = fold(view, StageCompleted("stage2", (), aggregate_ranking=ranking), 14.0)
+    view = fold(view, StageCompleted("stage2_5", ()), 14.0)
     live = text(view, "ranking")
-    assert "\n\nNo vote could be counted, so the answers are not ranked.\n\ngpt-5 gave no review" in live
+    assert live.startswith(
+        "## Ranking\n\nNo vote could be counted, so the answers are not ranked.\n\n"
+        "gpt-5 gave no review: it took too long.\n"
+    )
     message = ASSISTANT.model_copy(update={"stage2": [], "aggregate_ranking": ranking})
     assert text(fold(view, RunCompleted(RUN_ID, CONVERSATION_ID, message), 20.0), "ranking") == live
 
 
-def test_a_failed_review_is_missing_by_name() -> None:
-    """Others count; the reader learns whose review isn't there."""
-    view = fold(seen(13), MemberFailed("stage2", GEMINI, LATE), 14.0)
-    view = fold(view, StageCompleted("stage2", (), aggregate_ranking=RANKING), 14.0)
-    assert "gemini-2.5-pro (The Pragmatist) gave no review: it took too long.\n" in text(view, "ranking")
+def test_a_run_that_ends_without_an_answer_shows_what_was_answered() -> None:
+    """What was paid for is there."""
+    over = fold(seen(20), RunFailed(RUN_ID, "It ended.", {}), 21.0)
+    assert keys(over) == ["ranking", *(f"member:{name}" for name in BEST_FIRST)]
 
 
-def test_original_stands_above_corrected() -> None:
-    """Headed by model, rank, and how it changed."""
-    assert text(seen(), f"member:{GPT}") == (
-        "## openai/gpt-5\n\n"
-        "Ranked 3rd of 3. Corrected: added content (+3 lines).\n\n"
-        "### Original response\n\n"
-        "Move them. Temporal retries each step and shows its history.\n\n"
-        "### Corrected response\n\n"
-        "Move the jobs that must recover half-way.\n\n1. Start with one job.\n"
-        "2. Let a managed service run the cluster.\n"
-    )
-
-
-def test_an_unchanged_answer_is_not_repeated() -> None:
-    """Under its heading stands that it is the same."""
-    assert text(seen(), f"member:{CLAUDE}").endswith(
-        "### Corrected response\n\nThe same, word for word.\n"
-    )
-
-
-def test_a_fallback_says_why() -> None:
-    """The persona is in the heading, the cause beside the rank."""
-    shown = text(seen(), f"member:{GEMINI}")
-    assert shown.startswith(
-        "## google/gemini-2.5-pro (The Pragmatist)\n\n"
-        "Ranked 2nd of 3. Fell back to its first answer: it took too long.\n"
-    )
-    assert shown.endswith(
-        "### Corrected response\n\nThe correction failed; the original response is kept.\n"
-    )
-
-
-def test_cut_texts_and_stand_ins_are_named() -> None:
-    """Length limits are said where the text ends, fallback models beside the rank."""
-    answer = ANSWERS[GPT].model_copy(update={"truncated": True, "answered_by": "openai/gpt-4o"})
-    correction = CORRECTIONS[GPT].model_copy(update={"truncated": True})
-    shown = text(stored(stage1=[answer], stage2_5=[correction]), f"member:{GPT}")
-    assert shown.count("\n\nIt reached its length limit and ends here.\n") == 2
-    assert "The answer is by its fallback openai/gpt-4o." in shown
-    cut = [review.model_copy(update={"truncated": True}) for review in REVIEWS.values()]
-    assert text(stored(stage2=cut), f"critiques:{GPT}").count("The review reached its length limit") == 2
-
-
-def test_critiques_stand_under_their_critics() -> None:
-    """Each whole review of a peer, never the member's own, and which label is meant."""
-    assert text(seen(), f"critiques:{GPT}") == (
-        "## Critiques of openai/gpt-5\n\n"
-        "Its answer is called Response C here; the reviewers did not know whose it was.\n\n"
-        f"### By claude-sonnet-4.5\n\n{REVIEWS[CLAUDE].ranking}\n\n"
-        f"### By gemini-2.5-pro (The Pragmatist)\n\n{REVIEWS[GEMINI].ranking}\n"
-    )
-
-
-def test_other_critiques_than_the_reviews_are_shown_as_handed_over() -> None:
-    """Another program may shorten or extract: the document says what the member read."""
-    handed = CORRECTIONS[GPT].model_copy(update={"peer_critiques": "Peer evaluation: too bold."})
-    assert text(stored(stage2_5=[handed]), f"critiques:{GPT}").endswith(
-        "whose it was.\n\nPeer evaluation: too bold.\n"
-    )
-
-
-def test_a_member_without_critiques_reviewed_itself() -> None:
-    """No peer's review, no critiques message, and a sentence that says so."""
-    correction = CORRECTIONS[GPT].model_copy(update={"peer_critiques": peer_critiques(GPT, [])})
-    view = stored(stage2=[], stage2_5=[correction], aggregate_ranking=None)
-    assert keys(view) == [f"member:{name}" for name in (GPT, CLAUDE, GEMINI)]
-    assert "No peer's review came back, so it reviewed its own answer.\n" in text(view, f"member:{GPT}")
-
-
-def test_an_old_document_has_what_there_is() -> None:
-    """Without corrections there is the original; without a ranking there are the votes as cast."""
-    old = AssistantMessage.model_validate(
-        {
-            "role": "assistant",
-            "stage1": [{"model": GPT, "response": "Paris."}, {"model": GROK, "response": "Paris!"}],
-            "stage2": [
-                {"model": GPT, "ranking": "Fine.", "parsed_ranking": ["Response B", "Response A"]}
-            ],
-            "stage3": {"model": GPT, "response": "Paris."},
-        }
-    )
-    conversation = Conversation.model_validate({**CONVERSATION.model_dump(), "messages": []})
-    view = of_document(old, "Capital?", conversation)
-    assert keys(view) == ["ranking", f"member:{GPT}", f"member:{GROK}", f"critiques:{GROK}"]
-    assert text(view, "ranking") == (
-        "## Ranking\n\n"
-        "The votes as they were cast; which answer came out best is not on record.\n\n"
-        "| Reviewer | Vote, best first |\n| --- | --- |\n| gpt-5 | Response B, Response A |\n"
-    )
-    assert text(view, f"member:{GPT}") == "## openai/gpt-5\n\n### Original response\n\nParis.\n"
-    assert text(view, f"critiques:{GROK}") == "## Critiques of x-ai/grok-4\n\n### By gpt-5\n\nFine.\n"
+def test_a_vote_that_was_cut_off_is_said_to_be() -> None:
+    """A truncated ballot isn't called unreadable."""
+    cut = REVIEWS[GPT].model_copy(update={"parsed_ranking": [], "truncated": True})
+    said = text(stored(stage2=[cut]), "ranking")
+    assert "gpt-5's review reached its length limit before its vote, which is not counted.\n" in said
 
 
 def test_cited_pages_stand_below_what_cites_them() -> None:
-    """By title, or by host; a title is somebody else's words and shows as it is."""
-    cited = (
-        Citation(url="https://a.example/x_y", title="*A* page"),
-        Citation(url="https://b.example/z"),
-    )
+    """Also where the answer was kept."""
+    cited = (Citation(url="https://a.example/x_y", title="*A* page"),)
     answers = [
         answer.model_copy(update={"citations": cited}) if answer.model == CLAUDE else answer
         for answer in ANSWERS.values()
     ]
-    shown = text(stored(stage1=answers), f"member:{CLAUDE}")
-    assert (
-        "- nothing to rewrite\n\nSources on the web:\n\n"
-        "- \\*A\\* page: https://a.example/x_y\n- b.example: https://b.example/z\n\n"
-        "### Corrected response"
-    ) in shown
+    assert text(stored(stage1=answers), f"member:{CLAUDE}").endswith(
+        "- nothing to rewrite\n\nSources on the web:\n\n- \\*A\\* page: https://a.example/x_y\n"
+    )
 
 
-def test_critiques_follow_their_members_answers() -> None:
-    """Also where a better-ranked member finishes between the two."""
-    posted = {"ranking", f"member:{MEMBERS[-1]}"}
-    assert next(unposted(seen(), posted)).key == f"critiques:{MEMBERS[-1]}"
+def test_votes_are_shown_by_name() -> None:
+    """Who ranked whom, best first."""
+    assert render(detail(seen(), "votes")) == (
+        "## Votes\n\n"
+        "Each reviewer's order, best first.\n\n"
+        "- gpt-5: claude-sonnet-4.5, gemini-2.5-pro (The Pragmatist)\n"
+        "- claude-sonnet-4.5: gemini-2.5-pro (The Pragmatist), gpt-5\n"
+        "- gemini-2.5-pro (The Pragmatist): claude-sonnet-4.5, gpt-5\n"
+    )
+    assert render(detail(seen(9), "votes")) == "## Votes\n\nNo votes are on record.\n"
+
+
+def test_the_original_comes_with_its_changes() -> None:
+    """Removed words struck through, added ones bold."""
+    assert shown(seen(), "changes", GPT) == (
+        "## openai/gpt-5\n\n"
+        "### Original response\n\n"
+        "Move them. Temporal retries each step and shows its history.\n\n"
+        "### Changes\n\n"
+        "Corrected: 9 words removed, 19 added. "
+        "Struck-through words were removed, bold words were added.\n\n"
+        "Move ~~them. Temporal retries each step and shows its history~~"
+        "**the jobs that must recover half-way.**\n\n"
+        "**Start with one job.**\n\n"
+        "**Let a managed service run the cluster**.\n"
+    )
+    assert shown(seen(), "changes", CLAUDE).endswith("### Changes\n\nIt kept its answer.\n")
+
+
+def test_whole_reviews_are_a_button_away() -> None:
+    """With the label that reviewers knew the answer by."""
+    said = shown(seen(), "reviews", GPT)
+    assert said.startswith(
+        "## Reviews of openai/gpt-5\n\nReviewers saw it as \u201cResponse C\u201d, without a name.\n\n"
+    )
+    assert REVIEWS[CLAUDE].ranking in said
+    assert REVIEWS[GEMINI].ranking in said
+
+
+def test_details_that_are_not_there_are_said_not_to_be() -> None:
+    """A member without an answer, reviews that never came, a seat that nobody has."""
+    assert shown(seen(), "changes", "x-ai/grok-4").endswith("This member's answer is not on record.\n")
+    assert shown(seen(9), "reviews", GPT) == (
+        "## Reviews of openai/gpt-5\n\nNo reviews are on record for this answer.\n"
+    )
+    assert render(detail(seen(), "reviews", 99)) == "This member's answer is not on record.\n"

@@ -16,7 +16,7 @@ from pytest_socket import SocketConnectBlockedError
 from council.calls import Call, ChatMessage, JsonObject, RetryBudget
 from council.errors import Cause, Failure, ModelError
 from council.models.catalog import Price
-from council.models.client import IDLE_KEPT, LINES_AT_ONCE, ModelClient
+from council.models.client import IDLE_KEPT, LINES_AT_ONCE, ModelClient, is_own
 from council.models.reply import parse
 from council.models.retries import Backoff
 from council.profile import Member
@@ -222,6 +222,30 @@ async def test_a_plain_reply_to_a_streaming_request_is_accepted() -> None:
     assert heard == ["It depends."]
 
 
+async def test_a_model_on_this_machine_costs_nothing() -> None:
+    """No provider bills a call to one's own address that carries no key."""
+    async with ModelServer() as provider, opened(provider) as client:
+        provider.script(MODEL, Turn("Yes.", usage={"prompt_tokens": 10, "completion_tokens": 2}))
+        reply = await client.ask(call(endpoint=f"{provider.url}/v1"))
+    assert reply.usage == Usage(prompt_tokens=10, completion_tokens=2)
+
+
+@pytest.mark.parametrize(
+    ("address", "own"),
+    [
+        ("http://localhost:11434/v1", True),
+        ("http://127.0.0.1:1234/v1", True),
+        ("http://192.168.1.20:8080/v1", True),
+        ("http://[::1]:8080/v1", True),
+        ("https://api.example.com/v1", False),
+        ("http://8.8.8.8/v1", False),
+    ],
+)
+def test_an_own_address_is_known(address: str, own: bool) -> None:
+    """This machine and its own network."""
+    assert is_own(httpx.URL(address)) is own
+
+
 async def test_without_usage_the_reply_says_it_is_estimated() -> None:
     """Four characters a token."""
     async with ModelServer() as provider, opened(provider) as client:
@@ -251,16 +275,17 @@ async def test_listed_prices_make_the_cost() -> None:
 
 
 async def test_a_price_of_the_provider_is_none_of_another_endpoint() -> None:
-    """The ids may coincide; what a server of one's own takes isn't known unless its reply says so."""
+    """The ids may coincide; a server that asks for a key has prices that its replies alone can tell."""
     usage: JsonObject = {"prompt_tokens": 10, "completion_tokens": 2}
     models: list[JsonObject] = [{"id": MODEL, "pricing": {"prompt": "0.25", "completion": "0.5"}}]
-    async with ModelServer(models=models) as provider, opened(provider) as client:
+    keys = {"PROXY_KEY": "sk-proxy"}
+    async with ModelServer(models=models) as provider, opened(provider, keys=keys) as client:
         await client.catalog.refresh()
         provider.script(
             MODEL, *(Turn("Yes.", usage=said) for said in (usage, None, usage | {"cost": 2}))
         )
-        own = call(endpoint=f"{provider.url}/v1")
-        replies = [await client.ask(own) for _ in range(3)]
+        proxy = call(endpoint=f"{provider.url}/v1", api_key_env="PROXY_KEY")
+        replies = [await client.ask(proxy) for _ in range(3)]
     assert [reply.usage for reply in replies] == [
         Usage(prompt_tokens=10, completion_tokens=2, unpriced=1),
         Usage(prompt_tokens=3, completion_tokens=1, unpriced=1, source="estimated"),

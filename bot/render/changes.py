@@ -1,0 +1,57 @@
+"""What a reader sees of two versions of somebody's Markdown: one text, line by line, without markup."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+from bot.render.dialect import APART, Dialect, plain_text, words
+from bot.render.diff import Kind, Piece, diff
+from bot.render.splitting import Text, Word
+
+_MARKS: Mapping[Kind, tuple[str, ...]] = {"same": (), "removed": ("~~",), "added": ("**",)}
+
+
+def changed_lines(before: str, after: str) -> list[list[Piece]]:
+    """Return the lines of both versions, in pieces that were kept, removed or added.
+
+    It takes tens of milliseconds for long texts: not for an event loop.
+    """
+    lines: list[list[Piece]] = [[]]
+    for piece in diff(plain_text(before), plain_text(after)):
+        for number, text in enumerate(piece.text.split("\n")):
+            if number:
+                lines.append([])
+            lines[-1] += _trimmed(replace(piece, text=text))
+    return [line for line in lines if line]
+
+
+def _trimmed(piece: Piece) -> Iterator[Piece]:
+    """Set the spaces around a changed piece apart, so that marks touch its words."""
+    if piece.kind == "same":
+        if piece.text:
+            yield piece
+        return
+    words = piece.text.strip()
+    start = len(piece.text) - len(piece.text.lstrip())
+    if words:
+        if start:
+            yield Piece("same", piece.text[:start])
+        yield replace(piece, text=words)
+        if end := piece.text[start + len(words) :]:
+            yield Piece("same", end)
+    elif piece.text and piece.kind == "added":
+        yield Piece("same", piece.text)
+
+
+def changed(before: str, after: str, dialect: Dialect) -> Iterator[Text]:
+    """Yield both versions as paragraphs, removed words struck through and added ones bold."""
+    for line in changed_lines(before, after):
+        yield Text(tuple(_words(line, dialect)))
+
+
+def _words(line: list[Piece], dialect: Dialect) -> Iterator[Word]:
+    is_open = False
+    for piece in line:
+        if is_open and not piece.text[0].isspace():
+            yield Word(APART)  # marks that touch a letter would show as they are
+        yield from words(piece.text, dialect, _MARKS[piece.kind])
+        is_open = not piece.text[-1].isspace()

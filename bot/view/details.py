@@ -1,0 +1,52 @@
+"""What the buttons below a thread's messages answer, to whoever presses them alone."""
+
+from collections.abc import Iterator
+from typing import Literal
+
+from bot.view.member import final_text, full_name, moved, text
+from bot.view.message import Block, Diff, Heading, Line, Message
+from bot.view.ranking import votes
+from bot.view.record import reviews
+from bot.view.state import RunView, Seat
+from bot.view.wording import thread as wording
+
+Detail = Literal["votes", "changes", "reviews"]
+
+
+def detail(view: RunView, what: Detail, seat: int | None = None) -> Message:
+    """Return the votes, or one member's original answer with its changes, or the reviews of it."""
+    if what == "votes":
+        return Message(what, tuple(_votes(view)))
+    member = view.seats[seat] if seat is not None and seat < len(view.seats) else None
+    if member is None:
+        return Message(what, (Line(wording.NO_ANSWER),))
+    if what == "changes":
+        return Message(what, tuple(_changes(view, member)))
+    head = Heading(wording.reviews_of(full_name(member)))
+    return Message(what, reviews(view, member) or (head, Line(wording.NO_REVIEWS)))
+
+
+def _votes(view: RunView) -> Iterator[Block]:
+    yield Heading(f"{wording.VOTES}{wording.of_round(view.number)}")
+    cast = votes(view)
+    if cast.rows:
+        yield Line(wording.BEST_FIRST)
+        yield cast
+    else:
+        yield Line(wording.NO_VOTES)
+
+
+def _changes(view: RunView, seat: Seat) -> Iterator[Block]:
+    yield Heading(full_name(seat))
+    if not seat.answer:
+        yield Line(wording.NO_ANSWER)
+        return
+    yield Heading(wording.ORIGINAL, 3)
+    yield from text(view, seat.answer.response, seat.answer)
+    yield Heading(wording.CHANGES, 3)
+    removed, added = moved(seat, seat.answer)
+    if removed or added:
+        yield Line(f"{wording.changed(removed, added)} {wording.MARKED}")
+        yield Diff(seat.answer.response, final_text(seat, seat.answer))
+    else:
+        yield Line(wording.KEPT)

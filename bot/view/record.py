@@ -1,0 +1,161 @@
+"""The record of a run: every round's ranking, and each member's answers with the whole reviews of them.
+
+Transcripts and files show all of it; the thread below the card is a digest (`bot.view.thread`).
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from bot.view import words
+from bot.view.card import correction, names
+from bot.view.consultants import moved as consultation_moved
+from bot.view.member import full_name, label_of, peers, score_of, standing, text
+from bot.view.message import Block, Heading, Line, Message, Prose, Table
+from bot.view.ranking import NONE, OWN, counted_votes, explained, missing, places, ranked, scores, votes
+from bot.view.state import Answered, Failed, RunView, Seat
+from bot.view.wording import thread as wording
+from council.document.conversation import Stage1Result, peer_critiques
+from council.document.iteration import IterationState
+
+Kind = Literal["ranking", "member", "reviews", "rounds"]
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A part of the record: what it is, of which round, of whom, and its text."""
+
+    kind: Kind
+    message: Message
+    round: int = 1
+    member: str | None = None
+
+
+def record(view: RunView) -> Iterator[Section]:
+    """Yield everything the members of a run said, round by round, as far as it is final.
+
+    Each round has its ranking, then every member's answers and the reviews of them.
+    """
+    for each in (*view.earlier, view):
+        yield from _round_of(each)
+    told = view.iteration if view.conversation_id else None
+    if told and told.max_rounds > 1:
+        yield Section("rounds", Message("rounds", tuple(_moves(view, told))), view.number)
+
+
+def _round_of(view: RunView) -> Iterator[Section]:
+    if view.stage("stage2").progress not in ("done", "skipped"):
+        return
+    if view.stage("stage2").progress == "done":
+        yield Section("ranking", Message("ranking", tuple(_ranking(view))), view.number)
+    for seat in ranked(view):
+        if seat.answer and _is_final(view, seat):
+            member = Message("member", tuple(_member(view, seat, seat.answer)))
+            yield Section("member", member, view.number, seat.name)
+            if said := reviews(view, seat):
+                yield Section("reviews", Message("reviews", said), view.number, seat.name)
+
+
+def _is_final(view: RunView, seat: Seat) -> bool:
+    corrected = isinstance(seat.correcting, Answered | Failed)
+    return corrected or view.stage("stage2_5").progress in ("done", "skipped")
+
+
+def _ranking(view: RunView) -> Iterator[Block]:
+    yield Heading(f"{wording.RANKING}{wording.of_round(view.number)}")
+    if view.ranking is None:
+        yield Line("The votes as they were cast, best first; the result is not on record.")
+        yield votes(view)
+    elif not view.ranking.ballots:
+        yield Line(wording.NOT_RANKED)
+    else:
+        yield _table(view)
+        yield from explained(view)
+    yield from missing(view)
+    yield from scores(view)
+
+
+def _table(view: RunView) -> Table:
+    short = names(view)
+    ballots = counted_votes(view)
+    rows = (
+        (
+            rank,
+            place.label.removeprefix("Response "),
+            short.get(place.model, place.model),
+            words.position(place.mean_position),
+            *(_vote(ballot, place.label, own=reviewer == place.model) for reviewer, ballot in ballots),
+        )
+        for rank, place in places(view)
+    )
+    reviewers = (f"by {short.get(reviewer, reviewer)}" for reviewer, _ in ballots)
+    return Table(("Rank", "Answer", "Member", "Mean", *reviewers), tuple(rows))
+
+
+def _vote(ballot: list[str], label: str, *, own: bool) -> str:
+    if label in ballot:
+        return str(ballot.index(label) + 1)
+    return OWN if own else NONE
+
+
+def _moves(view: RunView, iteration: IterationState) -> Iterator[Block]:
+    """Tell how each answer changed from round to round, and why there was no further one."""
+    said = words.rounds(iteration)
+    yield Heading("Rounds")
+    yield Line(f"{said[0].upper()}{said[1:]}.")
+    held = (*view.earlier, view)[: len(iteration.rounds)]
+    seats = [seat for seat in view.seats if seat.answer]
+    if held and seats:
+        short = names(view)
+        moves = {seat.name: tuple(_move(each.seat(seat.name)) for each in held) for seat in seats}
+        yield Table(
+            ("Member", *(f"Round {each.number}" for each in held)),
+            tuple((short[seat.name], *moves[seat.name]) for seat in seats),
+        )
+
+
+def _move(seat: Seat | None) -> str:
+    return correction(seat) if seat and seat.correction else NONE
+
+
+def _member(view: RunView, seat: Seat, answer: Stage1Result) -> Iterator[Block]:
+    yield Heading(f"{full_name(seat)}{wording.of_round(view.number)}")
+    yield standing(view, seat, answer)
+    if view.number == 1:
+        yield Heading(wording.ORIGINAL, 3)
+        yield from text(view, answer.response, answer)
+    if seat.correction and not isinstance(seat.correcting, Failed):
+        yield Heading(wording.CORRECTED, 3)
+        if seat.has_changed:
+            yield from text(view, seat.correction.corrected_response, seat.correction, answer)
+        else:
+            yield Line("The same, word for word.")
+            if seat.correction.consultation:
+                yield from consultation_moved(
+                    seat.correction.consultation, names(view), score_of(answer)
+                )
+
+
+def reviews(view: RunView, seat: Seat) -> tuple[Block, ...]:
+    """Return the whole reviews of a member's answer in this round; nothing where there are none."""
+    return tuple(_reviews(view, seat))
+
+
+def _reviews(view: RunView, seat: Seat) -> Iterator[Block]:
+    reviewed = peers(view, seat)
+    handed = seat.correction.peer_critiques if seat.correction else ""
+    if not reviewed and not handed:
+        return
+    yield Heading(f"{wording.reviews_of(full_name(seat))}{wording.of_round(view.number)}")
+    if label := label_of(view, seat):
+        yield Line(wording.label(label))
+    if handed and handed != peer_critiques(seat.name, reviewed):
+        # Other programs hand over something else than the whole reviews: this is what it read.
+        yield Prose(handed)
+        return
+    short = names(view)
+    for review in reviewed:
+        yield Heading(f"By {short[review.model]}", 3)
+        yield Prose(review.ranking)
+        if review.truncated:
+            yield Line(wording.REVIEW_CUT_OFF)

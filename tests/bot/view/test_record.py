@@ -1,0 +1,286 @@
+"""The record: what it holds, by exact text, and when each section is final."""
+
+from bot.render.markdown import render
+from bot.view.fold import fold, of_document
+from bot.view.record import Section, record
+from bot.view.state import RunView, opening
+from council.calls import Citation
+from council.document.conversation import AssistantMessage, Conversation, peer_critiques
+from council.events import MemberFailed, RunCompleted, StageCompleted
+from council.reviews.ranking import aggregate
+from tests.bot.sample_run import (
+    ANSWERS,
+    ASSISTANT,
+    CLAUDE,
+    CONVERSATION,
+    CONVERSATION_ID,
+    CORRECTIONS,
+    GEMINI,
+    GPT,
+    GROK,
+    LATE,
+    PROFILE,
+    QUESTION,
+    RANKING,
+    REVIEWS,
+    RUN_ID,
+    seen,
+)
+
+MEMBERS = (CLAUDE, GEMINI, GPT)
+
+
+def key(section: Section) -> str:
+    """Return what a section is called here."""
+    return f"{section.kind}:{section.member}" if section.member else section.kind
+
+
+def keys(view: RunView) -> list[str]:
+    """Return what the sections that are final are called."""
+    return [key(section) for section in record(view)]
+
+
+def text(view: RunView, name: str) -> str:
+    """Return one section as Markdown."""
+    return next(render(section.message) for section in record(view) if key(section) == name)
+
+
+def stored(**changes: object) -> RunView:
+    """Return the view of a document that differs from the sample's."""
+    return of_document(ASSISTANT.model_copy(update=changes), QUESTION, CONVERSATION)
+
+
+def test_messages_come_as_they_become_final() -> None:
+    """First the ranking, then each member with the reviews of it once its correction is in."""
+    assert keys(opening(QUESTION, PROFILE, now=0.0)) == []
+    assert keys(seen(13)) == []
+    assert keys(seen(14)) == ["ranking"]
+    assert keys(seen(18)) == ["ranking", f"member:{CLAUDE}", f"reviews:{CLAUDE}"]
+    whole = ["ranking", *(f"{kind}:{name}" for name in MEMBERS for kind in ("member", "reviews"))]
+    assert keys(seen(32.5)) == whole
+    assert keys(seen()) == whole
+
+
+def test_a_message_once_given_stays_as_it_is() -> None:
+    """What was posted needs no edit: every later view builds the same message."""
+    last = {key(section): section for section in record(seen())}
+    for at in (14, 18, 20, 32.5, 33, 44.2):
+        for section in record(seen(at)):
+            assert section == last[key(section)]
+    assert {key(section): section for section in record(stored())} == last
+
+
+def test_the_ranking_comes_first() -> None:
+    """Positions by reviewer, the mean, how far they agree, and whose voice is missing."""
+    assert text(seen(), "ranking") == (
+        "## Ranking\n\n"
+        "| Rank | Answer | Member | Mean | by gpt-5 | by claude-sonnet-4.5 "
+        "| by gemini-2.5-pro (The Pragmatist) |\n"
+        "| --- | --- | --- | --- | --- | --- | --- |\n"
+        "| 1st | A | claude-sonnet-4.5 | 1 | 1 | own | 1 |\n"
+        "| 2nd | B | gemini-2.5-pro (The Pragmatist) | 1.5 | 2 | 1 | own |\n"
+        "| 3rd | C | gpt-5 | 2 | own | 2 | 2 |\n\n"
+        "1 is best. Nobody ranks their own answer.\n\n"
+        "grok-4 did not answer: the provider was too busy, after 3 attempts "
+        "(\u201cRate limit reached for grok-4\u201d).\n"
+    )
+
+
+def test_agreement_is_never_certainty() -> None:
+    """The word for it comes with what it doesn't mean."""
+    agreed = RANKING.model_copy(update={"agreement": 0.7, "agreement_word": "strong"})
+    assert "\n\nReviewers ranked alike. Agreement is not certainty.\n\n" in text(
+        stored(aggregate_ranking=agreed), "ranking"
+    )
+
+
+def test_votes_that_do_not_count_are_said_so() -> None:
+    """An uncounted vote has no column; an answer nobody ranked has no rank; both have a line."""
+    reviews = [
+        REVIEWS[GPT].model_copy(update={"parsed_ranking": []}),
+        REVIEWS[CLAUDE].model_copy(
+            update={"parsed_ranking": ["Response A", "Response C", "Response B"]}
+        ),
+    ]
+    places = [
+        place.model_copy(update={"mean_position": None}) if place.model == GEMINI else place
+        for place in RANKING.places
+    ]
+    ranking = RANKING.model_copy(update={"places": places, "ballots": 1, "uncounted": [GPT]})
+    shown = text(stored(stage2=reviews, aggregate_ranking=ranking), "ranking")
+    assert (
+        "| Rank | Answer | Member | Mean | by claude-sonnet-4.5 |\n"
+        "| --- | --- | --- | --- | --- |\n"
+        "| 1st | A | claude-sonnet-4.5 | 1 | own |\n"
+        "| \u2013 | B | gemini-2.5-pro (The Pragmatist) | \u2013 | 2 |\n"
+        "| 3rd | C | gpt-5 | 2 | 1 |\n"
+    ) in shown
+    assert "gpt-5's vote is not counted: its review holds no ranking of two or more answers.\n" in shown
+    none = ranking.model_copy(update={"ballots": 0})
+    assert "## Ranking\n\nNo vote could be counted, so the answers are not ranked.\n" in text(
+        stored(stage2=[], aggregate_ranking=none), "ranking"
+    )
+
+
+def test_of_two_answers_the_votes_on_ones_own_count_and_are_shown() -> None:
+    """The means are those of the positions in the table."""
+    labels = {"Response A": CLAUDE, "Response B": GPT}
+    votes = {CLAUDE: ["Response A", "Response B"], GPT: ["Response A", "Response B"]}
+    reviews = [REVIEWS[name].model_copy(update={"parsed_ranking": vote}) for name, vote in votes.items()]
+    both = [answer for answer in ASSISTANT.stage1 if answer.model in votes]
+    shown = text(
+        stored(
+            stage1=both,
+            stage2=reviews,
+            label_to_model=labels,
+            aggregate_ranking=aggregate(votes, labels),
+        ),
+        "ranking",
+    )
+    assert (
+        "| Rank | Answer | Member | Mean | by gpt-5 | by claude-sonnet-4.5 |\n"
+        "| --- | --- | --- | --- | --- | --- |\n"
+        "| 1st | A | claude-sonnet-4.5 | 1 | 1 | 1 |\n"
+        "| 2nd | B | gpt-5 | 2 | 2 | 2 |\n\n"
+        "1 is best. With two answers, each member's vote on its own counts too.\n\n"
+    ) in shown
+
+
+def test_a_vote_that_ranks_too_few_others_has_no_column() -> None:
+    """Where members review their own answers too, the vote on one's own is left out."""
+    reviews = [
+        REVIEWS[CLAUDE].model_copy(update={"parsed_ranking": ["Response A", "Response B"]}),
+        REVIEWS[GPT].model_copy(update={"parsed_ranking": ["Response C", "Response A", "Response B"]}),
+    ]
+    shown = text(stored(stage2=reviews), "ranking")
+    assert "| Rank | Answer | Member | Mean | by gpt-5 |\n" in shown
+    assert "| 1st | A | claude-sonnet-4.5 | 1 | 1 |\n" in shown
+
+
+def test_a_run_without_any_review_says_so() -> None:
+    """The ranking message names each cause, in the live run as in its document."""
+    view = seen(9)
+    for name in (GPT, CLAUDE, GEMINI):
+        view = fold(view, MemberFailed("stage2", name, LATE), 14.0)
+    ranking = RANKING.model_copy(update={"ballots": 0})
+    view = fold(view, StageCompleted("stage2", (), aggregate_ranking=ranking), 14.0)
+    live = text(view, "ranking")
+    assert "\n\nNo vote could be counted, so the answers are not ranked.\n\ngpt-5 gave no review" in live
+    message = ASSISTANT.model_copy(update={"stage2": [], "aggregate_ranking": ranking})
+    assert text(fold(view, RunCompleted(RUN_ID, CONVERSATION_ID, message), 20.0), "ranking") == live
+
+
+def test_a_failed_review_is_missing_by_name() -> None:
+    """Others count; the reader learns whose review isn't there."""
+    view = fold(seen(13), MemberFailed("stage2", GEMINI, LATE), 14.0)
+    view = fold(view, StageCompleted("stage2", (), aggregate_ranking=RANKING), 14.0)
+    assert "gemini-2.5-pro (The Pragmatist) gave no review: it took too long.\n" in text(view, "ranking")
+
+
+def test_original_stands_above_corrected() -> None:
+    """Headed by model, rank, and how it changed."""
+    assert text(seen(), f"member:{GPT}") == (
+        "## openai/gpt-5\n\n"
+        "Ranked 3rd of 3. Corrected: 9 words removed, 19 added.\n\n"
+        "### Original response\n\n"
+        "Move them. Temporal retries each step and shows its history.\n\n"
+        "### Corrected response\n\n"
+        "Move the jobs that must recover half-way.\n\n1. Start with one job.\n"
+        "2. Let a managed service run the cluster.\n"
+    )
+
+
+def test_an_unchanged_answer_is_not_repeated() -> None:
+    """Under its heading stands that it is the same."""
+    assert text(seen(), f"member:{CLAUDE}").endswith(
+        "### Corrected response\n\nThe same, word for word.\n"
+    )
+
+
+def test_a_fallback_says_why() -> None:
+    """The persona is in the heading, the cause beside the rank."""
+    shown = text(seen(), f"member:{GEMINI}")
+    assert shown.startswith(
+        "## google/gemini-2.5-pro (The Pragmatist)\n\n"
+        "Ranked 2nd of 3. The correction failed: it took too long. The original response is kept.\n"
+    )
+    assert "Corrected response" not in shown
+
+
+def test_cut_texts_and_stand_ins_are_named() -> None:
+    """Length limits are said where the text ends, fallback models beside the rank."""
+    answer = ANSWERS[GPT].model_copy(update={"truncated": True, "answered_by": "openai/gpt-4o"})
+    correction = CORRECTIONS[GPT].model_copy(update={"truncated": True})
+    shown = text(stored(stage1=[answer], stage2_5=[correction]), f"member:{GPT}")
+    assert shown.count("\n\nIt reached its length limit and ends here.\n") == 2
+    assert "The answer is by its fallback openai/gpt-4o." in shown
+    cut = [review.model_copy(update={"truncated": True}) for review in REVIEWS.values()]
+    assert text(stored(stage2=cut), f"reviews:{GPT}").count("The review reached its length limit") == 2
+
+
+def test_reviews_stand_under_their_critics() -> None:
+    """Each whole review of a peer, never the member's own, and which label is meant."""
+    assert text(seen(), f"reviews:{GPT}") == (
+        "## Reviews of openai/gpt-5\n\n"
+        "Reviewers saw it as \u201cResponse C\u201d, without a name.\n\n"
+        f"### By claude-sonnet-4.5\n\n{REVIEWS[CLAUDE].ranking}\n\n"
+        f"### By gemini-2.5-pro (The Pragmatist)\n\n{REVIEWS[GEMINI].ranking}\n"
+    )
+
+
+def test_other_reviews_than_the_reviews_are_shown_as_handed_over() -> None:
+    """Another program may shorten or extract: the document says what the member read."""
+    handed = CORRECTIONS[GPT].model_copy(update={"peer_critiques": "Peer evaluation: too bold."})
+    assert text(stored(stage2_5=[handed]), f"reviews:{GPT}").endswith(
+        "without a name.\n\nPeer evaluation: too bold.\n"
+    )
+
+
+def test_a_member_without_critiques_reviewed_itself() -> None:
+    """No peer's review, no section of reviews, and a sentence that says so."""
+    correction = CORRECTIONS[GPT].model_copy(update={"peer_critiques": peer_critiques(GPT, [])})
+    view = stored(stage2=[], stage2_5=[correction], aggregate_ranking=None)
+    assert keys(view) == [f"member:{name}" for name in (GPT, CLAUDE, GEMINI)]
+    assert "No peer's review came back, so it reviewed its own answer.\n" in text(view, f"member:{GPT}")
+
+
+def test_an_old_document_has_what_there_is() -> None:
+    """Without corrections there is the original; without a ranking there are the votes as cast."""
+    old = AssistantMessage.model_validate(
+        {
+            "role": "assistant",
+            "stage1": [{"model": GPT, "response": "Paris."}, {"model": GROK, "response": "Paris!"}],
+            "stage2": [
+                {"model": GPT, "ranking": "Fine.", "parsed_ranking": ["Response B", "Response A"]}
+            ],
+            "stage3": {"model": GPT, "response": "Paris."},
+        }
+    )
+    conversation = Conversation.model_validate({**CONVERSATION.model_dump(), "messages": []})
+    view = of_document(old, "Capital?", conversation)
+    assert keys(view) == ["ranking", f"member:{GPT}", f"member:{GROK}", f"reviews:{GROK}"]
+    assert text(view, "ranking") == (
+        "## Ranking\n\n"
+        "The votes as they were cast, best first; the result is not on record.\n\n"
+        "- gpt-5: Response B, Response A\n"
+    )
+    assert text(view, f"member:{GPT}") == "## openai/gpt-5\n\n### Original response\n\nParis.\n"
+    assert text(view, f"reviews:{GROK}") == "## Reviews of x-ai/grok-4\n\n### By gpt-5\n\nFine.\n"
+
+
+def test_cited_pages_stand_below_what_cites_them() -> None:
+    """By title, or by host; a title is somebody else's words and shows as it is."""
+    cited = (
+        Citation(url="https://a.example/x_y", title="*A* page"),
+        Citation(url="https://b.example/z"),
+    )
+    answers = [
+        answer.model_copy(update={"citations": cited}) if answer.model == CLAUDE else answer
+        for answer in ANSWERS.values()
+    ]
+    shown = text(stored(stage1=answers), f"member:{CLAUDE}")
+    assert (
+        "- nothing to rewrite\n\nSources on the web:\n\n"
+        "- \\*A\\* page: https://a.example/x_y\n- b.example: https://b.example/z\n\n"
+        "### Corrected response"
+    ) in shown
