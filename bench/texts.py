@@ -29,7 +29,7 @@ def comparisons() -> Mapping[str, float]:
     pairs = {
         "100 kB edited in one place": (" ", before, [*before[:6_000], *drawn(500, 2), *before[6_500:]]),
         "100 kB in another order": (" ", before, shuffled(before)),
-        "100 kB written anew": (" ", before, drawn(WORDS, 4)),
+        "100 kB rewritten": (" ", before, drawn(WORDS, 4)),
         "100 kB with its halves swapped": (" ", before, swapped(before)),
         "100 kB in another order, no word frequent": (" ", rare, shuffled(rare)),
         "100 kB with its halves swapped, no word frequent": (" ", rare, swapped(rare)),

@@ -141,7 +141,7 @@ def ask(
                 _end(str(error), MISUSED)
             resume_within = configuration.durability.resume_within
             terminal = terminal_ask.Asking(library, council.runs, resume_within)
-            return await terminal.ask(seats, text, surface, attachments=attachments, anew=new)
+            return await terminal.ask(seats, text, surface, attachments=attachments, start_over=new)
 
     if not _with_library(configuration, run):
         raise typer.Exit(FAILED)

@@ -1,7 +1,7 @@
 """Reading a consultation out of a reply: as it is, mended, or not at all.
 
 What is mended is form alone: broken JSON, a list that came as one text, a summary that is too
-long. A score is taken only where exactly one stands in the reply, whole and within its range.
+long. A score is taken only where the reply holds exactly one, whole and within its range.
 """
 
 import json

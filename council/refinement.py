@@ -125,7 +125,7 @@ def build_refinement_prompt(
 ) -> str:
     """Write what a model is asked to correct its answer by; ends in `REFINED RESPONSE:`.
 
-    Question, answer and critiques stand in fences that carry `boundary`, a run's own mark; without
+    Question, answer and critiques are in fences that carry `boundary`, a run's own mark; without
     one the mark is a digest of the texts, which none of them can hold.
     """
     points = format_critiques_for_refinement(critiques)

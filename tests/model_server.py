@@ -406,7 +406,7 @@ def _items(schema: Json, labels: Sequence[str], root: Json, name: str) -> Iterat
 
 
 def log_normal(median: float, sigma: float, seed: int) -> Callable[[], float]:
-    """Give seeded latencies in seconds, as long-tailed as real providers'."""
+    """Return seeded latencies in seconds, as long-tailed as real providers'."""
     source = random.Random(seed)  # noqa: S311 - latencies, not secrets
     return lambda: median * math.exp(source.gauss(0.0, sigma))
 

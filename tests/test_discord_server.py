@@ -232,7 +232,7 @@ async def test_a_dropped_connection_resumes_and_misses_nothing(
     assert server.gateway.identified == 1
 
 
-async def test_an_invalidated_session_identifies_anew(server: DiscordServer, bot: Bot) -> None:
+async def test_an_invalidated_session_identifies_again(server: DiscordServer, bot: Bot) -> None:
     """After opcode 9 without resume the client comes back with a new session."""
     assert bot.is_ready()
     server.invalidate()

@@ -17,7 +17,7 @@ def text(name: str) -> str:
 
 
 def first_cells(document: str, heading: str) -> set[str]:
-    """Give the code words in the first column of the table below a line."""
+    """Return the code words in the first column of the table below a line."""
     section = text(document).partition(heading)[2].split("\n\n")
     rows = next(part for part in section if part.lstrip().startswith("|"))
     return set(re.findall(r"^\| `(\w+)`", rows, re.MULTILINE))

@@ -36,7 +36,7 @@ async def test_the_same_question_goes_on_with_its_interrupted_run(tmp_path: Path
     assert len(server.history) == after.total() + before.total()
 
 
-async def test_new_asks_anew(tmp_path: Path) -> None:
+async def test_new_starts_over(tmp_path: Path) -> None:
     """And leaves the interrupted run to whoever asks for it."""
     async with asked(tmp_path) as (council, server):
         before = await killed_in_stage_3(council, server)
@@ -46,7 +46,7 @@ async def test_new_asks_anew(tmp_path: Path) -> None:
 
 
 async def test_too_old_a_run_is_closed_with_the_way_to_retry_it(tmp_path: Path) -> None:
-    """The question is asked anew; `council retry` goes on with the old run, once."""
+    """The question is asked again; `council retry` resumes the old run, once."""
     (tmp_path / "council.toml").write_text("[durability]\nresume_within = 0\n")
     async with asked(tmp_path) as (council, server):
         before = await killed_in_stage_3(council, server)

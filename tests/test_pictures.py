@@ -16,17 +16,17 @@ ADA = {"id": "2", "username": "ada", "global_name": "Ada"}
 
 
 def discord(**content: Any) -> dict[str, Any]:
-    """Give a message of the bot's as Discord's API has it."""
+    """Return a message of the bot's as Discord's API has it."""
     return {"id": "9", "type": 0, "author": BOT, "timestamp": "2026-03-02T12:00:00+00:00", **content}
 
 
 def slack(**content: Any) -> dict[str, Any]:
-    """Give a message of the bot's as Slack's API has it."""
+    """Return a message of the bot's as Slack's API has it."""
     return {"user": "U1", "bot_id": "B1", "ts": "1772452800.000100", "text": "", **content}
 
 
 def size(picture: Path) -> tuple[int, int]:
-    """Give a PNG's width and height."""
+    """Return a PNG's width and height."""
     head = picture.read_bytes()[:24]
     assert head.startswith(b"\x89PNG")
     return struct.unpack(">II", head[16:24])

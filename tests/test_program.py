@@ -77,7 +77,7 @@ class Program:
 
 @asynccontextmanager
 async def asked(folder: Path, *turns: Turn) -> AsyncGenerator[tuple[Program, ModelServer]]:
-    """Give the program with a provider, whose first calls go by these turns."""
+    """Yield the program with a provider, whose first calls go by these turns."""
     async with ModelServer() as server:
         server.script("*", *turns)
         environment = {

@@ -97,7 +97,7 @@ async def servers() -> AsyncGenerator[tuple[DiscordServer, SlackServer, ModelSer
 
 @pytest.fixture
 async def team(tmp_path: Path) -> AsyncGenerator[Team]:
-    """Give the whole of it."""
+    """Return all of it."""
     async with (
         servers() as (discord, slack, models),
         running(tmp_path, discord, slack, models) as everything,
@@ -106,7 +106,7 @@ async def team(tmp_path: Path) -> AsyncGenerator[Team]:
 
 
 def general_of(discord: DiscordServer) -> tuple[DiscordChannel, DiscordUser]:
-    """Give a channel of a server that the bot is in, and a person in it."""
+    """Return a channel of a server that the bot is in, and a person in it."""
     guild = discord.guild("Team")
     return discord.channel(guild, "general"), discord.member(guild, "ada")
 

@@ -1,7 +1,7 @@
 """Secrets and addresses, from the environment, `.env` and secret files.
 
 A field's name in upper case is its variable. Every secret has a `…_FILE` twin that names a file to
-read it from, and stands behind it in the same place: the environment's twin comes before `.env`.
+read it from and comes right after it in precedence: the environment's twin precedes `.env`.
 Councils (who sits on them and how they run) are in `bot.config.configuration`.
 """
 

@@ -268,7 +268,7 @@ class DiscordBot:
             return []
 
     async def on_past_button(self, interaction: discord.Interaction, choice: Choice) -> None:
-        """Show what a button below past answers leads to, as far as it is here."""
+        """Show what a button below past answers opens, if it belongs here."""
 
         async def work() -> None:
             here = _location(interaction).source(interaction.user.id)

@@ -32,7 +32,7 @@ class PastButton(
     ui.DynamicItem[ui.Button[ui.View]],
     template=r"past:(?P<verb>turn|see|share|transcript|forget):(?P<about>[\s\S]+)",
 ):
-    """A button that tells by itself what it leads to, whichever process drew it."""
+    """A button that names what it opens, whichever process drew it."""
 
     def __init__(self, choice: Choice) -> None:
         custom_id = f"past:{choice.verb}:{choice.about}"

@@ -426,7 +426,7 @@ class DiscordVenue:
             is_old = tried is not None and self._clock() - tried > NONCE_SECONDS
             if find and (found := await find()):
                 message = found
-            elif stray := await self._stray(post, channel, anew=is_old):
+            elif stray := await self._stray(post, channel, look_again=is_old):
                 message = stray
             else:
                 tried = self._clock() if tried is None else tried
@@ -468,9 +468,9 @@ class DiscordVenue:
 
     # ── what is there ────────────────────────────────────────────────────────────────────────
 
-    async def _stray(self, post: _Post, channel: int, *, anew: bool) -> int:
+    async def _stray(self, post: _Post, channel: int, *, look_again: bool) -> int:
         """Return the id of a message that says this and that nobody has written down, else 0."""
-        if anew or (self._is_picked_up and channel not in self._strays):
+        if look_again or (self._is_picked_up and channel not in self._strays):
             known = {*self._known, str(self._card_id)}
             mine = await self._mine(channel)
             self._strays[channel] = [one for one in mine if str(one.id) not in known]

@@ -1,4 +1,4 @@
-"""Finds past answers for whoever asks, in the scope they stand in and nowhere else.
+"""Finds past answers for whoever asks, in the scope of their place and nowhere else.
 
 Every command, button and proposal comes through here with the place it was used in. What that
 scope doesn't hold is refused in the same words, whether it exists elsewhere or not.
@@ -74,7 +74,7 @@ class Lookup:
         return await self.open(Figures(_number(given.get("days"), DAYS)), here, link)
 
     async def press(self, about: str, here: Source, link: Link) -> Sheet:
-        """Return what a button leads to, if it leads anywhere here."""
+        """Return what a button opens, if it is in scope here."""
         try:
             look = read(about)
         except ValueError as error:

@@ -49,7 +49,7 @@ _NOTHING = "This is not on record for this answer."
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What is known of conversations beside their rows: where they stand, and who began them."""
+    """What is known of conversations beyond their rows: where they are, and who began them."""
 
     link: Link
     askers: Mapping[str, str]

@@ -45,7 +45,7 @@ def _trimmed(url: str) -> str:
 
 
 def is_web(target: str) -> bool:
-    """Return whether a link leads to the web rather than to an app, a mailbox or the text itself."""
+    """Return whether a link opens the web rather than to an app, a mailbox or the text itself."""
     return _WEB.match(target) is not None
 
 

@@ -313,7 +313,7 @@ class _Reader:
             yield from self._unlinked(label, hidden, marks)
 
     def _unlinked(self, label: list[Token], target: str, marks: tuple[str, ...]) -> tuple[Word, ...]:
-        """Return a link's label as text, and where the link leads."""
+        """Return a link's label as text, and the link's target."""
         said = (*self._words(label, marks),)
         if not target:
             return said

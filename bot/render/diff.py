@@ -31,7 +31,7 @@ class Piece:
 
 @dataclass(slots=True)
 class _Change:
-    """What was replaced by what, after `same` characters that stand in both."""
+    """What was replaced by what, after `same` characters that are in both."""
 
     same: str
     removed: list[str] = field(default_factory=list[str])

@@ -31,7 +31,7 @@ _LETTER = re.compile(
 class Word:
     """A piece of a line within marks like `**`; a space is one too.
 
-    One that no part can hold is replaced by what stands `instead`, if anything, and otherwise cut.
+    One that no part can hold is replaced by `instead`, if that is set, and otherwise cut.
     """
 
     text: str

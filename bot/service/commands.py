@@ -229,7 +229,7 @@ def _value(option: Option, text: str) -> tuple[str, str]:
         if end is None:
             raise UsageError(f"The quotation mark after --{option.name} is never closed.")
         return text[1 : end.start() + 1].strip(), text[end.end() + 1 :].lstrip()
-    word = re.match(r"(?:\S*[,;\u3001\uff0c]\s+)*\S+", text)  # a list goes on after its comma
+    word = re.match(r"(?:\S*[,;\u3001\uff0c]\s+)*\S+", text)  # a list continues after its comma
     end_of_word = word.end() if word else len(text)
     return text[:end_of_word], text[end_of_word:].lstrip()
 

@@ -57,7 +57,7 @@ def _hold(error: BaseException | None, emit: Emit) -> None:
 
 
 async def keep(write: Callable[[], Awaitable[None]], emit: Emit) -> None:
-    """Insist on a write to the journal, but go on without one that is damaged.
+    """Insist on a write to the journal, but continue without a damaged one.
 
     The answer goes into a document, which needs no journal; only another crash would cost calls.
     """

@@ -178,7 +178,7 @@ class Runs:
     async def fail(self, run: RunRow, emit: Emit, error: Exception, status: Ended = "failed") -> None:
         """End a run without an answer: the journal keeps why, and the observers are told."""
         if isinstance(error, StorageError):
-            log.error("run_failed", reason=error)  # where the file lies is said here alone
+            log.error("run_failed", reason=error)  # only this says where the file is
         words = explain(error, run.id, at_terminal=run.origin.platform == TERMINAL)
         failures = error.failures if isinstance(error, RunError) else {}
         await self._close(run, status, Why(message=words, failures=failures))

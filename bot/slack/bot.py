@@ -1,7 +1,7 @@
 """Slack: listens by Socket Mode or HTTP, acknowledges, and hands over to the dispatcher.
 
 Everything is acknowledged after it is done or written down, within Slack's 3 s: Bolt runs each
-listener before it answers, and keeps no reference to what goes on later, so that is the dispatcher's.
+listener before it answers, and keeps no reference to later work, so that is the dispatcher's.
 """
 
 # pyright: reportUnknownMemberType=false
@@ -330,7 +330,7 @@ class SlackBot:
         await ack()
 
     async def _turn(self, body: Json, action: Json, respond: AsyncRespond) -> None:
-        """Show what a button below past answers leads to, if it belongs to this channel."""
+        """Show what a button below past answers opens, if it belongs to this channel."""
         who, shown, about = body["user"], body["container"], str(action["value"])
         here = self._source(shown["channel_id"], who["id"])
         verb = slack_past.verb(action["action_id"])

@@ -83,12 +83,12 @@ class Asking:
         *,
         after: str | None = None,
         attachments: tuple[Attachment, ...] = (),
-        anew: bool = False,
+        start_over: bool = False,
     ) -> str | None:
         """Ask and show; return the conversation's id, or `None` where there is no answer.
 
         `after` names a conversation to continue. The same question's interrupted run resumes, unless
-        it is asked `anew`.
+        `start_over` is set.
         """
         question = Question(
             text=text,
@@ -97,7 +97,7 @@ class Asking:
             attachments=attachments,
             conversation_id=after,
         )
-        async with self._run(question, profile, anew) as run:
+        async with self._run(question, profile, start_over) as run:
             return await self._show(run, surface)
 
     async def retry(self, run_id: str, surface: Surface) -> str | None:
@@ -155,7 +155,9 @@ class Asking:
             log.warning("stop_not_recorded", run=run_id, reason=error)
 
     @asynccontextmanager
-    async def _run(self, question: Question, profile: Profile, anew: bool) -> AsyncGenerator[RunRow]:
+    async def _run(
+        self, question: Question, profile: Profile, start_over: bool
+    ) -> AsyncGenerator[RunRow]:
         """Hold the interrupted run of this question, or a new one."""
         for run in await self.library.journal.undelivered(HERE.platform):
             if run.origin.user != question.source.user:
@@ -167,12 +169,12 @@ class Asking:
                     continue
                 if self.runs.age(current) > self.resume_within and not current.is_over:
                     await self._close(current)
-                elif not anew and _asks(current, question, profile):
+                elif not start_over and _asks(current, question, profile):
                     warn(RESUMING)
                     yield current
                     return
         run_id = str(self.runs.new_id())
-        # Held before it is there to be found: another process would go on with it at once.
+        # Held before it is there to be found: another process would resume it at once.
         async with self.library.holds.hold(run_id):
             yield (await self.runs.accept(question, profile, run_id)).run
 

@@ -146,7 +146,7 @@ class TerminalChannel:
                     length = QUESTION_LINES * (self._console.width - INDENT)
                     frame.append(Quote(words.clip(" ".join(markdown.split()), length)))
                 case Prose() | Heading() if self.view.is_over:
-                    pass  # the answer stands whole below the thread
+                    pass  # the whole answer is below the thread
                 case _:
                     frame.append(block)
         return _fitted(frame, self._console)

@@ -1,7 +1,7 @@
 """A conversation as one HTML file that needs nothing else: no network, and no script to be read.
 
 Its words are those of the card and the thread, through the same view and messages as everywhere.
-Beside them stand what only a page can show: a tab a member, what each correction changed word by
+It adds what only a page can show: a tab per member, what each correction changed word by
 word, and small charts.
 """
 
@@ -34,7 +34,7 @@ PLATFORMS = {"discord": "on Discord", "slack": "on Slack", "terminal": "in the t
 NAMED_BY_ID = ("discord", "slack")
 """Where a document's `user` is a number to people."""
 UNDER = 1
-"""The level of heading that a message's own headings stand below: the title's."""
+"""The level of heading above a message's own headings: the title's."""
 
 
 Sections = Mapping[tuple[Kind, int, str | None], Message]
@@ -206,7 +206,7 @@ def _answers(
 ) -> tuple[Markup, int, int]:
     """Return what a member gave with what its correction changed marked in both texts.
 
-    The text before stands above the one after, in every round.
+    The text before is above the one after, in every round.
     """
     before, after = _texts(seat, previous)
     at = next((at for at, block in enumerate(said) if block == after), None)

@@ -1,7 +1,7 @@
 """Other people's Markdown as HTML that can do nothing: no markup of theirs, no request, no style.
 
-HTML in it shows as text, a picture is a link, and a link leads to the web or a mailbox and shows
-where.
+HTML in it shows as text, a picture is a link, and a link opens the web or a mailbox and shows
+its target.
 """
 
 from collections.abc import Iterable, Iterator, Sequence

@@ -1,7 +1,7 @@
 """Corrections: what a reply makes of an answer, and the two forms in which documents hold it.
 
 A run has one record of a correction in a round, its `Stage2_5Result`. Documents hold two because two
-contracts ask for them: `stage2_5` leads from each first answer to the last one (seed 000), and
+contracts ask for them: `stage2_5` pairs each first answer with the last one (seed 000), and
 `iteration.rounds[].refinements` has every step between (seed 002). Both are derived here and nowhere
 else, and so is the record from what a document holds.
 """

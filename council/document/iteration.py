@@ -69,7 +69,7 @@ class IterationRound(Record):
     """One round: which critiques were handed over, and what became of the answers.
 
     `critiques` go by label and are empty where whole reviews were handed over. `fallbacks` says of
-    the models that gave no correction why. `stage2`, `aggregate_ranking` and `scores` stand here from
+    the models that gave no correction why. `stage2`, `aggregate_ranking` and `scores` are here from
     round 2 on; those of round 1 are the message's.
     """
 

@@ -41,7 +41,7 @@ class Record(BaseModel):
             return handler({name: value for name, value in fields.items() if name not in strange})
 
     def dump(self) -> JsonObject:
-        """Return the JSON form, without the fields that stand at their default."""
+        """Return the JSON form, without the fields at their defaults."""
         return self.model_dump(mode="json", exclude_defaults=True)
 
 
@@ -53,7 +53,7 @@ class Stage1Result(Record):
     """One member's answer. `model` is the member's name, `answered_by` a fallback's real id.
 
     `response` is what `consultation` calls `detailed`; `unstructured` is why a consultant's reply
-    stands as plain text.
+    is kept as plain text.
     """
 
     model: str
@@ -86,7 +86,7 @@ class Stage2Result(Record):
     """One member's review; `parsed_ranking` lists labels, best first, `[]` when uncounted.
 
     `order` is the labels as this reviewer read them; `scores` are 1 to 10, by label and criterion.
-    `critiques` are the points of a review that came as JSON, `None` where they stand in its text alone.
+    `critiques` are the points of a review that came as JSON, `None` where only its text holds them.
     """
 
     model: str
@@ -102,7 +102,7 @@ class Stage2Result(Record):
 class Stage2_5Result(Record):  # noqa: N801 - the contract's own name (seed 001)
     """One member's correction, beside its first answer and its peers' critiques.
 
-    `fallback` is why the answer before stands again; `change_summary` says how the text moved.
+    `fallback` is why the answer before is kept; `change_summary` says how the text moved.
     `maintained`: no critique was made of it, so the member wasn't asked again.
     `consultation` is that of the corrected response, `unstructured` why a consultant gave none.
     """

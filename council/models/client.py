@@ -285,7 +285,7 @@ def _body(call: Call) -> bytes:
         "model": member.model,
         "messages": call.messages,
         "stream": True,
-        # OpenRouter counts without being asked; the servers that stand in for it need this.
+        # OpenRouter counts without being asked; the servers that replace it need this.
         "stream_options": {"include_usage": True},
     }
     if member.endpoint is None:

@@ -4,7 +4,7 @@ A ballot that can't be read for certain isn't counted: no answer is ever ranked 
 
 - A ballot begins with a line that starts with `FINAL RANKING`; within a sentence, in quotation
   marks, in a `>` quotation, or after "Response C contains:", in any language, they are somebody else's.
-- It goes on as one line (`A > B > C`; `A, B, C`; `1. A 2. B`) or as a list, a line an answer.
+- It continues as one line (`A > B > C`; `A, B, C`; `1. A 2. B`) or as a list, a line an answer.
   Numbers decide the order where there are any; remarks between numbered lines are skipped.
 - The last ballot with two or more answers counts. One inside a code block counts only where it
   ends the text and there is none outside: then the block is the reviewer's frame, not a quotation.
@@ -99,7 +99,7 @@ _QUOTED = "(quoted)"
 LEAD_IN = (
     r"(?:\d{1,2}[.):]\s*)?(?:here(?:'s|\ is)\ +)?(?:(?:my|the|new|revised|corrected|updated)\ +){0,3}"
 )
-"""What may stand before the words on their line: 4. FINAL RANKING; Here is my revised one."""
+"""What may precede the words on their line: 4. FINAL RANKING; Here is my revised one."""
 
 _HEADER = re.compile(
     rf"""[^\w"']* {LEAD_IN} final[\s\-]+rankings?(?![a-z\d])(?!\s*["'])""",
@@ -153,7 +153,7 @@ class _Line:
 
     `block` numbers the code block it is in, 0 outside. `ballot` is what follows the words
     FINAL RANKING, `None` where the line doesn't start with them; `foreign` says that somebody
-    else's are announced, `code` that they stand in code.
+    else's are announced, `code` that they are in code.
     """
 
     text: str
@@ -232,7 +232,7 @@ _ENTRY = re.compile(
         (?P<quote>["'])?\(?
         (?:(?:response|answer)[\s\-:\#]*(?P<spelled>[a-z])(?![a-z\d])
           |(?P<bare>[a-z])(?![\w'])
-             # A letter that a sentence goes on from is a word: 1. A good answer
+             # A letter that a sentence continues from is a word: 1. A good answer
              (?!\ +(?!(?:and|then|followed|tied?|is|are|was|were|has|with|because|since)\b)[^\W\d]))
         \)?(?(quote)["'])
         (?P<note>\ *\((?!\d+\))[^()]*\))?
@@ -301,7 +301,7 @@ def _body(lines: Sequence[_Line], start: int) -> Iterator[tuple[int, str]]:
 
 
 def _leads_in(text: str) -> bool:
-    """Tell a line that may stand between header and list: `(best to worst)`, `| Rank | Answer |`."""
+    """Tell a line that may appear between header and list: `(best to worst)`, `| Rank | Answer |`."""
     framed = text.endswith(":") or text[:1] + text[-1:] in ("()", "||")
     return framed and bool(_LEADS_IN.search(text)) and not _WORST_FIRST.search(text)
 

@@ -38,7 +38,7 @@ def ballot_schema(
 
     The subset knows no `uniqueItems`: that each label comes once is checked when it is read. A
     `terse` schema is for small models whose server makes a grammar of it: remarks have an end, the
-    answers are reviewed in their order, and the ranking is one of all. Under each label stand its
+    answers are reviewed in their order, and the ranking is one of all. Each label has its
     critiques, each with its severity.
     """
     label: JsonObject = {"type": "string", "enum": [*labels]}

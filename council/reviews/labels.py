@@ -23,7 +23,7 @@ def reading_orders(
     """Say whose answers each member reads, in its own order: reviewer name -> names.
 
     The members sit on a shuffled circle and each reads on from its neighbour, so every answer
-    stands in every position equally often. With three or more answers nobody reads its own
+    appears in every position equally often. With three or more answers nobody reads its own
     (recusal). With two there would be nothing left to rank, so both are read, as with
     `self_review`; one's own then comes last.
     """

@@ -170,7 +170,7 @@ _END = re.compile(r"(?<=[.!?])[\"')\]]*\s+(?=[\"'(\[]?[A-Z0-9\u00c0-\u00de])|(?<
 
 
 def sentences(text: str) -> list[str]:
-    """Return the sentences of a line, or what stands for them."""
+    """Return the sentences of a line, or what replaces them."""
     found: list[str] = []
     start = 0
     for end in _END.finditer(text):

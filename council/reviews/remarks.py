@@ -7,7 +7,7 @@ held against the wrong answer misleads its author and everybody else.
   it mean; another heading ends that, except those of its parts (`Weaknesses`).
 - A paragraph that begins with an answer and names no other is about that one.
 - Elsewhere a sentence means the answer it names; one that names two is cut into clauses, each of
-  which means the answer it begins with. A sentence that goes on (`However, it ...`) means the answer
+  which means the answer it begins with. A sentence that continues (`However, it ...`) means the answer
   of the sentence before.
 - Quotations, code, the ballot and the scores say nothing.
 """

@@ -1,7 +1,7 @@
 """The scores in a review: how they are written, and how they are read, line by line.
 
 A line that can't be read for certain gives no score, and nothing is read out of prose. As with
-rankings, what stands in code, in a `>` quotation or after "Response C contains:" isn't the
+rankings, what is in code, in a `>` quotation or after "Response C contains:" isn't the
 reviewer's own. Three forms are read below a line that says SCORES; the last such block counts:
 
     Response A: Cost 7, Security 9        Response A              | Response | Cost | Security |

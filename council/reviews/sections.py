@@ -43,7 +43,7 @@ class Section:
         return _written(self.remarks)
 
     def summary(self, limit: int = SUMMARY) -> str:
-        """Return its gravest sentences that fit, as plain text; an ellipsis stands for the rest."""
+        """Return its gravest sentences that fit, as plain text; an ellipsis replaces the rest."""
         by_weight = sorted(self.remarks[:MOST_REMARKS], key=_weight)
         chosen: list[Remark] = []
         for remark in by_weight:

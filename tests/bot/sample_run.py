@@ -245,13 +245,13 @@ CONVERSATION = Conversation(
 
 
 def events(until: float = 100.0) -> list[tuple[float, Event]]:
-    """Give the run's events with their times, up to `until` seconds after its begin."""
+    """Return the run's events with their times, up to `until` seconds after its begin."""
     whole = (*TIMED_EVENTS, (44.3, COMPLETED))
     return [(time, event) for time, event in whole if time <= until]
 
 
 def seen(until: float = 100.0, *, profile: Profile = PROFILE) -> RunView:
-    """Give the run as its observers see it `until` seconds after its begin."""
+    """Return the run as its observers see it `until` seconds after its begin."""
     return folded(opening(QUESTION, profile, asker="Ada", now=0.0), events(until))
 
 
@@ -263,7 +263,7 @@ def folded(view: RunView, timed: list[tuple[float, Event]]) -> RunView:
 
 
 def accepted(origin: Source) -> RunRow:
-    """Give the run as the journal has it before its first call."""
+    """Return the run as the journal has it before its first call."""
     return RunRow(
         id=RUN_ID,
         entry_key=f"{origin.platform}:1",

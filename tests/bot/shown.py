@@ -24,27 +24,27 @@ def _leaves(tokens: Iterable[Token]) -> Iterator[str]:
 
 
 def text(markdown: str) -> str:
-    """Give Markdown's text and code, without what has no width."""
+    """Return Markdown's text and code without zero-width characters."""
     return "".join(_leaves(READER.parse(markdown))).translate(HIDDEN).strip("\n")
 
 
 def letters(markdown: str) -> str:
-    """Give the letters and digits of Markdown's text."""
+    """Return the letters and digits of Markdown's text."""
     return "".join(re.findall(r"[^\W_]", text(markdown)))
 
 
 def words(text: str) -> list[str]:
-    """Give a text's words and numbers, in order."""
+    """Return a text's words and numbers, in order."""
     return re.findall(r"[^\W_]+", text)
 
 
 def fences(markdown: str) -> list[Token]:
-    """Give the code blocks of Markdown."""
+    """Return the code blocks of Markdown."""
     return [token for token in READER.parse(markdown) if token.type == "fence"]
 
 
 def blocks_text(blocks: list[dict[str, Any]]) -> str:
-    """Give the text of Block Kit blocks, a line a block or cell."""
+    """Return the text of Block Kit blocks, a line a block or cell."""
     return "\n".join(_texts(blocks)).translate(HIDDEN)
 
 

@@ -39,7 +39,7 @@ AGAIN = json.dumps({**REPLY, "debate": DEBATE})
 
 
 def consultation(**changes: object) -> Consultation:
-    """Give a whole consultation, with these fields changed."""
+    """Return a whole consultation, with these fields changed."""
     return Consultation.model_validate(
         {
             "consultant": "openai/gpt-5",
@@ -58,6 +58,6 @@ def consultation(**changes: object) -> Consultation:
 
 
 def faults(instance: object, schema: dict[str, object] | None = None) -> list[str]:
-    """Give what draft-07 finds wrong with an object; by the schema of consultations unless given one."""
+    """Return what draft-07 finds wrong with an object; by the schema of consultations unless given one."""
     validator = cast("Any", Draft7Validator(schema or json_schema()))
     return [error.message for error in validator.iter_errors(instance)]

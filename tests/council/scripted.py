@@ -32,12 +32,12 @@ def profile(*models: str, **settings: object) -> Profile:
 
 
 def failure(cause: Cause = "unavailable", detail: str = "down for maintenance") -> Failure:
-    """Give a failure to script."""
+    """Return a failure to script."""
     return Failure(cause=cause, detail=detail, attempts=1)
 
 
 def labels_in(call: Call) -> list[str]:
-    """Give the labels that a review prompt shows, in reading order."""
+    """Return the labels that a review prompt shows, in reading order."""
     fence = r"^\[begin \w+\]\n(Response [A-Z]):$"
     return re.findall(fence, call.messages[-1]["content"], re.MULTILINE)
 
@@ -94,7 +94,7 @@ class ScriptedCouncil:
 
     @staticmethod
     def default(call: Call, stage: str) -> str:
-        """Give what a member says without a script."""
+        """Return what a member says without a script."""
         match stage:
             case "stage1":
                 return f"The first answer of {call.member.name}."
@@ -142,11 +142,11 @@ class ScriptedCouncil:
         )
 
     def asked(self, stage: str) -> list[str]:
-        """Give the members called in a stage, in the order of the calls."""
+        """Return the members called in a stage, in the order of the calls."""
         return [call.member.name for call in self.calls if call.step.startswith(f"{stage}.")]
 
     def prompt(self, step: str) -> str:
-        """Give what a call said to its model, all messages together."""
+        """Return what a call said to its model, all messages together."""
         [call] = [call for call in self.calls if call.step == step]
         return "\n\n".join(message["content"] for message in call.messages)
 
@@ -161,7 +161,7 @@ class Clock:
         self.moment = datetime(2026, 1, 20, 10, 30, tzinfo=UTC)
 
     def __call__(self) -> datetime:
-        """Give the moment, one second after the last."""
+        """Return the moment, one second after the last."""
         self.moment += timedelta(seconds=1)
         return self.moment
 

@@ -255,7 +255,7 @@ def test_the_form_is_within_the_strict_subset() -> None:
     assert all("maxLength" in text or "enum" in text for text in texts)
 
 
-async def test_every_round_debates_anew() -> None:
+async def test_every_round_debates_again() -> None:
     """A correction of council round n is round n + 1 of the debate, from the consultation before."""
     said = json.loads(AGAIN)
 

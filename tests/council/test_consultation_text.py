@@ -16,7 +16,7 @@ DETAILED = WHOLE.response.detailed
 
 
 def changed(part: str, **fields: object) -> str:
-    """Give the reply with fields of a part changed."""
+    """Return the reply with fields of a part changed."""
     return json.dumps({**REPLY, part: {**REPLY[part], **fields}})
 
 

@@ -32,7 +32,7 @@ Reader = Callable[[str], object]
 
 
 def work(read: Reader, text: str) -> float:
-    """Give the CPU seconds of reading a text, the best of some tries."""
+    """Return the CPU seconds of reading a text, the best of some tries."""
     tries: list[float] = []
     for _ in range(3):
         began = time.process_time()

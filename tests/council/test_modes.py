@@ -93,19 +93,19 @@ class Panel(ScriptedCouncil):
 
 
 def iteration(message: AssistantMessage) -> IterationState:
-    """Give the rounds where a document tells of them, else none."""
+    """Return the rounds in a document, if it holds any."""
     return message.iteration or IterationState()
 
 
 def consultations(message: AssistantMessage) -> list[Consultation]:
-    """Give every consultation in a document, the one of each answer and correction in each round."""
+    """Return every consultation in a document, the one of each answer and correction in each round."""
     rounds = [each for held in iteration(message).rounds for each in held.refinements]
     results = (*message.stage1, *(message.stage2_5 or ()), *rounds)
     return [result.consultation for result in results if result.consultation]
 
 
 def timeless(message: AssistantMessage) -> str:
-    """Give a document without its moments."""
+    """Return a document without its timestamps."""
     return re.sub(r'"20\d\d-[^"]*Z"', '"then"', json.dumps(message.dump(), sort_keys=True))
 
 
@@ -163,7 +163,7 @@ async def test_an_injection_changes_nothing(injection: str, mode: str) -> None:
 
 
 def decided(message: AssistantMessage) -> object:
-    """Give all that reviews and answers decide: votes, scores, points, confidence, why it ended."""
+    """Return all that reviews and answers decide: votes, scores, points, confidence, why it ended."""
     rounds = iteration(message).rounds
     return (
         [(vote.parsed_ranking, vote.scores) for vote in message.stage2],

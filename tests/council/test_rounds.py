@@ -19,7 +19,7 @@ SAID = {
 
 
 def another(call: Call) -> str:
-    """Answer anew in every round."""
+    """Answer differently in every round."""
     number = call.step.partition(":")[0][-1]
     return f"{call.member.name} says this{number}. {SAID[number]} That is more{number}."
 
@@ -32,7 +32,7 @@ def critical(call: Call) -> str:
 
 
 def iteration(message: AssistantMessage) -> IterationState:
-    """Give what the document holds of the rounds."""
+    """Return what the document holds of the rounds."""
     assert message.iteration is not None
     return message.iteration
 
@@ -47,7 +47,7 @@ def stop_in(council: ScriptedCouncil, then: Callable[[Call], str]) -> Callable[[
     return press
 
 
-async def test_a_further_round_reviews_the_corrected_answers_anew() -> None:
+async def test_a_further_round_reviews_the_corrected_answers_again() -> None:
     """Other labels, other calls, other steps; the chairman reads the last answers and ranking."""
     council = ScriptedCouncil(script={"stage2_5": another})
     message = (await council.run(profile(*MEMBERS, max_rounds=2))).message

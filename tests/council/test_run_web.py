@@ -49,7 +49,7 @@ class Footnoting(ScriptedCouncil):
 
 @pytest.mark.parametrize(("ending", "cited"), [("", "stage2_5.1"), (" Indeed.", "stage2_5.2")])
 async def test_over_several_rounds_the_pages_are_those_of_the_text(ending: str, cited: str) -> None:
-    """Of the last round that wrote it anew, were it only a word; repeated, it keeps its pages."""
+    """Citations come from the last round that changed a word; an unchanged answer keeps its pages."""
     text = "Buy the bigger machine now, and shard by tenant once the writes outgrow it, as they will."
     texts = {1: text, 2: text + ending}
     council = Footnoting(

@@ -105,7 +105,7 @@ class Figures:
             setattr(self, name, getattr(self, name) + getattr(other, name))
 
     def __str__(self) -> str:
-        """Give them as lines, for a test's report."""
+        """Return them as lines, for a test's report."""
         return "\n".join(
             [
                 f"{self.crashes} crashes under {self.runs} runs, {self.too_late} after all was over",

@@ -36,7 +36,7 @@ def hurry() -> None:
 
 
 def witness(port: int) -> Callable[[str], None]:
-    """Give what tells a moment and waits to be let go on."""
+    """Return a call that reports a moment and waits for permission to continue."""
     connection = socket.create_connection(("127.0.0.1", port))
     stream = connection.makefile("rw")
     lock = threading.Lock()

@@ -137,7 +137,7 @@ class Scene:
         return process
 
     def environment(self) -> dict[str, str]:
-        """Give a start its environment; its key tells its calls from those of the other starts."""
+        """Return a start's environment; its key tells its calls from those of the other starts."""
         coverage = {name: value for name, value in os.environ.items() if name.startswith("COVERAGE")}
         return {
             "PATH": os.environ["PATH"],

@@ -39,7 +39,7 @@ _PYTHON: dict[int, tuple[type, ...]] = {
 @route("GET /applications/{application_id}/commands")
 @route("GET /applications/{application_id}/guilds/{guild_id}/commands")
 def list_commands(call: Call) -> list[Json]:
-    """Give the commands of one scope."""
+    """Return the commands of one scope."""
     return list(_scope(call)[1].values())
 
 
@@ -80,7 +80,7 @@ def create_command(call: Call) -> Json:
 @route("GET /applications/{application_id}/commands/{command_id}")
 @route("GET /applications/{application_id}/guilds/{guild_id}/commands/{command_id}")
 def get_command(call: Call) -> Json:
-    """Give one command."""
+    """Return one command."""
     return _known(call)[2]
 
 

@@ -51,7 +51,7 @@ def application(call: Call) -> Json:
 
 @route("POST /users/@me/channels")
 def open_dm(call: Call) -> Json:
-    """Give the direct conversation with somebody, as it already is or new."""
+    """Return the direct conversation with somebody; open it if there is none."""
     person = call.world.users.get(int(body_of(call)["recipient_id"]))
     if person is None or person.bot:
         raise errors.unknown_user()
@@ -70,7 +70,7 @@ def dm(world: World, person: User) -> Channel:
 
 @route("GET /users/{user_id}")
 def get_user(call: Call) -> Json:
-    """Give an account."""
+    """Return an account."""
     person = call.world.users.get(call.id("user_id"))
     if person is None:
         raise errors.unknown_user()
@@ -79,25 +79,25 @@ def get_user(call: Call) -> Json:
 
 @route("GET /guilds/{guild_id}")
 def get_guild(call: Call) -> Json:
-    """Give a guild."""
+    """Return a guild."""
     return wire.guild(call.world.guild(call.id("guild_id")), call.world)
 
 
 @route("GET /guilds/{guild_id}/channels")
 def get_channels(call: Call) -> list[Json]:
-    """Give a guild's channels."""
+    """Return a guild's channels."""
     return [wire.channel(entry) for entry in call.world.guild(call.id("guild_id")).channels.values()]
 
 
 @route("GET /guilds/{guild_id}/roles")
 def get_roles(call: Call) -> list[Json]:
-    """Give a guild's roles."""
+    """Return a guild's roles."""
     return wire.roles(call.world.guild(call.id("guild_id")))
 
 
 @route("GET /guilds/{guild_id}/members/{user_id}")
 def get_member(call: Call) -> Json:
-    """Give a member."""
+    """Return a member."""
     member = call.world.guild(call.id("guild_id")).members.get(call.id("user_id"))
     if member is None:
         raise errors.unknown_member()
@@ -106,7 +106,7 @@ def get_member(call: Call) -> Json:
 
 @route("GET /guilds/{guild_id}/threads/active")
 def get_active_threads(call: Call) -> Json:
-    """Give the guild's active threads that the bot can see."""
+    """Return the guild's active threads that the bot can see."""
     world, guild = call.world, call.world.guild(call.id("guild_id"))
     threads = [
         entry
@@ -123,7 +123,7 @@ def get_active_threads(call: Call) -> Json:
 
 @route("GET /channels/{channel_id}")
 def get_channel(call: Call) -> Json:
-    """Give a channel or thread."""
+    """Return a channel or thread."""
     return wire.channel(visible(call.world, call.id("channel_id")))
 
 
@@ -169,7 +169,7 @@ def typing(call: Call) -> None:
 
 @route("GET /channels/{channel_id}/messages")
 def list_messages(call: Call) -> list[Json]:
-    """Give a channel's messages, newest first; none without READ_MESSAGE_HISTORY."""
+    """Return a channel's messages, newest first; none without READ_MESSAGE_HISTORY."""
     world = call.world
     channel = visible(world, call.id("channel_id"))
     if not in_channel(channel, world.bot) & Permission.READ_MESSAGE_HISTORY:
@@ -194,7 +194,7 @@ def _by_id(message: Message) -> int:
 
 @route("GET /channels/{channel_id}/messages/{message_id}")
 def get_message(call: Call) -> Json:
-    """Give one message."""
+    """Return one message."""
     channel = visible(call.world, call.id("channel_id"))
     need(channel, call.world, Permission.READ_MESSAGE_HISTORY)
     return wire.message(present(channel, call.id("message_id")), call.world)

@@ -25,7 +25,7 @@ class ApiError(Exception):
         self.is_html = False
 
     def body(self) -> dict[str, Any]:
-        """Give the JSON body."""
+        """Return the JSON body."""
         body: dict[str, Any] = {"message": self.message, "code": self.code}
         if self.errors is not None:
             body["errors"] = self.errors

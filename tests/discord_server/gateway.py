@@ -121,7 +121,7 @@ class Gateway:
             connection.send(orjson.dumps({"op": RECONNECT, "d": None}))
 
     def invalidate(self, *, resumable: bool = False) -> None:
-        """Invalidate every session (opcode 9); not resumable, the client identifies anew."""
+        """Invalidate every session (opcode 9); not resumable, the client identifies again."""
         for connection in self.connections:
             if connection.session is not None:
                 connection.session.alive = resumable
@@ -237,7 +237,7 @@ class Gateway:
         return None
 
     def _resume(self, connection: Connection, body: Json) -> None:
-        """Replay what the session missed, or tell the client to identify anew."""
+        """Replay what the session missed, or tell the client to identify again."""
         session = self.sessions.get(body.get("session_id", ""))
         if body.get("token") != self.world.token:
             return self._refuse(connection, AUTHENTICATION_FAILED)

@@ -160,7 +160,7 @@ def follow_up(call: Call) -> Json:
 @route("GET /webhooks/{webhook_id}/{token}/messages/@original", token=False)
 @route("GET /webhooks/{webhook_id}/{token}/messages/{message_id}", token=False)
 def read(call: Call) -> Json:
-    """Give a message this token wrote."""
+    """Return a message this token wrote."""
     return wire.message(_reachable(call), call.world)
 
 

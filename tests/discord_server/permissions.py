@@ -60,7 +60,7 @@ DIRECT = (
 
 
 def in_guild(guild: Guild, user: User) -> int:
-    """Give what the roles allow, before any channel has its say."""
+    """Return what the roles allow, before channel overwrites."""
     member = guild.members.get(user.id)
     if member is None:
         return 0
@@ -73,7 +73,7 @@ def in_guild(guild: Guild, user: User) -> int:
 
 
 def in_channel(channel: Channel, user: User) -> int:
-    """Give what the user may do here; nothing at all where they cannot look in."""
+    """Return what the user may do here; nothing where they can't view the channel."""
     if channel.guild is None:
         return DIRECT if user.bot or user in channel.recipients else 0
     allowed = in_guild(channel.guild, user)

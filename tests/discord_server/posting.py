@@ -267,7 +267,7 @@ def _reply(channel: Channel, body: Json) -> Message | None:
 
 
 def _files(world: World, existing: list[Attachment], body: Json, uploads: Uploads) -> list[Attachment]:
-    """Give the files a message has afterwards: those kept, then those uploaded."""
+    """Return the files a message has afterwards: those kept, then those uploaded."""
     listed: list[Json] | None = body.get("attachments")
     described = {str(entry["id"]): entry for entry in listed or []}
     kept = [file for file in existing if listed is None or str(file.id) in described]
@@ -302,7 +302,7 @@ def _resolved(part: Any, files: list[Attachment]) -> Any:
 
 
 def _numbered(components: list[Json]) -> list[Json]:
-    """Give every component an id where the bot gave none."""
+    """Assign an id to every component for which the bot set none."""
     taken = {component.get("id") for component in walk(components)}
     number = 0
     for component in walk(components):
@@ -359,7 +359,7 @@ def _write(world: World, message: Message, draft: Version, rules: mentions.Allow
 
 
 def _displays(draft: Version) -> list[str]:
-    """Give the texts that can ping beside the content: text displays, never embeds."""
+    """Return the texts that can ping beside the content: text displays, never embeds."""
     return [part["content"] for part in walk(draft.components) if part["type"] == 10]
 
 

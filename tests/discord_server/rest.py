@@ -172,7 +172,7 @@ class Api:
         return _bucket(line, limit.requests, remaining, wait)
 
     def _majors(self, line: str, call: Call) -> list[str]:
-        """Give the resource that a route's budget belongs to."""
+        """Return the resource that a route's budget belongs to."""
         if line in BY_GUILD:
             channel = self.world.channels.get(int(call.parameters["channel_id"]))
             return [str(channel.guild.id) if channel and channel.guild else ""]
@@ -242,7 +242,7 @@ def _exhausted(retry_after: float, *, is_global: bool) -> dict[str, str]:
 
 
 def body_of(call: Call) -> Json:
-    """Give the JSON object a body must be."""
+    """Return the JSON object a body must be."""
     body: object = call.body
     if not isinstance(body, dict):
         raise ApiError(400, 50109, "The request body contains invalid JSON.")

@@ -111,17 +111,17 @@ class DiscordServer:
 
     @property
     def url(self) -> str:
-        """Give the API base, `http://127.0.0.1:PORT/api/v10`."""
+        """Return the API base, `http://127.0.0.1:PORT/api/v10`."""
         return f"{self.world.url}/api/v10"
 
     @property
     def clock(self) -> Clock:
-        """Give the clock that token lives, nonces and ages go by."""
+        """Return the clock for token lifetimes, nonces and ages."""
         return self.world.clock
 
     @property
     def bot(self) -> User:
-        """Give the bot's account."""
+        """Return the bot's account."""
         return self.world.bot
 
     # ── the world ────────────────────────────────────────────────────────────────────────────
@@ -186,7 +186,7 @@ class DiscordServer:
         return posting.open_thread(self.world, channel, name, user, private=private, invited=invited)
 
     def dm(self, user: User) -> Channel:
-        """Give the direct conversation between somebody and the bot."""
+        """Return the direct conversation between somebody and the bot."""
         return endpoints.dm(self.world, user)
 
     def overwrite(self, channel: Channel, target: User | Role, *, allow: int = 0, deny: int = 0) -> None:
@@ -200,7 +200,7 @@ class DiscordServer:
         self.overwrite(channel, self.bot, deny=Permission.VIEW_CHANNEL)
 
     def reveal(self, channel: Channel) -> None:
-        """Give the bot back what `hide` took."""
+        """Restore the access that `hide` took from the bot."""
         del channel.overwrites[self.bot.id]
         self._publish(Event("CHANNEL_UPDATE", wire.channel(channel), channel.guild, Intent.GUILDS))
 
@@ -235,7 +235,7 @@ class DiscordServer:
     # ── people ───────────────────────────────────────────────────────────────────────────────
 
     def slash(self, channel: Channel, user: User, name: str, **options: Any) -> Interaction:
-        """Give a slash command, subcommands after spaces (`"council config"`)."""
+        """Return a slash command, subcommands after spaces (`"council config"`)."""
         root, *words = name.split(" ")
         command = commands.find(self.world, channel, user, root, commands.CHAT_INPUT)
         filled = commands.fill(command, words, options, channel)
@@ -354,7 +354,7 @@ class DiscordServer:
         self.gateway.reconnect()
 
     def invalidate(self, *, resumable: bool = False) -> None:
-        """Invalidate every session; not resumable, the client identifies anew."""
+        """Invalidate every session; not resumable, the client identifies again."""
         self.gateway.invalidate(resumable=resumable)
 
     def drop(self, code: int = 4000) -> None:
@@ -369,20 +369,20 @@ class DiscordServer:
     # ── reading ──────────────────────────────────────────────────────────────────────────────
 
     def messages(self, channel: Channel, *, by_bot: bool = False) -> list[Message]:
-        """Give a channel's messages as they came, ephemeral ones too, deleted ones not."""
+        """Return a channel's messages in order of arrival, ephemeral ones too, deleted ones not."""
         return [entry for entry in channel.messages.values() if not by_bot or entry.author is self.bot]
 
     def threads(self, channel: Channel) -> list[Channel]:
-        """Give a channel's threads as they came."""
+        """Return a channel's threads in order of arrival."""
         return [entry for entry in self.world.channels.values() if entry.parent is channel]
 
     def pings(self) -> list[Ping]:
-        """Give every ping that the bot has caused, in posts and edits, deleted messages included."""
+        """Return every ping that the bot has caused, in posts and edits, deleted messages included."""
         posts = [entry for entry in self.world.messages.values() if entry.author is self.bot]
         return [ping for message in posts for ping in message.pinged]
 
     def told(self, user: User) -> list[Message]:
-        """Give the bot's messages that notified somebody by a mention in a post, deleted ones too."""
+        """Return the bot's messages that notified somebody by a mention in a post, deleted ones too."""
         posts = [entry for entry in self.world.messages.values() if entry.author is self.bot]
         return [
             message
@@ -414,11 +414,11 @@ class DiscordServer:
         self.api.requests.clear()
 
     def requests(self, route: str | None = None) -> list[Request]:
-        """Give the log of requests, of one route or all."""
+        """Return the log of requests, of one route or all."""
         return [entry for entry in self.api.requests if route in {None, entry.route}]
 
     def unhandled(self) -> list[str]:
-        """Give the requests to endpoints this fake doesn't have."""
+        """Return the requests to endpoints this fake doesn't have."""
         return [entry.path for entry in self.api.requests if entry.route == "unknown"]
 
     def invalid_requests(self) -> int:

@@ -68,7 +68,7 @@ class Clock:
         self._ahead = 0.0
 
     def now(self) -> float:
-        """Give seconds since 1970, as this Discord sees it."""
+        """Return seconds since 1970, as this Discord sees it."""
         return self._read() + self._ahead
 
     def advance(self, seconds: float) -> None:
@@ -92,7 +92,7 @@ class User:
 
     @property
     def mention(self) -> str:
-        """Give the text that mentions this account."""
+        """Return the text that mentions this account."""
         return f"<@{self.id}>"
 
 
@@ -172,7 +172,7 @@ class Channel:
 
     @property
     def mention(self) -> str:
-        """Give the text that links here."""
+        """Return the text that links here."""
         return f"<#{self.id}>"
 
 
@@ -236,22 +236,22 @@ class Message:
 
     @property
     def now(self) -> Version:
-        """Give the message as it stands."""
+        """Return the message as it is now."""
         return self.history[-1]
 
     @property
     def content(self) -> str:
-        """Give the plain content as it stands."""
+        """Return the plain content as it is now."""
         return self.now.content
 
     @property
     def embeds(self) -> list[Json]:
-        """Give the embeds as they stand."""
+        """Return the embeds as they are now."""
         return self.now.embeds
 
     @property
     def attachments(self) -> list[Attachment]:
-        """Give the files as they stand."""
+        """Return the files as they are now."""
         return self.now.attachments
 
     @property
@@ -261,22 +261,22 @@ class Message:
 
     @property
     def components(self) -> list[Json]:
-        """Give every component, nested ones included, in reading order."""
+        """Return every component, nested ones included, in reading order."""
         return list(walk(self.now.components))
 
     @property
     def buttons(self) -> list[Json]:
-        """Give the buttons in reading order."""
+        """Return the buttons in reading order."""
         return [component for component in self.components if component["type"] == 2]
 
     @property
     def text(self) -> str:
-        """Give everything a person reads: content, embeds, text displays."""
+        """Return everything a person reads: content, embeds, text displays."""
         return shown(self.now)
 
     @property
     def pinged(self) -> list[Ping]:
-        """Give every ping over the whole history."""
+        """Return every ping over the whole history."""
         return [ping for version in self.history for ping in version.pinged]
 
 
@@ -356,7 +356,7 @@ class World:
         self.application_id = self.bot.id
 
     def snowflake(self, step: int = 1) -> int:
-        """Give the next id: later ids are larger, and tell their time by this clock."""
+        """Return the next id: later ids are larger, and tell their time by this clock."""
         here = (int(self.clock.now() * 1000) - EPOCH) << 22
         self._last = max(self._last + step, here)
         return self._last

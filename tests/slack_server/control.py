@@ -144,7 +144,7 @@ class Control:
         return self._server.told(user)
 
     async def refresh_sockets(self) -> None:
-        """Ask the bot to open its sockets anew."""
+        """Ask the bot to reopen its sockets."""
         await self._server.refresh_sockets()
 
     async def drop_sockets(self) -> None:

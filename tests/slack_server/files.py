@@ -11,7 +11,7 @@ from tests.slack_server.rules import Call, Json, Refused
 from tests.slack_server.workspace import StoredFile, Team
 
 Meet = Callable[[str, web.Request, Call], Awaitable[web.Response | None]]
-"""Gives what goes out in place of the answer where a test has set something to go wrong."""
+"""Returns what is sent instead of the answer where a test has set a fault."""
 
 
 class Files:

@@ -25,7 +25,7 @@ class ResponseUrl:
 
 
 class ResponseUrls:
-    """Gives them out and takes what is sent to them."""
+    """Issues them and receives what is sent to them."""
 
     def __init__(self, board: Board, calls: list[Call], meet: Meet) -> None:
         self.board = board

@@ -343,7 +343,7 @@ class SlackServer:
         self.changes.happened()
 
     async def refresh_sockets(self) -> None:
-        """Ask the bot to open its sockets anew."""
+        """Ask the bot to reopen its sockets."""
         await self.courier.refresh()
 
     async def drop_sockets(self) -> None:

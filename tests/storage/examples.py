@@ -118,7 +118,7 @@ class Clock:
         self.moment = NOW
 
     def __call__(self) -> datetime:
-        """Give the next second."""
+        """Return the next second."""
         self.moment += timedelta(seconds=1)
         return self.moment
 

@@ -398,5 +398,5 @@ def told(
 
 
 def text_of(hit: Hit) -> str:
-    """Give a hit's context without its marks."""
+    """Return a hit's context without its marks."""
     return "".join(text for text, _ in hit.context)

@@ -63,12 +63,12 @@ async def live(tmp_path: Path) -> AsyncIterator[Folder]:
 
 
 def contents(folder: Path) -> dict[str, bytes]:
-    """Give every document by its name."""
+    """Return every document by its name."""
     return {path.name: path.read_bytes() for path in (folder / "conversations").glob("*.json")}
 
 
 async def test_a_backup_comes_back_to_the_byte(live: Folder, tmp_path: Path) -> None:
-    """Documents, journal, audit and index are as they were, and nothing has to be derived anew."""
+    """Documents, journal, audit and index are as they were, and nothing has to be derived again."""
     file = tmp_path / "backup.tar.gz"
     made = await backup(live.path, file)
     assert (made.conversations, made.size) == (2, os.path.getsize(file))  # noqa: PTH202, ASYNC240 - a test
@@ -259,5 +259,5 @@ def spoil(file: Path, damage: str) -> None:
 
 
 def modes(*paths: Path) -> set[int]:
-    """Give the files' permissions."""
+    """Return the files' permissions."""
     return {path.stat().st_mode & 0o777 for path in paths}

@@ -43,7 +43,7 @@ async def begin(database: Database, name: str, brief: str = "{}") -> None:
 
 
 async def names(database: Database) -> list[str]:
-    """Give the runs that are there."""
+    """Return the stored runs."""
     return [row["id"] for row in await database.read("SELECT id FROM runs ORDER BY id")]
 
 

@@ -42,7 +42,7 @@ async def ask(
 
 
 def messages(document: JsonObject) -> list[JsonObject]:
-    """Give a raw document's messages."""
+    """Return a raw document's messages."""
     return cast("list[JsonObject]", document["messages"])
 
 
@@ -80,7 +80,7 @@ async def test_a_new_document_has_the_contracts_fields_and_types(store: Conversa
 
 
 def shape(value: object, path: str = "") -> set[str]:
-    """Give every path of a JSON value with its type: `.messages[].role: str`."""
+    """Return every path of a JSON value with its type: `.messages[].role: str`."""
     if isinstance(value, dict):
         fields = cast("JsonObject", value)
         return {f"{path}: object"}.union(*(shape(one, f"{path}.{name}") for name, one in fields.items()))

@@ -37,7 +37,7 @@ def step(key: str, run: str = "r") -> Statement:
 
 
 async def keys(database: Database) -> list[str]:
-    """Give the steps that are there."""
+    """Return the stored steps."""
     return [row["key"] for row in await database.read("SELECT key FROM steps ORDER BY key")]
 
 

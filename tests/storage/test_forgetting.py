@@ -261,7 +261,7 @@ async def test_a_damaged_document_that_others_have_gone_on_from_goes_too(place: 
 
 
 async def test_a_document_that_is_not_indexed_yet_keeps_what_others_asked(place: Place) -> None:
-    """While a lost index is made anew, the document itself says whose its questions are."""
+    """While a lost index is rebuilt, the document itself says who asked."""
     shared = await place.ask(WORD)
     await place.ask("And?", conversation_id=shared, source=HERE.model_copy(update={"user": "bob"}))
     await place.index.remove(shared)
@@ -362,7 +362,7 @@ async def test_scrubbing_is_remembered_across_a_crash(place: Place) -> None:
 
 
 async def test_a_scrub_without_room_is_done_again(place: Place) -> None:
-    """Writing the database anew needs its size; until that is there, what was forgotten may be too."""
+    """Rewriting the database needs its size; until that is there, what was forgotten may be too."""
     for number in range(9):
         await place.ask(f"Question {number}? " * 2000)
     forgotten = await place.ask(WORD)

@@ -47,7 +47,7 @@ async def ask(store: ConversationStore, conversation_id: str) -> Stored:
 
 
 async def rows(database: Database) -> list[sqlite3.Row]:
-    """Give the whole index."""
+    """Return the whole index."""
     return await database.read("SELECT * FROM conversations ORDER BY id")
 
 
@@ -186,7 +186,7 @@ async def test_a_check_names_every_difference_and_changes_none(
     assert (store.folder / f"{broken}.json").read_bytes() == b"{"
 
 
-async def test_a_rebuild_makes_the_same_index_anew(
+async def test_a_rebuild_makes_the_same_index(
     store: ConversationStore, index: Index, database: Database
 ) -> None:
     """What the writes have put into the index, a rebuild derives from the documents alone."""

@@ -67,7 +67,7 @@ BACK_ENDS = {"sqlite": sqlite_journal}
 
 @pytest.fixture(params=BACK_ENDS)
 def opened(request: pytest.FixtureRequest, tmp_path: Path) -> Opened:
-    """Give a new journal's opener, for each back end."""
+    """Return a new journal's opener, for each back end."""
     return lambda: BACK_ENDS[request.param](tmp_path)
 
 
@@ -261,7 +261,7 @@ async def test_what_is_known_of_a_mention_is_kept(opened: Opened) -> None:
 
 
 async def test_a_retried_run_keeps_replies_and_forgets_failures(opened: Opened) -> None:
-    """It is running and undelivered again, and its age counts anew."""
+    """It is running and undelivered again, and its age starts at zero."""
     async with opened() as journal:
         again = await reopened(journal)
         assert not again.is_over

@@ -99,7 +99,7 @@ async def test_a_truncated_database_gives_what_can_be_read(path: Path) -> None:
 
 
 def spoil_index(path: Path) -> None:
-    """Damage what can be derived anew."""
+    """Damage what can be rebuilt."""
     with closing(sqlite3.connect(path)) as connection:
         [(page,)] = connection.execute(
             "SELECT rootpage FROM sqlite_schema WHERE name = 'conversations_by_title'"
@@ -108,7 +108,7 @@ def spoil_index(path: Path) -> None:
 
 
 def leaf(path: Path, table: str) -> int:
-    """Give the page in the midst of a table."""
+    """Return the page in the middle of a table."""
     with closing(sqlite3.connect(path)) as connection:
         pages = [
             page
@@ -120,7 +120,7 @@ def leaf(path: Path, table: str) -> int:
 
 
 async def test_damage_in_the_index_costs_the_journal_nothing(path: Path) -> None:
-    """The index is derived anew; every run and step is carried over."""
+    """The index is rebuilt; every run and step is carried over."""
     spoil_index(path)
     async with open_sound_database(path) as opened:
         assert opened.recovery is not None

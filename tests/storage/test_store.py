@@ -29,7 +29,7 @@ BACK_ENDS = {"folder": folder}
 
 @pytest.fixture(params=BACK_ENDS)
 def opened(request: pytest.FixtureRequest, tmp_path: Path) -> Opened:
-    """Give the opener of new conversations, for each back end."""
+    """Return the opener of new conversations, for each back end."""
     return lambda: BACK_ENDS[request.param](tmp_path)
 
 

@@ -96,7 +96,7 @@ class Office:
         return self.server.messages(channel, by_bot=True)[before:]
 
     async def documents(self) -> list[str]:
-        """Give the ids of all conversations."""
+        """Return the ids of all conversations."""
         return [row.id for row in await self.library.index.find_as_operator("")]
 
 

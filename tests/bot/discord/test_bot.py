@@ -35,7 +35,7 @@ ANSWER = "The council's answer, written by chair/man."
 
 
 def button(card: Message, label: str) -> str:
-    """Give the custom id of a button on the card."""
+    """Return the custom id of a button on the card."""
     return next(part["custom_id"] for part in card.buttons if part["label"] == label)
 
 
@@ -48,7 +48,7 @@ async def transcript(server: DiscordServer, card: Message, reader: User) -> Mess
 
 
 def texts(server: DiscordServer, channel: Channel) -> list[str]:
-    """Give what the bot has written into a channel."""
+    """Return what the bot has written into a channel."""
     return [message.text for message in server.messages(channel, by_bot=True)]
 
 
@@ -1040,7 +1040,7 @@ async def test_a_thread_lost_during_a_run_becomes_a_file_beside_the_card(
 
 
 @pytest.mark.parametrize("reason", ["old", "archived"])
-async def test_a_card_that_cannot_be_edited_any_more_is_posted_anew(
+async def test_a_card_that_can_no_longer_be_edited_is_posted_again(
     server: DiscordServer, quiet: Office, council: ScriptedCouncil, reason: str
 ) -> None:
     """After an hour of edits, or where the thread it is in was archived: the answer isn't lost."""

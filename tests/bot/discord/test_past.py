@@ -38,7 +38,7 @@ async def team(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> AsyncIterator
 
 
 async def told(team: Office, command: str, channel: Channel | None = None, **options: object) -> Message:
-    """Give a command, and what its user alone is shown."""
+    """Return a command, and what its user alone is shown."""
     asked = team.server.slash(channel or team.general, team.ada, f"council-{command}", **options)
     note = (await asked.acknowledged()).message
     assert note is not None

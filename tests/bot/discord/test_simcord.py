@@ -51,7 +51,7 @@ class Team:
         return self.guild.create_text_channel("small", overwrites={self.env.bot.user: denied})
 
     def pinged(self, *channels: ChannelHandle) -> list[int]:
-        """Give whom messages there notify; `discord.Message` tells only whom they name."""
+        """Return whom messages there notify; `discord.Message` tells only whom they name."""
         sent = self.env.backend.messages
         return [
             user
@@ -92,13 +92,13 @@ async def team(dispatcher: Dispatcher) -> AsyncGenerator[Team]:
 
 
 def posted(channel: ChannelHandle) -> list[discord.Message]:
-    """Give a channel's messages without the notice of a new thread, which is the simulator's own."""
+    """Return a channel's messages without the notice of a new thread, which is the simulator's own."""
     notice = discord.MessageType.thread_created
     return [message for message in channel.history() if message.type is not notice]
 
 
 def description(card: discord.Message) -> str:
-    """Give the text of a card."""
+    """Return the text of a card."""
     [embed] = card.embeds
     return embed.description or ""
 
@@ -110,7 +110,7 @@ def text(message: discord.Message | ResponseMessage) -> str:
 
 
 def labels(card: discord.Message) -> list[str | None]:
-    """Give the labels of a card's buttons."""
+    """Return the labels of a card's buttons."""
     rows = [row for row in card.components if isinstance(row, discord.ActionRow)]
     return [
         button.label for row in rows for button in row.children if isinstance(button, discord.Button)

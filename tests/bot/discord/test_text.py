@@ -46,7 +46,7 @@ def said(*blocks: Block) -> list[str]:
 
 
 def shown(*blocks: Block) -> CardText:
-    """Give the card of these blocks."""
+    """Return the card of these blocks."""
     return card(Message("card", blocks))
 
 
@@ -63,7 +63,7 @@ def embedded(text: CardText) -> None:
 
 
 def prose(content: str) -> str:
-    """Give a content as written, without its code."""
+    """Return a content as written, without its code."""
     return "\n".join(
         "".join(
             "`" if child.type == "code_inline" else child.content or child.markup or "\n"

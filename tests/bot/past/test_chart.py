@@ -34,7 +34,7 @@ GREY = "Grey numbers: the runs behind a figure."
 
 
 def texts(*members: MemberStatistics) -> list[str]:
-    """Give all that is written in a picture."""
+    """Return all text in a picture."""
     canvas = lay_out(Chart("The last 30 days", members))
     columns = [
         [axes.get_title("left").replace("\n", ": "), *(text.get_text() for text in axes.texts)]

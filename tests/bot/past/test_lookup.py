@@ -77,7 +77,7 @@ class Room:
         return await self.lookup.open(look, here, nowhere)
 
     async def show(self, wanted: str, here: Source = HERE) -> Sheet:
-        """Give the command to show an answer."""
+        """Return the command to show an answer."""
         return await self.lookup.answer(SHOW, {"answer": wanted}, here, nowhere)
 
 
@@ -89,12 +89,12 @@ async def room(tmp_path: Path) -> AsyncIterator[Room]:
 
 
 def text(sheet: Sheet) -> str:
-    """Give what a sheet says."""
+    """Return what a sheet says."""
     return render(sheet.message)
 
 
 def choice(sheet: Sheet, label: str) -> Choice:
-    """Give a button."""
+    """Return a button."""
     return next(each for each in sheet.choices if each.label == label)
 
 
@@ -144,7 +144,7 @@ async def test_words_that_no_button_could_hold_are_refused(room: Room, words: st
 
 
 def looks(conversation_id: str, at: str) -> Iterator[Look]:
-    """Give every look that a button or command can ask for."""
+    """Yield every look that a button or command can ask for."""
     yield History(10)
     yield History(10, before=Cursor("~", "~"))
     yield History(10, before=Cursor(at, f"{conversation_id}~"))
@@ -159,7 +159,7 @@ def looks(conversation_id: str, at: str) -> Iterator[Look]:
 
 
 async def said(answering: Awaitable[Sheet]) -> str:
-    """Give all that somebody is told: text and buttons, or why not."""
+    """Return all that somebody is told: text and buttons, or why not."""
     try:
         sheet = await answering
     except Refusal as refusal:

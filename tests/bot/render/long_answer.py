@@ -40,7 +40,7 @@ LONG_LINE = "\u6f22\u5b57" * 1_500 + "\n\n" + "word " * 1_000 + "\n\n"
 
 
 def answer(length: int) -> str:
-    """Give an answer of at least `length` characters."""
+    """Return an answer of at least `length` characters."""
     if length < len(UNIT):
         return UNIT[:length]
     units = (UNIT.format(number) for number in count(1))

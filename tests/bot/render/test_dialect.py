@@ -13,7 +13,7 @@ from tests.fragments import made_of
 
 
 def written(markdown: str, dialect: Dialect, under: int = 0) -> str:
-    """Give Markdown anew, in one part."""
+    """Return Markdown written again, in one part."""
     return "".join(split(blocks(markdown, dialect, under), 100_000, len))
 
 
@@ -53,7 +53,7 @@ def written(markdown: str, dialect: Dialect, under: int = 0) -> str:
         ("\\# a\n\\- b\n1\\. c", "\\# a\n\\- b\n1\\. c", "\\# a\n\\- b\n1\\. c"),
     ],
 )
-def test_markdown_is_written_anew(markdown: str, discord: str, slack: str) -> None:
+def test_markdown_is_written_again(markdown: str, discord: str, slack: str) -> None:
     """One way to write each thing; what isn't markup shows as text."""
     assert written(markdown, DISCORD) == discord
     assert written(markdown, SLACK) == slack

@@ -19,7 +19,7 @@ def marked(before: str, after: str) -> str:
 
 
 def rebuilt(before: str, after: str) -> tuple[str, str]:
-    """Give both texts as the diff of them has them."""
+    """Return both texts as the diff of them has them."""
     pieces = diff(before, after)
     old, new = (
         "".join(piece.text for piece in pieces if piece.kind in ("same", kind))

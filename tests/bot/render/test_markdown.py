@@ -24,7 +24,7 @@ FRAGMENTS = made_of(
 
 
 def shown(token: Token) -> str:
-    """Give the text a reader sees of one line."""
+    """Return the text a reader sees of one line."""
     children = token.children or []
     assert {child.type for child in children} <= {"text"}, "our text became markup"
     return "".join(child.content for child in children)

@@ -7,7 +7,7 @@ from bot.view.message import Table
 
 
 def shown(table: Table, width: int) -> str:
-    """Give a table as it stands in a message."""
+    """Return a table as a message shows it."""
     return "".join(split([drawn(grid(table, DIALECT), DIALECT, width)], 2_000, len))
 
 

@@ -359,7 +359,7 @@ async def test_a_thread_that_cannot_be_written_to_becomes_a_file(tmp_path: Path)
 async def test_a_long_answer_without_its_thread_stands_whole_in_the_file(
     tmp_path: Path, locked: str
 ) -> None:
-    """Whenever the thread was lost; the card is shown anew, for where the answer goes on has changed."""
+    """Whenever the thread was lost; the card is shown again, because the answer continues elsewhere."""
 
     class Locked(RecordingVenue):
         async def post(self, part: Part, key: str, sent: Sent, urgency: Urgency = Urgency.THREAD) -> str:

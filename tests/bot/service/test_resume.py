@@ -266,7 +266,7 @@ async def test_a_retry_asks_only_who_failed_and_what_depends_on_it(tmp_path: Pat
 
 
 async def test_a_retried_member_of_stage_1_is_reviewed(tmp_path: Path) -> None:
-    """Reviews of fewer answers are no reviews of all: they are asked for anew."""
+    """Reviews of fewer answers aren't reviews of all: they are requested again."""
     stage1 = {f"stage1.1:{name}": failure("unavailable") for name in FOUR}
     council, venue = ScriptedCouncil(script={**stage1}), RecordingVenue()
     async with office(tmp_path, council) as place:

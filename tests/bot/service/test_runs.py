@@ -96,7 +96,7 @@ async def test_every_call_of_a_run_is_in_the_journal(tmp_path: Path) -> None:
 
 
 async def test_a_redelivery_finds_the_run(tmp_path: Path) -> None:
-    """The same entry key begins nothing anew."""
+    """The same entry key begins nothing twice."""
     council = ScriptedCouncil()
     async with opened(tmp_path, council) as (runs, _):
         first = await runs.accept(*question())

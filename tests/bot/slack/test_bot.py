@@ -111,21 +111,21 @@ class Place:
         return await self.slack.courier.send("events_api", payload | envelope)
 
     async def card(self, channel: Channel | None = None) -> Message:
-        """Give the bot's one card in a channel, once it is there."""
+        """Return the bot's one card in a channel, once it is there."""
         place = channel or self.general
         return (await self.slack.until(lambda: self.cards(place)))[0]
 
     def cards(self, channel: Channel) -> list[Message]:
-        """Give what the bot has posted in a channel, outside of threads."""
+        """Return what the bot has posted in a channel, outside of threads."""
         return [message for message in self.slack.messages(channel) if message.bot_id]
 
     def pings(self, channel: Channel | None = None) -> list[frozenset[str]]:
-        """Give whom the bot's messages notified, one entry a message that did."""
+        """Return whom the bot's messages notified, one entry per message."""
         messages = (channel or self.general).messages.values()
         return [message.pinged for message in messages if message.bot_id and message.pinged]
 
     def told(self, user: User, channel: Channel | None = None) -> list[str]:
-        """Give what only this person was shown."""
+        """Return what only this person was shown."""
         return [shown.text for shown in self.slack.ephemerals(channel or self.general, user)]
 
     async def until_told(self, user: User, channel: Channel | None = None) -> str:
@@ -140,7 +140,7 @@ class Place:
         return self.cards(self.general)[-1]
 
     async def run(self, card: Message) -> RunRow:
-        """Give the run whose card this is, from the journal."""
+        """Return the run whose card this is, from the journal."""
         [element, *_] = [element for element, _ in card.elements()]
         found = await self.library.journal.get(element["value"])
         assert found is not None
@@ -666,7 +666,7 @@ class TestClicks:
         without: frozenset[str] = frozenset(),
         admins: frozenset[str] = frozenset(),
     ) -> AsyncGenerator[tuple[Place, Message]]:
-        """Give a run of Ada's that waits for one member's answer."""
+        """Yield a run of Ada's that waits for one member's answer."""
         council = ScriptedCouncil(held={f"stage1.1:{FOUR[0]}"})
         async with at_work(folder, council, without=without, admins=admins) as place:
             await place.slack.slash(place.general, place.ada, "/council", "Shard?")

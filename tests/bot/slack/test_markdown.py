@@ -13,7 +13,7 @@ TABLE = "| a | b |\n| - | - |\n| 1 | 2 |\n\n"
 
 
 def cut(markdown: str, limit: int = 11_000) -> list[Piece]:
-    """Give Markdown's pieces."""
+    """Return Markdown's pieces."""
     return [*pieces(blocks(markdown, DIALECT), limit)]
 
 

@@ -20,7 +20,7 @@ LOOKS = ("Members", "Votes", "Original and changes", "Whole reviews")
 
 
 async def told(place: Place, command: str, channel: Channel | None = None) -> Ephemeral:
-    """Give a command, and what its user alone is shown."""
+    """Return a command, and what its user alone is shown."""
     name, _, text = command.partition(" ")
     where = channel or place.general
     before = len(place.told(place.ada, where))

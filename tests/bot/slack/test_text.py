@@ -47,12 +47,12 @@ CONTINUES = {
 
 
 def said(*blocks: Block) -> list[list[Json]]:
-    """Give the messages of these blocks."""
+    """Return the messages of these blocks."""
     return parts(Message("m", blocks))
 
 
 def shown(*blocks: Block) -> CardBlocks:
-    """Give the card of these blocks."""
+    """Return the card of these blocks."""
     return card(Message("card", blocks))
 
 
@@ -64,32 +64,32 @@ def accepted(blocks: list[Json], text: str = "") -> None:
 
 
 def plain(text: str) -> Json:
-    """Give plain text."""
+    """Return plain text."""
     return {"type": "plain_text", "text": text, "emoji": False}
 
 
 def header(text: str) -> Json:
-    """Give a header."""
+    """Return a header."""
     return {"type": "header", "text": plain(text)}
 
 
 def section(text: str) -> Json:
-    """Give a line."""
+    """Return a line."""
     return {"type": "section", "text": plain(text)}
 
 
 def context(text: str) -> Json:
-    """Give a small line."""
+    """Return a small line."""
     return {"type": "context", "elements": [plain(text)]}
 
 
 def markdown(text: str) -> Json:
-    """Give Markdown."""
+    """Return Markdown."""
     return {"type": "markdown", "text": text}
 
 
 def rich(*runs: tuple[str, bool]) -> Json:
-    """Give rich text: each text with whether it is bold."""
+    """Return rich text: each text with whether it is bold."""
     elements = [
         {"type": "text", "text": text, "style": {"bold": True}}
         if bold

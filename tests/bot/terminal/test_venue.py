@@ -38,14 +38,14 @@ class Clock:
         self.now = 0.0
 
     def __call__(self) -> float:
-        """Give the time it was set to."""
+        """Return the time it was set to."""
         return self.now
 
 
 def played(
     timed: Sequence[tuple[float, Event]], *, live: bool, width: int = 80, height: int = 24
 ) -> tuple[str, RunView]:
-    """Give what a terminal got to see of these events."""
+    """Return what a terminal showed of these events."""
     out, clock = io.StringIO(), Clock()
     console = Console(file=out, force_terminal=live, width=width, height=height, color_system=None)
     view = opening(QUESTION, PROFILE, asker="Ada", now=0.0)
@@ -56,7 +56,7 @@ def played(
 
 
 def printed(blocks: Sequence[Block], width: int = 80) -> str:
-    """Give blocks as a terminal prints them."""
+    """Return blocks as a terminal prints them."""
     out = io.StringIO()
     console = Console(file=out, force_terminal=True, width=width, color_system=None)
     console.print(drawn(blocks, console))

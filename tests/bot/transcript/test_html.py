@@ -89,7 +89,7 @@ class Reader:
 
 @pytest.fixture
 def reader(browser: Browser, tmp_path: Path) -> Iterator[Reader]:
-    """Give a reader whose page must stay quiet."""
+    """Yield a reader whose page must stay quiet."""
     reader = Reader(browser, tmp_path)
     yield reader
     reader.check()
@@ -97,12 +97,12 @@ def reader(browser: Browser, tmp_path: Path) -> Iterator[Reader]:
 
 
 def conversation(*messages: object, title: str = TITLE) -> Conversation:
-    """Give the sample's conversation with other messages."""
+    """Return the sample's conversation with other messages."""
     return CONVERSATION.model_copy(update={"messages": [*messages], "title": title})
 
 
 def shown_panels(page: Page) -> list[str]:
-    """Give the headings of the panels that can be seen."""
+    """Return the headings of the panels that can be seen."""
     panels = page.locator(".panel").all()
     return [panel.locator("h3").inner_text() for panel in panels if panel.locator("h3").is_visible()]
 

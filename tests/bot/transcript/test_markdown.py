@@ -14,7 +14,7 @@ HEAD = (
 
 
 def conversation(*messages: object) -> Conversation:
-    """Give the sample's conversation with other messages."""
+    """Return the sample's conversation with other messages."""
     return CONVERSATION.model_copy(update={"messages": [*messages]})
 
 

@@ -52,18 +52,18 @@ from tests.bot.sample_run import (
 
 
 def text(view: RunView, now: float = 50.0) -> str:
-    """Give the card as Markdown."""
+    """Return the card as Markdown."""
     return render(card(view, now))
 
 
 def answered(**changes: object) -> str:
-    """Give the finished card of a document that differs from the sample's."""
+    """Return the finished card of a document that differs from the sample's."""
     message = ASSISTANT.model_copy(update=changes)
     return text(of_document(message, QUESTION, CONVERSATION))
 
 
 def failed(error: RunError | Exception, at: float = 9.0) -> str:
-    """Give the card of a run that ended with an error."""
+    """Return the card of a run that ended with an error."""
     failures = error.failures if isinstance(error, RunError) else {}
     return text(fold(seen(at), RunFailed(RUN_ID, explain(error, RUN_ID), failures), at))
 

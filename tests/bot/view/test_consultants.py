@@ -40,7 +40,7 @@ COLUMNS = Columns((("Pros", ("Cheap", "Quick")), ("Cons", ("It ends",))))
 
 
 def stored(first: Consultation | None, second: Consultation | None, **changes: object) -> RunView:
-    """Give the view of a document where one member is a consultant."""
+    """Return the view of a document where one member is a consultant."""
     answer = ANSWERS[GEMINI].model_copy(
         update={"consultation": first, "response": first.response.detailed if first else "Plain."}
     )
@@ -65,7 +65,7 @@ def member(view: RunView) -> Message:
 
 
 def debated(**confidence: object) -> Consultation:
-    """Give a consultation from round 2, surer or less sure than the first."""
+    """Return a consultation from round 2, surer or less sure than the first."""
     said = consultation(debate=DEBATED)
     sure = said.confidence.model_copy(update=confidence)
     return said.model_copy(update={"confidence": sure})

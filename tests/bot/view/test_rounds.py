@@ -44,7 +44,7 @@ async def held(seats: Profile, **script: object) -> tuple[ScriptedCouncil, Assis
 
 
 def views(council: ScriptedCouncil, seats: Profile, message: AssistantMessage) -> list[RunView]:
-    """Give what is seen after each event of a run, to the last."""
+    """Return what is seen after each event of a run, to the last."""
     seen = [opening(QUESTION, seats, now=0.0)]
     for event in (*council.events, RunCompleted("run", ID, message)):
         seen.append(fold(seen[-1], event, 0.0))
@@ -110,7 +110,7 @@ async def test_the_thread_has_the_last_round_alone() -> None:
 
 
 def places(view: RunView) -> list[str]:
-    """Give the members, best first."""
+    """Return the members, best first."""
     return sorted(SEATS, key=lambda name: view.place(name) or 9)
 
 

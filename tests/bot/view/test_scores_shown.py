@@ -57,7 +57,7 @@ TABLE = (
 
 
 def stored(matrix: ScoringMatrix = MATRIX) -> RunView:
-    """Give the view of the sample's document with scores."""
+    """Return the view of the sample's document with scores."""
     message = ASSISTANT.model_copy(update={"criteria": CRITERIA, "scores": matrix})
     return of_document(message, QUESTION, CONVERSATION)
 

@@ -45,14 +45,14 @@ from tests.bot.sample_run import (
 
 
 def seat(view: RunView, name: str) -> Seat:
-    """Give a member that must be there."""
+    """Return a member that must exist."""
     found = view.seat(name)
     assert found
     return found
 
 
 def progress(view: RunView) -> list[str]:
-    """Give how far the four stages are."""
+    """Return the progress of the four stages."""
     return [stage.progress for stage in view.stages]
 
 

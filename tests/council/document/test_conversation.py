@@ -92,7 +92,7 @@ def test_critiques_hold_every_review_but_ones_own() -> None:
 
 
 async def changed(**correction: object) -> AssistantMessage:
-    """Give a good message whose first correction was tampered with."""
+    """Return a good message whose first correction was tampered with."""
     message = (await ScriptedCouncil().run()).message
     first, *rest = message.stage2_5 or []
     fields = {**first.model_dump(), **correction}

@@ -20,7 +20,7 @@ AFTER = {0.0: BEFORE, 1.0: "alpha beta gamma", 0.1: BEFORE.replace("one", "1")}
 
 
 def moved(*shares: float, fell_back: Sequence[Cause] = ()) -> IterationRound:
-    """Give a round in which answers moved by these shares of their words."""
+    """Return a round in which answers moved by these shares of their words."""
     given = IterationRound(round_number=1)
     for number, share in enumerate(shares):
         given.refinements.append(

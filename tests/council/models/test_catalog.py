@@ -38,7 +38,7 @@ class Provider:
         self.asked = 0
 
     async def fetch(self) -> Sequence[JsonObject]:
-        """Give the list as the client would."""
+        """Return the list as the client would."""
         self.asked += 1
         await asyncio.sleep(0)
         if self.models is None:

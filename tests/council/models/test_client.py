@@ -41,7 +41,7 @@ class Rest:
 
 
 def chance(seed: int) -> random.Random:
-    """Give jitter that is the same every time."""
+    """Return jitter that is the same every time."""
     return random.Random(seed)  # noqa: S311 - jitter, not a secret
 
 
@@ -417,7 +417,7 @@ async def test_what_is_no_http_fails_at_once(said: bytes) -> None:
 
 
 def port(server: asyncio.Server) -> int:
-    """Give the port a server listens at."""
+    """Return the port that a server listens on."""
     return server.sockets[0].getsockname()[1]
 
 

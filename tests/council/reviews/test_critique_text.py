@@ -18,7 +18,7 @@ Labelled = dict[str, list[str]]
 
 
 def belongs(point: ReviewPoint, labelled: Labelled) -> str | None:
-    """Give the labelled point that this is, under its own answer."""
+    """Return the labelled point that this is, under its own answer."""
     words = labelled.get(point.label[-1], [])
     return next((each for each in words if each[2:].lower() in point.text.lower()), None)
 

@@ -12,7 +12,7 @@ LABELS = {"Response A": "a/one", "Response B": "b/two", "Response C": "c/three"}
 
 
 def said(review: str, by: str = "c/three") -> list[tuple[str, str, str]]:
-    """Give the points of one review: the answer's letter, the severity, the text."""
+    """Return the points of one review: the answer's letter, the severity, the text."""
     found = extract_critiques_from_rankings([{"model": by, "ranking": review}], LABELS)
     assert [*found] == [*LABELS]
     return [

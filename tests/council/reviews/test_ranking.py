@@ -16,7 +16,7 @@ TWO = {A: "ann", B: "bob"}
 
 
 def standing(ranking: AggregateRanking) -> list[tuple[str, float | None, int, int]]:
-    """Give letter, mean position, votes and wins of each place."""
+    """Return letter, mean position, votes and wins of each place."""
     return [(place.label[-1], place.mean_position, place.votes, place.wins) for place in ranking.places]
 
 
