@@ -24,6 +24,8 @@ from council.events import Stage
 TITLE_LENGTH = 80
 QUESTION_LENGTH = 160
 """How much of the question a finished card repeats: about two lines."""
+NOTE_LENGTH = 400
+"""How much of each of the chairman's notes a card shows; the transcript has all of it."""
 MISHAPS = 500
 """How much room a card gives to what went wrong; behind it are the answer and its notes."""
 SEPARATOR = " \u00b7 "
@@ -223,7 +225,7 @@ def _finished(view: RunView, final: Stage3Result, now: float) -> tuple[Block, ..
         _question(view),
         *cautions(view, final),
         Title(title(view)),
-        *_body(view, final, now),
+        *_body(view, final, now, NOTE_LENGTH),
     )
 
 
@@ -232,11 +234,13 @@ def answer(view: RunView, final: Stage3Result, now: float) -> tuple[Block, ...]:
     return (*cautions(view, final), *_body(view, final, now))
 
 
-def _body(view: RunView, final: Stage3Result, now: float) -> tuple[Block, ...]:
+def _body(
+    view: RunView, final: Stage3Result, now: float, note_length: int | None = None
+) -> tuple[Block, ...]:
     return (
         Prose(final.response),
         *([Line(wording.CUT_OFF)] if final.truncated else []),
-        *_notes(final.notes),
+        *_notes(final.notes, note_length),
         Footer(_joined([*_voices(view, final), *_effort(view, now)])),
     )
 
@@ -247,7 +251,7 @@ def _question(view: RunView) -> Pairs:
     return Pairs(((wording.asked_by(view.asker), question),))
 
 
-def _notes(notes: ChairNotes | None) -> tuple[Block, ...]:
+def _notes(notes: ChairNotes | None, length: int | None) -> tuple[Block, ...]:
     if notes is None:
         return ()
     said = (
@@ -256,7 +260,7 @@ def _notes(notes: ChairNotes | None) -> tuple[Block, ...]:
         (wording.CHANGED, notes.changed),
         (wording.ASK, notes.ask),
     )
-    rows = tuple((name, text) for name, text in said if text)
+    rows = tuple((name, words.clip(text, length) if length else text) for name, text in said if text)
     return (Pairs(rows),) if rows else ()
 
 

@@ -7,7 +7,7 @@ import pytest
 from bot.render.markdown import render
 from bot.view.card import answer, card, progress
 from bot.view.fold import fold, of_document
-from bot.view.message import Footer
+from bot.view.message import Footer, Message
 from bot.view.state import RunView, opening
 from bot.view.words import explain
 from council.document.conversation import (
@@ -157,6 +157,17 @@ def test_the_chairmans_notes_follow_the_answer() -> None:
         "- Would change the answer: How many jobs have several steps?\n\n"
         "_4 members"
     ) in shown
+
+
+def test_a_long_note_leaves_room_for_the_answer() -> None:
+    """The card shows its beginning, the transcript all of it."""
+    notes = ChairNotes(dissent="because " * 400)
+    final = FINAL.model_copy(update={"notes": notes})
+    view = of_document(ASSISTANT.model_copy(update={"stage3": final}), QUESTION, CONVERSATION)
+    [shown] = [line for line in text(view).splitlines() if line.startswith("- Dissent: ")]
+    assert len(shown) <= 420
+    assert shown.endswith("\u2026")
+    assert f"{'because ' * 399}because" in render(Message("whole", answer(view, final, 50.0)))
 
 
 def test_a_card_has_the_tone_of_its_state() -> None:
