@@ -189,14 +189,18 @@ def chat() -> None:
 
 
 @manifest.command()
-def slack() -> None:
+def slack(
+    threads: Annotated[
+        bool, typer.Option("--threads", help="Let it read the thread in which it is asked.")
+    ] = False,
+) -> None:
     """Print the manifest to make the Slack app from."""
     from bot.slack.manifest import app_manifest
 
     settings = _configuration().settings
     # The bot takes the socket where it has a token for it; so does the app then.
     socket_mode = settings.slack_app_token is not None or settings.slack_http_port is None
-    say(json.dumps(app_manifest(socket_mode=socket_mode), indent=2))
+    say(json.dumps(app_manifest(socket_mode=socket_mode, threads=threads), indent=2))
 
 
 @invite.command()

@@ -207,6 +207,7 @@ async def _start_platforms(
             lookup,
             token=settings.discord_token.get_secret_value(),
             api_base=settings.discord_api_base_url,
+            reads_messages=settings.discord_message_content,
         )
         await stack.enter_async_context(discord)
         endings.append(discord.until_lost)

@@ -1,5 +1,6 @@
 """What a council is asked, with everything its answer depends on."""
 
+from collections.abc import Iterator
 from typing import Annotated
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
@@ -28,6 +29,51 @@ class Attachment(BaseModel):
     text: str
 
 
+class ThreadMessage(BaseModel):
+    """What somebody wrote in the thread in which a question was asked.
+
+    `author` is the platform's id of the writer, `name` the name that people see there.
+    """
+
+    model_config = ConfigDict(frozen=True, hide_input_in_errors=True)
+
+    author: str
+    name: str
+    text: str
+    files: tuple[Attachment, ...] = ()
+
+
+class Discussion(BaseModel):
+    """The human thread in which a question was asked: which part of it is read, and what it says.
+
+    Read are the messages before `until`, without `question`, the message that holds the question; both
+    are ids of the platform. `messages` come oldest first. `left_out` counts older ones; where `more` is
+    true there are others before those. `unread` says, for people, why nothing could be read.
+    """
+
+    model_config = ConfigDict(frozen=True, hide_input_in_errors=True)
+
+    until: str
+    question: str | None = None
+    messages: tuple[ThreadMessage, ...] = ()
+    left_out: int = 0
+    more: bool = False
+    files_left_out: int = 0
+    unread: str | None = None
+
+    @property
+    def anew(self) -> "Discussion":
+        """The same part of the thread, to be read anew."""
+        return Discussion(until=self.until, question=self.question)
+
+    @property
+    def texts(self) -> Iterator[str]:
+        """All that its messages hold, files included."""
+        for message in self.messages:
+            yield message.text
+            yield from (file.text for file in message.files)
+
+
 class Brief(BaseModel):
     """One question and the settings it is answered under; stored in the run's row.
 
@@ -37,8 +83,9 @@ class Brief(BaseModel):
     prompts; `notes_mark`, which only the chairman is given, parts its notes from the answer. All are
     drawn once, so a replay writes the same prompts again. Where the members of
     `profile` are asked, and with which keys, is never taken from here: a row could have been written by
-    anybody. `history` is as much of the conversation as fits (`council.context`), and
-    `history_left_out` counts the questions before it.
+    anybody. `context` is the thread around the question, read before the first call. `history` is as
+    much of the conversation as fits (`council.context`), and `history_left_out` counts the questions
+    before it.
     """
 
     model_config = ConfigDict(frozen=True, hide_input_in_errors=True)
@@ -50,6 +97,7 @@ class Brief(BaseModel):
     notes_mark: str | None = Field(default=None, min_length=8)
     asker: str | None = None
     attachments: tuple[Attachment, ...] = ()
+    context: Discussion | None = None
     history: tuple[Turn, ...] = ()
     history_left_out: int = 0
     history_cut: bool = False

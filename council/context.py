@@ -1,9 +1,9 @@
-"""How much of its conversation a follow-up's prompts repeat."""
+"""How much of what came before a question its prompts repeat: of its conversation, and of its thread."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from council.brief import Attachment, Turn
+from council.brief import Turn
 from council.reviews.critiques import shorten
 
 TITLE_LENGTH = 80
@@ -15,10 +15,15 @@ LEAST_ANSWER = 200
 """Tokens that are left of an answer at least; below, its question alone is repeated."""
 TITLES_SHARE = 8
 """One part in so many of the room is kept for titles."""
+MOST_MESSAGES = 50
+MOST_CHARACTERS = 20_000
+"""Of a thread's messages, their files not counted."""
+NOTE = 20
+"""Tokens for the note at a cut."""
 
 
 @dataclass(frozen=True, slots=True)
-class Context:
+class History:
     """The part of a conversation that fits.
 
     `turns` are the last exchanges, before them questions without their answers, oldest first;
@@ -30,21 +35,41 @@ class Context:
     cut: bool = False
 
 
-def room_beside(window: int, question: str, attachments: Sequence[Attachment] = ()) -> int:
-    """Return the tokens that a conversation may take in a context window.
+def room_beside(window: int, texts: Iterable[str]) -> int:
+    """Return the tokens that what came before may take in a context window, beside these texts.
 
-    That is half of what the question leaves free: reviews and corrections repeat other members'
+    That is half of what the texts leave free: reviews and corrections repeat other members'
     answers, and the reply needs room, too.
     """
-    asked = _tokens(question) + sum(_tokens(file.text) for file in attachments)
-    return max((window - asked) // 2, LEAST_ROOM)
+    return max((window - sum(map(_tokens, texts))) // 2, LEAST_ROOM)
 
 
-def recent(turns: Sequence[Turn], room: int) -> Context:
+def newest(texts: Sequence[str], room: int) -> list[str]:
+    """Return the last of a thread's messages, oldest first: as many as fit into `room` tokens.
+
+    At most `MOST_MESSAGES` of `MOST_CHARACTERS` together; the last one in any case. If that one alone
+    is longer, it is cut at a sentence's end, visibly.
+    """
+    kept: list[str] = []
+    characters = MOST_CHARACTERS
+    for text in reversed(texts[-MOST_MESSAGES:]):
+        characters -= len(text)
+        room -= _tokens(text)
+        if characters < 0 or room < 0:
+            break
+        kept.insert(0, text)
+    if texts and not kept:
+        kept = [
+            _cut(texts[-1], min(room + _tokens(texts[-1]), MOST_CHARACTERS // BYTES_PER_TOKEN) - NOTE)
+        ]
+    return kept
+
+
+def recent(turns: Sequence[Turn], room: int) -> History:
     """Return as much of a conversation as fits into `room` tokens, the end of it first."""
     sizes = [_tokens(turn.question) + _tokens(turn.answer or "") for turn in turns]
     if sum(sizes) <= room:
-        return Context(tuple(turns))
+        return History(tuple(turns))
     left = room - room // TITLES_SHARE
     whole: list[Turn] = []
     for turn, size in zip(reversed(turns), reversed(sizes), strict=True):
@@ -64,7 +89,7 @@ def recent(turns: Sequence[Turn], room: int) -> Context:
         if room_for_titles < 0:
             break
         titled.insert(0, turn)
-    return Context((*titled, *whole), left_out=len(older) - len(titled), cut=cut)
+    return History((*titled, *whole), left_out=len(older) - len(titled), cut=cut)
 
 
 def _tokens(text: str) -> int:
@@ -73,11 +98,13 @@ def _tokens(text: str) -> int:
 
 def _shortened(turn: Turn, room: int) -> Turn:
     """Cut an answer at a sentence's end so that its turn fits into `room` tokens."""
-    answer = turn.answer or ""
-    left = room - _tokens(turn.question)
+    return Turn(question=turn.question, answer=_cut(turn.answer or "", room - _tokens(turn.question)))
+
+
+def _cut(text: str, room: int) -> str:
     # `shorten` counts four characters a token, and this text may need more bytes for each.
-    [kept] = shorten([answer], left * len(answer) // len(answer.encode(errors="replace")))
-    return Turn(question=turn.question, answer=kept)
+    [kept] = shorten([text], room * len(text) // len(text.encode(errors="replace")))
+    return kept
 
 
 def _title(turn: Turn) -> Turn:

@@ -7,8 +7,9 @@ lie between them. `to_json` gives the event contract, one object an event:
 
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
-from typing import Literal
+from typing import Literal, Self
 
+from council.brief import Discussion
 from council.calls import JsonObject
 from council.document.conversation import (
     AggregateRanking,
@@ -147,6 +148,34 @@ class HistoryShortened:
 
 
 @dataclass(frozen=True, slots=True)
+class ContextRead:
+    """The thread in which the question was asked was read, or not: `unread` says why, for people.
+
+    The members read its last `messages`. `left_out` counts those before, `more` says that there are
+    others before them, and `files_left_out` counts the messages' files that weren't taken.
+    """
+
+    messages: int
+    left_out: int = 0
+    more: bool = False
+    files_left_out: int = 0
+    unread: str | None = None
+
+    @classmethod
+    def of(cls, context: Discussion | None) -> Self | None:
+        """Return what was read of a thread; `None` where there was none, or nothing in it."""
+        if context is None or not (context.messages or context.unread):
+            return None
+        return cls(
+            len(context.messages),
+            context.left_out,
+            context.more,
+            context.files_left_out,
+            context.unread,
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class RunQueued:
     """The run waits for its turn; `position` is its place in the queue, 1 is next."""
 
@@ -183,6 +212,7 @@ Event = (
     | RunAdmitted
     | RunHeld
     | HistoryShortened
+    | ContextRead
 )
 _AboutRun = (
     CallSpent
@@ -194,6 +224,7 @@ _AboutRun = (
     | RunAdmitted
     | RunHeld
     | HistoryShortened
+    | ContextRead
 )
 
 Emit = Callable[[Event], None]
@@ -271,6 +302,8 @@ def _of_run(event: _AboutRun) -> JsonObject:
             return {"type": "held", "message": event.message}
         case HistoryShortened():
             return {"type": "history_shortened", **asdict(event)}
+        case ContextRead():
+            return {"type": "context_read", **asdict(event)}
 
 
 def _member(event: MemberStarted | MemberAnswered | MemberRetried | MemberFailed) -> JsonObject:

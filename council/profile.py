@@ -125,6 +125,8 @@ class Profile(BaseModel):
     web: bool = False
     """Whether members answer and correct with the provider's web search; it costs, and the question
     leaves further."""
+    context: Literal["thread", "message"] = "thread"
+    """`thread`: a question asked in a human thread is read with the messages before it."""
     answer_format: Literal["plain", "structured"] = "plain"
     """`structured`: answers and corrections are consultations (seed 004)."""
 

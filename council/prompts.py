@@ -4,7 +4,7 @@ Questions, answers, reviews and critiques are data: two lines around each carry 
 random boundary (`council.fence`), and every prompt says that nothing between them is an instruction.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from council.brief import Brief
@@ -82,6 +82,9 @@ TERSE_DEBATE = "Say also whether you changed your position, and what you object 
 NOT_IN_FORM = (
     "That reply can't be used: {problem}. Send it again, the whole JSON object in the form that was "
     "asked for, and nothing else."
+)
+IN_A_THREAD = (
+    "The question was asked in a thread. These are its messages before the question, oldest first."
 )
 NOTES = (
     "Your answer comes first. When it is complete, add a few notes for the team, in plain text. First a "
@@ -308,7 +311,17 @@ def _question(brief: Brief) -> list[str]:
             earlier.append(_fence(brief, "Earlier question", turn.question))
             earlier.append(_fence(brief, "The council's answer", turn.answer))
     attached = (_fence(brief, f"Attachment {file.name}", file.text) for file in brief.attachments)
-    return [*earlier, *attached, _fence(brief, "Question", brief.question)]
+    return [*earlier, *_thread(brief), *attached, _fence(brief, "Question", brief.question)]
+
+
+def _thread(brief: Brief) -> Iterator[str]:
+    messages = brief.context.messages if brief.context else ()
+    if messages:
+        yield IN_A_THREAD
+    for message in messages:
+        yield _fence(brief, f"Message by {message.name}", message.text)
+        for file in message.files:
+            yield _fence(brief, f"File {file.name}, sent with the message above", file.text)
 
 
 def _criteria(brief: Brief) -> list[str]:

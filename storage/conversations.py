@@ -17,6 +17,7 @@ from typing import Protocol, Self, TypeVar
 
 from filelock import FileLock, Timeout
 
+from council.brief import Discussion
 from council.document.conversation import AssistantMessage, Conversation, Source, UserMessage, timestamp
 from storage import documents
 from storage.atomic import Stamp, read_regular, replace_file, stamp, sync_folder
@@ -81,11 +82,17 @@ class Conversations(Protocol):
         title: str,
         source: Source | None,
         now: datetime,
+        context: Discussion | None = None,
     ) -> Stored:
         """Append a question and its answer, in one write, to a new or existing conversation.
 
-        An answer with a `run_id` that is already there is not added again.
+        `context` is the thread that was read with the question. An answer with a `run_id` that is
+        already there is not added again.
         """
+        ...
+
+    async def remove_questions(self, conversation_id: str, user: str) -> Stored | None:
+        """Delete what a user asked or wrote; return `None` if nothing else was there."""
         ...
 
 
@@ -149,12 +156,14 @@ class ConversationStore:
         title: str,
         source: Source | None,
         now: datetime,
+        context: Discussion | None = None,
     ) -> Stored:
         """Append a question and its answer in one write, creating the document if there is none.
 
-        An answer with a `run_id` that is already there is not added again. Title and source are used
-        only for a new document. One that can't be read is copied aside (`{id}.json.broken-{time}`),
-        and a new one is created, so that neither it nor the answer is lost.
+        `context` is the thread that was read with the question; its files aren't kept, as the question's
+        aren't. An answer with a `run_id` that is already there is not added again. Title and source are
+        used only for a new document. One that can't be read is copied aside
+        (`{id}.json.broken-{time}`), and a new one is created, so that neither it nor the answer is lost.
         """
         documents.check(answer)
         path = self._path(conversation_id)
@@ -173,7 +182,7 @@ class ConversationStore:
                     document = documents.blank(
                         conversation_id, created_at=moment, title=title, source=source
                     )
-                asked = UserMessage(role="user", content=question)
+                asked = UserMessage(role="user", content=question, context=context and _kept(context))
                 return _write(path, documents.append(document, asked, answer), set_aside)
 
         return await self._in_thread(exchange)
@@ -234,7 +243,8 @@ class ConversationStore:
     async def remove_questions(self, conversation_id: str, user: str) -> Stored | None:
         """Delete a user's questions and their answers; return `None` if no others were there.
 
-        A document that can't be read can't be edited, and is deleted as a whole.
+        What the user wrote in the threads of others' questions is deleted, too. A document that can't
+        be read can't be edited, and is deleted as a whole.
         """
         path = self._path(conversation_id)
 
@@ -356,6 +366,11 @@ def _parse(path: Path, content: bytes) -> Document:
     if document.conversation.id != path.stem:
         raise DocumentError("the id in it is not the one in its name", path)
     return document
+
+
+def _kept(context: Discussion) -> Discussion:
+    messages = tuple(each.model_copy(update={"files": ()}) for each in context.messages)
+    return context.model_copy(update={"messages": messages})
 
 
 def _holds(conversation: Conversation, answer: AssistantMessage) -> bool:

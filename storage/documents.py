@@ -87,16 +87,21 @@ def askers(conversation: Conversation) -> list[str | None]:
 
 
 def without(document: Document, user: str) -> Document | None:
-    """Return the document without a user's questions and their answers, or `None` if nothing is left.
+    """Return the document without what a user asked or wrote, or `None` if nothing is left.
 
-    If the first question goes, the title may be made from it: it becomes the first question that stays.
+    The user's questions go with their answers. From the threads that were read with others' questions,
+    the user's messages go. If the first question goes, the title may be made from it: it becomes the
+    first question that stays.
     """
     conversation = document.conversation
     messages = cast("list[object]", document.raw["messages"])
     kept = [place for place, asker in enumerate(askers(conversation)) if asker != user]
     if not kept:
         return None
-    raw = {**document.raw, "messages": [messages[place] for place in kept]}
+    raw = {
+        **document.raw,
+        "messages": [_unsaid(messages[place], conversation.messages[place], user) for place in kept],
+    }
     if kept[0] > 0:
         raw["title"] = next(
             (
@@ -111,6 +116,16 @@ def without(document: Document, user: str) -> Document | None:
         fields = cast("JsonObject", source)
         raw["source"] = {name: value for name, value in fields.items() if name != "user"}
     return Document(raw, Conversation.model_validate(raw))
+
+
+def _unsaid(raw: object, message: UserMessage | AssistantMessage, user: str) -> object:
+    """Return a message's JSON without what a user wrote in the thread that was read with it."""
+    context = message.context if isinstance(message, UserMessage) else None
+    if context is None or all(each.author != user for each in context.messages):
+        return raw
+    left = tuple(each for each in context.messages if each.author != user)
+    shorter = context.model_copy(update={"messages": left})
+    return {**cast("JsonObject", raw), "context": shorter.model_dump(mode="json", exclude_defaults=True)}
 
 
 def encode(document: Document) -> bytes:

@@ -35,16 +35,27 @@ _IN_PLACE = (
     " AND origin ->> 'channel' IS :channel"
 )
 _OF_USER = """
-SELECT id, EXISTS (
-    SELECT 1 FROM answers WHERE conversation = number AND user IS NOT :user
-) AS shared
+SELECT id,
+    EXISTS (SELECT 1 FROM answers WHERE conversation = number AND user = :user) AS asked,
+    EXISTS (SELECT 1 FROM answers WHERE conversation = number AND user IS NOT :user) AS shared
 FROM conversations
-WHERE number IN (SELECT conversation FROM answers WHERE user = :user)
+WHERE number IN (
+        SELECT conversation FROM answers WHERE user = :user
+        UNION SELECT conversation FROM authors WHERE user = :user
+    )
     AND platform = :platform AND (:everywhere OR workspace IS :workspace)
 """
 _RUNS_OF_USER = f"""
 {_RUNS} origin ->> 'platform' = :platform AND origin ->> 'user' = :user
     AND (:everywhere OR origin ->> 'workspace' IS :workspace)
+"""
+# Runs of others that read what the user wrote in a thread.
+_READ_FROM_USER = """
+SELECT id, conversation_id FROM runs
+WHERE origin ->> 'platform' = :platform AND (:everywhere OR origin ->> 'workspace' IS :workspace)
+    AND origin ->> 'user' IS NOT :user AND EXISTS (
+        SELECT 1 FROM json_each(brief, '$.context.messages') WHERE value ->> 'author' = :user
+    )
 """
 # A conversation to which a run is adding is kept for now.
 _OLD = """
@@ -59,9 +70,23 @@ SELECT origin ->> 'platform', origin ->> 'workspace', origin ->> 'channel' FROM 
 _FORGET_CONTEXT = (
     "UPDATE runs SET brief = json_set(brief, '$.history', json('[]')) WHERE conversation_id = ?"
 )
+_FORGET_MESSAGES = """
+UPDATE runs SET brief = json_set(brief, '$.context.messages', (
+    SELECT json_group_array(json(value)) FROM (
+        SELECT value FROM json_each(brief, '$.context.messages')
+        WHERE value ->> 'author' IS NOT :user ORDER BY key
+    )
+))
+WHERE id IN (SELECT value FROM json_each(:runs))
+"""
 _FORGET_STEPS = """
 DELETE FROM steps WHERE run_id IN (
     SELECT id FROM runs WHERE conversation_id = ? AND status <> 'running'
+)
+"""
+_FORGET_STEPS_OF = """
+DELETE FROM steps WHERE run_id IN (
+    SELECT id FROM runs WHERE id IN (SELECT value FROM json_each(?)) AND status <> 'running'
 )
 """
 _OLD_RUNS = f"""
@@ -96,20 +121,24 @@ class Selection:
     """What somebody wants forgotten.
 
     `conversations` are deleted as a whole; from those in `shared`, where others have asked too, only
-    the questions of `user` are deleted, with their answers. Documents that can't be read are not in the
-    index: they are included if the journal knows of them.
+    the questions of `user` are deleted, with their answers. `heard` are others' conversations, and
+    `read` others' runs, for which a thread was read that `user` wrote in: those messages are deleted,
+    from shared ones, too. Documents that can't be read are not in the index: they are included if the
+    journal knows of them.
     """
 
     what: What
     conversations: tuple[str, ...]
     runs: tuple[SelectedRun, ...]
     shared: tuple[str, ...] = ()
+    heard: tuple[str, ...] = ()
+    read: tuple[str, ...] = ()
     user: str | None = None
 
     @property
     def is_empty(self) -> bool:
         """Whether there is nothing to forget."""
-        return not (self.conversations or self.runs or self.shared)
+        return not (self.conversations or self.runs or self.shared or self.heard or self.read)
 
 
 class Audit:
@@ -143,6 +172,8 @@ class _Pending(BaseModel):
     by: str
     conversations: tuple[str, ...]
     shared: tuple[str, ...]
+    heard: tuple[str, ...] = ()
+    read: tuple[str, ...] = ()
     user: str | None
     runs: tuple[str, ...]
 
@@ -178,7 +209,7 @@ class Forgetting:
         )
 
     async def user(self, platform: str, user: str, *, workspace: str | None = None) -> Selection:
-        """Select everything that a user asked, in one workspace or on the whole platform."""
+        """Select everything that a user asked or wrote, in one workspace or on the whole platform."""
         who = {
             "platform": platform,
             "user": user,
@@ -187,13 +218,21 @@ class Forgetting:
         }
         found = await self._database.read(_OF_USER, who)
         runs = await self._runs(_RUNS_OF_USER, who)
+        read = await self._database.read(_READ_FROM_USER, who)
         # These are not in the index: the document says who asked, or a copy of it that was set aside.
         known = {row["id"] for row in found}
         unknown = await self._store.present([one for one in _documents_of(runs) if one not in known])
+        known |= {*unknown}
+        heard = {row["conversation_id"] for row in read} - known
         return Selection(
             what="user",
-            conversations=tuple(row["id"] for row in found if not row["shared"]),
-            shared=(*(row["id"] for row in found if row["shared"]), *unknown),
+            conversations=tuple(row["id"] for row in found if row["asked"] and not row["shared"]),
+            shared=(*(row["id"] for row in found if row["asked"] and row["shared"]), *unknown),
+            heard=(
+                *(row["id"] for row in found if not row["asked"]),
+                *await self._store.present(sorted(filter(documents.is_id, heard))),
+            ),
+            read=tuple(row["id"] for row in read),
             user=user,
             runs=runs,
         )
@@ -232,6 +271,8 @@ class Forgetting:
             by=by,
             conversations=selection.conversations,
             shared=selection.shared,
+            heard=selection.heard,
+            read=selection.read,
             user=selection.user,
             runs=tuple(run.id for run in selection.runs),
         )
@@ -256,11 +297,14 @@ class Forgetting:
             raise failed
 
     async def _delete(self, number: int, pending: _Pending) -> None:
+        if pending.read:  # first: a run that is about to be stored looks here once more
+            read = {"user": pending.user, "runs": orjson.dumps(pending.read).decode()}
+            await self._database.write((_FORGET_MESSAGES, read))
         for conversation_id in pending.conversations:
             await self._store.remove(conversation_id)
         cut = [
             (conversation_id, await self._store.remove_questions(conversation_id, pending.user))
-            for conversation_id in pending.shared
+            for conversation_id in (*pending.shared, *pending.heard)
             if pending.user is not None
         ]
         gone = [*pending.conversations, *(one for one, left in cut if left is None)]
@@ -272,7 +316,8 @@ class Forgetting:
                 "forgot": pending.what,
                 "by": pending.by,
                 "conversations": len(gone),
-                "shared_conversations": len(cut),
+                "shared_conversations": len(pending.shared),
+                "heard_conversations": len(pending.heard),
                 "runs": len(pending.runs),
             }
         )
@@ -347,4 +392,5 @@ def _journal(pending: _Pending, gone: Sequence[str]) -> list[Statement]:
         *(("DELETE FROM runs WHERE id = ?", (run,)) for run in pending.runs),
         *((_FORGET_CONTEXT, (one,)) for one in shared),
         *((_FORGET_STEPS, (one,)) for one in shared),
+        (_FORGET_STEPS_OF, (orjson.dumps(pending.read).decode(),)),
     ]

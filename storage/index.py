@@ -54,6 +54,7 @@ ON this.id = new.value ->> 'id' AND this.mtime_ns = new.value ->> 'mtime_ns'
 _CLEAR = (
     f"DELETE FROM search WHERE rowid IN (SELECT number {_THESE})",  # noqa: S608 - our own words
     f"DELETE FROM answers WHERE conversation IN (SELECT number {_THESE})",  # noqa: S608 - our own words
+    f"DELETE FROM authors WHERE conversation IN (SELECT number {_THESE})",  # noqa: S608 - our own words
 )
 
 
@@ -69,6 +70,7 @@ _ADD = (
     ("texts", _insertion("search", "rowid", _TEXTS)),
     ("answers", _insertion("answers", "conversation", _ANSWER)),
     ("seats", _insertion("seats", "conversation", _SEAT)),
+    ("authors", _insertion("authors", "conversation", ("user",))),
 )
 _REMOVE = (
     "DELETE FROM search WHERE rowid = (SELECT number FROM conversations WHERE id = ?)",
@@ -277,6 +279,7 @@ def _upserts(stored: Sequence[Stored], replaced: Mapping[str, Stamp] | None = No
             at = this | {"position": position}
             added["answers"].append(at | {name: getattr(answer, name) for name in _ANSWER[2:]})
             added["seats"] += (at | _cells(seat) for seat in answer.seats)
+        added["authors"] += (this | {"user": author} for author in derived.authors)
     given = {"rows": _json(rows)}
     return [
         (_UPSERT, given),

@@ -203,3 +203,7 @@ class Journal(Protocol):
         A thread has the id of the message on which it began: the card's.
         """
         ...
+
+    async def opened_thread(self, here: Source) -> bool:
+        """Return whether this thread is one below a card, opened for a run."""
+        ...

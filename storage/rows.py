@@ -99,12 +99,16 @@ class AnswerRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Derived:
-    """All that the index keeps of one document."""
+    """All that the index keeps of one document.
+
+    `authors` wrote in the threads that were read with its questions.
+    """
 
     scope: Scope
     row: IndexRow
     texts: Texts
     answers: tuple[AnswerRow, ...]
+    authors: tuple[str, ...]
 
 
 def derive(stored: Stored) -> Derived:
@@ -112,7 +116,9 @@ def derive(stored: Stored) -> Derived:
     conversation, source = stored.conversation, stored.conversation.source
     begun = _moment(conversation.created_at) or _from_stamp(stored)
     answers = [message for message in conversation.messages if isinstance(message, AssistantMessage)]
-    questions = [one.content for one in conversation.messages if isinstance(one, UserMessage)]
+    asked = [message for message in conversation.messages if isinstance(message, UserMessage)]
+    questions = [one.content for one in asked]
+    read = [one.context for one in asked if one.context]
     last = answers[-1] if answers else None
     rows = tuple(
         _answer_row(message, begun, asker)
@@ -143,6 +149,7 @@ def derive(stored: Stored) -> Derived:
         ),
         texts=_texts(conversation, questions, answers),
         answers=rows,
+        authors=tuple({message.author: None for context in read for message in context.messages}),
     )
 
 

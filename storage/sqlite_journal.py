@@ -291,6 +291,17 @@ class SqliteJournal:
         )
         return cast("str", rows[0]["conversation_id"]) if rows else None
 
+    async def opened_thread(self, here: Source) -> bool:
+        """Return whether this thread is one below a card, opened for a run."""
+        if here.thread is None:
+            return False
+        rows = await self._database.read(
+            "SELECT 1 FROM runs WHERE origin ->> 'message' = ? AND origin ->> 'platform' = ?"
+            " AND origin ->> 'workspace' IS ? AND origin ->> 'channel' IS ? LIMIT 1",
+            (here.thread, here.platform, here.workspace, here.channel),
+        )
+        return bool(rows)
+
     async def _update(self, change: str, run_id: str, *values: SqlValue) -> None:
         await self._database.write((f"UPDATE runs SET {change} WHERE id = ?", (*values, run_id)))  # noqa: S608 - our own words
 

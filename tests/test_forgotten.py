@@ -13,8 +13,11 @@ import structlog
 from bot.app import open_lookup
 from bot.config import logs
 from bot.past.lookup import NO_SUCH
+from bot.render.markdown import render
 from bot.service.dispatcher import Refusal
+from council.brief import Discussion, ThreadMessage
 from council.calls import Call
+from council.document.conversation import UserMessage
 from storage.errors import ConversationNotFound
 from storage.scope import Scope
 from tests.bot.service.recording_venue import RecordingVenue
@@ -104,6 +107,7 @@ async def test_a_forgotten_answer_is_in_no_file_search_export_log_or_figure(
         "by": "slack:U1",
         "conversations": 1,
         "shared_conversations": 0,
+        "heard_conversations": 0,
         "runs": 1,
     }
 
@@ -151,3 +155,38 @@ async def test_what_is_forgotten_in_the_terminals_channel_is_gone_from_the_folde
     assert holding(tmp_path / "data") == set()
     [line] = (tmp_path / "data" / "audit.jsonl").read_bytes().splitlines()
     assert orjson.loads(line)["forgot"] == "conversation"
+
+
+async def test_what_somebody_wrote_in_a_thread_is_forgotten_with_the_rest(
+    tmp_path: Path, log: io.StringIO
+) -> None:
+    """From an answer that somebody else asked for; the answer itself stays."""
+    said = ThreadMessage(author="U1", name="Ada", text=f"The {WORD} is for sale.")
+    other = ThreadMessage(author="U3", name="Cleo", text="I know.")
+    venue = RecordingVenue(thread=Discussion(until="9", messages=(said, other)))
+    async with office(tmp_path, ScriptedCouncil()) as place:
+        lookup = open_lookup(place.library)
+        asked = Discussion(until="9")
+        source = BOB.model_copy(update={"thread": "1.0"})
+        run = await place.see(venue, text="What now?", source=source, context=asked)
+        assert all(WORD in place.council.prompt(call.step) for call in place.council.calls)
+        assert {f"{run.conversation_id}.json", "council.db-wal"} <= holding(tmp_path)
+        assert all(WORD not in text for text in venue.texts)
+
+        sheet = await lookup.ask_to_forget({"what": "me"}, TEAM, is_admin=False)
+        shown = render(sheet.message)
+        assert "Messages in threads that were read for 1 question of others are deleted." in shown
+        assert "conversation" not in shown
+        [button] = sheet.choices
+        await lookup.forget(button.about, TEAM, place.dispatcher.halt, is_admin=False)
+        await lookup.scrub()
+
+        assert holding(tmp_path) == set()
+        question, answer = (await place.library.store.load(run.conversation_id)).messages
+        assert isinstance(question, UserMessage)
+        assert question.context == Discussion(until="9", messages=(other,))
+        assert answer.role == "assistant"
+        row = await place.library.journal.get(run.id)
+        assert row is not None
+        assert row.brief.context == question.context
+    assert WORD not in log.getvalue()

@@ -356,6 +356,7 @@ async def test_run_without_a_platform_says_what_to_set(tmp_path: Path) -> None:
         nothing = await council("run")
         half = await Program(tmp_path, council.environment | {"SLACK_BOT_TOKEN": "xoxb-1"})("run")
         manifest = await council("manifest", "slack")
+        threads = await council("manifest", "slack", "--threads")
         invited = await Program(tmp_path, {"DISCORD_TOKEN": "MTIzNDU2Nzg5MDEyMzQ1Njc4.x.y"})(
             "invite", "discord"
         )
@@ -363,6 +364,8 @@ async def test_run_without_a_platform_says_what_to_set(tmp_path: Path) -> None:
     assert "neither Discord nor Slack is configured" in nothing.err
     assert "Slack is only half configured" in half.err
     assert "/council" in json.dumps(json.loads(manifest.out))
+    assert "channels:history" in threads.out
+    assert "channels:history" not in manifest.out
     assert "client_id=123456789012345678" in invited.out
 
 

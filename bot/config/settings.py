@@ -148,6 +148,10 @@ class Settings(BaseSettings):
     discord_api_base_url: Address | None = Field(
         default=None, description="address of Discord's API, ends in /api/v10"
     )
+    discord_message_content: bool = Field(
+        default=False,
+        description="true reads the thread the bot is mentioned in; needs the message content intent",
+    )
     slack_bot_token: Secret | None = Field(default=None, description="Slack bot token, xoxb-…")
     slack_app_token: Secret | None = Field(
         default=None, description="Slack app-level token for Socket Mode, xapp-…"

@@ -1,7 +1,7 @@
 """Discord: listens to commands, mentions and buttons, and hands them to the dispatcher.
 
-No privileged intent is asked for: a message's text comes with a mention of the bot, in direct
-messages, and with the message action.
+A message's text comes with a mention of the bot, in direct messages, and with the message action. The
+one privileged intent, message content, is asked for only to read the threads it is mentioned in.
 
 Source: https://discord.com/developers/docs/interactions/receiving-and-responding
 """
@@ -52,7 +52,7 @@ from bot.service.outbox import Outbox, Urgency
 from bot.service.question import Question
 from bot.service.venue import Button, File
 from bot.view.words import UNEXPECTED, listing
-from council.brief import Attachment
+from council.brief import Attachment, Discussion
 from council.document.conversation import Source
 from storage.journal import RunRow
 
@@ -77,8 +77,10 @@ _PRIVATE_NOTE = discord.Embed(description="Your question is on its way to the co
 class DiscordBot:
     """The council on Discord, while it is entered.
 
-    `api_base` is another address of Discord's API, for tests. A card is left alone for `edit_seconds`
-    after an edit; a start waits `settle_seconds` for the next server that the bot is on.
+    `api_base` is another address of Discord's API, for tests. With `reads_messages`, the bot asks for
+    the message content intent, and reads the threads that it is mentioned in. A card is left alone
+    for `edit_seconds` after an edit; a start waits `settle_seconds` for the next server that the bot is
+    on.
     """
 
     def __init__(
@@ -88,6 +90,7 @@ class DiscordBot:
         *,
         token: str,
         api_base: str | None = None,
+        reads_messages: bool = False,
         outbox: Outbox | None = None,
         edit_seconds: float = EDIT_SECONDS,
         settle_seconds: float = SETTLE_SECONDS,
@@ -97,6 +100,7 @@ class DiscordBot:
         self._lookup = lookup
         self._token = token
         self._api_base = api_base
+        self._reads_messages = reads_messages
         self._edit_seconds = edit_seconds
         self.outbox = outbox or Outbox()
         self._clock = clock
@@ -105,7 +109,7 @@ class DiscordBot:
         discord.VoiceClient.warn_nacl = discord.VoiceClient.warn_dave = False
         tolerate_unreadable_frames()
         self._client = discord.AutoShardedClient(
-            intents=INTENTS,
+            intents=INTENTS | discord.Intents(message_content=reads_messages),
             allowed_mentions=NOBODY,
             max_messages=None,
             member_cache_flags=discord.MemberCacheFlags.none(),
@@ -324,7 +328,10 @@ class DiscordBot:
                 case "again":
                     brief = run.brief
                     options = RunOptions.of(brief.profile)
-                    await self._ask(interaction, brief.question, brief.attachments, options)
+                    context = brief.context.anew if brief.context else None
+                    await self._ask(
+                        interaction, brief.question, brief.attachments, options, context=context
+                    )
 
         if interaction.id not in self._clicks:  # a second press of Stop means something else
             self._clicks.append(interaction.id)
@@ -339,10 +346,13 @@ class DiscordBot:
         attachments: tuple[Attachment, ...] = (),
         options: RunOptions = AS_THE_PROFILE_HAS_IT,
         left_out: str | None = None,
+        context: Discussion | None = None,
     ) -> None:
         here = _location(interaction)
         _check(here, interaction.app_permissions)
-        run = await self._accept(interaction.id, interaction.user, here, text, attachments, options)
+        run = await self._accept(
+            interaction.id, interaction.user, here, text, attachments, options, context=context
+        )
         if run is None:
             return
         if left_out:  # that is the response, then, and the card a message of its own
@@ -354,7 +364,8 @@ class DiscordBot:
         attachments, left_out = await read_texts(message.attachments)
         if not message.content.strip() and not attachments:
             raise Refusal(" ".join(filter(None, (NO_TEXT, left_out))))
-        await self._ask(interaction, message.content, attachments, left_out=left_out)
+        context = Discussion(until=str(interaction.id), question=str(message.id))
+        await self._ask(interaction, message.content, attachments, left_out=left_out, context=context)
 
     async def _ask_privately(
         self,
@@ -408,7 +419,10 @@ class DiscordBot:
         if not typed.question and not attachments:
             raise Refusal(" ".join(filter(None, (HINT, left_out))))
         here, options = await self._location_of(message), RunOptions.read(typed.given)
-        run = await self._accept(message.id, message.author, here, typed.question, attachments, options)
+        context = Discussion(until=str(message.id))
+        run = await self._accept(
+            message.id, message.author, here, typed.question, attachments, options, context=context
+        )
         if run is None:
             return
         self._dispatcher.begin(run, self._venue_of(run))
@@ -438,6 +452,7 @@ class DiscordBot:
         options: RunOptions = AS_THE_PROFILE_HAS_IT,
         *,
         card_id: int | None = None,
+        context: Discussion | None = None,
     ) -> RunRow | None:
         message = str(card_id) if card_id else None
         return await self._dispatcher.accept(
@@ -447,6 +462,7 @@ class DiscordBot:
                 entry_key=str(key),
                 asker=asker.display_name,
                 attachments=attachments,
+                context=context if here.parent else None,
                 options=options,
             )
         )
@@ -457,6 +473,7 @@ class DiscordBot:
             run,
             self._transport,
             interaction=interaction,
+            reads_messages=self._reads_messages,
             edit_seconds=self._edit_seconds,
             clock=self._clock,
         )

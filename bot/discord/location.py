@@ -14,6 +14,7 @@ PERMISSIONS = {
     "send_messages_in_threads": "Send Messages in Threads",
     "embed_links": "Embed Links",
     "create_public_threads": "Create Public Threads",
+    "read_message_history": "Read Message History",
 }
 
 

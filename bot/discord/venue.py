@@ -22,6 +22,7 @@ import aiohttp
 import discord
 import structlog
 
+from bot.discord import discussion
 from bot.discord.card import Drawn, draw, embeds_of, view_of
 from bot.discord.errors import ARCHIVED, OLD_MESSAGE, THREAD_EXISTS, classify, code_of
 from bot.discord.location import PERMISSIONS, Location, lacking
@@ -32,6 +33,7 @@ from bot.service.errors import Gone, Malformed, NotAllowed, Unreachable, VenueEr
 from bot.service.outbox import Urgency
 from bot.service.venue import Card, CardAction, File, Mention, Part, Sent
 from bot.view.message import BELOW, IN_THREAD, Message
+from council.brief import Brief, Discussion
 from storage.journal import RunRow
 
 log = structlog.get_logger()
@@ -99,6 +101,7 @@ class DiscordVenue:
         transport: Transport,
         *,
         interaction: discord.Interaction[Any] | None = None,
+        reads_messages: bool = False,
         edit_seconds: float = EDIT_SECONDS,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -109,6 +112,7 @@ class DiscordVenue:
         self._location = Location.of_run(run)
         self._asker = int(where.user or 0)
         self._interaction = interaction
+        self._reads_messages = reads_messages
         self._edit_seconds = edit_seconds
         self._clock = clock
         self._card_id = int(where.card or where.message or 0)
@@ -236,6 +240,20 @@ class DiscordVenue:
             await self._send("direct", tell, _FIRST, believes_at_once=True)
         except VenueError as refused:
             log.info("not_told", reason=refused)
+
+    # ── the discussion ───────────────────────────────────────────────────────────────────────
+
+    async def read_discussion(self, brief: Brief, room: int) -> Discussion:
+        """Read the human thread in which the question was asked."""
+        return await discussion.read(
+            self._client,
+            self._transport,
+            self._location,
+            self._run.id,
+            brief,
+            room,
+            may_read=self._reads_messages,
+        )
 
     # ── the thread ───────────────────────────────────────────────────────────────────────────
 

@@ -242,16 +242,29 @@ def farewell(
             words.count(len(selection.runs), "run"),
         )
     )
+    has_asked = selection.conversations or selection.shared or selection.runs
+    said = f"That is {counted}: questions, answers, and all that the models said on the way."
     blocks = (
         Heading(f"Delete {what}?"),
         *([_told_apart(row)] if row else []),
-        Line(f"That is {counted}: questions, answers, and all that the models said on the way."),
+        *([Line(said)] if has_asked else []),
         *([Line(_SHARED)] if selection.shared else []),
+        *_heard(selection),
         *([Line("Runs that are still going are stopped first.")] if _is_running(selection) else []),
         *([] if at_terminal else [Line(REMAINS)]),
         Line("This can't be undone."),
     )
     return Sheet(Message("past", blocks), (Choice("Delete", "forget", about),))
+
+
+def _heard(selection: Selection) -> list[Line]:
+    others = max(len(selection.heard), len(selection.read))
+    if not others:
+        return []
+    said = (
+        f"Messages in threads that were read for {words.count(others, 'question')} of others are deleted"
+    )
+    return [Line(f"{said}, too." if selection.runs or selection.conversations else f"{said}.")]
 
 
 def _told_apart(row: IndexRow) -> Entry:

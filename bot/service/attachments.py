@@ -43,20 +43,24 @@ def text_file(name: str, content: bytes) -> Attachment:
 
 
 def admitted(
-    files: Sequence[T], *, name: Callable[[T], str], size: Callable[[T], int]
+    files: Sequence[T],
+    *,
+    name: Callable[[T], str],
+    size: Callable[[T], int],
+    beside: Sequence[Attachment] = (),
 ) -> list[T | NotTaken]:
     """Return each file, or why it is left out, by the sizes in bytes that the platform tells.
 
     Only what is returned is fetched, and no more of it than that size: the first `MOST_FILES` that
-    are no larger than `LARGEST_FILE` each and `LARGEST_TOGETHER` in all.
+    are no larger than `LARGEST_FILE` each and `LARGEST_TOGETHER` in all, those `beside` counted in.
     """
-    room = LARGEST_TOGETHER
-    taken = 0
+    room = LARGEST_TOGETHER - sum(len(file.text.encode()) for file in beside)
+    taken = len(beside)
     result: list[T | NotTaken] = []
     for file in files:
         if size(file) > LARGEST_FILE:
             result.append(too_large(one_line(name(file))))
-        elif taken == MOST_FILES:
+        elif taken >= MOST_FILES:
             result.append(too_many(one_line(name(file))))
         elif size(file) > room:
             result.append(too_large_together(one_line(name(file))))

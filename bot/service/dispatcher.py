@@ -133,14 +133,16 @@ class Dispatcher:
 
     async def _write_down(self, question: Question, profile: Profile, by: float) -> RunRow | None:
         entry_key, source = question.entry_key, question.source
+        context = question.context if profile.context == "thread" else None
         try:
             with self._backlog.admitted(entry_key, source) as is_new:
                 async with asyncio.timeout_at(by):
                     continued = await self._journal.conversation_in(source)
+                    if context and await self._journal.opened_thread(source):
+                        context = None  # what was said there is the conversation itself
                 # No timeout around this: a write that has begun is done or not done when it says so.
-                begun = await self._runs.accept(
-                    replace(question, conversation_id=continued), profile, by=by
-                )
+                whole = replace(question, conversation_id=continued, context=context)
+                begun = await self._runs.accept(whole, profile, by=by)
         except TooManyWaiting:
             async with asyncio.timeout_at(by):
                 if await self._journal.knows(entry_key):
@@ -307,7 +309,7 @@ class Dispatcher:
             try:
                 presenter = self._presenters[run.id] = await self._presenter(run, venue)
                 async with TaskGroup() as group:
-                    group.create_task(self._carry_out(run, presenter, stop))
+                    group.create_task(self._carry_out(run, venue, presenter, stop))
                     delivery = await self._show(presenter, stop, resumed)
                 if delivery:
                     await self._journal.deliver(run.id, delivery)
@@ -360,15 +362,15 @@ class Dispatcher:
             transcript=lambda: self._files(run),
         )
 
-    async def _carry_out(self, run: RunRow, presenter: Presenter, stop: Stop) -> None:
+    async def _carry_out(self, run: RunRow, venue: Venue, presenter: Presenter, stop: Stop) -> None:
         """Take a run through the queue and to its end; the card hears of whatever ends it."""
         try:
-            await self._take_turn(run, presenter, stop)
+            await self._take_turn(run, venue, presenter, stop)
         except Exception as error:
             log.exception("run_crashed")
             await self._runs.fail(run, presenter.hear, error)
 
-    async def _take_turn(self, run: RunRow, presenter: Presenter, stop: Stop) -> None:
+    async def _take_turn(self, run: RunRow, venue: Venue, presenter: Presenter, stop: Stop) -> None:
         source = run.origin
         ticket = Ticket(
             channel=channel_of(source),
@@ -385,7 +387,7 @@ class Dispatcher:
             self._backlog.release(run.entry_key)
             begun = run.brief.started_at
             presenter.hear(RunAdmitted(self._runs.since(begun) if begun else 0.0))
-            await self._runs.carry_out(run, presenter.hear, stop)
+            await self._runs.carry_out(run, presenter.hear, stop, venue.read_discussion)
 
     async def _show(self, presenter: Presenter, stop: Stop, resumed: Together | None) -> Delivery | None:
         """Show a run to its end; whatever its card does, the run continues."""

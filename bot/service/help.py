@@ -7,6 +7,7 @@ from bot.service.commands import ASK, ATTACHING, FORGET, PAST, described, usage
 from bot.service.limits import Limits
 from bot.view import words
 from bot.view.message import Block, Heading, Line, Message, Pairs
+from council.context import MOST_MESSAGES
 from council.profile import Member, Profile
 from storage.statistics import Spent
 
@@ -34,6 +35,11 @@ def guide(profiles: Iterable[Profile], limits: Limits, spent: Spent) -> Message:
                 "Your question goes to these models with its files and with what was asked and answered "
                 "before in the same conversation, by others too. Those after \u201cor\u201d get it "
                 "where the one before can't answer."
+            ),
+            Line(
+                "Asked in a thread that people began, it goes with what they wrote there before: the "
+                f"last {MOST_MESSAGES} messages at most, with their text files, if an admin has allowed "
+                "that. The card says how much was read."
             ),
             *chain.from_iterable(map(_council, profiles)),
             Heading("Limits and cost", 3),
@@ -82,5 +88,7 @@ def _settings(profile: Profile) -> Iterator[str]:
     yield f"{words.count(profile.max_rounds, 'round')} of correction, strategy {profile.strategy}."
     if profile.criteria:
         yield f"Criteria: {profile.criteria}."
+    if profile.context == "message":
+        yield "Of a thread it reads only the question."
     if profile.web:
         yield "Members search the web, so what they look for leaves to the provider's search engine."

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from bot.service.options import AS_THE_PROFILE_HAS_IT, RunOptions
-from council.brief import Attachment
+from council.brief import Attachment, Discussion
 from council.document.conversation import Source
 
 
@@ -12,7 +12,8 @@ class Question:
     """What somebody asked, where, and how it is to be answered.
 
     `entry_key` is the same for every delivery of the same question. `asker` is how the asker is called
-    there. `conversation_id` names the conversation that it continues, where that is known.
+    there. `conversation_id` names the conversation that it continues, where that is known. `context`
+    says which part of a thread comes before it.
     """
 
     text: str
@@ -20,5 +21,6 @@ class Question:
     entry_key: str
     asker: str | None = None
     attachments: tuple[Attachment, ...] = ()
+    context: Discussion | None = None
     options: RunOptions = AS_THE_PROFILE_HAS_IT
     conversation_id: str | None = None

@@ -2,7 +2,7 @@
 
 import random
 import uuid
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
@@ -12,23 +12,27 @@ import structlog
 from bot.service.durable_writes import DurableSteps, keep, until_written
 from bot.service.question import Question
 from bot.view.words import INTERRUPTED, explain
-from council.brief import Brief, Turn
+from council.brief import Attachment, Brief, Discussion, Turn
 from council.calls import Ask
 from council.cancel import Stop
-from council.context import Context, recent, room_beside
+from council.context import History, recent, room_beside
 from council.document.conversation import AssistantMessage, Conversation, UserMessage, timestamp
 from council.errors import CouncilError, RunError, RunForgotten, RunStopped
-from council.events import Emit, HistoryShortened, RunCompleted, RunFailed
+from council.events import ContextRead, Emit, HistoryShortened, RunCompleted, RunFailed
 from council.models.catalog import Catalog
 from council.profile import Profile
 from council.run import deliberate
 from storage.conversations import Conversations, Stored
-from storage.errors import ConstraintError, ConversationNotFound, StorageError
+from storage.errors import ConstraintError, ConversationNotFound, DamageError, StorageError
 from storage.index import Index
 from storage.journal import Begun, Ended, Journal, NewRun, RunRow, Why
 from storage.scope import TERMINAL
 
 log = structlog.get_logger()
+
+
+ReadDiscussion = Callable[[Brief, int], Awaitable[Discussion]]
+"""Reads the thread in which a brief's question was asked, as far as it fits into so many tokens."""
 
 
 def utc_now() -> datetime:
@@ -72,6 +76,7 @@ class Runs:
             notes_mark=f"{self.entropy.getrandbits(64):016x}",
             asker=question.asker,
             attachments=question.attachments,
+            context=question.context,
         )
         return await self.journal.begin(
             NewRun(
@@ -85,7 +90,11 @@ class Runs:
         )
 
     async def carry_out(
-        self, run: RunRow, emit: Emit, stop: Stop | None = None
+        self,
+        run: RunRow,
+        emit: Emit,
+        stop: Stop | None = None,
+        read_discussion: ReadDiscussion | None = None,
     ) -> AssistantMessage | None:
         """Take an accepted run to its end; returns the answer, or `None` when there is none.
 
@@ -98,7 +107,7 @@ class Runs:
                 emit(RunFailed(run.id, run.error.message, run.error.failures))
                 return None
             try:
-                message = await self._answer(run, emit, stop)
+                message = await self._answer(run, emit, stop, read_discussion)
             except CouncilError as error:
                 why = await self._cause(run, error)
                 ended = isinstance(why, RunStopped | RunForgotten)
@@ -130,8 +139,12 @@ class Runs:
         await self.journal.finish(run.id, "failed", why)
         return replace(run, status="failed", error=why)
 
-    async def _answer(self, run: RunRow, emit: Emit, stop: Stop | None) -> AssistantMessage:
-        brief = await self._prepared(run, emit)
+    async def _answer(
+        self, run: RunRow, emit: Emit, stop: Stop | None, read_discussion: ReadDiscussion | None
+    ) -> AssistantMessage:
+        brief = await self._prepared(run, emit, read_discussion)
+        if read := ContextRead.of(brief.context):
+            emit(read)
         if shortened := _shortened(brief):
             emit(shortened)
         deliberation = await deliberate(
@@ -148,14 +161,16 @@ class Runs:
             origin = await self.journal.origin(run)
             if origin is None:  # forgotten while it ran, or while it waited for the disk
                 raise RunForgotten
-            return await self.store.add_exchange(
+            stored = await self.store.add_exchange(
                 run.conversation_id,
                 run.brief.question,
                 message,
                 title=deliberation.title or run.brief.question,
                 source=origin,
                 now=self.now(),
+                context=await self._context(run, brief),
             )
+            return await self._without_forgotten(stored, run, brief)
 
         stored = await until_written(save, emit)
         if stored.set_aside:
@@ -165,6 +180,25 @@ class Runs:
         except StorageError:  # the answer is safe in its document, and the index can be rebuilt
             log.exception("answer_not_indexed", conversation=run.conversation_id)
         return message
+
+    async def _context(self, run: RunRow, brief: Brief) -> Discussion | None:
+        """Return the thread that a run read, without what has been forgotten since."""
+        try:
+            row = await self.journal.get(run.id)
+        except DamageError:  # a row that can't be read has forgotten nobody
+            row = None
+        return row.brief.context if row else brief.context
+
+    async def _without_forgotten(self, stored: Stored, run: RunRow, brief: Brief) -> Stored:
+        """Take out of the document what was forgotten while it was written."""
+        read = _authors(brief.context)
+        gone = read - _authors(await self._context(run, brief)) if read else read
+        for author in sorted(gone):
+            left = await self.store.remove_questions(run.conversation_id, author)
+            if left is None:
+                raise RunForgotten
+            stored = left
+        return stored
 
     async def _cause(self, run: RunRow, error: CouncilError) -> CouncilError:
         """Return what ended a run: a write that finds no row any more says that it was forgotten."""
@@ -190,31 +224,45 @@ class Runs:
         except StorageError:  # whoever asked is told all the same; the run stays open in the journal
             log.exception("run_not_closed")
 
-    async def _prepared(self, run: RunRow, emit: Emit) -> Brief:
+    async def _prepared(self, run: RunRow, emit: Emit, read_discussion: ReadDiscussion | None) -> Brief:
         """Look up what the first call needs, once, and write it down with the run.
 
-        That is what the models can do, and the conversation so far, now that the runs before this one
-        are over.
+        That is what the models can do, the thread around the question, and the conversation so far,
+        now that the runs before this one are over.
         """
         brief = run.brief
         if brief.started_at is not None:
             return brief
         profile = await self.catalog.resolve(brief.profile)
-        room = room_beside(self.catalog.window(profile), brief.question, brief.attachments)
-        context = Context()
+        window, texts = self.catalog.window(profile), [brief.question, *map(_text, brief.attachments)]
+        context = brief.context
+        if context and read_discussion:
+            context = await read_discussion(brief, room_beside(window, texts))
+        texts += context.texts if context else ()
+        history = History()
         with suppress(ConversationNotFound):  # this question begins it
-            context = recent(turns(await self.store.load(run.conversation_id)), room)
+            conversation = await self.store.load(run.conversation_id)
+            history = recent(turns(conversation), room_beside(window, texts))
         brief = brief.model_copy(
             update={
                 "profile": profile,
-                "history": context.turns,
-                "history_left_out": context.left_out,
-                "history_cut": context.cut,
+                "context": context,
+                "history": history.turns,
+                "history_left_out": history.left_out,
+                "history_cut": history.cut,
                 "started_at": timestamp(self.now()),
             }
         )
         await keep(lambda: self.journal.prepare(run.id, brief), emit)
         return brief
+
+
+def _authors(context: Discussion | None) -> set[str]:
+    return {message.author for message in context.messages} if context else set()
+
+
+def _text(file: Attachment) -> str:
+    return file.text
 
 
 def _shortened(brief: Brief) -> HistoryShortened | None:

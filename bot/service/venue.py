@@ -10,6 +10,7 @@ import orjson
 from bot.service.outbox import Urgency
 from bot.view.details import Detail
 from bot.view.message import Message
+from council.brief import Brief, Discussion
 from storage.journal import Telling
 
 CardAction = Literal["stop", "transcript", "again", "retry"]
@@ -176,6 +177,14 @@ class Venue(Protocol):
 
         `placed` hears its id. Threads and parts belong to this message from now on. Returns whether all
         its text has room.
+        """
+        ...
+
+    async def read_discussion(self, brief: Brief, room: int) -> Discussion:
+        """Read the human thread in which a question was asked, as much as fits into `room` tokens.
+
+        It takes seconds at the most and raises no `VenueError`: what couldn't be read is said in the
+        result.
         """
         ...
 

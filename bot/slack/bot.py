@@ -53,6 +53,7 @@ from bot.service.venue import LABELS, Button, File
 from bot.slack import past as slack_past
 from bot.slack import text as slack_text
 from bot.slack.client import Access, Json, asking_client, granted, introduced, sending_client
+from bot.slack.discussion import DiscussionReader
 from bot.slack.errors import REVOKED
 from bot.slack.manifest import PATH, REQUIRED, SHORTCUT
 from bot.slack.past import alone
@@ -61,6 +62,7 @@ from bot.slack.venue import SlackVenue, Tell, action_id, line, unrecorded
 from bot.slack.workspace import Workspace
 from bot.view.message import Message
 from bot.view.words import UNEXPECTED
+from council.brief import Discussion
 from council.document.conversation import Source
 from storage.journal import RunRow
 
@@ -138,17 +140,18 @@ class SlackBot:
                 log.warning("slack_scopes_missing", scopes=sorted(missing))
             self._me = str(bot.me["user_id"])
             self._team = str(bot.me["team_id"])
+            self._reader = Reader(self._client, session, bot.scopes, self._team, clock=self._clock)
             self._workspace = Workspace(
                 client=self._sender,
                 session=session,
                 outbox=self._outbox,
                 url=str(bot.me["url"]),
                 team=self._team,
+                read_discussion=DiscussionReader(self._sender, self._outbox, self._reader, bot.me).read,
                 clock=self._clock,
                 now=self._now,
                 sleep=self._sleep,
             )
-            self._reader = Reader(self._client, session, bot.scopes, self._team, clock=self._clock)
             self._link = slack_past.linked(self._workspace)
             interrupted = await self._dispatcher.undelivered("slack")
             app = self._app(bot.me)
@@ -371,7 +374,8 @@ class SlackBot:
         tell = alone(respond)
         who, message = body["user"], body["message"]
         here = self._source(body["channel"]["id"], who["id"], message.get("thread_ts"))
-        reading = self._read(message, here, body["trigger_id"], who["name"], NO_TEXT, tell)
+        context = Discussion(until=str(body["action_ts"]), question=message["ts"])
+        reading = self._read(message, here, body["trigger_id"], who["name"], NO_TEXT, tell, context)
         await self._attempt(tell, reading)
         await ack()
 
@@ -385,10 +389,20 @@ class SlackBot:
         here = self._source(event["channel"], event["user"], event.get("thread_ts"))
         tell = self._beside(here)
         nothing = NO_QUESTION if event["type"] == "message" else NOT_AFTER_MENTION
-        await self._attempt(tell, self._read(event, here, body["event_id"], None, nothing, tell))
+        context = Discussion(until=event["ts"])
+        await self._attempt(
+            tell, self._read(event, here, body["event_id"], None, nothing, tell, context)
+        )
 
     async def _read(
-        self, message: Json, here: Source, entry_key: str, asker: str | None, nothing: str, tell: Tell
+        self,
+        message: Json,
+        here: Source,
+        entry_key: str,
+        asker: str | None,
+        nothing: str,
+        tell: Tell,
+        context: Discussion,
     ) -> None:
         """Take a message as the question, with its text files; answer `nothing` to an empty one.
 
@@ -412,6 +426,7 @@ class SlackBot:
             entry_key=entry_key,
             asker=asker,
             attachments=attachments,
+            context=None if here.thread is None or _is_direct(here) else context,
             options=RunOptions.read(typed.given),
         )
         if await self._take(question, tell) and left_out:
@@ -475,6 +490,7 @@ class SlackBot:
                     entry_key=body["trigger_id"],
                     asker=who["name"],
                     attachments=run.brief.attachments,
+                    context=None if own or run.brief.context is None else run.brief.context.anew,
                     options=RunOptions.of(run.brief.profile),
                 )
                 await self._take(question, tell)
@@ -522,6 +538,10 @@ class SlackBot:
                     await otherwise(message)
 
         return tell
+
+
+def _is_direct(here: Source) -> bool:
+    return str(here.channel).startswith("D")
 
 
 def _button(action: Json) -> Button:

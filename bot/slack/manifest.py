@@ -30,10 +30,19 @@ OPTIONAL = {
     "users:read": "tell who is an admin, and name who mentions the bot",
 }
 """Scopes without which the council still runs; it says what it can't do."""
+THREADS = {
+    "channels:history": "read the thread in which it is asked, in public channels",
+    "groups:history": "read the thread in which it is asked, in private channels",
+}
+"""Scopes that let the bot read what people write; only for those who want that."""
 
 
-def app_manifest(*, socket_mode: bool = True, url: str = PLACEHOLDER) -> Json:
-    """Return the manifest, for Socket Mode, or for HTTP requests to the server at `url`."""
+def app_manifest(*, socket_mode: bool = True, url: str = PLACEHOLDER, threads: bool = False) -> Json:
+    """Return the manifest, for Socket Mode, or for HTTP requests to the server at `url`.
+
+    With `threads`, the app may read the thread in which it is asked.
+    """
+    optional = {**OPTIONAL, **(THREADS if threads else {})}
     address = {} if socket_mode else {"request_url": f"{url.rstrip('/')}{PATH}"}
     return {
         "display_information": {
@@ -58,7 +67,7 @@ def app_manifest(*, socket_mode: bool = True, url: str = PLACEHOLDER) -> Json:
             "slash_commands": [_command(command, address.get("request_url")) for command in COMMANDS],
         },
         "oauth_config": {
-            "scopes": {"bot": sorted({**REQUIRED, **OPTIONAL}), "bot_optional": sorted(OPTIONAL)}
+            "scopes": {"bot": sorted({**REQUIRED, **optional}), "bot_optional": sorted(optional)}
         },
         "settings": {
             "event_subscriptions": {**address, "bot_events": [*EVENTS]},

@@ -85,7 +85,7 @@ class Reader:
     ) -> None:
         self._client = client
         self._session = session
-        self._scopes = scopes
+        self.scopes = scopes
         self._team = team
         self._clock = clock
         self._hosts = {urlsplit(address)[:2] for address in (FILES, client.base_url)}
@@ -93,7 +93,7 @@ class Reader:
 
     async def person(self, user: str) -> Person:
         """Return who this is; without `users:read`, or an answer in time, nobody in particular."""
-        if "users:read" not in self._scopes:
+        if "users:read" not in self.scopes:
             return Person()
         seen, known = self._people.get(user, (0.0, None))
         if known and self._clock() - seen < PERSON_SECONDS:
@@ -118,25 +118,28 @@ class Reader:
         files: list[Json] = message.get("files") or []
         if not files:
             return (), None
-        if "files:read" not in self._scopes:
+        if "files:read" not in self.scopes:
             return (), "The message's files were left out: the scope files:read is missing."
         try:
             async with asyncio.timeout(LOOKUP_SECONDS):
-                read = await asyncio.gather(*map(self._file, admitted(files, name=_name, size=_size)))
+                read = await asyncio.gather(
+                    *map(self.file, admitted(files, name=file_name, size=file_size))
+                )
         except TimeoutError:
             return (), "The message's files were left out: Slack took too long to give them."
         return sorted_out(read)
 
-    async def _file(self, file: Json | NotTaken) -> Attachment | NotTaken:
+    async def file(self, file: Json | NotTaken) -> Attachment | NotTaken:
+        """Fetch a text file that Slack tells of, or return why it isn't taken."""
         if isinstance(file, NotTaken):
             return file
-        name = _name(file)
+        name = file_name(file)
         kind = str(file.get("mimetype") or "")
         if kind.startswith(NOT_TEXT):
             return not_text(name)
         try:
             address = str(file.get("url_private") or "")
-            return text_file(name, await self._download(address, kind, _size(file)))
+            return text_file(name, await self._download(address, kind, file_size(file)))
         except NotTaken as error:
             return error
         except (aiohttp.ClientError, ValueError) as error:
@@ -162,11 +165,12 @@ class Reader:
         return bytes(content)
 
 
-def _name(file: Json) -> str:
+def file_name(file: Json) -> str:
+    """Return a file's name."""
     return one_line(str(file.get("name") or "")) or "a file"
 
 
-def _size(file: Json) -> int:
+def file_size(file: Json) -> int:
     """Return the size that Slack tells; without one a file counts as the largest that is taken."""
     size = file.get("size")
     return size if isinstance(size, int) and size >= 0 else LARGEST_FILE

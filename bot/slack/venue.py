@@ -25,6 +25,7 @@ from bot.slack.errors import NoThread, by_status, classified
 from bot.slack.telling import Teller, Unsure
 from bot.slack.workspace import TIER_3, TIER_4, Workspace
 from bot.view.message import BELOW, IN_THREAD, Line, Message
+from council.brief import Brief, Discussion
 from council.document.conversation import Source
 
 log = structlog.get_logger()
@@ -55,6 +56,7 @@ class SlackVenue:
         self._run = run
         self._tell = tell
         self._teller = Teller(workspace, run)
+        self._where = where
         self._channel = str(where.channel)
         self._user = str(where.user)
         self._thread = where.thread
@@ -107,6 +109,10 @@ class SlackVenue:
 
         lane = self._workspace.lane("chat.update", TIER_3)
         return await self._outbox.send(lane, request, run=self._run, urgency=urgency)
+
+    async def read_discussion(self, brief: Brief, room: int) -> Discussion:
+        """Read the human thread in which the question was asked."""
+        return await self._workspace.read_discussion(self._run, self._where, brief, room)
 
     async def open_thread(self, title: str) -> tuple[str | None, str | None]:
         """Return the thread the run was asked in, or the card's: its first reply opens it."""

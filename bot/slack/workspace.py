@@ -16,6 +16,8 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.service.outbox import Lane, Outbox
 from bot.slack.client import Json, granted
+from council.brief import Brief, Discussion
+from council.document.conversation import Source
 
 POST_SECONDS = 1.05
 """Between posts in a channel: Slack takes one a second, counted where they arrive."""
@@ -30,7 +32,8 @@ AT_ONCE = 4
 class Workspace:
     """What all places in a workspace share; `url` is its address and ends in a slash.
 
-    `clock` is for durations, `now` for seconds since 1970.
+    `read_discussion` reads the human thread of a run, given its id. `clock` is for durations, `now` for
+    seconds since 1970.
     """
 
     client: AsyncWebClient
@@ -38,6 +41,7 @@ class Workspace:
     outbox: Outbox
     url: str
     team: str
+    read_discussion: Callable[[str, Source, Brief, int], Awaitable[Discussion]]
     clock: Callable[[], float] = time.monotonic
     now: Callable[[], float] = time.time
     sleep: Callable[[float], Awaitable[object]] = asyncio.sleep

@@ -103,7 +103,9 @@ def _role(view: RunView) -> str:
 
 
 def _history(view: RunView) -> list[Line]:
-    return [Line(words.history(view.history))] if view.history else []
+    """Say what was read with the question, of its thread and of its conversation."""
+    thread = [Line(words.context(view.context))] if view.context else []
+    return [*thread, *([Line(words.history(view.history))] if view.history else [])]
 
 
 def _queued(view: RunView) -> list[Line]:

@@ -7,6 +7,7 @@ clock, in seconds.
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime
+from itertools import pairwise
 
 from pydantic import ValidationError
 
@@ -25,6 +26,7 @@ from bot.view.state import (
     Writer,
     seats_of,
 )
+from council.brief import Discussion
 from council.document.conversation import (
     AssistantMessage,
     Conversation,
@@ -39,6 +41,7 @@ from council.events import (
     STAGES,
     AnswerStreamed,
     CallSpent,
+    ContextRead,
     Event,
     HistoryShortened,
     MemberAnswered,
@@ -92,13 +95,13 @@ def fold(view: RunView, event: Event, now: float) -> RunView:
         case RunFailed():
             error = RunFailure(event.run_id, event.message, dict(event.failures))
             return replace(_closed(view, now), error=error)
-        case CallSpent() | RunQueued() | RunAdmitted() | RunHeld() | HistoryShortened():
+        case CallSpent() | RunQueued() | RunAdmitted() | RunHeld() | HistoryShortened() | ContextRead():
             return _noted(view, event, now)
 
 
 def _noted(
     view: RunView,
-    event: CallSpent | RunQueued | RunAdmitted | RunHeld | HistoryShortened,
+    event: CallSpent | RunQueued | RunAdmitted | RunHeld | HistoryShortened | ContextRead,
     now: float,
 ) -> RunView:
     match event:
@@ -113,6 +116,16 @@ def _noted(
             return replace(view, held=event.message)
         case HistoryShortened():
             return replace(view, history=event)
+        case ContextRead():
+            return replace(view, context=event)
+
+
+def _read_with(message: AssistantMessage, conversation: Conversation) -> Discussion | None:
+    """Return the thread that was read with the question of an answer."""
+    for asked, answer in pairwise(conversation.messages):
+        if answer is message and isinstance(asked, UserMessage):
+            return asked.context
+    return None
 
 
 def of_document(message: AssistantMessage, question: str, conversation: Conversation) -> RunView:
@@ -128,6 +141,7 @@ def of_document(message: AssistantMessage, question: str, conversation: Conversa
         seats=seats_of(profile) if profile else (),
         title=conversation.title,
         conversation_id=conversation.id,
+        context=ContextRead.of(_read_with(message, conversation)),
     )
     for answer in message.stage1:
         view = _with_result(view, answer)

@@ -17,6 +17,7 @@ from council.document.results import ScoringMatrix
 from council.errors import Failure
 from council.events import (
     STAGES,
+    ContextRead,
     HistoryShortened,
     Stage,
 )
@@ -161,6 +162,7 @@ class RunView:
     error: RunFailure | None = None
     held: str | None = None
     history: HistoryShortened | None = None
+    context: ContextRead | None = None
 
     @property
     def is_over(self) -> bool:

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 
 from council.document.iteration import IterationState, TerminationReason
 from council.errors import AccountError, Cause, Failure, NoAnswers, RunForgotten, RunStopped
-from council.events import HistoryShortened, Stage
+from council.events import ContextRead, HistoryShortened, Stage
 from council.usage import Usage
 from storage.errors import ConversationNotFound, DocumentError, StorageError
 from storage.statistics import Spent
@@ -266,6 +266,24 @@ def history(shortened: HistoryShortened) -> str:
         return said
     were = "was" if shortened.left_out == 1 else "were"
     return f"{said} {count(shortened.left_out, 'question')} before that {were} left out."
+
+
+def context(read: ContextRead) -> str:
+    """Say what was read of the thread in which the question was asked."""
+    if read.unread:
+        return f"Read only the question, not this thread: {read.unread}."
+    messages = count(read.messages, "message")
+    said = f"Read {messages} of this thread."
+    if read.left_out or read.more:
+        which = "the last message" if read.messages == 1 else f"the last {messages}"
+        left_out = f"{read.left_out:,} older" if read.left_out else "older ones"
+        were = "was" if read.left_out == 1 and not read.more else "were"
+        or_more = " or more" if read.left_out and read.more else ""
+        said = f"Read {which} of this thread; {left_out}{or_more} {were} left out."
+    if not read.files_left_out:
+        return said
+    were = "was" if read.files_left_out == 1 else "were"
+    return f"{said} {count(read.files_left_out, 'file')} {were} left out."
 
 
 def agreement(word: str) -> str:

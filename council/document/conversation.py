@@ -13,6 +13,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from council.brief import Discussion
 from council.calls import JsonObject
 from council.criteria import EvaluationCriteria
 from council.document.iteration import IterationRound, IterationState, format_critiques_for_refinement
@@ -76,10 +77,11 @@ class RunUsage(Record):
 
 
 class UserMessage(Record):
-    """A question."""
+    """A question; `context` is the thread that was read with it."""
 
     role: Literal["user"]
     content: str
+    context: Discussion | None = None
 
 
 class AssistantMessage(Record):

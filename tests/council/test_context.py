@@ -3,8 +3,16 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from council.brief import Attachment, Turn
-from council.context import LEAST_ROOM, TITLE_LENGTH, recent, room_beside
+from council.brief import Turn
+from council.context import (
+    BYTES_PER_TOKEN,
+    LEAST_ROOM,
+    MOST_CHARACTERS,
+    TITLE_LENGTH,
+    newest,
+    recent,
+    room_beside,
+)
 
 
 def chain(length: int, answer: str = "x" * 3980) -> list[Turn]:
@@ -61,9 +69,34 @@ def test_a_last_answer_that_is_too_long_by_itself_is_shortened() -> None:
 
 def test_the_question_and_its_files_take_their_room_first() -> None:
     """Half of the rest is for the conversation."""
-    files = [Attachment(name="plan.md", text="x" * 8000)]
-    assert room_beside(16_000, "x" * 4000, files) == (16_000 - 1000 - 2000) // 2
-    assert room_beside(1000, "x" * 40_000) == LEAST_ROOM
+    assert room_beside(16_000, ["x" * 4000, "x" * 8000]) == (16_000 - 1000 - 2000) // 2
+    assert room_beside(1000, ["x" * 40_000]) == LEAST_ROOM
+
+
+def test_a_thread_is_read_from_its_end() -> None:
+    """At most 50 messages and 20,000 characters; the oldest are left out."""
+    texts = [f"{number:03}" for number in range(60)]
+    assert newest(texts, 10_000) == texts[10:]
+    assert newest(["x" * 9000, "y" * 9000, "z" * 9000], 10_000) == ["y" * 9000, "z" * 9000]
+    assert newest(["x" * 4000, "y" * 4000], 1500) == ["y" * 4000]
+    assert newest([], 1500) == []
+
+
+def test_the_last_message_is_read_in_any_case() -> None:
+    """One that is longer than all the room is cut, visibly."""
+    [kept] = newest(["before", "Too long. " * 4000], 10_000)
+    assert kept.startswith("Too long. ")
+    assert kept.endswith("of 40,000 characters]")
+    assert len(kept) <= MOST_CHARACTERS
+
+
+@given(st.lists(st.text(max_size=6000), max_size=60), st.integers(LEAST_ROOM, 6000))
+def test_what_is_read_of_a_thread_fits(texts: list[str], room: int) -> None:
+    """In any language, and nothing between two messages is left out."""
+    kept = newest(texts, room)
+    assert len("".join(kept)) <= MOST_CHARACTERS
+    assert len("".join(kept).encode(errors="replace")) <= (room + len(kept)) * BYTES_PER_TOKEN
+    assert not kept or kept[1:] == texts[len(texts) - len(kept) + 1 :]
 
 
 @given(

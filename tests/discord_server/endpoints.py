@@ -180,12 +180,12 @@ def list_messages(call: Call) -> list[Json]:
         raise errors.invalid("limit", "NUMBER_TYPE_MAX", "int value should be between 1 and 100.")
     if after := call.query.get("after"):
         return [
-            wire.message(entry, world)
+            wire.read(entry, world)
             for entry in reversed([entry for entry in found if entry.id > int(after)][:count])
         ]
     if before := call.query.get("before"):
         found = [entry for entry in found if entry.id < int(before)]
-    return [wire.message(entry, world) for entry in reversed(found[-count:])]
+    return [wire.read(entry, world) for entry in reversed(found[-count:])]
 
 
 def _by_id(message: Message) -> int:
@@ -197,7 +197,7 @@ def get_message(call: Call) -> Json:
     """Return one message."""
     channel = visible(call.world, call.id("channel_id"))
     need(channel, call.world, Permission.READ_MESSAGE_HISTORY)
-    return wire.message(present(channel, call.id("message_id")), call.world)
+    return wire.read(present(channel, call.id("message_id")), call.world)
 
 
 @route("POST /channels/{channel_id}/messages")

@@ -179,11 +179,23 @@ class DiscordServer:
         return channel
 
     def thread(
-        self, channel: Channel, name: str, user: User, *, private: bool = False, with_bot: bool = True
+        self,
+        channel: Channel,
+        name: str,
+        user: User,
+        *,
+        private: bool = False,
+        with_bot: bool = True,
+        on: Message | None = None,
     ) -> Channel:
-        """Let somebody open a thread (in a forum, a post), the bot invited unless said otherwise."""
+        """Let somebody open a thread, on a message or alone (in a forum, a post).
+
+        The bot is invited unless said otherwise.
+        """
         invited = (self.bot,) if with_bot else ()
-        return posting.open_thread(self.world, channel, name, user, private=private, invited=invited)
+        return posting.open_thread(
+            self.world, channel, name, user, private=private, message=on, invited=invited
+        )
 
     def dm(self, user: User) -> Channel:
         """Return the direct conversation between somebody and the bot."""

@@ -8,6 +8,7 @@ from .state import (
     Channel,
     ChannelType,
     Guild,
+    Intent,
     Interaction,
     Member,
     Message,
@@ -326,6 +327,14 @@ def event(entry: Message, world: World) -> Json:
 def redacted(body: Json) -> Json:
     """Take out what a bot without the message content intent doesn't get."""
     return body | {"content": "", "embeds": [], "attachments": [], "components": []}
+
+
+def read(entry: Message, world: World) -> Json:
+    """Write a message as the bot reads it: without the message content intent, some are empty."""
+    body = message(entry, world)
+    is_mentioned = any(ping.kind == "user" and ping.id == world.bot.id for ping in entry.pinged)
+    is_open = entry.channel.guild is None or entry.author is world.bot or is_mentioned
+    return body if is_open or world.privileged & Intent.MESSAGE_CONTENT else redacted(body)
 
 
 def calling(world: World, place: Channel, person: User) -> Json:

@@ -99,12 +99,13 @@ def message_shortcut(
     callback_id: str,
     message: Message,
     response_url: str,
+    action_ts: str,
 ) -> Json:
     """A message shortcut with the message it was used on."""
     return {
         **_interaction(app_id, team, channel, user, response_url),
         "type": "message_action",
-        "action_ts": message.ts,
+        "action_ts": action_ts,
         "callback_id": callback_id,
         "message_ts": message.ts,
         "message": {**message.wire(), "team": team.id},

@@ -227,7 +227,7 @@ class SlackServer:
         team = self.world.teams[place.team]
         url = self.api.response_urls.new(team, place.id, author.id)
         payload = payloads.message_shortcut(
-            self.world.app_id, team, place, author, callback_id, message, url
+            self.world.app_id, team, place, author, callback_id, message, url, self.world.new_ts()
         )
         return self.courier.send("interactive", payload)
 

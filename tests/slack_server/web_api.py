@@ -319,12 +319,22 @@ class WebApi:
         head = first.wire()
         if first.deleted_at is not None:
             head |= {"subtype": "tombstone", "text": "This message was deleted.", "blocks": []}
-        return _page([head, *(reply.wire() for reply in replies)], arguments)
+        shown = [reply.wire() for reply in replies if _in_range(reply.ts, arguments)]
+        return _page([head, *shown], {"limit": 1000, **arguments})
 
     def _history(self, team: Team, arguments: Json) -> Json:
         channel = self.board.readable(team, arguments)
         shown = [m.wire() for m in channel.messages.values() if not m.thread_ts and m.deleted_at is None]
         return _page(shown[::-1], arguments)
+
+
+def _in_range(ts: str, arguments: Json) -> bool:
+    """Tell whether a message is between `oldest` and `latest`; the bounds are in only if `inclusive`."""
+    inclusive = str(arguments.get("inclusive", "")).lower() in {"1", "true"}
+    oldest, latest = arguments.get("oldest"), arguments.get("latest")
+    if inclusive and ts in (oldest, latest):
+        return True
+    return (not oldest or ts > str(oldest)) and (not latest or ts < str(latest))
 
 
 def _page(messages: list[Json], arguments: Json) -> Json:

@@ -13,6 +13,7 @@ import orjson
 import pytest
 from filelock import FileLock
 
+from council.brief import Attachment, Discussion, ThreadMessage
 from council.calls import JsonObject
 from council.document.conversation import AssistantMessage, Source, UserMessage
 from storage.conversations import ConversationStore, Problem, Stored
@@ -448,3 +449,44 @@ async def test_what_is_no_regular_file_is_never_waited_for(store: ConversationSt
         [problem] = await store.read([conversation_id])
     assert isinstance(problem, Problem)
     assert problem.reason.endswith("can't be used: it is not a regular file")
+
+
+async def test_the_thread_that_was_read_is_kept_with_its_question(store: ConversationStore) -> None:
+    """Word for word, with its authors' ids, in a field of its own; its files aren't kept."""
+    conversation_id = new_id()
+    file = Attachment(name="notes.md", text="Two terabytes.")
+    said = ThreadMessage(author="U1", name="Ada", text="Should we shard?", files=(file,))
+    context = Discussion(until="99", messages=(said,), left_out=3)
+    await store.add_exchange(
+        conversation_id, "So?", answer(), title="?", source=SOURCE, now=NOW, context=context
+    )
+    raw = orjson.loads(await store.content(conversation_id))
+    assert messages(raw)[0] == {
+        "role": "user",
+        "content": "So?",
+        "context": {
+            "until": "99",
+            "messages": [{"author": "U1", "name": "Ada", "text": "Should we shard?"}],
+            "left_out": 3,
+        },
+    }
+    question, _ = (await store.load(conversation_id)).messages
+    assert isinstance(question, UserMessage)
+    assert question.context == context.model_copy(
+        update={"messages": (said.model_copy(update={"files": ()}),)}
+    )
+
+
+async def test_another_programs_context_is_kept_and_not_read(store: ConversationStore) -> None:
+    """It may mean something else by the word."""
+    conversation_id = new_id()
+    await ask(store, conversation_id)
+    path = store.folder / f"{conversation_id}.json"
+    raw = orjson.loads(path.read_bytes())
+    messages(raw)[0]["context"] = "a whole text"
+    path.write_bytes(orjson.dumps(raw))
+    question, _ = (await store.load(conversation_id)).messages
+    assert isinstance(question, UserMessage)
+    assert question.context is None
+    await ask(store, conversation_id)
+    assert messages(orjson.loads(path.read_bytes()))[0]["context"] == "a whole text"

@@ -8,9 +8,9 @@ from pathlib import Path
 import orjson
 import pytest
 
-from council.brief import Turn
+from council.brief import Attachment, Discussion, ThreadMessage, Turn
 from council.calls import Reply
-from council.document.conversation import Source, timestamp
+from council.document.conversation import Source, UserMessage, timestamp
 from council.usage import Usage
 from storage.archive import Archive
 from storage.atomic import staging
@@ -50,6 +50,7 @@ class Place:
         source: Source = HERE,
         conversation_id: str | None = None,
         history: str = "",
+        context: Discussion | None = None,
         at: datetime = NOW,
         ends: bool = True,
     ) -> str:
@@ -57,7 +58,8 @@ class Place:
         conversation = conversation_id or new_id()
         run = new_id()
         turns = (Turn(question=history, answer=history),) if history else ()
-        brief = BRIEF.model_copy(update={"question": question, "history": turns})
+        asked = {"question": question, "history": turns, "context": context}
+        brief = BRIEF.model_copy(update=asked)
         await self.journal.begin(
             NewRun(id=run, entry_key=run, conversation_id=conversation, origin=source, brief=brief)
         )
@@ -71,8 +73,9 @@ class Place:
             said = answer(f"About {question}").model_copy(
                 update={"finished_at": timestamp(at), "asked_by": source.user}
             )
+            title = f"On {question}"[:80]
             stored = await self.store.add_exchange(
-                conversation, question, said, title=f"On {question}"[:80], source=source, now=at
+                conversation, question, said, title=title, source=source, now=at, context=context
             )
             await self.index.upsert(stored)
             await self.journal.finish(run, "answered")
@@ -146,6 +149,7 @@ async def test_a_forgotten_conversation_is_in_no_file(place: Place) -> None:
             "by": "ada",
             "conversations": 1,
             "shared_conversations": 0,
+            "heard_conversations": 0,
             "runs": 1,
         }
     ]
@@ -209,6 +213,94 @@ async def test_everything_of_a_user_goes_and_what_others_asked_stays(place: Plac
     assert left == {shared, bobs}
     assert (await place.index.check(place.store)).consistent
     assert (await place.forgetting.user("discord", "ada")).is_empty
+
+
+BOB = HERE.model_copy(update={"user": "bob"})
+
+
+def thread(*authors: str, word: str = WORD) -> Discussion:
+    """A thread in which everybody says something; Ada the word, with a file that says it again."""
+    return Discussion(
+        until="99",
+        messages=tuple(
+            ThreadMessage(
+                author=author,
+                name=author.title(),
+                text=word if author == "ada" else f"{author} was here",
+                files=(Attachment(name="a.txt", text=word),) if author == "ada" else (),
+            )
+            for author in authors
+        ),
+    )
+
+
+async def test_what_a_user_wrote_in_a_thread_goes_from_others_runs(place: Place) -> None:
+    """From document, journal row, steps and file bytes; the question and other people's words stay."""
+    read = await place.ask("Whose?", source=BOB, context=thread("ada", "cleo", "ada"))
+    failed = await place.ask("Failed?", source=BOB, context=thread("bob", "ada"), ends=False)
+    other = await place.ask("Untouched?", source=BOB, context=thread("cleo"))
+    assert "council.db-wal" in place.bytes_hold(WORD)
+    assert f"{read}.json" in place.bytes_hold(WORD)
+
+    selection = await place.forgetting.user("discord", "ada")
+    assert (selection.conversations, selection.shared, selection.runs) == ((), (), ())
+    assert selection.heard == (read,)
+    assert len(selection.read) == 2
+    await place.forget(selection)
+
+    assert place.bytes_hold(WORD) == []
+    question, said = (await place.store.load(read)).messages
+    assert isinstance(question, UserMessage)
+    assert question.context is not None
+    assert [(each.author, each.text) for each in question.context.messages] == [
+        ("cleo", "cleo was here")
+    ]
+    assert said.role == "assistant"
+    rows = await place.database.read("SELECT conversation_id AS id, brief FROM runs")
+    briefs = {row["id"]: orjson.loads(row["brief"]) for row in rows}
+    assert [each["author"] for each in briefs[read]["context"]["messages"]] == ["cleo"]
+    assert [each["author"] for each in briefs[failed]["context"]["messages"]] == ["bob"]
+    assert [each["author"] for each in briefs[other]["context"]["messages"]] == ["cleo"]
+    assert await place.count("authors") == 2
+    assert await place.count("runs") == 3
+    assert (await place.forgetting.user("discord", "ada")).is_empty
+    assert (await place.index.check(place.store)).consistent
+    assert place.audit()[0]["heard_conversations"] == 1
+
+
+async def test_a_users_own_question_and_messages_go_together(place: Place) -> None:
+    """From a conversation with others, both; what others asked and wrote stays."""
+    shared = await place.ask(f"{WORD}?", context=thread("ada", "bob"))
+    await place.ask("And?", source=BOB, conversation_id=shared, context=thread("ada", "bob"))
+    await place.forget(await place.forgetting.user("discord", "ada"))
+    assert place.bytes_hold(WORD) == []
+    question, _ = (await place.store.load(shared)).messages
+    assert isinstance(question, UserMessage)
+    assert question.content == "And?"
+    assert question.context is not None
+    assert [each.author for each in question.context.messages] == ["bob"]
+
+
+async def test_a_threads_words_go_in_one_workspace_alone(place: Place) -> None:
+    """The same id elsewhere may be somebody else."""
+    there = BOB.model_copy(update={"workspace": "V"})
+    here = await place.ask("Here?", source=BOB, context=thread("ada"))
+    await place.ask("There?", source=there, context=thread("ada"))
+    selection = await place.forgetting.user("discord", "ada", workspace="W")
+    assert (selection.heard, len(selection.read)) == ((here,), 1)
+    assert len((await place.forgetting.user("discord", "ada")).heard) == 2
+    assert (await place.forgetting.user("slack", "ada")).is_empty
+
+
+async def test_a_document_whose_row_is_gone_is_found_by_the_index(place: Place) -> None:
+    """As after a restore, or when the journal was damaged."""
+    read = await place.ask("Whose?", source=BOB, context=thread("ada"))
+    await place.database.write(("DELETE FROM runs", ()))
+    await place.index.rebuild(place.store)
+    selection = await place.forgetting.user("discord", "ada")
+    assert (selection.heard, selection.read) == ((read,), ())
+    await place.forget(selection)
+    assert place.bytes_hold(WORD) == []
 
 
 async def test_a_user_is_one_platforms_and_one_workspaces(place: Place) -> None:

@@ -48,7 +48,9 @@ class Office:
     dispatcher: Dispatcher
 
     @asynccontextmanager
-    async def bot(self, *, edit_seconds: float = 0.0) -> AsyncGenerator[DiscordBot]:
+    async def bot(
+        self, *, edit_seconds: float = 0.0, reads_messages: bool = False
+    ) -> AsyncGenerator[DiscordBot]:
         """Run the bot."""
         async with DiscordBot(
             self.dispatcher,
@@ -57,6 +59,7 @@ class Office:
             api_base=self.server.url,
             outbox=impatient(),
             edit_seconds=edit_seconds,
+            reads_messages=reads_messages,
             settle_seconds=0.001,
         ) as running:
             yield running

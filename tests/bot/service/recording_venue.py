@@ -8,6 +8,7 @@ from bot.render.markdown import render
 from bot.service.outbox import Urgency
 from bot.service.venue import Card, File, Mention, Part, Sent
 from bot.view.message import Line, Message, Prose
+from council.brief import Brief, Discussion
 from storage.journal import Telling
 
 
@@ -33,6 +34,8 @@ class RecordingVenue:
     threads: list[str] = field(default_factory=list[str])
     gate: asyncio.Event = field(default_factory=asyncio.Event)
     known: frozenset[str] = frozenset()
+    thread: Discussion = field(default_factory=lambda: Discussion(until="1"))
+    readings: int = 0
     editing: int = 0
     most_editing: int = 0
     _parts: dict[str, Message] = field(default_factory=dict[str, Message])
@@ -44,6 +47,12 @@ class RecordingVenue:
     def texts(self) -> list[str]:
         """Every state of the card, as text."""
         return [render(card.message) for card in self.cards]
+
+    async def read_discussion(self, brief: Brief, room: int) -> Discussion:
+        """Return the thread."""
+        del brief, room
+        self.readings += 1
+        return self.thread
 
     async def post_card(self, newest: Callable[[], Card], sent: Sent) -> str:
         """Take the first state."""

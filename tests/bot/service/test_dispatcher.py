@@ -23,7 +23,7 @@ from bot.service.queue import Queue
 from bot.service.runs import Runs
 from bot.service.venue import Button, File, Part, Sent
 from bot.view.details import Detail
-from council.brief import Attachment
+from council.brief import Attachment, Discussion
 from council.document.conversation import Conversation, Source
 from council.errors import ModelError
 from council.models.catalog import Catalog
@@ -680,10 +680,21 @@ async def test_help_names_every_model_that_sees_the_question(tmp_path: Path) -> 
         "Your question goes to these models with its files and with what was asked and answered before in "
         "the same conversation, by others too. Those after “or” get it where the one before can't answer."
         "\n\n"
+        "Asked in a thread that people began, it goes with what they wrote there before: the last 50 "
+        "messages at most, with their text files, if an admin has allowed that. The card says how much "
+        "was read.\n\n"
         "### Council “default”\n\n"
         "a/one or a/two or a/three, b/one or b/two as The Skeptic; "
         "chairman c/one or c/two or d/one; title t/one.\n\n"
     ) in said
+
+
+async def test_help_says_which_council_reads_no_threads(tmp_path: Path) -> None:
+    """By its profile."""
+    async with office(tmp_path, ScriptedCouncil()) as place:
+        place.dispatcher.seat({"quiet": profile(context="message")})
+        said = render(await place.dispatcher.help(TEAM))
+    assert "strategy consensus. Of a thread it reads only the question." in said
 
 
 async def test_help_says_how_options_and_files_are_given_everywhere(tmp_path: Path) -> None:
@@ -713,3 +724,23 @@ async def test_halted_runs_are_over_before_anything_is_deleted(tmp_path: Path) -
         assert ended is not None
         assert ended.status == "stopped"
         await place.dispatcher.halt([run.id])
+
+
+async def test_a_thread_of_people_is_read_and_one_below_a_card_is_not(tmp_path: Path) -> None:
+    """There the conversation itself is known; people's talk in it is theirs."""
+    asked = Discussion(until="9")
+    async with office(tmp_path, ScriptedCouncil()) as place:
+        theirs, ours = RecordingVenue(), RecordingVenue()
+        first = await place.see(theirs, source=TEAM.model_copy(update={"thread": "1.0"}), context=asked)
+        assert first.brief.context == asked
+        assert theirs.readings == 1
+        # Its card is "card-1"; a thread below it has that id on Slack, and on Discord.
+        below = TEAM.model_copy(update={"thread": "card-1"})
+        second = await place.see(ours, "2", source=below, context=asked)
+        assert second.conversation_id == first.conversation_id
+        assert second.brief.context is None
+        assert ours.readings == 0
+        # A card with the same id elsewhere is another's.
+        there = below.model_copy(update={"channel": "C2"})
+        third = await place.see(RecordingVenue(), "3", source=there, context=asked)
+        assert third.brief.context == asked

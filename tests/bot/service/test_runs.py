@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import orjson
 import pytest
@@ -18,12 +18,14 @@ from bot.app import Library, open_library
 from bot.config.settings import Settings
 from bot.service.question import Question
 from bot.service.runs import Runs, turns
+from council.brief import Brief, Discussion, ThreadMessage
 from council.cancel import Stop
-from council.document.conversation import Source
+from council.document.conversation import Source, UserMessage
 from council.errors import ModelError
-from council.events import HistoryShortened, RunCompleted, RunFailed
+from council.events import ContextRead, HistoryShortened, RunCompleted, RunFailed
 from council.models.catalog import Catalog
 from council.profile import Profile
+from storage.conversations import Conversations, Stored
 from storage.errors import ConversationNotFound
 from storage.journal import Journal, RunRow
 from tests.council.scripted import FOUR, Clock, ScriptedCouncil, failure, profile
@@ -373,3 +375,101 @@ async def test_a_saved_answer_is_told_even_if_the_database_fails_then(
         assert message is not None
         assert council.events[-1] == RunCompleted(run.id, run.conversation_id, message)
         assert (await library.store.load(run.conversation_id)).messages[1] == message
+
+
+IN_A_THREAD = Discussion(until="99")
+READ = Discussion(
+    until="99",
+    messages=(
+        ThreadMessage(author="U7", name="Ada", text="Should we shard?"),
+        ThreadMessage(author="U8", name="Bob", text="Not yet."),
+    ),
+    left_out=1,
+)
+
+
+def asked_in_a_thread() -> tuple[Question, Profile]:
+    """Ask in a human thread."""
+    asked, seats = question()
+    return replace(asked, context=IN_A_THREAD), seats
+
+
+async def reading(brief: Brief, room: int) -> Discussion:
+    """Return the thread."""
+    assert brief.context == IN_A_THREAD
+    assert room > 1000
+    return READ
+
+
+async def test_a_thread_is_read_once_and_written_down_before_the_first_call(tmp_path: Path) -> None:
+    """A restart asks exactly the same, whatever has been written there since."""
+    council = ScriptedCouncil()
+    replay = ScriptedCouncil()
+    async with opened(tmp_path, council) as (runs, library):
+        run = (await runs.accept(*asked_in_a_thread())).run
+        await runs.carry_out(run, council.events.append, None, reading)
+        prepared = await library.journal.get(run.id)
+        assert prepared is not None
+        assert prepared.brief.context == READ
+        await library.database.write(("DELETE FROM steps", ()))
+
+        async def never(brief: Brief, room: int) -> Discussion:
+            raise AssertionError(brief, room)
+
+        again = replace(runs, ask=replay.ask)
+        await again.carry_out(prepared, replay.events.append, None, never)
+    told = ContextRead(messages=2, left_out=1)
+    assert told in council.events
+    assert told in replay.events
+    assert {call.digest for call in council.calls} == {call.digest for call in replay.calls}
+    prompt = council.prompt(f"stage1.1:{FOUR[0]}")
+    assert prompt.index("Message by Ada") < prompt.index("Message by Bob") < prompt.index("Question:")
+
+
+async def test_a_thread_is_in_every_prompt_and_in_the_document(tmp_path: Path) -> None:
+    """Those who review and conclude read what the others read."""
+    council = ScriptedCouncil()
+    async with opened(tmp_path, council) as (runs, library):
+        run = (await runs.accept(*asked_in_a_thread())).run
+        await runs.carry_out(run, council.events.append, None, reading)
+        first, _ = (await library.store.load(run.conversation_id)).messages
+    assert isinstance(first, UserMessage)
+    assert first.context == READ
+    assert all("Not yet." in str(call.messages) for call in council.calls)
+
+
+@pytest.mark.parametrize("moment", ["while it runs", "while it is written"])
+async def test_what_is_forgotten_meanwhile_is_not_in_the_document(tmp_path: Path, moment: str) -> None:
+    """Somebody whose words a run has read has them deleted before its answer is stored."""
+    council = ScriptedCouncil()
+    async with opened(tmp_path, council) as (runs, library):
+        run = (await runs.accept(*asked_in_a_thread())).run
+
+        async def forget() -> None:
+            await library.forgetting.forget(await library.forgetting.user("slack", "U7"), by="U7")
+
+        class Store:
+            def __getattr__(self, name: str) -> object:
+                return getattr(library.store, name)
+
+            async def add_exchange(self, *given: Any, **named: Any) -> Stored:
+                stored = await library.store.add_exchange(*given, **named)
+                if moment == "while it is written":
+                    await forget()
+                return stored
+
+        if moment == "while it runs":
+            council.held |= {"stage3.1:chair/man:chairman"}
+        writing = replace(runs, store=cast("Conversations", Store()))
+        carrying = asyncio.create_task(writing.carry_out(run, council.events.append, None, reading))
+        if moment == "while it runs":
+            await council.until_called("stage3.1:chair/man:chairman")
+            await forget()
+            council.release("stage3.1:chair/man:chairman")
+        assert await carrying is not None
+        first, _ = (await library.store.load(run.conversation_id)).messages
+        assert (await library.index.check(library.store)).consistent
+        assert (await library.forgetting.user("slack", "U7")).is_empty
+    assert isinstance(first, UserMessage)
+    assert first.context is not None
+    assert [each.author for each in first.context.messages] == ["U8"]

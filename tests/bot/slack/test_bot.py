@@ -159,6 +159,7 @@ async def at_work(
     council: ScriptedCouncil | None = None,
     *,
     without: frozenset[str] = frozenset(),
+    scopes: frozenset[str] = frozenset(),
     by_http: bool = False,
     admins: frozenset[str] = frozenset(),
 ) -> AsyncGenerator[Place]:
@@ -169,7 +170,7 @@ async def at_work(
         slack = await stack.enter_async_context(SlackServer(clock))
         slack.patience.retry_delays = (0, 0, 0)
         slack.patience.ack_seconds = 30  # a busy machine fails no test
-        slack.team.scopes -= without
+        slack.team.scopes = slack.team.scopes - without | scopes
         ada, bob = slack.add_user("ada"), slack.add_user("bob")
         general = slack.add_channel("general", ada, bob)
         library = await stack.enter_async_context(open_library(Settings(council_data_dir=folder)))

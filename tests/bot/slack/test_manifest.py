@@ -52,6 +52,13 @@ def test_scopes_are_those_needed_with_the_optional_ones_marked() -> None:
     assert [scope for scope in scopes["bot"] if scope.endswith(":history")] == ["im:history"]
 
 
+def test_threads_are_read_only_with_scopes_of_their_own() -> None:
+    """They are optional, and asked for by those who want that."""
+    scopes: Json = app_manifest(threads=True)["oauth_config"]["scopes"]
+    assert set(scopes["bot"]) == {*REQUIRED, *OPTIONAL, "channels:history", "groups:history"}
+    assert set(scopes["bot_optional"]) == {*OPTIONAL, "channels:history", "groups:history"}
+
+
 def test_socket_mode_needs_no_address() -> None:
     """Slack refuses a manifest with both."""
     made = app_manifest()

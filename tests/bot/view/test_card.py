@@ -10,6 +10,7 @@ from bot.view.fold import fold, of_document
 from bot.view.message import Footer, Message
 from bot.view.state import RunView, opening
 from bot.view.words import explain
+from council.brief import Discussion, ThreadMessage
 from council.document.conversation import (
     AggregateRanking,
     AssistantMessage,
@@ -17,10 +18,12 @@ from council.document.conversation import (
     RunUsage,
     Stage1Result,
     Stage3Result,
+    UserMessage,
 )
 from council.document.results import ChairNotes
 from council.errors import AccountError, Failure, NoAnswers, RunError
 from council.events import (
+    ContextRead,
     HistoryShortened,
     MemberAnswered,
     MemberFailed,
@@ -460,3 +463,20 @@ def test_a_card_says_what_of_a_long_conversation_was_read(
     assert line in text(view)
     over = replace(of_document(ASSISTANT, QUESTION, CONVERSATION), history=view.history)
     assert text(over).index(line) < text(over).index(FINAL.response[:20])
+
+
+def test_a_card_says_what_of_a_thread_was_read() -> None:
+    """From the run's start, and above its answer; of a stored answer, too."""
+    read = ContextRead(messages=1, left_out=2)
+    line = "Read the last message of this thread; 2 older were left out."
+    assert line in text(fold(seen(9.0), read, 9.0))
+    said = ThreadMessage(author="U1", name="Ada", text="Should we?")
+    asked = UserMessage(
+        role="user",
+        content=QUESTION,
+        context=Discussion(until="9", messages=(said,), left_out=2),
+    )
+    stored = CONVERSATION.model_copy(update={"messages": [asked, ASSISTANT]})
+    shown = text(of_document(ASSISTANT, QUESTION, stored))
+    assert shown.index(line) < shown.index(FINAL.response[:20])
+    assert line not in text(of_document(ASSISTANT, QUESTION, CONVERSATION))

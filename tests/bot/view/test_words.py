@@ -10,6 +10,7 @@ from bot.view.words import (
     cause,
     causes,
     clip,
+    context,
     duration,
     explain,
     failure,
@@ -23,6 +24,7 @@ from bot.view.words import (
 )
 from council.document.conversation import Agreement
 from council.errors import AccountError, Cause, Failure, NoAnswers, RunForgotten, RunStopped
+from council.events import ContextRead
 from council.usage import Usage
 from storage.errors import ConversationNotFound, DatabaseError, DocumentError, damaged
 
@@ -262,3 +264,37 @@ def test_names_are_short_and_apart() -> None:
         "m#b": "m (Bee)",
         long: "aaaaaaaaaaaaaaaaaaaa-…2026-01-20",
     }
+
+
+@pytest.mark.parametrize(
+    ("read", "said"),
+    [
+        (ContextRead(14), "Read 14 messages of this thread."),
+        (ContextRead(1), "Read 1 message of this thread."),
+        (ContextRead(50, 10), "Read the last 50 messages of this thread; 10 older were left out."),
+        (ContextRead(1, 1), "Read the last message of this thread; 1 older was left out."),
+        (
+            ContextRead(50, 150, more=True),
+            "Read the last 50 messages of this thread; 150 older or more were left out.",
+        ),
+        (
+            ContextRead(50, more=True),
+            "Read the last 50 messages of this thread; older ones were left out.",
+        ),
+        (
+            ContextRead(3, files_left_out=1),
+            "Read 3 messages of this thread. 1 file was left out.",
+        ),
+        (
+            ContextRead(3, 1, files_left_out=2),
+            "Read the last 3 messages of this thread; 1 older was left out. 2 files were left out.",
+        ),
+        (
+            ContextRead(0, unread="the scope channels:history is missing"),
+            "Read only the question, not this thread: the scope channels:history is missing.",
+        ),
+    ],
+)
+def test_what_was_read_of_a_thread_is_said_in_a_line(read: ContextRead, said: str) -> None:
+    """How much, and what was left out; or why nothing was read."""
+    assert context(read) == said

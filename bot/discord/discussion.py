@@ -1,0 +1,147 @@
+"""Reads the human thread in which a question was asked on Discord.
+
+Source: https://discord.com/developers/docs/resources/message#get-channel-messages
+"""
+
+import re
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+import discord
+
+from bot.discord.commands import read_text
+from bot.discord.location import PERMISSIONS, Location, lacking
+from bot.discord.transport import Transport
+from bot.service import discussion
+from bot.service.attachments import NotTaken
+from bot.service.discussion import Written
+from bot.service.errors import Gone, NotAllowed
+from bot.service.outbox import Urgency
+from council.brief import Attachment, Brief, Discussion
+
+LOOKED_THROUGH = 200
+"""How many messages are read to find the last that people wrote."""
+SWITCHED_OFF = "an admin hasn't switched that on"
+_SAID = (discord.MessageType.default, discord.MessageType.reply)
+_USER = re.compile(r"<@!?([0-9]+)>")
+
+T = TypeVar("T")
+
+
+async def read(
+    client: discord.Client,
+    transport: Transport,
+    where: Location,
+    run: str,
+    brief: Brief,
+    room: int,
+    *,
+    may_read: bool,
+) -> Discussion:
+    """Read the thread in which a question was asked, as much as fits into `room` tokens.
+
+    `may_read` says that the bot has the message content intent.
+    """
+    context = brief.context or Discussion(until="0")
+    if not may_read:
+        return context.model_copy(update={"unread": SWITCHED_OFF})
+    thread = _DiscordThread(client, transport, where, run, context)
+    return await discussion.read(thread, brief, context, room)
+
+
+class _DiscordThread:
+    """One thread; a `bot.service.discussion.Thread`."""
+
+    platform = "Discord"
+
+    def __init__(
+        self,
+        client: discord.Client,
+        transport: Transport,
+        where: Location,
+        run: str,
+        context: Discussion,
+    ) -> None:
+        self._client = client
+        self._transport = transport
+        self._where = where
+        self._run = run
+        self._context = context
+
+    async def messages(self) -> tuple[list[Written[discord.Attachment]], bool]:
+        """Return what was written in the thread before the question, oldest first."""
+        channel = self._client.get_channel(self._where.channel)
+        if isinstance(channel, discord.Thread) and channel.parent:
+            has = channel.permissions_for(channel.guild.me)
+            if missing := lacking(has, "read_message_history"):
+                raise NotAllowed(f"the bot lacks {missing[0]}")
+        found = await self._send(self._newest_first)
+        more = len(found) == LOOKED_THROUGH
+        if not more and (first := await self._first()):
+            found.append(first)
+        written = [self._written(message) for message in reversed(found) if self._is_theirs(message)]
+        return [each for each in written if each.text or each.files], more
+
+    async def _newest_first(self) -> list[discord.Message]:
+        thread = self._client.get_partial_messageable(self._where.channel, guild_id=self._where.guild)
+        before = discord.Object(int(self._context.until))
+        return [message async for message in thread.history(limit=LOOKED_THROUGH, before=before)]
+
+    async def _first(self) -> discord.Message | None:
+        """Return the message that the thread was opened on, which is in the channel around it."""
+        if self._where.parent is None:
+            return None
+        parent = self._client.get_partial_messageable(self._where.parent, guild_id=self._where.guild)
+        try:
+            return await self._send(lambda: parent.fetch_message(self._where.channel))
+        except Gone:  # it was opened on none, or is in it, as in a forum
+            return None
+
+    async def _send(self, request: Callable[[], Awaitable[T]]) -> T:
+        return await self._transport.send(
+            f"history {self._where.channel}",
+            request,
+            run=self._run,
+            urgency=lambda: Urgency.PROGRESS,
+            permission=PERMISSIONS["read_message_history"],
+            place="thread",
+            believes_at_once=True,
+        )
+
+    def _is_theirs(self, message: discord.Message) -> bool:
+        is_question = str(message.id) == self._context.question
+        return message.type in _SAID and message.author != self._client.user and not is_question
+
+    def _written(self, message: discord.Message) -> Written[discord.Attachment]:
+        names = {user.id: user.display_name for user in message.mentions}
+        me = self._client.user
+
+        def said(found: re.Match[str]) -> str:
+            user = int(found[1])
+            return "" if me and user == me.id else f"@{names.get(user, user)}"
+
+        return Written(
+            author=str(message.author.id),
+            text=_USER.sub(said, message.content).strip(),
+            files=message.attachments,
+            name=message.author.display_name,
+        )
+
+    async def name(self, author: str) -> str:
+        """Return what somebody is called; here the name comes with the message."""
+        return author
+
+    def file_name(self, file: discord.Attachment) -> str:
+        """Return a file's name."""
+        return file.filename
+
+    def file_size(self, file: discord.Attachment) -> int:
+        """Return a file's size in bytes."""
+        return file.size
+
+    async def file(self, file: discord.Attachment) -> Attachment | NotTaken:
+        """Fetch a text file."""
+        try:
+            return await read_text(file)
+        except NotTaken as error:
+            return error

@@ -1,0 +1,139 @@
+"""Reading the human thread in which a question was asked: bounded, and never in a run's way."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Generic, Protocol, TypeVar
+
+import structlog
+
+from bot.service.attachments import NotTaken, admitted, one_line
+from bot.service.errors import VenueError
+from council.brief import Attachment, Brief, Discussion, ThreadMessage
+from council.context import newest
+from council.groups import TaskGroup
+
+log = structlog.get_logger()
+
+F = TypeVar("F")
+R = TypeVar("R")
+T = TypeVar("T")
+
+READ_SECONDS = 10.0
+"""How long a platform may take to return a thread."""
+LOOKUP_SECONDS = 5.0
+"""How long it may take to return the names, and the files, of its messages."""
+
+
+@dataclass(frozen=True, slots=True)
+class Written(Generic[F]):
+    """A message as the platform has it; its author's `name` where that comes with it."""
+
+    author: str
+    text: str
+    files: Sequence[F] = ()
+    name: str | None = None
+
+
+class Thread(Protocol[F]):
+    """A human thread on a platform, whose name `platform` is."""
+
+    @property
+    def platform(self) -> str:
+        """The platform's name, for people."""
+        ...
+
+    async def messages(self) -> tuple[list[Written[F]], bool]:
+        """Return the messages that people and other bots wrote, oldest first.
+
+        The second value says that there are older ones. Raises `VenueError`.
+        """
+        ...
+
+    async def name(self, author: str) -> str:
+        """Return what somebody is called there."""
+        ...
+
+    def file_name(self, file: F) -> str:
+        """Return a file's name."""
+        ...
+
+    def file_size(self, file: F) -> int:
+        """Return a file's size in bytes, as the platform tells it."""
+        ...
+
+    async def file(self, file: F) -> Attachment | NotTaken:
+        """Fetch a text file."""
+        ...
+
+
+async def read(thread: Thread[F], brief: Brief, context: Discussion, room: int) -> Discussion:
+    """Read a thread as far as it fits into `room` tokens; where it can't be read, say why."""
+    try:
+        async with asyncio.timeout(READ_SECONDS):
+            written, more = await thread.messages()
+    except (TimeoutError, VenueError) as error:
+        log.info("thread_not_read", reason=error)
+        why = str(error) if isinstance(error, VenueError) else f"{thread.platform} took too long"
+        return context.model_copy(update={"unread": why})
+    texts = newest([each.text for each in written], room)
+    kept = written[len(written) - len(texts) :]
+    names = await _names(thread, kept)
+    files, files_left_out = await _files(thread, kept, brief)
+    messages = tuple(
+        ThreadMessage(
+            author=each.author,
+            name=one_line(each.name or names.get(each.author, "")) or each.author,
+            text=text,
+            files=tuple(files.get(place, ())),
+        )
+        for place, (each, text) in enumerate(zip(kept, texts, strict=True))
+    )
+    return context.model_copy(
+        update={
+            "messages": messages,
+            "left_out": len(written) - len(kept),
+            "more": more,
+            "files_left_out": files_left_out,
+        }
+    )
+
+
+async def _names(thread: Thread[F], kept: Sequence[Written[F]]) -> dict[str, str]:
+    """Return what those are called whose name doesn't come with their messages."""
+    authors = [*dict.fromkeys(each.author for each in kept if each.name is None)]
+    return dict(await _in_time(authors, thread.name))
+
+
+async def _files(
+    thread: Thread[F], kept: Sequence[Written[F]], brief: Brief
+) -> tuple[dict[int, list[Attachment]], int]:
+    """Return the messages' text files by place, and how many were left out: the oldest ones first."""
+    sent = [(place, file) for place in reversed(range(len(kept))) for file in kept[place].files]
+    allowed = admitted(
+        sent,
+        name=lambda each: thread.file_name(each[1]),
+        size=lambda each: thread.file_size(each[1]),
+        beside=brief.attachments,
+    )
+    wanted = [each for each in allowed if not isinstance(each, NotTaken)]
+    taken: dict[int, list[Attachment]] = {}
+    for (place, _), file in await _in_time(wanted, lambda each: thread.file(each[1])):
+        if isinstance(file, Attachment):
+            taken.setdefault(place, []).append(file)
+    return taken, len(sent) - sum(map(len, taken.values()))
+
+
+async def _in_time(wanted: Sequence[T], look_up: Callable[[T], Awaitable[R]]) -> list[tuple[T, R]]:
+    """Look everything up at once; what takes too long is left out."""
+    found: dict[int, R] = {}
+
+    async def look(number: int, each: T) -> None:
+        found[number] = await look_up(each)
+
+    with suppress(TimeoutError):
+        async with asyncio.timeout(LOOKUP_SECONDS), TaskGroup() as group:
+            for number, each in enumerate(wanted):
+                group.create_task(look(number, each))
+    return [(wanted[number], found[number]) for number in sorted(found)]

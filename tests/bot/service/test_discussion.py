@@ -1,0 +1,136 @@
+"""A human thread is read as far as it fits, and what is slow or too much is left out."""
+
+import asyncio
+from dataclasses import dataclass, field
+
+import pytest
+
+from bot.service.attachments import LARGEST_FILE, MOST_FILES, NotTaken, not_text
+from bot.service.discussion import Written, read
+from bot.service.errors import NotAllowed
+from council.brief import Attachment, Discussion
+from tests.council.scripted import ScriptedCouncil
+
+CONTEXT = Discussion(until="99")
+ROOM = 10_000
+
+
+@dataclass
+class Scripted:
+    """A thread by script: files go by their names; those of `slow` names and files never come."""
+
+    written: list[Written[str]]
+    more: bool = False
+    refusal: Exception | None = None
+    slow: set[str] = field(default_factory=set[str])
+    fetched: list[str] = field(default_factory=list[str])
+    size: int = 10
+    platform: str = "Slack"
+
+    async def messages(self) -> tuple[list[Written[str]], bool]:
+        """Return all, or refuse."""
+        if self.refusal:
+            raise self.refusal
+        return self.written, self.more
+
+    async def name(self, author: str) -> str:
+        """Return the id in capitals."""
+        return (await self._in_time(author)).upper()
+
+    def file_name(self, file: str) -> str:
+        """Return its name."""
+        return file
+
+    def file_size(self, file: str) -> int:
+        """Return the same for all."""
+        del file
+        return self.size
+
+    async def file(self, file: str) -> Attachment | NotTaken:
+        """Return a text that says its name; a picture is none."""
+        self.fetched.append(await self._in_time(file))
+        return not_text(file) if file.endswith("png") else Attachment(name=file, text=f"In {file}")
+
+    async def _in_time(self, name: str) -> str:
+        if name in self.slow:
+            await asyncio.Event().wait()
+        return name
+
+
+async def reading(thread: Scripted, *attachments: Attachment, room: int = ROOM) -> Discussion:
+    """Read a thread with a question that has these files."""
+    brief = ScriptedCouncil.brief(attachments=attachments, context=CONTEXT)
+    return await read(thread, brief, CONTEXT, room)
+
+
+async def test_names_come_with_the_messages_or_are_looked_up() -> None:
+    """Where there is none, the id stands for it; control characters are taken out."""
+    written: list[Written[str]] = [
+        Written("u1", "One."),
+        Written("b1", "Two.", name="CI\x1b[31m\nbot"),
+        Written("u2", "Three.", name=" "),
+        Written("", "Four."),
+    ]
+    found = await reading(Scripted(written))
+    assert [(each.author, each.name, each.text) for each in found.messages] == [
+        ("u1", "U1", "One."),
+        ("b1", "CI[31m bot", "Two."),
+        ("u2", "u2", "Three."),
+        ("", "", "Four."),
+    ]
+    assert (found.until, found.unread, found.left_out, found.more) == ("99", None, 0, False)
+
+
+async def test_what_does_not_fit_is_counted() -> None:
+    """Of fifty messages at most, and no more than there is room for."""
+    written: list[Written[str]] = [Written("u1", f"{number}") for number in range(60)]
+    found = await reading(Scripted(written, more=True))
+    assert (len(found.messages), found.left_out, found.more) == (50, 10, True)
+    assert found.messages[-1].text == "59"
+    found = await reading(Scripted([Written("u1", "x" * 4000)] * 3), room=2000)
+    assert (len(found.messages), found.left_out) == (2, 1)
+
+
+async def test_an_empty_thread_has_nothing_to_read() -> None:
+    """Nothing is said about it either."""
+    assert await reading(Scripted([])) == CONTEXT
+
+
+async def test_files_are_taken_from_the_newest_messages_first() -> None:
+    """No more of them than of attachments, those of the question counted in."""
+    written = [Written("u1", "", [f"{number}.md"]) for number in range(MOST_FILES)]
+    mine = Attachment(name="mine.md", text="Mine.")
+    thread = Scripted(written)
+    found = await reading(thread, mine)
+    assert [file.name for each in found.messages for file in each.files] == [
+        f"{number}.md" for number in range(1, MOST_FILES)
+    ]
+    assert found.files_left_out == 1
+    assert "0.md" not in thread.fetched
+
+
+async def test_what_is_no_text_or_too_large_is_left_out() -> None:
+    """It is counted, never fetched where its size says enough."""
+    thread = Scripted([Written("u1", "See.", ["a.md", "b.png"])])
+    found = await reading(thread)
+    assert [file.text for file in found.messages[0].files] == ["In a.md"]
+    assert found.files_left_out == 1
+    large = Scripted([Written("u1", "See.", ["a.md"])], size=LARGEST_FILE + 1)
+    found = await reading(large)
+    assert (found.messages[0].files, found.files_left_out, large.fetched) == ((), 1, [])
+
+
+async def test_what_takes_too_long_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A name is replaced by the id, a file is counted."""
+    monkeypatch.setattr("bot.service.discussion.LOOKUP_SECONDS", 0.01)
+    thread = Scripted([Written("u1", "One.", ["a.md", "b.md"]), Written("u2", "Two.")])
+    thread.slow |= {"u1", "a.md"}
+    found = await reading(thread)
+    assert [(each.name, len(each.files)) for each in found.messages] == [("u1", 1), ("U2", 0)]
+    assert found.files_left_out == 1
+
+
+async def test_a_refusal_is_said_in_the_platforms_words() -> None:
+    """Nothing is read then."""
+    thread = Scripted([Written("u1", "One.")], refusal=NotAllowed("the scope is missing"))
+    assert await reading(thread) == CONTEXT.model_copy(update={"unread": "the scope is missing"})
