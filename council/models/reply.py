@@ -171,17 +171,17 @@ class Completion:
 
     def reply(self, call: Call, latency_ms: int, price: Callable[[str], Price | None]) -> Reply:
         """Return the answer; raises `ModelError` where there is none."""
-        if self.finish_reason is None:
-            raise ModelError(self._failure("truncated", "the stream ended before the reply did"))
-        if self.finish_reason == "content_filter" or self.refusal:
-            raise ModelError(self._failure("filtered", self.refusal))
-        if self.finish_reason == "error":
-            raise ModelError(self._failure("unavailable", "the provider broke the reply off"))
-        text = self.text
-        if not text.strip():
-            raise ModelError(self._failure("empty", f"finish reason: {self.finish_reason}"))
         fallback = answering_fallback(call.member.model, call.member.fallbacks, self.model)
         listed = price(fallback or call.member.model)
+        if self.finish_reason is None:
+            raise ModelError(self._failure("truncated", "the stream ended before the reply did", listed))
+        if self.finish_reason == "content_filter" or self.refusal:
+            raise ModelError(self._failure("filtered", self.refusal, listed))
+        if self.finish_reason == "error":
+            raise ModelError(self._failure("unavailable", "the provider broke the reply off", listed))
+        text = self.text
+        if not text.strip():
+            raise ModelError(self._failure("empty", f"finish reason: {self.finish_reason}", listed))
         return Reply(
             text=text,
             usage=self.measured(listed) or estimated(call.messages, text, listed),
@@ -205,8 +205,8 @@ class Completion:
             return Usage(prompt_tokens=prompt, completion_tokens=completion, cost=cost)
         return _priced(prompt, completion, price)
 
-    def _failure(self, cause: Cause, detail: str) -> Failure:
-        return Failure(cause=cause, detail=shorten(detail), usage=self.measured(None))
+    def _failure(self, cause: Cause, detail: str, price: Price | None) -> Failure:
+        return Failure(cause=cause, detail=shorten(detail), usage=self.measured(price))
 
 
 def estimated(messages: Sequence[ChatMessage], text: str, price: Price | None) -> Usage:

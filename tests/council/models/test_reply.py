@@ -384,6 +384,15 @@ def test_a_cost_that_is_none_gives_way_to_the_listed_price(cost: object) -> None
     assert completion.reply(call(), 1, lambda _: PRICE).usage.cost == 5.0
 
 
+def test_a_reply_without_text_costs_its_listed_price() -> None:
+    """A failure is paid for like an answer, and its price is as well known."""
+    completion = body("", usage={"prompt_tokens": 10, "completion_tokens": 5})
+    with pytest.raises(ModelError) as caught:
+        completion.reply(call(), 1, lambda _: PRICE)
+    assert caught.value.failure.cause == "empty"
+    assert caught.value.failure.usage == Usage(prompt_tokens=10, completion_tokens=5, cost=5.0)
+
+
 def test_without_any_price_the_call_counts_as_unpriced() -> None:
     """So that a sum never passes for the whole."""
     completion = body("Yes.", usage={"prompt_tokens": 10, "completion_tokens": 5})
