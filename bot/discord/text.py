@@ -56,7 +56,7 @@ TITLE, DESCRIPTION, FOOTER, EMBED = 256, 4096, 2048, 6000
 EMBEDS, SHARED = 2, 2900  # of a long text: embeds in a message, and what each may hold of its 6,000
 BOUNDED = 2
 BELOW_PROSE = 1500
-TABLE_WIDTH = 60
+TABLE_WIDTH = 55  # columns of code that an embed shows
 QUESTION = 1000
 
 _MORE = " \u2026"
@@ -157,7 +157,8 @@ def _block(block: Block, level: int) -> Iterator[Part]:
         case Footer(text) if text:
             yield Text(plain(text, DIALECT), "-# ")
         case Pairs(rows) if rows:
-            yield Text(tuple(_pairs(rows)))
+            together = [(row,) for row in rows] if block.are_paragraphs else [rows]
+            yield from (Text(tuple(_pairs(each))) for each in together)
         case Entry():
             yield Text(tuple(_entry(block)))
         case Table():

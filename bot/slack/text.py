@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import lru_cache
-from itertools import islice
+from itertools import chain, islice
 from textwrap import wrap
 from typing import Any
 
@@ -222,7 +222,8 @@ def _elements(
                     _plain("context", {"elements": [_text(line)]}, line) for line in _lines(text)
                 )
             case Pairs(rows):
-                yield from _pairs(rows)
+                together = [(row,) for row in rows] if block.are_paragraphs else [rows]
+                yield from chain.from_iterable(map(_pairs, together))
             case Entry():
                 yield _entry(block)
             case Table():

@@ -19,6 +19,8 @@ _ESCAPED = re.compile(f"[{_STEERING}\u061c\u200e\u200f\u2028\u2029]")
 _LINE_ENDS = re.compile("\r\n?|[\u2028\u2029]")
 
 _SPACES = re.compile(r"\s+")
+LINE = 70
+"""About how many characters a line of a chat shows."""
 OPEN = "Open"
 """The label of a link to where something is."""
 IN_THREAD, BELOW = "continues in the thread", "continues below"
@@ -87,13 +89,18 @@ class Footer(_Plain):
 
 @dataclass(frozen=True, slots=True)
 class Pairs:
-    """Names with what is said of each, one pair a line."""
+    """Names with what is said of each, one pair a line; or a paragraph, where much is said of one."""
 
     rows: tuple[tuple[str, str], ...]
 
     def __post_init__(self) -> None:
         rows = tuple((_one_line(name), _one_line(said)) for name, said in self.rows)
         object.__setattr__(self, "rows", rows)
+
+    @property
+    def are_paragraphs(self) -> bool:
+        """Return whether they take more than a line on average."""
+        return sum(len(name) + len(said) for name, said in self.rows) > LINE * len(self.rows)
 
 
 @dataclass(frozen=True, slots=True)

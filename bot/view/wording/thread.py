@@ -1,7 +1,7 @@
 """What the thread below a card says, and what its buttons answer."""
 
 RANKING = "Ranking"
-RANKING_HEADER = ("Rank", "Member", "Mean", "Changed words")
+RANKING_HEADER = ("Rank", "Member", "Mean", "Words")
 ONE_IS_BEST = "1 is best. Nobody ranks their own answer."
 ONE_IS_BEST_OF_TWO = "1 is best. With two answers, each member's vote on its own counts too."
 NOT_RANKED = "No vote could be counted, so the answers are not ranked."

@@ -151,8 +151,8 @@ def test_the_thread() -> None:
             (
                 "## Ranking\n\n"
                 "```\n"
-                "Rank  Member                           Mean  Changed words\n"
-                "----  -------------------------------  ----  -------------\n"
+                "Rank  Member                           Mean  Words\n"
+                "----  -------------------------------  ----  ------\n"
                 "1st   claude-sonnet-4.5                1     0\n"
                 "2nd   gemini-2.5-pro (The Pragmatist)  1.5   \u2013\n"
                 "3rd   gpt-5                            2     \u22129 +19\n"
@@ -228,6 +228,22 @@ def test_the_thread() -> None:
 def test_what_the_buttons_below_a_message_answer(what: Detail, seat: int | None, written: str) -> None:
     """The votes by name; the original above its changed words; the reviews as they were written."""
     assert pages(detail(seen(), what, seat)) == [[written]]
+
+
+def test_pairs_of_several_lines_are_paragraphs() -> None:
+    """Notes and critics' remarks don't run into each other."""
+    long = "It would replicate into a new cluster: five billion updates harm the live traffic for weeks."
+    assert said(
+        Pairs((("Dissent", long), ("Would change the answer", "How many programs keep such ids?")))
+    ) == [f"**Dissent**: {long}\n\n**Would change the answer**: How many programs keep such ids?"]
+
+
+def test_a_table_wider_than_an_embed_is_a_list() -> None:
+    """An embed shows 55 columns of code; longer lines would wrap."""
+    wide = Table(("a" * 20, "b" * 33), (("1", "2"),))
+    assert said(wide)[0].startswith(f"```\n{'a' * 20}  {'b' * 33}\n")
+    wider = Table(("a" * 20, "b" * 34), (("1", "2"),))
+    assert said(wider) == [f"- **{'a' * 20}:** 1 \u00b7 **{'b' * 34}:** 2"]
 
 
 def test_every_block_has_its_form() -> None:

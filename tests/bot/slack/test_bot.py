@@ -284,7 +284,7 @@ class TestRun:
             assert buttons == ["council_transcript", "council_again"]
             thread = place.slack.thread(place.general, card.ts)
             replies = [reply.text for reply in thread]
-            assert replies[0].startswith("Ranking\nRank, Member, Mean, Changed words\n1st, ")
+            assert replies[0].startswith("Ranking\nRank, Member, Mean, Words\n1st, ")
             assert labels(thread[0]) == ["Votes"]
             members = [reply for reply in thread if "What its peers said" in reply.text]
             assert sorted(reply.text.partition("\nRanked ")[0] for reply in members) == sorted(FOUR)

@@ -206,7 +206,7 @@ def test_the_thread() -> None:
     """The ranking as a table; a message a member, what its peers said above its response."""
     messages = {each.message.key: parts(each.message) for each in thread(seen())}
     table = [
-        ("Rank", "Member", "Mean", "Changed words"),
+        ("Rank", "Member", "Mean", "Words"),
         ("1st", "claude-sonnet-4.5", "1", "0"),
         ("2nd", "gemini-2.5-pro (The Pragmatist)", "1.5", "\u2013"),
         ("3rd", "gpt-5", "2", "\u22129 +19"),
@@ -518,6 +518,19 @@ def test_a_table_that_slack_refuses_is_code() -> None:
     [[table]] = said(Table(("a",), (("",),)))
     assert table["rows"][1] == [{"type": "raw_text", "text": "\u2013"}]
     accepted([table])
+
+
+def test_pairs_of_several_lines_are_paragraphs() -> None:
+    """Notes and critics' remarks don't run into each other."""
+    long = "It would replicate into a new cluster: five billion updates harm the live traffic for weeks."
+    assert said(
+        Pairs((("Dissent", long), ("Would change the answer", "How many programs keep such ids?")))
+    ) == [
+        [
+            rich(("Dissent", True), (f": {long}", False)),
+            rich(("Would change the answer", True), (": How many programs keep such ids?", False)),
+        ]
+    ]
 
 
 def test_the_fallback_is_short_and_escaped() -> None:

@@ -118,7 +118,7 @@ def test_a_person_sees_card_thread_and_answer() -> None:
     marks = [
         "Final answer  done in 12 s",
         "Ranking",
-        "Changed words",
+        "Words",
         "openai/gpt-5",
         "What its peers said",
         "Corrected response",

@@ -84,7 +84,7 @@ def test_the_ranking_comes_first() -> None:
     """Four columns: rank, member, mean, changed words; then whose voice is missing."""
     assert text(seen(), "ranking") == (
         "## Ranking\n\n"
-        "| Rank | Member | Mean | Changed words |\n"
+        "| Rank | Member | Mean | Words |\n"
         "| --- | --- | --- | --- |\n"
         "| 1st | claude-sonnet-4.5 | 1 | 0 |\n"
         "| 2nd | gemini-2.5-pro (The Pragmatist) | 1.5 | \u2013 |\n"
