@@ -1,19 +1,23 @@
-"""What a reader sees of two versions of somebody's Markdown: one text, line by line, without markup."""
+"""What changed between two versions of somebody's Markdown, line by line, without markup."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from itertools import groupby
 
 from bot.render.dialect import APART, Dialect, plain_text, words
 from bot.render.diff import Kind, Piece, diff
 from bot.render.splitting import Text, Word
 
+UNCHANGED = Piece("same", "\u2026")
+"""What is shown in place of lines that stayed the same."""
 _MARKS: Mapping[Kind, tuple[str, ...]] = {"same": (), "removed": ("~~",), "added": ("**",)}
 
 
 def changed_lines(before: str, after: str) -> list[list[Piece]]:
-    """Return the lines of both versions, in pieces that were kept, removed or added.
+    """Return the lines in which the versions differ, in pieces that were kept, removed or added.
 
-    It takes tens of milliseconds for long texts: not for an event loop.
+    An ellipsis stands for those in which they don't. It takes tens of milliseconds for long texts: not
+    for an event loop.
     """
     lines: list[list[Piece]] = [[]]
     for piece in diff(plain_text(before), plain_text(after)):
@@ -21,7 +25,15 @@ def changed_lines(before: str, after: str) -> list[list[Piece]]:
             if number:
                 lines.append([])
             lines[-1] += _trimmed(replace(piece, text=text))
-    return [line for line in lines if line]
+    return [*_folded(line for line in lines if line)]
+
+
+def _folded(lines: Iterable[list[Piece]]) -> Iterator[list[Piece]]:
+    for is_kept, together in groupby(lines, lambda line: all(piece.kind == "same" for piece in line)):
+        if is_kept:
+            yield [UNCHANGED]
+        else:
+            yield from together
 
 
 def _trimmed(piece: Piece) -> Iterator[Piece]:
@@ -43,7 +55,7 @@ def _trimmed(piece: Piece) -> Iterator[Piece]:
 
 
 def changed(before: str, after: str, dialect: Dialect) -> Iterator[Text]:
-    """Yield both versions as paragraphs, removed words struck through and added ones bold."""
+    """Yield what changed as paragraphs, removed words struck through and added ones bold."""
     for line in changed_lines(before, after):
         yield Text(tuple(_words(line, dialect)))
 

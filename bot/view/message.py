@@ -172,7 +172,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Diff:
-    """Two versions of somebody's Markdown, shown as one text with its changed words marked."""
+    """Two versions of somebody's Markdown, of which what changed is shown, words marked."""
 
     before: str
     after: str
