@@ -124,17 +124,17 @@ _BAD = (
 )
 _NEUTRAL = (
     r"accuracy|correctness|completeness|clarity|depth|structure|style|tone|relevance|usefulness"
-    r"|practicality|actionability|security|cost|content|form|details?|assessment|evaluation|review"
-    r"|analysis|comments?|feedback|critique"
+    r"|practicality|actionability|security|cost|content|form|details?"
 )
+_REVIEW = r"assessment|evaluation|review|analysis|comments?|feedback|critique"
 PART = re.compile(
     rf"^(?:(?P<good>{_GOOD})|(?P<bad>{_BAD}))\s*(?:\([^()]*\)\s*)?(?::|$)\s*", re.IGNORECASE
 )
-_NEUTRAL_PART = re.compile(rf"^(?:{_NEUTRAL})\W*$", re.IGNORECASE)
+_NEUTRAL_PART = re.compile(rf"^(?:{_NEUTRAL}|{_REVIEW})\W*$", re.IGNORECASE)
 _PART_IN_TITLE = re.compile(rf"(?:(?P<good>{_GOOD})|(?P<bad>{_BAD}))(?!\w)", re.IGNORECASE)
 _LEAD = re.compile(
-    rf"(?:to (?:the )?author of|(?P<part>{_GOOD}|{_BAD}|{_NEUTRAL}|notes?|remarks?|thoughts|verdict"
-    r"|bewertung|beurteilung|analyse|anmerkungen|评价|评估|分析|点评)?)"
+    rf"(?:to (?:the )?author of|(?P<part>{_GOOD}|{_BAD}|{_NEUTRAL})|{_REVIEW}"
+    r"|notes?|remarks?|thoughts|verdict|bewertung|beurteilung|analyse|anmerkungen|评价|评估|分析|点评)?"
     r"(?:\s+(?:and|und|&)\s+\w+)?(?:\s*[:\u2013\u2014-])?\s*"
     r"(?:(?:of|for|on|about|regarding|re|von|zu|der|für)(?!\w)|对于|对|关于|针对)?\s*:?\s*",
     re.IGNORECASE,

@@ -128,6 +128,15 @@ def test_words_are_shown_without_markup() -> None:
     assert section(text).text == "Pros: fast; uses COUNT(*) on my_table. Cons: no tests"
 
 
+def test_a_heading_that_only_says_review_is_no_part() -> None:
+    """A part says what kind of remarks follow; that they are a review is known."""
+    said = divide("**Review of Response A**\nIt is wrong.\n\n**Accuracy of Response B**\nVague.", LABELS)
+    assert [said[label].text for label in ("Response A", "Response B")] == [
+        "It is wrong.",
+        "Accuracy: Vague.",
+    ]
+
+
 def test_a_short_section_is_its_own_summary() -> None:
     """Nothing is left out, and nothing says so."""
     text = "Response A is clear. However, the year is wrong."
