@@ -210,7 +210,10 @@ def discord() -> None:
 
     token = _configuration().settings.discord_token
     if token is None:
-        _end("DISCORD_TOKEN isn't set; the address holds the application's id, which it tells.", MISUSED)
+        _end(
+            "DISCORD_TOKEN isn't set. The address needs the application's id, which comes from it.",
+            MISUSED,
+        )
     say(discord_invite(token.get_secret_value()))
 
 
@@ -231,12 +234,12 @@ def config() -> None:
         for key, value in operations:
             _line(key, value, configuration.origins.get(f"{name}.{key}", "default"))
     if configuration.is_demonstration:
-        say("\nThere is no provider and no member: the built-in demonstration model answers.")
+        say("\nNo provider or member is configured: the built-in demonstration model answers.")
 
 
 @app.command()
 def schema() -> None:
-    """Print the JSON Schema (draft-07) of a structured consultation."""
+    """Print the JSON Schema (draft-07) of a consultant's answer."""
     from council.consultation import json_schema
 
     say(json.dumps(json_schema(), indent=2))
@@ -244,7 +247,7 @@ def schema() -> None:
 
 @app.command()
 def export(
-    conversation: Annotated[str, typer.Argument(help="Its id, or the beginning of it.", callback=_utf8)],
+    conversation: Annotated[str, typer.Argument(help="Its id, or the start of it.", callback=_utf8)],
     *,
     form: Annotated[
         Format, typer.Option("--format", help="html is a page by itself, md Markdown, json as stored.")
@@ -300,9 +303,7 @@ def backup(file: Annotated[Path, typer.Argument(help="Where to write it; .tar.gz
 def restore(
     file: Annotated[Path, typer.Argument(help="What `council backup` wrote.")],
     *,
-    replace: Annotated[
-        bool, typer.Option("--replace", help="Put it in the place of what is there.")
-    ] = False,
+    replace: Annotated[bool, typer.Option("--replace", help="Overwrite what is there.")] = False,
 ) -> None:
     """Restore a backup, after checking all of it."""
     from storage.restore import restore as read_backup
@@ -331,7 +332,7 @@ def check() -> None:
         return report.consistent
 
     if not _with_library(_configuration(), run):
-        _end("`council index rebuild` mends it.", FAILED)
+        _end("Run `council index rebuild` to repair it.", FAILED)
 
 
 @index.command()

@@ -26,12 +26,12 @@ log = structlog.get_logger()
 HANDOVER_SECONDS = 5.0
 """How much longer than its drain a process that is being replaced may take."""
 
-OTHER_FOLDER = "Stop it first, or give this one a folder of its own"
+OTHER_FOLDER = "Stop it first, or use another folder for this one"
 NO_PLATFORM = Problem(
     "DISCORD_TOKEN",
     "neither Discord nor Slack is configured",
     "Set DISCORD_TOKEN, or SLACK_BOT_TOKEN with SLACK_APP_TOKEN (Socket Mode) or with "
-    "SLACK_SIGNING_SECRET and SLACK_HTTP_PORT (HTTP); docs/platforms.md leads through it",
+    "SLACK_SIGNING_SECRET and SLACK_HTTP_PORT (HTTP); docs/platforms.md is the guide",
 )
 HALF_SLACK = Problem(
     "SLACK_BOT_TOKEN",
@@ -233,11 +233,11 @@ async def _start_platforms(
             raise ConfigurationError([Problem("SLACK_BOT_TOKEN", str(error), fix)]) from error
         except OSError as error:
             if isinstance(error, socket.gaierror) or error.errno == errno.EADDRNOTAVAIL:
-                what = f"{settings.slack_http_host} is no address of this machine"
+                what = f"{settings.slack_http_host} isn't an address of this machine"
                 fix = "Set 127.0.0.1 for a proxy on this machine, or 0.0.0.0 for every address"
                 raise ConfigurationError([Problem("SLACK_HTTP_HOST", what, fix)]) from error
             if error.errno not in (errno.EADDRINUSE, errno.EACCES):
                 raise
             what = f"nothing can listen on port {settings.slack_http_port} ({os.strerror(error.errno)})"
-            fix = "Set another, or end what uses it"
+            fix = "Set another, or stop the program that uses it"
             raise ConfigurationError([Problem("SLACK_HTTP_PORT", what, fix)]) from error

@@ -36,7 +36,7 @@ NULL: Json = {
     "choices": [{"index": 0, "message": {"role": "assistant", "content": None}, "finish_reason": "stop"}]
 }
 TROUBLES: dict[str, tuple[Turn, str]] = {
-    "fails": (Turn(status=404), "the provider knows no such model"),
+    "fails": (Turn(status=404), "the provider doesn't know this model"),
     "is empty": (Turn(text=""), "the reply was empty"),
     "is null": (Turn(body=NULL), "the reply was empty"),
     "is slow": (Turn(latency=60), "it took too long"),

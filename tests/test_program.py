@@ -161,7 +161,7 @@ async def test_no_answer_is_exit_code_1_with_every_cause(tmp_path: Path) -> None
         silent = await council("ask", QUESTION, "--json")
     assert ended.code == silent.code == 1
     assert "No member of the council answered." in ended.out
-    assert ended.out.count("gpt-5: the provider knows no such model") == 1
+    assert ended.out.count("gpt-5: the provider doesn't know this model") == 1
     assert silent.out == ""
     assert silent.err.startswith("No member of the council answered.")
     assert list((tmp_path / "data" / "conversations").glob("*.json")) == []
@@ -337,11 +337,11 @@ async def test_chat_takes_the_commands_of_a_teams_chat(tmp_path: Path) -> None:
     text = out.decode()
     assert "openai/gpt-5, anthropic/claude, google/gemini; chairman chair/man." in text
     assert text.count("Ctrl-D leaves.") == 2  # at the start, and for the word that is no command
-    assert "There is no flag --fast." in text
+    assert "Unknown option --fast." in text
     document = council.document()
     assert [message.role for message in document.messages] == ["user", "assistant"] * 2
     assert text.count(f"council export {document.id[:8]} --format html > ") == 2
-    assert "To go on, type one of: 1." in text
+    assert "Type one of these: 1." in text
     assert "**Question 2 of 2.**" in text
     assert "**Question 1 of 2.**" in text
     assert "/council-search takes words:" in text
@@ -394,7 +394,7 @@ async def test_ctrl_c_before_there_is_enough_ends_cleanly(tmp_path: Path) -> Non
         process.send_signal(signal.SIGINT)
         out, err = await process.communicate()
     assert (process.returncode, err) == (1, b"")
-    assert b"The run was stopped before there was enough to answer from." in out
+    assert b"The run was stopped before there were enough answers." in out
     assert list((tmp_path / "data" / "conversations").glob("*.json")) == []
 
 

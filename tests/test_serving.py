@@ -132,7 +132,7 @@ async def test_an_address_of_another_machine_is_named(tmp_path: Path) -> None:
         refused = await Program(tmp_path, environment)("run")
     assert refused.code == 2
     assert refused.err.endswith(
-        "SLACK_HTTP_HOST: 192.0.2.1 is no address of this machine. "
+        "SLACK_HTTP_HOST: 192.0.2.1 isn't an address of this machine. "
         "Set 127.0.0.1 for a proxy on this machine, or 0.0.0.0 for every address\n"
     )
 
@@ -154,7 +154,7 @@ async def test_a_port_that_is_taken_is_named(tmp_path: Path) -> None:
     assert refused.err.endswith(
         "The configuration can't be used:\n"
         f"SLACK_HTTP_PORT: nothing can listen on port {port} (Address already in use). "
-        "Set another, or end what uses it\n"
+        "Set another, or stop the program that uses it\n"
     )
 
 

@@ -55,7 +55,7 @@ ARCHIVES_AFTER = 1440
 NOT_POSTED = "I can't post here: {reason}. Your question was cancelled."
 UNSEEN = "it can't be known whether the asker still sees the channel"
 _UNKNOWN_CHANNEL = "Discord does not show this channel to the bot right now"
-_NO_THREADS = "this kind of channel has none"
+_NO_THREADS = "this kind of channel doesn't allow it"
 
 
 def _always(urgency: Urgency) -> UrgencyNow:

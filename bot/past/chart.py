@@ -187,14 +187,12 @@ def _fill(axes: "Axes", column: _Column, figures: Sequence[Figure]) -> None:
 
 def _foot(members: Sequence[MemberStatistics], left_out: int, *, is_whole: bool) -> str:
     if not members:
-        return "No council has answered here in this time."
+        return "No council has answered here in this period."
     said = ["Grey numbers: the runs behind a figure."]
     if left_out:
         said.append(f"Not drawn: {words.count(left_out, 'further member')}.")
     if not is_whole:
-        said.append(
-            f"{_MISSING}: no font here has the character; the members stand in the text's order."
-        )
+        said.append(f"{_MISSING}: no font here has the character; the members are in the text's order.")
     return " ".join(said)
 
 

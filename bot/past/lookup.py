@@ -44,7 +44,7 @@ Halt = Callable[[Sequence[str]], Awaitable[None]]
 """Ends these runs, and returns when they are over."""
 
 NO_SUCH = "There is no such answer here."
-SEVERAL = "Several answers begin so. Say more of the title, or the id, which /council-history shows."
+SEVERAL = "Several match. Type more of the title, or the id from /council-history."
 USER = "user:"
 """What a button that deletes all of a person's begins with; no conversation's id does."""
 _WORKSPACES = {"discord": " on this server", "slack": " in this workspace"}
@@ -166,7 +166,7 @@ class Lookup:
             case "me":
                 # On Discord a person is the same everywhere, on Slack within a workspace.
                 workspace = None if who.platform == "discord" else who.workspace
-                what = "all that you have asked"
+                what = "everything you asked"
                 selection = await self._forgetting.user(who.platform, str(who.user), workspace=workspace)
             case "channel":
                 if not is_admin:
@@ -174,7 +174,7 @@ class Lookup:
                 what, selection = "all of this channel", await self._forgetting.channel(scope)
             case _ if about.startswith(USER):
                 if not is_admin:
-                    raise Refusal("Only an admin can delete all that somebody else has asked.")
+                    raise Refusal("Only an admin can delete everything somebody else asked.")
                 what, selection = await self._of_person(about.removeprefix(USER), who)
             case _:
                 row = await self._row(scope, printable(about))
@@ -192,7 +192,7 @@ class Lookup:
         run = await self._journal.get(selection.runs[-1].id) if selection.runs else None
         name = words.clip(_line((run and run.brief.asker) or ""), 80) or user
         where = _WORKSPACES.get(who.platform, "") if who.workspace else ""
-        return f"all that {name} has asked{where}", selection
+        return f"everything {name} asked{where}", selection
 
     async def _find(self, wanted: str, here: Source, link: Link) -> Sheet:
         """Return the conversation of this id, or the one that begins so, or those that do."""

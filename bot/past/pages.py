@@ -92,9 +92,11 @@ def history(page: Page, look: History, found: Found) -> Sheet:
 
 def search(hits: Hits, look: Search, found: Found) -> Sheet:
     """Return a page of the conversations that hold these words, best first."""
-    heading = Heading(f"Answers with \u201c{look.words}\u201d")
+    heading = Heading(f"Results for \u201c{look.words}\u201d")
     if not hits.hits:
-        said = "No answer in this channel has all these words." if look.offset == 0 else "No more hits."
+        said = (
+            "No answer in this channel has all these words." if look.offset == 0 else "No more results."
+        )
         return Sheet(Message("past", (heading, Line(said))))
     first, last = look.offset + 1, look.offset + len(hits.hits)
     some = f"more than {RANKED:,}, of which the newest are ranked" if hits.found >= RANKED else None
@@ -118,7 +120,8 @@ def search(hits: Hits, look: Search, found: Found) -> Sheet:
 def matches(rows: Iterable[IndexRow], wanted: str, found: Found, *, more: bool) -> Sheet:
     """Return the conversations that begin as somebody typed, to choose one of them."""
     listed = [*rows]
-    said = "Several answers begin so; choose one." + (" There are still others." if more else "")
+    number = f"More than {len(listed)}" if more else "Several"
+    said = f"{number} match. Pick one, or type more."
     entries = (_entry(number, row, found) for number, row in enumerate(listed, 1))
     return Sheet(
         Message("past", (Heading(f"Answers like \u201c{wanted}\u201d"), Line(said), *entries)),
@@ -138,7 +141,7 @@ def answer(conversation: Conversation, row: IndexRow, look: Answer, found: Found
     asker = found.askers.get(row.id)
     facts = [f"Question {turn + 1} of {len(runs)}."] if len(runs) > 1 else []
     if asker:
-        facts.append(f"Begun by {asker}." if len(runs) > 1 else f"Asked by {asker}.")
+        facts.append(f"Started by {asker}." if len(runs) > 1 else f"Asked by {asker}.")
     at = _moment(message.finished_at) or _moment(row.updated_at)
     blocks = (
         Title(conversation.title),
@@ -186,7 +189,7 @@ def detail(conversation: Conversation, look: Detail) -> Sheet:
         for part, label in _DETAILS.items()
         if part not in (look.part, "votes")
     )
-    left_out = f"Buttons lead to {MOST_MEMBERS} of {len(messages)} members; the transcript has all."
+    left_out = f"Buttons show {MOST_MEMBERS} of {len(messages)} members; the transcript has all."
     _, message = messages[look.rank]
     blocks = (
         Title(conversation.title),
@@ -243,14 +246,14 @@ def farewell(
         )
     )
     has_asked = selection.conversations or selection.shared or selection.runs
-    said = f"That is {counted}: questions, answers, and all that the models said on the way."
+    said = f"That is {counted}: questions, answers, and everything the models wrote."
     blocks = (
         Heading(f"Delete {what}?"),
         *([_told_apart(row)] if row else []),
         *([Line(said)] if has_asked else []),
         *([Line(_SHARED)] if selection.shared else []),
         *_heard(selection),
-        *([Line("Runs that are still going are stopped first.")] if _is_running(selection) else []),
+        *([Line("Runs in progress are stopped first.")] if _is_running(selection) else []),
         *([] if at_terminal else [Line(REMAINS)]),
         Line("This can't be undone."),
     )
@@ -281,7 +284,7 @@ def figures(statistics: Statistics, look: Figures) -> Sheet:
     title = f"Statistics of this channel, {_days(look.days)}"
     heading = Heading(title)
     if not (statistics.answered or statistics.failed or statistics.stopped):
-        return Sheet(Message("past", (heading, Line("Nothing was asked here in this time."))))
+        return Sheet(Message("past", (heading, Line("Nothing was asked here in this period."))))
     table = _members(statistics.members) if statistics.members else ()
     return Sheet(
         Message("past", (heading, Line(" ".join(_totals(statistics))), *table)),
@@ -320,8 +323,8 @@ def _members(members: Iterable[MemberStatistics]) -> tuple[Block, ...]:
     return (
         Table(header, tuple(rows)),
         Line(
-            "In brackets the number of runs behind a figure. Rank 1 is the best; Changed is how often a "
-            "member changed its answer when it could, Failed how often a call of it gave nothing."
+            "In brackets: the number of runs behind a figure. Rank 1 is best. Changed: how often a "
+            "member changed its answer when it could. Failed: how often one of its calls failed."
         ),
     )
 

@@ -125,27 +125,27 @@ SHOW = Command(
 STATS = Command(
     "council-stats",
     "Usage, cost and how each model did",
-    (Option("days", f"Of how many days; {DAYS} if left out", "number", least=1, most=MOST_DAYS),),
+    (Option("days", f"Days to count (default {DAYS})", "number", least=1, most=MOST_DAYS),),
 )
 PAST = (HISTORY, SEARCH, SHOW, STATS)
-"""The commands that bring past answers back; each takes one option at most."""
+"""The commands that show past answers; each takes at most one option."""
 FORGET = Command(
     "council-forget",
     "Delete one answer, one person's questions, or this channel's history",
     (
         Option(
             "what",
-            "How an answer's title or its id begins; me; @person (for admins); or channel",
+            "Start of an answer's title or ID; me; @person (for admins); or channel",
             "conversation",
             required=True,
-            missing="Say what to delete: the beginning of an answer's title or id, "
+            missing="Say what to delete: the start of an answer's title or ID, "
             "`me` (all you asked), `@person` (all they asked, for admins), or `channel`.",
         ),
     ),
 )
 ATTACHING = (
-    "Files go along with a message: one that mentions the council, a direct message to it, or one that "
-    f"the action \u201c{ACTION}\u201d is used on. On Discord there is also the option attachment, "
+    "Attach files to a message that mentions the bot, to a direct message to it, or to a message on "
+    f"which you use \u201c{ACTION}\u201d. On Discord there is also the option attachment, "
     "at the terminal council ask --attachment."
 )
 COMMANDS = (ASK, *PAST, FORGET, HELP)
@@ -191,9 +191,7 @@ def parse_message(text: str) -> Typed:
     """Read a message to the bot like `parse`; its files may hold the question. Raises `UsageError`."""
     typed = _typed(text)
     if typed.is_private:
-        raise UsageError(
-            "The flag --private goes with /council alone; a message is answered where it stands."
-        )
+        raise UsageError("--private works only with /council.")
     return typed
 
 
@@ -210,9 +208,9 @@ def _typed(text: str) -> Typed:
         if option is None:
             raise UsageError(_unknown(flag["name"]))
         if option.kind == "file":
-            raise UsageError(f"There is no flag --{name}. {ATTACHING}")
+            raise UsageError(f"Unknown option --{name}. {ATTACHING}")
         if name in given:
-            raise UsageError(f"The flag --{name} is there twice. Give it once.")
+            raise UsageError(f"The option --{name} appears twice. Use it once.")
         if option.kind == "flag":
             given[name] = True
         else:
@@ -223,7 +221,7 @@ def _typed(text: str) -> Typed:
 def _value(option: Option, text: str) -> tuple[str, str]:
     """Split a flag's value from what follows it."""
     if not text or _FLAG.match(text):
-        raise UsageError(f"The flag --{option.name} has no value. It takes {option.allowed}.")
+        raise UsageError(f"The option --{option.name} has no value. It takes {option.allowed}.")
     if closing := _CLOSING.get(text[0]):
         end = re.search(rf"[{closing}](?=\s|$)", text[1:])
         if end is None:
@@ -295,5 +293,5 @@ def _unknown(name: str) -> str:
     known = [option.name for option in ASK.options if not option.required and option.kind != "file"]
     listed = ", ".join(f"--{each}" for each in known)
     guess = process.extractOne(name.lower(), known, score_cutoff=60)
-    hint = f"Did you mean --{guess[0]}?" if guess else f"There is: {listed}."
-    return f"There is no flag --{name}. {hint} Flags stand before the question."
+    hint = f"Did you mean --{guess[0]}?" if guess else f"Available: {listed}."
+    return f"Unknown option --{name}. {hint} Options come before the question."

@@ -48,7 +48,7 @@ TELLING_DAYS = 7
 """How long an answer that couldn't be delivered is tried again; the channel's history keeps it."""
 LONGEST_QUESTION = 20_000
 BUSY = (
-    "Your question couldn't be written down, so nothing was asked. Try again in a minute; if it happens "
+    "Your question couldn't be saved, so it wasn't asked. Try again in a minute; if it happens "
     "again, tell whoever runs the council."
 )
 DRAINING = "The council is restarting. Try again in a minute."

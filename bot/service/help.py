@@ -12,7 +12,7 @@ from council.profile import Member, Profile
 from storage.statistics import Spent
 
 FLAGS = (
-    "On Slack, at the terminal and in a message to the bot they are flags before the question: "
+    "On Slack, at the terminal and in a message to the bot type them before the question: "
     "--rounds 2 --criteria \u201cCost:3, Security!\u201d Should we shard?"
 )
 
@@ -29,7 +29,7 @@ def guide(profiles: Iterable[Profile], limits: Limits, spent: Spent) -> Message:
             ),
             Line(
                 "Ask with /council and your question, or write it to the bot in a direct message. "
-                "In a thread, mention the bot to go on asking."
+                "In a thread, mention the bot to ask a follow-up."
             ),
             Line(
                 "Your question goes to these models with its files and with what was asked and answered "
@@ -44,9 +44,9 @@ def guide(profiles: Iterable[Profile], limits: Limits, spent: Spent) -> Message:
             *chain.from_iterable(map(_council, profiles)),
             Heading("Limits and cost", 3),
             Line(
-                f"At once: {words.count(limits.runs_per_user, 'question')} a person, "
-                f"{words.count(limits.runs_per_channel, 'question')} a channel; the rest waits, up to "
-                f"{limits.waiting_per_user:,} a person and {limits.waiting_per_channel:,} a channel."
+                f"At once: {words.count(limits.runs_per_user, 'question')} per person, "
+                f"{words.count(limits.runs_per_channel, 'question')} per channel; the rest wait, up to "
+                f"{limits.waiting_per_user:,} per person and {limits.waiting_per_channel:,} per channel."
             ),
             Line(f"Here so far: {words.runs(spent)}, {words.paid(spent)}."),
             Heading("Options of /council", 3),

@@ -50,13 +50,13 @@ REVOKED = {
 }
 """Codes that are about the token, whatever was asked."""
 GONE = {
-    "cant_update_message": "the card isn't the bot's any more",
+    "cant_update_message": "the card no longer belongs to the bot",
     "channel_not_found": "the channel doesn't exist, or the bot isn't in it; invite it with /invite",
     "invalid_channel": "the channel doesn't exist, or the bot isn't in it; invite it with /invite",
     "is_archived": "the channel is archived",
     "is_inactive": "the channel is archived",
     "message_not_found": "the card was deleted",
-    "team_not_found": "the workspace doesn't exist any more",
+    "team_not_found": "the workspace no longer exists",
     "thread_not_found": "the thread was deleted",
     "user_disabled": "the asker's account was deactivated",
     "user_not_found": "the asker's account doesn't exist",
@@ -77,7 +77,7 @@ FORBIDDEN = {
     "file_upload_size_restricted": "the workspace doesn't allow files this large",
     "file_uploads_disabled": "the workspace doesn't allow files",
     "forbidden_team": _POLICY,
-    "invalid_token": "Slack doesn't take the bot's token for it",
+    "invalid_token": "Slack doesn't accept the bot's token for this",
     "invalid_user_combination": "the asker's organization shares no channel with the bot's",
     "is_bot": "a bot may not do this",
     "messages_tab_disabled": "the app's Messages tab is switched off",
@@ -202,7 +202,7 @@ def by_status(
 ) -> VenueError:
     """Return what an HTTP status and Slack's code mean; `needed` is the scope that is missing."""
     if status == HTTPStatus.TOO_MANY_REQUESTS or code in RATE_LIMITS:
-        return RateLimited("Slack is asked too often", _seconds(headers))
+        return RateLimited("Slack is receiving too many requests", _seconds(headers))
     if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
         return Unreachable(IN_TROUBLE, may_be_done=status != HTTPStatus.SERVICE_UNAVAILABLE)
     if code is None:

@@ -15,7 +15,7 @@ SHORTCUT = ACTION.lower().replace(" ", "_")
 """The message action's `callback_id`."""
 EVENTS = ("app_mention", "app_uninstalled", "message.im", "tokens_revoked")
 REQUIRED = {
-    "app_mentions:read": "hear mentions",
+    "app_mentions:read": "receive mentions",
     "chat:write": "post and edit cards and threads",
     "commands": "slash commands and the message action",
     "files:write": "post transcripts",

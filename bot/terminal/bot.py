@@ -20,7 +20,7 @@ from storage.rows import IndexRow
 
 HINT = (
     f"/{ASK.name} QUESTION asks, @council QUESTION continues the conversation, "
-    f"{listing(f'/{each.name} {usage(each)}' for each in PAST)} bring past answers back, "
+    f"{listing(f'/{each.name} {usage(each)}' for each in PAST)} show past answers, "
     f"/{FORGET.name} {usage(FORGET)} deletes them, "
     f"/{HELP.name} explains, Ctrl-D leaves."
 )
@@ -94,7 +94,7 @@ class _Shelf:
         self._choices = {choice.label.casefold(): choice for choice in choices}
         show(render(sheet.message))
         if choices:
-            say(f"To go on, type one of: {', '.join(choice.label for choice in choices)}.")
+            say(f"Type one of these: {', '.join(choice.label for choice in choices)}.")
 
 
 def _nowhere(row: IndexRow) -> None:

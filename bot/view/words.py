@@ -19,13 +19,10 @@ NO_COST = "no cost"
 UNEXPECTED = "Something unexpected went wrong. Try again; if it happens again, report this id: {}"
 
 HELD = (
-    "Waiting for the council's storage, which can't be written right now. Nothing is lost: the run goes "
-    "on by itself once that is mended. The log says why."
+    "Paused: the council's data can't be written. Nothing is lost; the run resumes by itself once "
+    "it can be. The log says why."
 )
-INTERRUPTED = (
-    "The council was interrupted, and too long ago to go on by itself. What was finished is kept: "
-    "Retry goes on from there."
-)
+INTERRUPTED = "Interrupted. Press Retry to continue; finished work is kept."
 
 STAGE_NAMES: Mapping[Stage, str] = {
     "stage1": "Answers",
@@ -38,14 +35,14 @@ _CAUSES: Mapping[Cause, str] = {
     "key": "the provider refused the key",
     "credit": "the account has no credit left",
     "forbidden": "the provider refused this model or text",
-    "not_found": "the provider knows no such model",
+    "not_found": "the provider doesn't know this model",
     "bad_request": "the provider rejected the request",
     "rate_limited": "the provider was too busy",
     "unavailable": "the provider was unavailable",
     "connection": "no connection to the provider",
     "deadline": "it took too long",
     "truncated": "the reply broke off",
-    "malformed": "the reply was not readable",
+    "malformed": "the reply couldn't be read",
     "too_large": "the reply was too large",
     "empty": "the reply was empty",
     "filtered": "a content filter stopped the reply",
@@ -57,7 +54,7 @@ _CAUSES: Mapping[Cause, str] = {
     "not_needed": "it was no longer needed",
 }
 
-_GO_ON = "Retry goes on from what is there."
+_GO_ON = "Press Retry to continue; finished work is kept."
 # What to do first when every member fails for the same cause.
 _ADVICE: Mapping[Cause, str] = {
     "connection": "Check the network and OPENROUTER_BASE_URL",
@@ -102,10 +99,10 @@ def explain(error: Exception, run_id: str, *, at_terminal: bool = False) -> str:
         case NoAnswers():
             return f"No member of the council answered. {_advice(error.failures, retry)}"
         case RunStopped(enough=True):
-            go_on = f"To go on from what is there, {retry}" if at_terminal else _GO_ON
+            go_on = f"To continue with the finished work, {retry}" if at_terminal else _GO_ON
             return f"The run was stopped before there was a final answer. {go_on}"
         case RunStopped():
-            return "The run was stopped before there was enough to answer from. Ask again to start over."
+            return "The run was stopped before there were enough answers. Ask again to start over."
         case RunForgotten():
             return "The question was deleted while it was being answered. Nothing of it is kept."
         case ConversationNotFound():

@@ -87,7 +87,7 @@ async def test_a_folder_without_room_keeps_its_documents(tmp_path: Path) -> None
     store = await ConversationStore.open(tmp_path / "conversations")
     conversation_id = new_id()
     await ask(store, conversation_id)
-    with room(0), pytest.raises(FolderError, match=r"this process may write no file that large"):
+    with room(0), pytest.raises(FolderError, match=r"this process may not write a file that large"):
         await ask(store, conversation_id)
     assert len((await store.load(conversation_id)).messages) == 2
     assert [*store.folder.glob(".*.tmp")] == []

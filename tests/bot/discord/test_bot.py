@@ -611,7 +611,7 @@ async def test_a_full_server_gets_the_parts_in_place(server: DiscordServer, team
     team.general.guild.threads_full = True
     card = await team.asked()
     why, ranking, *rest = texts(server, team.general)[1:]
-    assert why == "No thread here: this server has as many active threads as it may."
+    assert why == "No thread here: this server has reached its limit of active threads."
     assert "Ranking" in ranking
     assert len(rest) == len(FOUR) + 2
     assert ANSWER in card.text
@@ -717,7 +717,7 @@ async def test_flags_beside_a_mention_count(team: Office) -> None:
     assert "> Shard now?" in card.history[0].embeds[0]["description"]
     said = await team.mentioned(team.general, "--privat Why?")
     assert said[-1].content == (
-        "There is no flag --privat. Did you mean --private? Flags stand before the question."
+        "Unknown option --privat. Did you mean --private? Options come before the question."
     )
 
 

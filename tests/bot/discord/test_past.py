@@ -219,8 +219,8 @@ async def test_an_admin_deletes_all_that_somebody_asked(team: Office) -> None:
     typed = team.server.slash(team.general, admin, "council-forget", what=f"<@{team.ada.id}>")
     asked = (await typed.acknowledged()).message
     assert asked is not None
-    assert "Delete all that Ada has asked on this server?" in asked.text
+    assert "Delete everything Ada asked on this server?" in asked.text
     gone = await pressed(team, asked, "Delete", admin)
-    await team.server.until(lambda: gone.content.startswith("Deleted all that Ada has asked"))
+    await team.server.until(lambda: gone.content.startswith("Deleted everything Ada asked"))
     await team.dispatcher.settled()
     assert "There is no answer here yet." in (await told(team, "history")).text

@@ -62,7 +62,7 @@ def test_every_figure_stands_with_the_runs_behind_it() -> None:
     assert said[-3:] == [
         "claude-sonnet-4.5",
         "\ufffd\ufffd",
-        f"{GREY} \ufffd: no font here has the character; the members stand in the text's order.",
+        f"{GREY} \ufffd: no font here has the character; the members are in the text's order.",
     ]
     assert said[1:-3] == [
         *("Mean rank: 1 is best", "1.62", "24", "\u2013", ""),
@@ -90,7 +90,7 @@ def test_a_picture_says_what_it_leaves_out() -> None:
     said = texts(*many)
     assert said[-1] == "Grey numbers: the runs behind a figure. Not drawn: 2 further members."
     assert str(MOST_MEMBERS) not in said
-    assert texts()[-1] == "No council has answered here in this time."
+    assert texts()[-1] == "No council has answered here in this period."
 
 
 async def test_a_picture_is_drawn_by_a_process_of_its_own() -> None:

@@ -121,7 +121,7 @@ async def test_an_answer_is_found_by_its_words_and_by_how_id_or_title_begin(room
     for wanted in (one, one.upper(), one[:13], "shard OR"):
         assert text(await room.show(wanted)).startswith("# Shard or scale\n\n**Asked by Ada.**")
     listed = await room.show("shard")
-    assert text(listed).startswith("## Answers like “shard”\n\nSeveral answers begin so; choose one.")
+    assert text(listed).startswith("## Answers like “shard”\n\nSeveral match. Pick one, or type more.")
     shown = {(await room.lookup.press(each.about, HERE, nowhere)).message for each in listed.choices}
     assert shown == {(await room.show(each)).message for each in (one, other)}
     assert {row.id for row in await room.lookup.proposals("", HERE)} == {one, other}
@@ -133,7 +133,7 @@ async def test_the_statistics_are_the_channels(room: Room) -> None:
     await room.leave(at=datetime.now(NOW.tzinfo) - timedelta(days=20))
     assert "last 30 days\n\n1 answer, " in text(await room.lookup.answer(STATS, {}, HERE, nowhere))
     ten = await room.lookup.answer(STATS, {"days": 10}, HERE, nowhere)
-    assert "Nothing was asked here in this time." in text(ten)
+    assert "Nothing was asked here in this period." in text(ten)
 
 
 @pytest.mark.parametrize("words", [" ", "\ud800", "x" * 76, "\U0001f600" * 38])
@@ -231,8 +231,8 @@ async def test_who_asked_can_have_an_answer_deleted_after_saying_so_twice(room: 
     assert text(asked) == (
         "## Delete “Mine”?\n\n"
         f"**Should we shard?**  \n2026-01-20 10:30 UTC \u00b7 id {mine[:8]}\n\n"
-        "That is 1 conversation and 1 run: questions, answers, and all that the models said on the way.\n\n"
-        "Runs that are still going are stopped first.\n\n"
+        "That is 1 conversation and 1 run: questions, answers, and everything the models wrote.\n\n"
+        "Runs in progress are stopped first.\n\n"
         "Cards and threads remain in the channel; whoever may delete the bot's messages there can remove "
         "them.\n\n"
         "This can't be undone.\n"
@@ -296,11 +296,11 @@ async def test_an_admin_can_have_all_deleted_that_somebody_asked(room: Room) -> 
     there = await room.leave("There", source=ELSEWHERE["another workspace"])
     asked = await room.lookup.ask_to_forget({"what": "<@100>"}, admin, is_admin=True)
     assert text(asked).startswith(
-        "## Delete all that Ada has asked on this server?\n\nThat is 1 conversation and 1 run:"
+        "## Delete everything Ada asked on this server?\n\nThat is 1 conversation and 1 run:"
     )
     [delete] = asked.choices
     said = await room.lookup.forget(delete.about, admin, nothing_runs, is_admin=True)
-    assert said.startswith("Deleted all that Ada has asked on this server. Cards and threads remain")
+    assert said.startswith("Deleted everything Ada asked on this server. Cards and threads remain")
     assert await room.lookup.proposals("", HERE) == []
     left = await room.lookup.proposals("", ELSEWHERE["another workspace"])
     assert [row.id for row in left] == [there]
@@ -312,13 +312,13 @@ async def test_only_an_admin_has_deleted_what_somebody_else_asked(room: Room) ->
     """Whoever names themselves means themselves."""
     await room.leave("Mine")
     bob = HERE.model_copy(update={"user": "200"})
-    refusal = "Only an admin can delete all that somebody else has asked."
+    refusal = "Only an admin can delete everything somebody else asked."
     with pytest.raises(Refusal, match=refusal):
         await room.lookup.ask_to_forget({"what": "<@!100>"}, bob, is_admin=False)
     with pytest.raises(Refusal, match=refusal):
         await room.lookup.forget("user:100", bob, nothing_runs, is_admin=False)
     own = await room.lookup.ask_to_forget({"what": "<@100|ada>"}, HERE, is_admin=False)
-    assert "Delete all that you have asked?" in text(own)
+    assert "Delete everything you asked?" in text(own)
 
 
 async def test_an_answer_given_while_its_run_is_stopped_goes_too(room: Room) -> None:

@@ -87,7 +87,7 @@ def test_a_search_shows_the_words_in_their_context() -> None:
     )
     sheet = pages.search(Hits(hits[:1], 11), Search("cron", 5), NOWHERE)
     assert render(sheet.message) == (
-        "## Answers with “cron”\n\n"
+        "## Results for “cron”\n\n"
         "**6. Cron or Temporal for nightly jobs**  \n"
         "2026-01-20 10:30 UTC · 3 members · reviewers ranked alike · id 550e8400  \n"
         "keep the rest on cron.\n\n"
@@ -130,7 +130,7 @@ def test_a_conversation_of_several_questions_shows_the_last_and_the_way_back() -
         CONVERSATION.model_copy(update={"messages": [*CONVERSATION.messages, *turns]})
     )
     last = pages.answer(long, ROW, Answer(ROW.id), FOUND)
-    assert "**Question 2 of 2. Begun by Ada.**" in render(last.message)
+    assert "**Question 2 of 2. Started by Ada.**" in render(last.message)
     assert "> And in a year?" in render(last.message)
     assert labels(last)[0] == "Earlier question"
     first = pages.answer(long, ROW, Answer(ROW.id, 0), FOUND)
@@ -166,7 +166,7 @@ def test_more_members_than_buttons_are_counted() -> None:
     message = AssistantMessage(role="assistant", stage1=many, stage2=[], stage3=FINAL)
     held = CONVERSATION.model_copy(update={"messages": [CONVERSATION.messages[0], message]})
     sheet = pages.detail(held, Detail("member", ROW.id, 0, 25))
-    assert "Buttons lead to 20 of 26 members; the transcript has all." in render(sheet.message)
+    assert "Buttons show 20 of 26 members; the transcript has all." in render(sheet.message)
     assert len(sheet.choices) == 23  # of 25 that Discord has room for
 
 
@@ -218,8 +218,8 @@ def test_statistics_say_how_many_runs_are_behind_each_figure() -> None:
         "| Member | Mean rank | Came first | Changed | Failed | Cost a run | Time a call |\n"
         "| --- | --- | --- | --- | --- | --- | --- |\n"
         "| one | 1.33 (12) | 50 % (12) | \u2013 | 0 % (12) | $0.0021 (9) | 4 s (12) |\n\n"
-        "In brackets the number of runs behind a figure. Rank 1 is the best; Changed is how often a member "
-        "changed its answer when it could, Failed how often a call of it gave nothing.\n"
+        "In brackets: the number of runs behind a figure. Rank 1 is best. Changed: how often a member "
+        "changed its answer when it could. Failed: how often one of its calls failed.\n"
     )
     assert sheet.choices == (Choice("Share here", "share", "figures:30"),)
     failed = replace(counted, answered=0, members=(), seconds=Figure(None, 0))
@@ -227,7 +227,7 @@ def test_statistics_say_how_many_runs_are_behind_each_figure() -> None:
         render(pages.figures(failed, Figures(30)).message)
     )
     nobody = replace(failed, failed=0)
-    assert "Nothing was asked here in this time." in render(pages.figures(nobody, Figures(1)).message)
+    assert "Nothing was asked here in this period." in render(pages.figures(nobody, Figures(1)).message)
 
 
 ENTRY = Entry(

@@ -71,22 +71,22 @@ def test_flags_are_read_before_the_first_word_only(
         ("--rounds 2", "There is no question. Write one: /council Should we shard now?"),
         (
             "--privat Shard?",
-            "There is no flag --privat. Did you mean --private? Flags stand before the question.",
+            "Unknown option --privat. Did you mean --private? Options come before the question.",
         ),
         (
             "--colour red Shard?",
-            "There is no flag --colour. There is: --profile, --rounds, --strategy, --criteria, --mode, --private. Flags stand before the question.",
+            "Unknown option --colour. Available: --profile, --rounds, --strategy, --criteria, --mode, --private. Options come before the question.",
         ),
         (
             "--rounds --private Shard?",
-            "The flag --rounds has no value. It takes a whole number from 1 to 5.",
+            "The option --rounds has no value. It takes a whole number from 1 to 5.",
         ),
-        ("--profile", "The flag --profile has no value. It takes the name of a profile."),
+        ("--profile", "The option --profile has no value. It takes the name of a profile."),
         (
             "--attachment log.txt Why?",
-            "There is no flag --attachment. Files go along with a message: one that mentions the council, a direct message to it, or one that the action “Ask the council” is used on. On Discord there is also the option attachment, at the terminal council ask --attachment.",
+            "Unknown option --attachment. Attach files to a message that mentions the bot, to a direct message to it, or to a message on which you use “Ask the council”. On Discord there is also the option attachment, at the terminal council ask --attachment.",
         ),
-        ("--rounds 1 --rounds 2 Shard?", "The flag --rounds is there twice. Give it once."),
+        ("--rounds 1 --rounds 2 Shard?", "The option --rounds appears twice. Use it once."),
         (
             "--criteria \u201cCost:3, Speed Shard?",
             "The quotation mark after --criteria is never closed.",
@@ -141,7 +141,7 @@ def test_a_command_of_one_option_takes_the_rest_of_the_line(
         (
             FORGET,
             "",
-            "Say what to delete: the beginning of an answer's title or id, `me` (all you asked), `@person` (all they asked, for admins), or `channel`.",
+            "Say what to delete: the start of an answer's title or ID, `me` (all you asked), `@person` (all they asked, for admins), or `channel`.",
         ),
     ],
 )

@@ -656,7 +656,7 @@ async def test_help_counts_what_a_run_without_an_answer_cost(tmp_path: Path) -> 
             await place.dispatcher.stop(click(run), run.origin.user)
         await place.dispatcher.settled()
         said = render(await place.dispatcher.help(TEAM))
-    assert "The run was stopped before there was a final answer. Retry goes on" in venue.texts[-1]
+    assert "The run was stopped before there was a final answer. Press Retry" in venue.texts[-1]
     assert "$0.012" in venue.texts[-1]
     assert "Here so far: 0 answers, 0 runs failed, 1 run stopped, $0.012 where prices" in said
 
@@ -702,10 +702,10 @@ async def test_help_says_how_options_and_files_are_given_everywhere(tmp_path: Pa
     async with office(tmp_path, ScriptedCouncil()) as place:
         said = render(await place.dispatcher.help(TEAM))
     assert (
-        "On Slack, at the terminal and in a message to the bot they are flags before the question: "
+        "On Slack, at the terminal and in a message to the bot type them before the question: "
         "--rounds 2 --criteria “Cost:3, Security!” Should we shard?\n\n"
-        "Files go along with a message: one that mentions the council, a direct message to it, or one that "
-        "the action “Ask the council” is used on. On Discord there is also the option attachment, at the "
+        "Attach files to a message that mentions the bot, to a direct message to it, or to a message on which "
+        "you use “Ask the council”. On Discord there is also the option attachment, at the "
         "terminal council ask --attachment.\n\n"
     ) in said
 

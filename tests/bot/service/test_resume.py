@@ -231,7 +231,7 @@ async def test_too_old_a_run_is_closed_and_can_be_retried(tmp_path: Path) -> Non
     async with office(tmp_path, second, resume_within=0, now=utc_now) as place:
         run = await resumed(place, venue)
         assert (run.status, run.delivery) == ("failed", "shown")
-        assert "too long ago" in venue.texts[-1]
+        assert "Press Retry to continue" in venue.texts[-1]
         assert [button.action for button in venue.cards[-1].buttons] == ["retry", "again"]
         assert calls(second) == []
         said = await place.dispatcher.retry(click(run), lambda _: venue)
@@ -340,7 +340,7 @@ async def test_a_run_waits_for_a_disk_that_cannot_be_written(
         run = await place.ask()
         assert run is not None
         place.dispatcher.begin(run, venue)
-        while not any("Waiting for the council's storage" in text for text in venue.texts):
+        while not any("Paused: the council's data" in text for text in venue.texts):
             await asyncio.sleep(0.001)
         assert not any(step.startswith("stage2") for step in calls(council))
         full = False

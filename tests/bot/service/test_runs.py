@@ -218,7 +218,7 @@ async def test_stop_and_a_refused_account_end_a_stage_with_their_own_words(
             stop.press()
         assert await carrying is None
     assert isinstance(told := stopped.events[-1], RunFailed)
-    assert told.message.startswith("The run was stopped before there was")
+    assert told.message.startswith("The run was stopped before there")
 
 
 async def test_an_answer_says_where_its_card_is(tmp_path: Path) -> None:

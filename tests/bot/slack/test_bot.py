@@ -422,7 +422,7 @@ class TestWaysIn:
         ("text", "said"),
         [
             ("", "There is no question."),
-            ("--privte Shard?", "There is no flag --privte. Did you mean --private?"),
+            ("--privte Shard?", "Unknown option --privte. Did you mean --private?"),
             ("x" * 20_001, "The question is longer than 20,000 characters."),
         ],
     )
@@ -473,9 +473,7 @@ class TestWaysIn:
             brief = (await place.run(card)).brief
             assert (brief.question, brief.profile.max_rounds) == ("Should we shard?", 2)
             await place.slack.mention(place.general, place.ada, "--private Why?", thread_ts=talk.ts)
-            assert await place.until_told(place.ada) == (
-                "The flag --private goes with /council alone; a message is answered where it stands."
-            )
+            assert await place.until_told(place.ada) == ("--private works only with /council.")
 
     async def test_a_mention_in_a_runs_thread_goes_on_with_its_conversation(
         self, tmp_path: Path

@@ -172,10 +172,10 @@ async def test_an_admin_deletes_all_that_somebody_asked(tmp_path: Path) -> None:
         await place.ask(user=place.bob)
         await place.slack.slash(place.general, place.bob, "/council-forget", f"<@{place.ada.id}|ada>")
         assert await place.until_told(place.bob) == (
-            "Only an admin can delete all that somebody else has asked."
+            "Only an admin can delete everything somebody else asked."
         )
         asked = await told(place, f"forget <@{place.bob.id}|bob>")
-        assert "Delete all that bob has asked in this workspace?" in asked.text
+        assert "Delete everything bob asked in this workspace?" in asked.text
         await pressed(place, asked, "Delete")
-        assert place.told(place.ada)[-1].startswith("Deleted all that bob has asked in this workspace.")
+        assert place.told(place.ada)[-1].startswith("Deleted everything bob asked in this workspace.")
         assert "There is no answer here yet." in (await told(place, "history")).text

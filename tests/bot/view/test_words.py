@@ -62,11 +62,11 @@ KEY = Failure(cause="key", status=401, detail="No auth credentials found")
         ),
         (
             RunStopped(),
-            "The run was stopped before there was enough to answer from. Ask again to start over.",
+            "The run was stopped before there were enough answers. Ask again to start over.",
         ),
         (
             RunStopped(enough=True),
-            "The run was stopped before there was a final answer. Retry goes on from what is there.",
+            "The run was stopped before there was a final answer. Press Retry to continue; finished work is kept.",
         ),
         (
             RunForgotten(),
@@ -109,7 +109,7 @@ def test_known_errors_say_what_happened_and_what_to_do(error: Exception, sentenc
             RunStopped(enough=True),
             (
                 "The run was stopped before there was a final answer. "
-                "To go on from what is there, run: council retry 7b1f"
+                "To continue with the finished work, run: council retry 7b1f"
             ),
         ),
     ],
