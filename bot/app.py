@@ -10,6 +10,7 @@ from bot.config.configuration import NOBODY_TO_ASK, Configuration, Configuration
 from bot.config.settings import OPENROUTER, Settings
 from bot.past.lookup import Lookup
 from bot.service.dispatcher import Dispatcher
+from bot.service.metrics import Metrics
 from bot.service.queue import Queue
 from bot.service.runs import Runs
 from council.models.directory import Directory
@@ -86,14 +87,16 @@ async def open_library(settings: Settings) -> AsyncGenerator[Library]:
 
 
 @asynccontextmanager
-async def open_council(configuration: Configuration, library: Library) -> AsyncGenerator[Council]:
+async def open_council(
+    configuration: Configuration, library: Library, metrics: Metrics | None = None
+) -> AsyncGenerator[Council]:
     """Open the way to the models; without any configured, start the built-in one.
 
-    Raises `ConfigurationError` where there is neither.
+    `metrics` counts calls and runs. Raises `ConfigurationError` where there is neither.
     """
     from council.models.client import ModelClient
 
-    settings = configuration.settings
+    settings, counts = configuration.settings, metrics or Metrics()
     key = settings.openrouter_api_key
     async with AsyncExitStack() as stack:
         profiles = configuration.profiles
@@ -117,11 +120,12 @@ async def open_council(configuration: Configuration, library: Library) -> AsyncG
             )
         )
         runs = Runs(
-            ask=client.ask,
+            ask=counts.counted(client.ask),
             catalog=client.catalog,
             journal=library.journal,
             store=library.store,
             index=library.index,
+            metrics=counts,
         )
         yield Council(profiles, runs, directory)
 

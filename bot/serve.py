@@ -6,8 +6,9 @@ import gc
 import os
 import signal
 import socket
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
-from contextlib import AsyncExitStack
+from collections.abc import Awaitable, Callable, Coroutine, Generator, Mapping
+from contextlib import AsyncExitStack, contextmanager
+from dataclasses import dataclass, field
 
 import structlog
 
@@ -15,9 +16,11 @@ from bot.app import Council, Library, open_council, open_dispatcher, open_lookup
 from bot.config.configuration import Configuration, ConfigurationError, Problem
 from bot.config.reload import watch
 from bot.config.settings import Settings
+from bot.health import Health
 from bot.past.lookup import Lookup
 from bot.service.dispatcher import Dispatcher
 from bot.service.errors import VenueError
+from bot.service.metrics import Metrics
 from bot.upkeep import keep_up
 from council.profile import Profile
 
@@ -45,6 +48,19 @@ Endings = list[Callable[[], Awaitable[str]]]
 """What ends the process by itself: each waits until something is lost for good, and returns why."""
 
 
+@dataclass(frozen=True, slots=True)
+class Program:
+    """What serves; `stack` closes what was opened."""
+
+    configuration: Configuration
+    library: Library
+    dispatcher: Dispatcher
+    metrics: Metrics
+    health: Health
+    stack: AsyncExitStack
+    endings: Endings = field(default_factory=Endings)
+
+
 async def serve(configuration: Configuration, library: Library) -> str | None:
     """Listen until SIGTERM or SIGINT, then let runs end, as far as there is time.
 
@@ -54,8 +70,6 @@ async def serve(configuration: Configuration, library: Library) -> str | None:
     """
     settings = configuration.settings
     check(settings)
-    if settings.council_status_port:
-        log.warning("status_port_not_supported", port=settings.council_status_port)
     ended = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -64,13 +78,18 @@ async def serve(configuration: Configuration, library: Library) -> str | None:
     failed.add_done_callback(lambda _: ended.set())
     collect_rarely()
     async with AsyncExitStack() as stack:
-        council = await stack.enter_async_context(open_council(configuration, library))
-        dispatcher = open_dispatcher(configuration, library, council)
-        endings: Endings = []
-        await _before(ended, _start(configuration, library, council, dispatcher, stack, endings))
+        health, metrics = Health(library.database), Metrics()
+        if settings.council_status_port:
+            await _show_status(settings, health, metrics, stack)
+        council = await stack.enter_async_context(open_council(configuration, library, metrics))
+        dispatcher = health.dispatcher = open_dispatcher(configuration, library, council)
+        program = Program(configuration, library, dispatcher, metrics, health, stack)
+        await _before(ended, _start(program, council))
         try:
-            lost = await _until(ended, endings)
+            health.phase = "serving"
+            lost = await _until(ended, program.endings)
         finally:
+            health.phase = "ending"
             if not failed.done():
                 log.info("draining", seconds=configuration.durability.drain_seconds)
             await dispatcher.drain(0 if failed.done() else None)
@@ -112,20 +131,24 @@ async def _before(ended: asyncio.Event, start: Coroutine[object, object, None]) 
         log.info("ended_before_ready")
 
 
-async def _start(
-    configuration: Configuration,
-    library: Library,
-    council: Council,
-    dispatcher: Dispatcher,
-    stack: AsyncExitStack,
-    endings: Endings,
-) -> None:
-    settings = configuration.settings
+async def _start(program: Program, council: Council) -> None:
+    configuration, library, stack = program.configuration, program.library, program.stack
     await _hold_platforms(configuration, library, stack)
-    await _watch(configuration, council, dispatcher, stack)
-    await _start_platforms(settings, dispatcher, open_lookup(library), stack, endings)
-    upkeep = asyncio.create_task(keep_up(library, settings.council_retention_days))
+    await _watch(configuration, council, program.dispatcher, stack)
+    await _start_platforms(program, open_lookup(library))
+    upkeep = asyncio.create_task(keep_up(library, configuration.settings.council_retention_days))
     stack.callback(upkeep.cancel)
+
+
+async def _show_status(
+    settings: Settings, health: Health, metrics: Metrics, stack: AsyncExitStack
+) -> None:
+    from bot.status import Status
+
+    host, port = settings.council_status_host, settings.council_status_port or 0
+    with _listening("COUNCIL_STATUS", host, port):
+        status = Status(health, metrics)
+        await stack.enter_async_context(status.serve(host, port))
 
 
 async def _watch(
@@ -191,32 +214,29 @@ async def _hold_platforms(configuration: Configuration, library: Library, stack:
             raise ConfigurationError([Problem("COUNCIL_DATA_DIR", what, OTHER_FOLDER)])
 
 
-async def _start_platforms(
-    settings: Settings,
-    dispatcher: Dispatcher,
-    lookup: Lookup,
-    stack: AsyncExitStack,
-    endings: Endings,
-) -> None:
+async def _start_platforms(program: Program, lookup: Lookup) -> None:
     """Start what is configured; the SDKs are loaded only then."""
+    settings, health, stack = program.configuration.settings, program.health, program.stack
     if settings.discord_token:
         from bot.discord.bot import DiscordBot
 
         discord = DiscordBot(
-            dispatcher,
+            program.dispatcher,
             lookup,
             token=settings.discord_token.get_secret_value(),
             api_base=settings.discord_api_base_url,
             reads_messages=settings.discord_message_content,
+            metrics=program.metrics,
         )
         await stack.enter_async_context(discord)
-        endings.append(discord.until_lost)
+        health.platforms["Discord"] = discord.is_connected
+        program.endings.append(discord.until_lost)
     if settings.slack_bot_token:
         from bot.slack.bot import SlackBot
 
         app_token, secret = settings.slack_app_token, settings.slack_signing_secret
         bot = SlackBot(
-            dispatcher,
+            program.dispatcher,
             lookup,
             bot_token=settings.slack_bot_token.get_secret_value(),
             app_token=app_token.get_secret_value() if app_token else None,
@@ -224,20 +244,30 @@ async def _start_platforms(
             http_host=settings.slack_http_host,
             http_port=settings.slack_http_port,
             api_url=settings.slack_api_url,
+            metrics=program.metrics,
         )
         try:
-            await stack.enter_async_context(bot)
-            endings.append(bot.until_lost)
+            with _listening("SLACK_HTTP", settings.slack_http_host, settings.slack_http_port):
+                await stack.enter_async_context(bot)
         except VenueError as error:
             fix = "Check the tokens, and that SLACK_API_URL is right or unset"
             raise ConfigurationError([Problem("SLACK_BOT_TOKEN", str(error), fix)]) from error
-        except OSError as error:
-            if isinstance(error, socket.gaierror) or error.errno == errno.EADDRNOTAVAIL:
-                what = f"{settings.slack_http_host} isn't an address of this machine"
-                fix = "Set 127.0.0.1 for a proxy on this machine, or 0.0.0.0 for every address"
-                raise ConfigurationError([Problem("SLACK_HTTP_HOST", what, fix)]) from error
-            if error.errno not in (errno.EADDRINUSE, errno.EACCES):
-                raise
-            what = f"nothing can listen on port {settings.slack_http_port} ({os.strerror(error.errno)})"
-            fix = "Set another, or stop the program that uses it"
-            raise ConfigurationError([Problem("SLACK_HTTP_PORT", what, fix)]) from error
+        health.platforms["Slack"] = bot.is_connected
+        program.endings.append(bot.until_lost)
+
+
+@contextmanager
+def _listening(variables: str, host: str, port: int | None) -> Generator[None]:
+    """Say which setting is wrong if nothing can listen there. Raises `ConfigurationError`."""
+    try:
+        yield
+    except OSError as error:
+        if isinstance(error, socket.gaierror) or error.errno == errno.EADDRNOTAVAIL:
+            what = f"{host} isn't an address of this machine"
+            fix = "Set 127.0.0.1 for a proxy on this machine, or 0.0.0.0 for every address"
+            raise ConfigurationError([Problem(f"{variables}_HOST", what, fix)]) from error
+        if error.errno not in (errno.EADDRINUSE, errno.EACCES):
+            raise
+        what = f"nothing can listen on port {port} ({os.strerror(error.errno)})"
+        fix = "Set another, or stop the program that uses it"
+        raise ConfigurationError([Problem(f"{variables}_PORT", what, fix)]) from error

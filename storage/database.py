@@ -30,6 +30,7 @@ Parameters = Sequence[SqlValue] | Mapping[str, SqlValue]
 Statement = tuple[str, Parameters]
 Done = TypeVar("Done")
 
+_SAME = "UPDATE migrations SET applied_at = applied_at WHERE number = 1"
 _PRAGMAS = """
 PRAGMA journal_mode = WAL;
 PRAGMA synchronous = FULL;
@@ -162,6 +163,10 @@ class Database:
         except sqlite3.Error as error:
             # The error may quote what is stored, which must not reach a log.
             raise self._told(error) from None
+
+    async def check_writable(self, by: float) -> None:
+        """Write something that changes nothing. Raises what `write` raises."""
+        await self.write((_SAME, ()), by=by)
 
     def mark_damage(self) -> None:
         """Have the next start repair the database: its content isn't what was written."""

@@ -6,7 +6,7 @@ A run whose process has died is continued from it. `storage.sqlite_journal` stor
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Literal, Protocol
+from typing import Literal, Protocol, get_args
 
 from pydantic import BaseModel, ConfigDict, NonNegativeInt
 
@@ -17,6 +17,7 @@ from council.errors import Failure
 
 RunStatus = Literal["running", "answered", "failed", "stopped"]
 Ended = Literal["answered", "failed", "stopped"]
+ENDED: tuple[Ended, ...] = get_args(Ended)
 Delivery = Literal["shown", "untold"]
 Clock = Callable[[], datetime]
 

@@ -3,7 +3,11 @@
 import re
 from pathlib import Path
 
+from bot.app import open_library
 from bot.config.settings import Settings
+from bot.health import Health
+from bot.service.metrics import Metrics
+from bot.status import Status
 from council.profile import Member, Profile
 from pictures.structure import drawn
 
@@ -43,6 +47,16 @@ def test_the_configuration_page_lists_every_key_of_a_profile() -> None:
         "name",
         "endpoint_id",
     }
+
+
+async def test_the_operations_page_lists_every_metric(tmp_path: Path) -> None:
+    """And no other."""
+    async with open_library(Settings(council_data_dir=tmp_path)) as library:
+        status = Status(Health(library.database), Metrics())
+        shown = (await status.exposition()).decode()
+    assert first_cells("docs/operations.md", "as Prometheus reads it |") == set(
+        re.findall(r"^# TYPE (\w+)", shown, re.MULTILINE)
+    )
 
 
 def test_every_dependency_has_its_line() -> None:

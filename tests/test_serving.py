@@ -137,6 +137,20 @@ async def test_an_address_of_another_machine_is_named(tmp_path: Path) -> None:
     )
 
 
+async def test_a_status_port_that_is_taken_is_named(tmp_path: Path) -> None:
+    """Before any platform is asked."""
+    async with silence() as other:
+        port = other.url.rpartition(":")[2]
+        environment = configured("discord", other.url) | {"COUNCIL_STATUS_PORT": port}
+        refused = await Program(tmp_path, environment)("run")
+        assert not other.reached.is_set()
+    assert refused.code == 2
+    assert refused.err.endswith(
+        f"COUNCIL_STATUS_PORT: nothing can listen on port {port} (Address already in use). "
+        "Set another, or stop the program that uses it\n"
+    )
+
+
 async def test_a_port_that_is_taken_is_named(tmp_path: Path) -> None:
     """With what took it away from Slack, as the system says it."""
     async with SlackServer() as slack, silence() as other:

@@ -9,9 +9,11 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+import aiohttp
 import pytest
 
 from council.document.conversation import Conversation
+from tests.bot.slack.test_bot import free_port
 from tests.discord_server import Channel as DiscordChannel
 from tests.discord_server import DiscordServer
 from tests.discord_server import User as DiscordUser
@@ -35,13 +37,17 @@ SECONDS = 40.0  # for a whole run on a busy machine; a run that works takes abou
 
 @dataclass(frozen=True, slots=True)
 class Team:
-    """Both platforms with a person in a channel, and the program between them and the models."""
+    """Both platforms with a person in a channel, and the program between them and the models.
+
+    `status` is the port of its health checks and metrics.
+    """
 
     discord: DiscordServer
     slack: SlackServer
     models: ModelServer
     program: Process
     data: Path
+    status: int
 
     def documents(self) -> list[Conversation]:
         """Read every conversation there is."""
@@ -61,6 +67,7 @@ async def running(
     folder: Path, discord: DiscordServer, slack: SlackServer, models: ModelServer
 ) -> AsyncGenerator[Team]:
     """Start `council run` between these servers; it ends by SIGTERM."""
+    status = free_port()
     environment = {
         "PATH": os.environ["PATH"],
         "OPENROUTER_BASE_URL": models.base_url,
@@ -72,19 +79,18 @@ async def running(
         "SLACK_BOT_TOKEN": slack.token,
         "SLACK_APP_TOKEN": slack.app_token,
         "SLACK_API_URL": slack.api_url,
-        "COUNCIL_STATUS_PORT": "9999",
+        "COUNCIL_STATUS_PORT": str(status),
     } | {name: value for name, value in os.environ.items() if name.startswith("COVERAGE")}
     process = await start("run", cwd=folder, env=environment, stdout=subprocess.DEVNULL, code=QUICK)
     try:
         await until(lambda: slack.courier.sockets > 0)  # Slack comes last
-        yield Team(discord, slack, models, process, folder / "data")
+        yield Team(discord, slack, models, process, folder / "data", status)
     finally:
         if process.returncode is None:
             process.send_signal(signal.SIGTERM)
         _, err = await process.communicate()
     assert process.returncode == 0, err.decode()
     assert b"Traceback" not in err, err.decode()
-    assert b"status_port_not_supported" in err
 
 
 @asynccontextmanager
@@ -189,6 +195,30 @@ async def test_a_run_outlives_the_interactions_token(team: Team) -> None:
     assert asked.message is not None
     assert "Ask again" in [button["label"] for button in asked.message.buttons]
     assert team.discord.invalid_requests() == 0
+
+
+async def test_health_and_metrics_are_served_beside_the_platforms(team: Team) -> None:
+    """Ready once both are connected; a run is counted with its calls."""
+    bob = team.slack.add_user("bob")
+    room = team.slack.add_channel("room", bob)
+    await team.slack.slash(room, bob, "/council", QUESTION)
+    await until(lambda: bool(pings(team, room)))
+    async with aiohttp.ClientSession(f"http://127.0.0.1:{team.status}") as session:
+
+        async def get(path: str) -> tuple[int, str]:
+            async with session.get(path) as answer:
+                return answer.status, await answer.text()
+
+        assert await get("/livez") == (200, "alive\n")
+        assert await get("/readyz") == (200, "ready\n")
+        _, metrics = await get("/metrics")
+    assert 'council_runs_ended_total{outcome="answered"} 1.0\n' in metrics
+    assert 'council_calls_total{model="openai/gpt-5",outcome="answered"} 4.0\n' in metrics
+    for platform in ("discord", "slack"):
+        assert f'council_connected{{platform="{platform}"}} 1.0\n' in metrics
+        assert f'council_outbox_waiting{{platform="{platform}",urgency="answer"}} 0.0\n' in metrics
+    for word in (bob.id, bob.name, room.id, "shard"):
+        assert word not in metrics
 
 
 async def test_sigterm_lets_runs_end(tmp_path: Path) -> None:

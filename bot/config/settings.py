@@ -169,13 +169,14 @@ class Settings(BaseSettings):
         default=None, description="address of Slack's API, ends in /api/"
     )
     council_status_host: str = Field(
-        default=LOCAL, description="address of health checks and metrics; not supported yet"
+        default=LOCAL,
+        description="address that health checks and metrics are served on; 0.0.0.0 is every one",
     )
     council_status_port: int | None = Field(
         default=None,
         ge=1,
         le=65535,
-        description="port of health checks and metrics; not supported yet, nothing listens there",
+        description="port of health checks and metrics; without it, nothing listens",
     )
 
     @classmethod

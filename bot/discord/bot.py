@@ -47,6 +47,7 @@ from bot.service.commands import (
 )
 from bot.service.dispatcher import NO_TEXT, Click, Dispatcher
 from bot.service.errors import Gone, NotAllowed, Refusal, VenueError
+from bot.service.metrics import Metrics
 from bot.service.options import AS_THE_PROFILE_HAS_IT, RunOptions
 from bot.service.outbox import Outbox, Urgency
 from bot.service.question import Question
@@ -92,6 +93,7 @@ class DiscordBot:
         api_base: str | None = None,
         reads_messages: bool = False,
         outbox: Outbox | None = None,
+        metrics: Metrics | None = None,
         edit_seconds: float = EDIT_SECONDS,
         settle_seconds: float = SETTLE_SECONDS,
         clock: Callable[[], float] = time.monotonic,
@@ -102,7 +104,7 @@ class DiscordBot:
         self._api_base = api_base
         self._reads_messages = reads_messages
         self._edit_seconds = edit_seconds
-        self.outbox = outbox or Outbox()
+        self.outbox = outbox or Outbox("discord", metrics=metrics)
         self._clock = clock
         self._transport = Transport(self.outbox, clock=clock)
         # Nobody is heard or spoken to: what that would take needn't be installed.
@@ -147,6 +149,11 @@ class DiscordBot:
         await self._client.close()
         if self._connection is not None:
             await asyncio.gather(self._connection, return_exceptions=True)
+
+    async def is_connected(self) -> bool:
+        """Return whether every shard hears Discord's events."""
+        shards = self._client.shards.values()
+        return self._client.is_ready() and not any(shard.is_closed() for shard in shards)
 
     async def until_lost(self) -> str:
         """Wait until the connection is lost for good; return why, in a sentence.

@@ -67,6 +67,15 @@ class Click:
     is_admin: bool
 
 
+@dataclass(frozen=True, slots=True)
+class Census:
+    """How many runs have their turn, wait for it, or have an asker who couldn't be told yet."""
+
+    running: int
+    queued: int
+    untold: int
+
+
 Together = asyncio.Barrier
 """Where resumed runs wait for each other: calls first, then cards."""
 VenueOf = Callable[[RunRow], Venue | None]
@@ -105,6 +114,7 @@ class Dispatcher:
         self._shown: set[str] = set()
         self._presenters: dict[str, Presenter] = {}
         self._retellings: dict[str, int] = {}
+        self._untold: set[str] = set()
         self._tasks: set[asyncio.Task[None]] = set()
         self._waiting: set[asyncio.Task[None]] = set()
         self._draining = False
@@ -262,6 +272,10 @@ class Dispatcher:
         """Say what the council is, which models see what is asked, and what was spent here."""
         return guide(self._profiles.values(), self._queue.limits, await self._index.spent(here))
 
+    def census(self) -> Census:
+        """Count the runs."""
+        return Census(self._queue.running, self._queue.waiting, len(self._untold))
+
     def seat(self, profiles: Mapping[str, Profile]) -> None:
         """Put these councils in place for the next questions; runs keep those they began with."""
         self._profiles = profiles
@@ -290,6 +304,8 @@ class Dispatcher:
         if not run.is_over:
             self._backlog.count(run.entry_key, run.origin)
         self._shown.add(run.id)
+        if run.delivery == "untold":
+            self._untold.add(run.id)
         self.spawn(self._see_through(run, venue, self._stop_of(run), resumed))
 
     def _stop_of(self, run: RunRow) -> Stop:
@@ -320,6 +336,10 @@ class Dispatcher:
                 del self._stops[run.id]
                 self._shown.discard(run.id)
                 self._presenters.pop(run.id, None)
+        if delivery == "untold":
+            self._untold.add(run.id)
+        else:
+            self._untold.discard(run.id)
         if delivery == "shown":
             self._retellings.pop(run.id, None)
         else:
@@ -407,6 +427,7 @@ class Dispatcher:
     def _tell_again_later(self, run: RunRow, venue: Venue) -> None:
         """Show a run again in a while that couldn't be shown to its end."""
         if self._draining or self._runs.age(run) > timedelta(days=TELLING_DAYS).total_seconds():
+            self._untold.discard(run.id)
             return
         attempts = self._retellings[run.id] = self._retellings.get(run.id, 0) + 1
         wait = min(RETELL_SECONDS * 2 ** (attempts - 1), LONGEST_RETELL_SECONDS)

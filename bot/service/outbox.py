@@ -19,6 +19,7 @@ from typing import Protocol, Self, TypeVar
 import structlog
 
 from bot.service.errors import Gone, NotAllowed, RateLimited, Unreachable
+from bot.service.metrics import Metrics
 
 log = structlog.get_logger()
 
@@ -193,12 +194,15 @@ class _Queue:
 class Outbox:
     """Sends one platform's requests; to be used with `async with`.
 
-    `budgets` holds what the platform allows. Times are in seconds of `clock`.
+    `budgets` holds what the platform allows, `metrics` counts under the platform's name. Times are in
+    seconds of `clock`.
     """
 
     def __init__(
         self,
+        platform: str = "",
         *,
+        metrics: Metrics | None = None,
         budgets: Budgets | None = None,
         patience: Patience | None = None,
         clock: Callable[[], float] = time.monotonic,
@@ -211,7 +215,11 @@ class Outbox:
         self._sleep = sleep
         self._jitter = jitter
         self._numbers = itertools.count(1)
+        self._platform = platform
+        self._metrics = metrics or Metrics()
+        self._metrics.waiting[platform] = self.waiting
         self._queues: dict[str, _Queue] = {}
+        self._paused: set[Callable[[], Urgency]] = set()
         self._pumps: set[asyncio.Task[None]] = set()
 
     async def __aenter__(self) -> Self:
@@ -223,10 +231,9 @@ class Outbox:
         await asyncio.gather(*self._pumps, return_exceptions=True)
 
     def waiting(self) -> Counter[str]:
-        """Count the requests that wait, by urgency."""
-        return Counter(
-            one.urgency().name.lower() for queue in self._queues.values() for one in queue.waiting
-        )
+        """Count the requests that wait for their turn, or to be sent again, by urgency."""
+        queued = [one.urgency for queue in self._queues.values() for one in queue.waiting]
+        return Counter(urgency().name.lower() for urgency in (*queued, *self._paused))
 
     async def send(
         self,
@@ -257,6 +264,7 @@ class Outbox:
                     return await self._finish(request())
             except RateLimited as limited:
                 await self._budgets.block(lane, limited.after)
+                self._metrics.rate_limited[self._platform] += 1
                 log.info("rate_limited", lane=lane.name, seconds=limited.after)
                 continue
             except (Gone, NotAllowed):
@@ -276,7 +284,17 @@ class Outbox:
                 now = self._clock()
                 if lost > 1 or unknown >= patience.unknown_attempts or now + wait > ends:
                     raise
-            await self._sleep(wait)
+            await self._pause(wait, urgency)
+
+    async def _pause(self, seconds: float, urgency: Callable[[], Urgency]) -> None:
+        def paused() -> Urgency:
+            return urgency()
+
+        self._paused.add(paused)
+        try:
+            await self._sleep(seconds)
+        finally:
+            self._paused.discard(paused)
 
     async def _finish(self, request: Awaitable[T]) -> T:
         """Await a request; one that is cancelled meanwhile still has its time to end."""
@@ -363,6 +381,7 @@ class Outbox:
     def _let_through(self, lane: Lane, queue: _Queue, following: _Waiting) -> None:
         waited = self._clock() - following.since
         if waited >= self.patience.starving:
+            self._metrics.sent_late[self._platform, following.urgency().name.lower()] += 1
             log.info(
                 "sent_late", lane=lane.name, urgency=following.urgency().name, seconds=round(waited)
             )

@@ -49,6 +49,16 @@ class Queue:
         self._users: Counter[str] = Counter()
         self._conversations: set[str] = set()
 
+    @property
+    def running(self) -> int:
+        """How many have their turn."""
+        return self._running
+
+    @property
+    def waiting(self) -> int:
+        """How many wait for it."""
+        return len(self._waiting)
+
     @asynccontextmanager
     async def turn(self, ticket: Ticket, moved: Callable[[int], None]) -> AsyncGenerator[None]:
         """Wait for a turn and hold it; `moved` hears the position in the order of arrival, 1 is next.

@@ -10,6 +10,7 @@ from datetime import UTC, datetime, timedelta
 import structlog
 
 from bot.service.durable_writes import DurableSteps, keep, until_written
+from bot.service.metrics import Metrics
 from bot.service.question import Question
 from bot.view.words import INTERRUPTED, explain
 from council.brief import Attachment, Brief, Discussion, Turn
@@ -52,6 +53,7 @@ class Runs:
     now: Callable[[], datetime] = utc_now
     new_id: Callable[[], uuid.UUID] = uuid.uuid4
     entropy: random.Random = field(default_factory=random.SystemRandom)
+    metrics: Metrics = field(default_factory=Metrics)
 
     async def accept(
         self,
@@ -118,6 +120,8 @@ class Runs:
                 await self.fail(run, emit, error)
                 return None
             await self._close(run, "answered")
+            if not run.is_over:  # it may have been answered by an earlier process
+                self.metrics.runs_ended["answered"] += 1
             emit(RunCompleted(run.id, run.conversation_id, message))
             return message
 
@@ -137,6 +141,7 @@ class Runs:
         """End a run that was interrupted too long ago; what it recorded is kept for a Retry."""
         why = Why(message=INTERRUPTED)
         await self.journal.finish(run.id, "failed", why)
+        self.metrics.runs_ended["failed"] += 1
         return replace(run, status="failed", error=why)
 
     async def _answer(
@@ -216,6 +221,7 @@ class Runs:
         words = explain(error, run.id, at_terminal=run.origin.platform == TERMINAL)
         failures = error.failures if isinstance(error, RunError) else {}
         await self._close(run, status, Why(message=words, failures=failures))
+        self.metrics.runs_ended[status] += 1
         emit(RunFailed(run.id, words, failures))
 
     async def _close(self, run: RunRow, status: Ended, why: Why | None = None) -> None:

@@ -26,6 +26,7 @@ from slack_bolt.adapter.socket_mode.aiohttp import AsyncSocketModeHandler
 from slack_bolt.async_app import AsyncAck, AsyncApp, AsyncRespond
 from slack_bolt.authorization import AuthorizeResult
 from slack_bolt.response import BoltResponse
+from slack_sdk.socket_mode.aiohttp import SocketModeClient
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.past import chart
@@ -46,6 +47,7 @@ from bot.service.commands import (
 )
 from bot.service.dispatcher import NO_QUESTION, NO_TEXT, NOT_HERE, Click, Dispatcher
 from bot.service.errors import Refusal, VenueError
+from bot.service.metrics import Metrics
 from bot.service.options import RunOptions
 from bot.service.outbox import Outbox, Patience
 from bot.service.question import Question
@@ -102,6 +104,7 @@ class SlackBot:
         http_port: int | None = None,
         api_url: str | None = None,
         patience: Patience | None = None,
+        metrics: Metrics | None = None,
         clock: Callable[[], float] = time.monotonic,
         now: Callable[[], float] = time.time,
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
@@ -120,7 +123,8 @@ class SlackBot:
         self._access = Access(clock)
         self._client = asking_client(bot_token, api_url, self._access)
         self._sender = sending_client(bot_token, api_url, self._access)
-        self._outbox = Outbox(patience=patience, clock=clock, sleep=sleep)
+        self._outbox = Outbox("slack", metrics=metrics, patience=patience, clock=clock, sleep=sleep)
+        self._socket: SocketModeClient | None = None
         self._open = AsyncExitStack()
         self._clicks: deque[str] = deque(maxlen=CLICKS_REMEMBERED)
         self._strangers: set[str] = set()
@@ -128,6 +132,10 @@ class SlackBot:
     async def until_lost(self) -> str:
         """Wait until Slack has taken the bot's access away for good; return a sentence about it."""
         return await self._access.until_lost()
+
+    async def is_connected(self) -> bool:
+        """Return whether Slack's events arrive: by the socket, or by whoever reaches the HTTP server."""
+        return self._socket is None or await self._socket.is_connected()
 
     async def __aenter__(self) -> Self:
         async with AsyncExitStack() as stack:
@@ -178,6 +186,7 @@ class SlackBot:
         opened = await granted(self._client.apps_connections_open(app_token=token))
         socket.client.wss_uri = opened["url"]
         await socket.connect_async()
+        self._socket = socket.client
 
     async def _serve(self, app: AsyncApp, stack: AsyncExitStack) -> None:
         runner = web.AppRunner(app.web_app(PATH), access_log=None, shutdown_timeout=LOOKUP_SECONDS)

@@ -188,3 +188,15 @@ async def test_a_start_says_nothing_about_voice(
         async with quiet.bot():
             pass
     assert [record.message for record in caplog.records if record.name.startswith("discord")] == []
+
+
+async def test_it_says_whether_it_is_connected(server: DiscordServer, quiet: Office) -> None:
+    """For the health check: from the start on, but for as long as a connection is lost."""
+    async with quiet.bot() as bot:
+        assert await bot.is_connected()
+        server.drop(4000)
+        while await bot.is_connected():
+            await asyncio.sleep(0)
+        while not await bot.is_connected():
+            await asyncio.sleep(0.001)
+    assert not await bot.is_connected()

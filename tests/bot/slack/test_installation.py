@@ -13,6 +13,7 @@ from bot.slack.client import Access, asking_client
 from bot.slack.reading import Person, Reader
 from tests.bot.slack.test_bot import Json, Place, at_work
 from tests.slack_server import SlackServer, payloads
+from tests.slack_server.faults import ALWAYS
 
 REMOVED = (
     "Slack no longer accepts the bot, because the app was removed from the workspace: install the app to "
@@ -198,3 +199,21 @@ class TestHost:
             port = urlsplit(place.slack.courier.endpoint.url).port
             with socket.socket() as other:
                 other.bind(("127.0.0.2", port))
+
+
+class TestConnection:
+    """What the health check is told."""
+
+    async def test_a_socket_that_is_lost_is_not_connected(self, tmp_path: Path) -> None:
+        """While Slack gives no other."""
+        async with at_work(tmp_path) as place:
+            assert await place.bot.is_connected()
+            place.slack.fail("apps.connections.open", "internal_error", times=ALWAYS)
+            await place.slack.drop_sockets()
+            while await place.bot.is_connected():
+                await asyncio.sleep(0.001)
+
+    async def test_the_http_server_waits_for_whoever_comes(self, tmp_path: Path) -> None:
+        """There is no connection that could be lost."""
+        async with at_work(tmp_path, by_http=True) as place:
+            assert await place.bot.is_connected()

@@ -1,0 +1,169 @@
+"""Health checks and metrics over HTTP, for a process manager and for Prometheus.
+
+Nothing here names a person, a channel or a text. Paths: `/livez`, `/readyz`, `/metrics`.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, Iterator, Mapping
+from contextlib import asynccontextmanager
+from http import HTTPStatus
+
+from aiohttp import web
+from prometheus_client import (
+    CONTENT_TYPE_LATEST,
+    CollectorRegistry,
+    Histogram,
+    ProcessCollector,
+    disable_created_metrics,
+    generate_latest,
+)
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from bot.health import Health
+from bot.service.metrics import Metrics
+from bot.service.outbox import Urgency
+from storage.journal import ENDED
+
+LAG_SECONDS = 0.5
+"""How often the event loop's lag is measured."""
+LAGS = (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5)
+
+
+class Status:
+    """Answers health checks and shows metrics."""
+
+    def __init__(self, health: Health, metrics: Metrics) -> None:
+        disable_created_metrics()
+        self._health = health
+        self._registry = CollectorRegistry()
+        self._counts = _Counts(health, metrics)
+        self._registry.register(self._counts)
+        self._lag = Histogram(
+            "council_event_loop_lag_seconds",
+            "How late the event loop was.",
+            buckets=LAGS,
+            registry=self._registry,
+        )
+        ProcessCollector(registry=self._registry)
+
+    @asynccontextmanager
+    async def serve(self, host: str, port: int) -> AsyncGenerator[int]:
+        """Listen; yield the port. Raises `OSError`."""
+        app = web.Application(client_max_size=0)
+        app.add_routes(
+            [
+                web.get("/livez", self._livez),
+                web.get("/readyz", self._readyz),
+                web.get("/metrics", self._metrics),
+            ]
+        )
+        runner = web.AppRunner(app, access_log=None, shutdown_timeout=1.0)
+        await runner.setup()
+        measuring = asyncio.create_task(self._measure())
+        try:
+            await web.TCPSite(runner, host, port).start()
+            yield int(runner.addresses[0][1])
+        finally:
+            measuring.cancel()
+            await asyncio.gather(measuring, return_exceptions=True)
+            await runner.cleanup()
+
+    async def exposition(self) -> bytes:
+        """Return all metrics as Prometheus reads them."""
+        self._counts.connected = await self._health.connected()
+        return generate_latest(self._registry)
+
+    async def _livez(self, _: web.Request) -> web.Response:
+        return web.Response(text="alive\n")
+
+    async def _readyz(self, _: web.Request) -> web.Response:
+        if troubles := await self._health.troubles():
+            text = "".join(f"{trouble}\n" for trouble in troubles)
+            return web.Response(status=HTTPStatus.SERVICE_UNAVAILABLE, text=text)
+        return web.Response(text="ready\n")
+
+    async def _metrics(self, _: web.Request) -> web.Response:
+        headers = {"Content-Type": CONTENT_TYPE_LATEST}
+        return web.Response(body=await self.exposition(), headers=headers)
+
+    async def _measure(self) -> None:
+        loop = asyncio.get_running_loop()
+        while True:
+            due = loop.time() + LAG_SECONDS
+            await asyncio.sleep(LAG_SECONDS)
+            self._lag.observe(max(0.0, loop.time() - due))
+
+
+class _Counts(Collector):
+    """Reads what is counted, and what is under way, when it is asked for."""
+
+    def __init__(self, health: Health, metrics: Metrics) -> None:
+        self._health = health
+        self._metrics_of = metrics
+        self.connected: Mapping[str, bool] = {}
+
+    def collect(self) -> Iterator[Metric]:
+        """Yield every metric, also those that nothing was counted of yet."""
+        yield from self._outboxes()
+        yield from self._runs()
+        yield from self._calls()
+        connected = GaugeMetricFamily(
+            "council_connected", "Whether a platform is connected.", labels=["platform"]
+        )
+        for platform, is_connected in self.connected.items():
+            connected.add_metric([platform.lower()], is_connected)
+        yield connected
+
+    def _outboxes(self) -> Iterator[Metric]:
+        counts = self._metrics_of
+        waiting = GaugeMetricFamily(
+            "council_outbox_waiting", "Posts and edits that wait.", labels=["platform", "urgency"]
+        )
+        late = CounterMetricFamily(
+            "council_outbox_sent_late",
+            "Posts and edits that waited long behind more urgent ones.",
+            labels=["platform", "urgency"],
+        )
+        limited = CounterMetricFamily(
+            "council_outbox_rate_limited", "Refusals by a rate limit.", labels=["platform"]
+        )
+        for platform, count in counts.waiting.items():
+            by_urgency = count()
+            for urgency in (each.name.lower() for each in Urgency):
+                waiting.add_metric([platform, urgency], by_urgency[urgency])
+                late.add_metric([platform, urgency], counts.sent_late[platform, urgency])
+            limited.add_metric([platform], counts.rate_limited[platform])
+        yield from (waiting, late, limited)
+
+    def _runs(self) -> Iterator[Metric]:
+        census = self._health.dispatcher.census() if self._health.dispatcher else None
+        for name, what, count in (
+            ("under_way", "Runs that have their turn.", census.running if census else 0),
+            ("queued", "Runs that wait for their turn.", census.queued if census else 0),
+            ("untold", "Runs whose asker couldn't be told yet.", census.untold if census else 0),
+        ):
+            yield GaugeMetricFamily(f"council_runs_{name}", what, value=count)
+        ended = CounterMetricFamily("council_runs_ended", "Runs that ended.", labels=["outcome"])
+        for outcome in ENDED:
+            ended.add_metric([outcome], self._metrics_of.runs_ended[outcome])
+        yield ended
+
+    def _calls(self) -> Iterator[Metric]:
+        counts = self._metrics_of
+        calls = CounterMetricFamily(
+            "council_calls", "Model calls, retries not counted.", labels=["model", "outcome"]
+        )
+        for labels, number in counts.calls.items():
+            calls.add_metric(labels, number)
+        tokens = CounterMetricFamily(
+            "council_tokens", "Tokens of model calls.", labels=["model", "kind"]
+        )
+        for labels, number in counts.tokens.items():
+            tokens.add_metric(labels, number)
+        cost = CounterMetricFamily(
+            "council_cost_dollars", "Cost of model calls whose price is known.", labels=["model"]
+        )
+        for model, dollars in counts.cost.items():
+            cost.add_metric([model], dollars)
+        yield from (calls, tokens, cost)

@@ -1,0 +1,296 @@
+"""Health checks and metrics, asked for over HTTP."""
+
+import asyncio
+import re
+import sqlite3
+import time
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager, closing
+from dataclasses import dataclass
+from pathlib import Path
+
+import aiohttp
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+import bot.health
+from bot.app import Library, open_library
+from bot.config.settings import Settings
+from bot.health import Health
+from bot.service.errors import Gone, RateLimited, Unreachable
+from bot.service.metrics import Metrics
+from bot.service.outbox import Lane, Outbox, Patience, Urgency
+from bot.status import Status
+from council.calls import Call, Reply
+from council.errors import Failure, ModelError
+from council.profile import Member
+from council.usage import Usage
+from tests.bot.service.recording_venue import RecordingVenue
+from tests.bot.service.test_dispatcher import office
+from tests.council.scripted import FOUR, ScriptedCouncil, failure
+
+HELD = f"stage1.1:{FOUR[0]}"
+USAGE = Usage(prompt_tokens=100, completion_tokens=20, cost=0.25)
+CALL = Call(step="stage1.1:a/one", member=Member(model="a/one"), messages=(), deadline=60)
+
+
+@dataclass
+class Served:
+    """A status that is served, and what it is about."""
+
+    url: str
+    session: aiohttp.ClientSession
+    health: Health
+    metrics: Metrics
+    status: Status
+    library: Library
+
+    async def get(self, path: str) -> tuple[int, str]:
+        """Return a page's status and text."""
+        async with self.session.get(f"{self.url}{path}") as answer:
+            return answer.status, await answer.text()
+
+    async def samples(self) -> dict[str, float]:
+        """Return every sample by its name with labels."""
+        _, text = await self.get("/metrics")
+        return {
+            f"{sample.name}{''.join(f' {name}={value}' for name, value in sample.labels.items())}": (
+                sample.value
+            )
+            for family in text_string_to_metric_families(text)
+            for sample in family.samples
+        }
+
+
+@asynccontextmanager
+async def served(folder: Path) -> AsyncGenerator[Served]:
+    """Serve the status of a program that is ready."""
+    async with open_library(Settings(council_data_dir=folder)) as library:
+        health, metrics = Health(library.database, "serving"), Metrics()
+        status = Status(health, metrics)
+        async with status.serve("127.0.0.1", 0) as port, aiohttp.ClientSession() as session:
+            url = f"http://127.0.0.1:{port}"
+            yield Served(url, session, health, metrics, status, library)
+
+
+def connected(*answers: bool) -> Callable[[], Awaitable[bool]]:
+    """Return what says in turn whether a platform is connected."""
+    left = [*answers]
+
+    async def is_connected() -> bool:
+        return left.pop(0)
+
+    return is_connected
+
+
+class TestHealth:
+    """Whether the program lives, and whether it can serve."""
+
+    async def test_it_is_alive_whatever_it_lacks(self, tmp_path: Path) -> None:
+        """A restart would mend none of that."""
+        async with served(tmp_path) as page:
+            page.health.phase = "starting"
+            assert await page.get("/livez") == (200, "alive\n")
+
+    async def test_it_is_ready_while_it_serves(self, tmp_path: Path) -> None:
+        """Neither before nor after."""
+        async with served(tmp_path) as page:
+            assert await page.get("/readyz") == (200, "ready\n")
+            page.health.phase = "starting"
+            assert await page.get("/readyz") == (503, "The council is starting.\n")
+            page.health.phase = "ending"
+            assert await page.get("/readyz") == (503, "The council is ending.\n")
+
+    async def test_it_is_not_ready_without_its_platforms(self, tmp_path: Path) -> None:
+        """Each that isn't connected is named."""
+        async with served(tmp_path) as page:
+            page.health.platforms["Discord"] = connected(True, False, True)
+            page.health.platforms["Slack"] = connected(False, False, True)
+            assert await page.get("/readyz") == (503, "Slack isn't connected.\n")
+            both = "Discord isn't connected.\nSlack isn't connected.\n"
+            assert await page.get("/readyz") == (503, both)
+            assert await page.get("/readyz") == (200, "ready\n")
+
+    async def test_it_is_not_ready_while_the_journal_is_held(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """By another process; it is again once that has ended."""
+        monkeypatch.setattr(bot.health, "WRITE_SECONDS", 0.02)
+        async with served(tmp_path) as page:
+            with closing(sqlite3.connect(tmp_path / "council.db", isolation_level=None)) as other:
+                other.execute("BEGIN IMMEDIATE")
+                status, text = await page.get("/readyz")
+                assert (status, text) == (503, "The journal has been busy for 0 s.\n")
+            monkeypatch.undo()
+            assert await page.get("/readyz") == (200, "ready\n")
+
+    async def test_it_is_not_ready_while_nothing_can_be_written(self, tmp_path: Path) -> None:
+        """The reason names the file alone."""
+        async with served(tmp_path) as page:
+            await page.library.database.exclusively("PRAGMA query_only = ON")
+            status, text = await page.get("/readyz")
+            assert status == 503
+            assert text.startswith(
+                "The journal has a problem: council.db can't be written; make the file"
+            )
+            assert str(tmp_path) not in text
+
+    async def test_a_check_changes_nothing(self, tmp_path: Path) -> None:
+        """It writes what is there."""
+        async with served(tmp_path) as page:
+            before = await page.library.database.read("SELECT * FROM migrations")
+            await page.get("/readyz")
+            after = await page.library.database.read("SELECT * FROM migrations")
+            assert [[*row] for row in before] == [[*row] for row in after]
+
+    async def test_other_pages_and_methods_are_refused(self, tmp_path: Path) -> None:
+        """There is nothing else."""
+        async with served(tmp_path) as page:
+            assert (await page.get("/"))[0] == 404
+            async with page.session.post(f"{page.url}/readyz", data=b"x") as answer:
+                assert answer.status == 405
+
+
+class TestMetrics:
+    """What is counted, as Prometheus reads it."""
+
+    async def test_every_metric_is_there_from_the_start(self, tmp_path: Path) -> None:
+        """With a help text; what nothing was counted of has no sample where its labels aren't known."""
+        async with served(tmp_path) as page:
+            Outbox("slack", metrics=page.metrics)
+            samples = await page.samples()
+            assert samples["council_runs_under_way"] == 0
+            assert samples["council_runs_ended_total outcome=stopped"] == 0
+            assert samples["council_outbox_waiting platform=slack urgency=answer"] == 0
+            assert not any("created" in name for name in samples)
+            _, text = await page.get("/metrics")
+            assert set(re.findall(r"^# HELP (\S+) \S", text, re.MULTILINE)) == set(
+                re.findall(r"^# TYPE (\S+)", text, re.MULTILINE)
+            )
+
+    async def test_calls_and_their_cost_are_counted_by_model(self, tmp_path: Path) -> None:
+        """Failures cost, too."""
+        async with served(tmp_path) as page:
+            outcomes = [
+                Reply(text="Yes.", usage=USAGE, latency_ms=1),
+                Failure(cause="empty", usage=USAGE),
+                failure("rate_limited"),
+            ]
+
+            async def ask(_: Call) -> Reply:
+                outcome = outcomes.pop(0)
+                if isinstance(outcome, Failure):
+                    raise ModelError(outcome)
+                return outcome
+
+            counted = page.metrics.counted(ask)
+            await counted(CALL)
+            for _ in range(2):
+                with pytest.raises(ModelError):
+                    await counted(CALL)
+            samples = await page.samples()
+        assert samples["council_calls_total model=a/one outcome=answered"] == 1
+        assert samples["council_calls_total model=a/one outcome=empty"] == 1
+        assert samples["council_calls_total model=a/one outcome=rate_limited"] == 1
+        assert samples["council_tokens_total kind=prompt model=a/one"] == 200
+        assert samples["council_tokens_total kind=completion model=a/one"] == 40
+        assert samples["council_cost_dollars_total model=a/one"] == 0.5
+
+    async def test_runs_are_counted(self, tmp_path: Path) -> None:
+        """Those under way, those that wait, those whose asker couldn't be told, and how they ended."""
+        council = ScriptedCouncil(held={HELD})
+        refuse = dict.fromkeys(("edit_card", "open_thread", "repost", "direct"), Gone("it is gone"))
+        async with (
+            served(tmp_path / "status") as page,
+            office(tmp_path / "data", council, runs=1) as place,
+        ):
+            page.health.dispatcher = place.dispatcher
+            for key, venue in (("1", RecordingVenue(refuse={**refuse})), ("2", RecordingVenue())):
+                run = await place.ask(key)
+                assert run is not None
+                place.dispatcher.begin(run, venue)
+            await council.until_called(HELD)
+            samples = await page.samples()
+            assert samples["council_runs_under_way"] == 1
+            assert samples["council_runs_queued"] == 1
+            council.release(HELD)
+            await place.dispatcher.settled()
+            samples = await page.samples()
+            assert samples["council_runs_under_way"] == samples["council_runs_queued"] == 0
+            assert samples["council_runs_untold"] == 1
+            assert place.dispatcher._runs.metrics.runs_ended == {"answered": 2}  # pyright: ignore[reportPrivateUsage] - as they are built together
+
+    async def test_what_waits_in_an_outbox_is_counted(self, tmp_path: Path) -> None:
+        """For its turn, and to be sent again; and what a rate limit refused."""
+        patience = Patience(first=60.0, starving=0.0)
+        async with (
+            served(tmp_path) as page,
+            Outbox("discord", metrics=page.metrics, patience=patience) as box,
+        ):
+            limited, hung = [RateLimited("too busy", 0.0)], asyncio.Event()
+
+            async def fail() -> str:
+                if limited:
+                    raise limited.pop()
+                raise Unreachable("it fails")
+
+            async def hang() -> str:
+                await hung.wait()
+                return "at last"
+
+            def send(
+                request: Callable[[], Awaitable[str]], lane: str, urgency: Urgency
+            ) -> asyncio.Task[str]:
+                return asyncio.create_task(
+                    box.send(Lane(lane), request, run=lane, urgency=lambda: urgency)
+                )
+
+            sending = [
+                send(fail, "a", Urgency.THREAD),
+                send(hang, "b", Urgency.PROGRESS),
+                send(hang, "b", Urgency.ANSWER),
+            ]
+            while not box.waiting()["thread"] or limited:
+                await asyncio.sleep(0.001)
+            samples = await page.samples()
+            assert samples["council_outbox_waiting platform=discord urgency=thread"] == 1
+            assert (
+                samples["council_outbox_waiting platform=discord urgency=answer"]
+                + (samples["council_outbox_waiting platform=discord urgency=progress"])
+                == 1
+            )
+            assert samples["council_outbox_rate_limited_total platform=discord"] == 1
+            assert samples["council_outbox_sent_late_total platform=discord urgency=thread"] >= 1
+            hung.set()
+            sending[0].cancel()
+            await asyncio.gather(*sending, return_exceptions=True)
+            assert box.waiting() == {}
+
+    async def test_platforms_and_the_loops_lag_are_shown(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """As a number each."""
+        monkeypatch.setattr("bot.status.LAG_SECONDS", 0.001)
+        async with served(tmp_path) as page:
+            page.health.platforms["Discord"] = connected(False)
+            page.health.platforms["Slack"] = connected(True)
+            await asyncio.sleep(0.01)
+            samples = await page.samples()
+            assert samples["council_connected platform=discord"] == 0
+            assert samples["council_connected platform=slack"] == 1
+            assert samples["council_event_loop_lag_seconds_count"] >= 1
+
+    async def test_they_take_no_time_of_the_event_loop(self, tmp_path: Path) -> None:
+        """Also with many models: the best of a few tries is a few milliseconds."""
+        async with served(tmp_path) as page:
+            for number in range(50):
+                page.metrics.calls[f"provider/model-{number}", "answered"] += 1
+            Outbox("slack", metrics=page.metrics)
+            Outbox("discord", metrics=page.metrics)
+            times: list[float] = []
+            for _ in range(20):
+                began = time.process_time()
+                await page.status.exposition()
+                times.append(time.process_time() - began)
+        print(f"{min(times) * 1000:.1f} ms")  # noqa: T201 - the figure that the test is for
+        assert min(times) < 0.01
