@@ -23,7 +23,7 @@ LINE = "\u2500" * 10
 
 _LONG_CODE = 100
 _SHORT = 40  # every part has room for that much
-_SPACE = re.compile(r"([ \t]+)")
+_SPACE, _SPACE_OR_BREAK = re.compile(r"([ \t]+)"), re.compile(r"([ \t]+|\n)")
 _LANGUAGE = re.compile(r"[\w+#.-]{1,24}$")
 _TICKS = re.compile("`+")
 _MARKS = ("strong_open", "em_open", "s_open")
@@ -154,20 +154,22 @@ def longest_ticks(code: str) -> int:
     return max(map(len, _TICKS.findall(code)), default=0) if "`" in code else 0
 
 
-def _plain_words(text: str, dialect: Dialect, marks: tuple[str, ...]) -> Iterator[Word]:
-    if text.isspace():
+def _plain_words(
+    text: str, dialect: Dialect, marks: tuple[str, ...], between: re.Pattern[str] = _SPACE
+) -> Iterator[Word]:
+    if text == " ":
         yield Word(text, marks)
         return
     end = 0
     for begin, url in find(text):
-        yield from _spaced(dialect.text(text[end:begin]), marks)
+        yield from _spaced(dialect.text(text[end:begin]), marks, between)
         yield _address(url, dialect, marks)
         end = begin + len(url)
-    yield from _spaced(dialect.text(text[end:]), marks)
+    yield from _spaced(dialect.text(text[end:]), marks, between)
 
 
-def _spaced(text: str, marks: tuple[str, ...]) -> Iterator[Word]:
-    return (Word(word, marks) for word in _SPACE.split(text) if word)
+def _spaced(text: str, marks: tuple[str, ...], between: re.Pattern[str] = _SPACE) -> Iterator[Word]:
+    return (Word(word, marks) for word in between.split(text) if word)
 
 
 class _Reader:
@@ -262,9 +264,7 @@ class _Reader:
     def _of(self, token: Token, rest: Iterator[Token], marks: tuple[str, ...]) -> Iterator[Word]:
         match token.type:
             case "text" | "text_special":  # a single special isn't joined
-                for number, line in enumerate(token.content.split("\n")):
-                    yield from (Word("\n", marks),) if number else ()
-                    yield from _plain_words(line, self._dialect, marks)
+                yield from _plain_words(token.content, self._dialect, marks, _SPACE_OR_BREAK)
             case "bare_url":
                 yield _address(token.content, self._dialect, marks)
             case "softbreak":

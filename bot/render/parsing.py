@@ -32,12 +32,12 @@ MARGIN = 1.5
 
 # The allowance of any text, and what each character adds: more than dense lists and tables of ordinary
 # answers need. A unit of work takes about five microseconds.
-_BLOCK_WORK, _BLOCK_SHARE = 4_000, 3 / 10
+_BLOCK_WORK, _BLOCK_SHARE = 4_000, 1 / 4
 _INLINE_WORK, _INLINE_SHARE = 1_000, 1 / 10
 _BLOCK, _ITEM, _LINE, _CELL = 9, 8, 2, 4
 _MARK = 2
 _COSTS = {"<": 4, "[": 4, "!": 4, ":": 4, "`": 2}
-_ADDRESSES, _LONGEST_LABEL = 4, 1_000
+_ADDRESSES = 3
 _EMPHASIS = re.compile(r"\*+|_+|~+")  # each character of a run is a token
 _DEFINITION = re.compile(r"^ {0,3}\[[^\]\n]{1,200}\]:[ \t]*[^\s][^\n]{0,500}$", re.MULTILINE)
 _DEFINITIONS = 50

@@ -7,9 +7,10 @@ counts.
 """
 
 import re
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import takewhile
+from itertools import accumulate, takewhile
 from typing import TypeVar
 
 T = TypeVar("T")
@@ -172,11 +173,11 @@ def _prefixed(prefix: str, line: str) -> str:
 
 
 def _size(lines: Iterable[str], prefix: str, measure: Measure) -> int:
-    return measure("".join(f"{prefix}{line}\n" for line in lines))
+    return measure("".join([f"{prefix}{line}\n" for line in lines]))
 
 
-def _prefix(frames: Iterable[Nest]) -> str:
-    return "".join(frame.rest for frame in frames)
+def _prefix(frames: Sequence[Nest]) -> str:
+    return "".join([frame.rest for frame in frames]) if frames else ""
 
 
 def _around(piece: _Piece) -> tuple[str, ...]:
@@ -339,20 +340,18 @@ def _chopped(line: str, room: int, measure: Measure) -> Iterator[str]:
     if measure(line) <= room:
         yield line
         return
-    letters = _LETTER.findall(line)
-    start = end = used = 0
-    space = 0  # the position after the last space since the start
-    while end < len(letters):
-        size = measure(letters[end])
-        if end > start and used + size > room:
-            last = space if space > start else end
-            yield "".join(letters[start:last])
-            used = sum(map(measure, letters[last:end]))
-            start, space = last, 0
-            continue
-        used += size
-        end += 1
-        space = end if end - 1 > start and letters[end - 1].isspace() else space
+    letters: list[str] = _LETTER.findall(line)
+    sizes = map(len if measure(line) == len(line) else measure, letters)
+    ends = [*accumulate(sizes, initial=0)]
+    spaces = [number for number, letter in enumerate(letters, 1) if letter.isspace()]
+    start = 0
+    while start + 1 < len(letters) and ends[-1] - ends[start] > room:
+        end = max(start + 1, bisect_right(ends, ends[start] + room) - 1)
+        after = bisect_right(spaces, end)
+        # A space that the piece begins with is no place to end it.
+        end = spaces[after - 1] if after and spaces[after - 1] > start + 1 else end
+        yield "".join(letters[start:end])
+        start = end
     yield "".join(letters[start:])
 
 
@@ -362,8 +361,8 @@ def _joined(part: Sequence[_Piece]) -> Iterator[str]:
     begun = start.frames[: len(start.frames) - start.opened]
     dropped = {id(frame) for frame in begun if frame.rest.isspace()}
 
-    def prefix(frames: Iterable[Nest]) -> str:
-        return _prefix(frame for frame in frames if id(frame) not in dropped)
+    def prefix(frames: Sequence[Nest]) -> str:
+        return _prefix([frame for frame in frames if id(frame) not in dropped]) if frames else ""
 
     before: _Piece | None = None
     for piece in part:
@@ -376,8 +375,11 @@ def _joined(part: Sequence[_Piece]) -> Iterator[str]:
         begun = piece.frames[: len(piece.frames) - piece.opened]
         first = prefix(begun) + "".join(frame.first for frame in piece.frames[len(begun) :])
         rest = prefix(piece.frames)
-        for number, line in enumerate((*head, *piece.lines)):
-            yield _prefixed(rest if number else first, line)
+        if first or rest:
+            for number, line in enumerate((*head, *piece.lines)):
+                yield _prefixed(rest if number else first, line)
+        else:
+            yield from (*head, *piece.lines)
         before = piece
     if before is not None:
         yield from _foot(before, prefix(before.frames))
@@ -387,6 +389,6 @@ def _foot(piece: _Piece, prefix: str) -> Iterator[str]:
     return (_prefixed(prefix, line) for line in (piece.around.foot if piece.around else ()))
 
 
-def _shared(before: _Piece, piece: _Piece) -> Iterator[Nest]:
+def _shared(before: _Piece, piece: _Piece) -> list[Nest]:
     pairs = zip(before.frames, piece.frames[: len(piece.frames) - piece.opened], strict=False)
-    return (frame for frame, same in pairs if frame is same)
+    return [frame for frame, same in pairs if frame is same]
