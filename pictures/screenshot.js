@@ -1,4 +1,5 @@
-// node screenshot.js PLATFORM OUT.png < {"chromium": …, "messages": […], "width": …, "title": …, "names": {…}}
+// node screenshot.js PLATFORM OUT.png
+//   < {"chromium": …, "messages": […], "width": …, "height": …, "title": …, "names": {…}}
 //
 // Bundles the platform's page in memory, shows it in headless Chromium and photographs it. Every request
 // is answered from the bundle or refused, so no picture depends on, or tells, anything outside. Prints the
@@ -17,7 +18,7 @@ const HTML = `<!doctype html><html lang="en"><meta charset="utf-8"><title>Pictur
 <link rel="stylesheet" href="/page.css"><main></main><script type="module" src="/page.js"></script></html>`;
 
 const [platform, out] = process.argv.slice(2);
-const { chromium: executablePath, width, ...given } = JSON.parse(readFileSync(process.stdin.fd, "utf8"));
+const { chromium: executablePath, width, height, ...given } = JSON.parse(readFileSync(process.stdin.fd, "utf8"));
 const bundle = await bundled(PAGES[platform]);
 const browser = await chromium.launch({
   executablePath,
@@ -68,8 +69,16 @@ async function photograph(browser) {
   const problem = await page.evaluate(() => window.ready.then(() => "", (error) => error.message));
   if (problem || failures.length) throw new Error([problem, ...failures].filter(Boolean).join("; "));
   await page.evaluate(() => document.fonts.ready);
+  if (height) await page.locator("main").evaluate(fade, height);
   await page.locator("main").screenshot({ path: out, animations: "disabled" });
   process.stdout.write(await page.innerText("main"));
+}
+
+/** Ends what is higher, as a screen would. */
+function fade(main, height) {
+  if (main.scrollHeight <= height) return;
+  const maskImage = "linear-gradient(#000 calc(100% - 120px), transparent)";
+  Object.assign(main.style, { maxHeight: `${height}px`, overflow: "hidden", maskImage });
 }
 
 function answer(route) {

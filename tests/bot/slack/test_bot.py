@@ -988,9 +988,9 @@ class TestRefusals:
             place.council.release(held)
             await place.dispatcher.settled()
             assert place.slack.thread(place.general, card.ts) == []
-            _, why, *posts = place.cards(place.general)
+            _, *posts = place.cards(place.general)
             [mention] = [post for post in posts if post.pinged]
-            parts = [post for post in posts if not post.pinged]
+            why, *parts = [post for post in posts if not post.pinged]
             assert why.text == "No thread here: threads are switched off in this channel."
             assert len(parts) == 1 + len(FOUR) + 1
             assert mention.pinged == {place.ada.id}
