@@ -19,6 +19,7 @@ from typing import TypeVar
 
 import aiosqlite
 import structlog
+from tenacity import Retrying, retry_if_exception, stop_after_delay, wait_random
 
 from storage.errors import DamageError, DatabaseError, WriterError, explain_sqlite, explain_system
 from storage.schema import known_migrations, migrate
@@ -32,7 +33,6 @@ Done = TypeVar("Done")
 
 _SAME = "UPDATE migrations SET applied_at = applied_at WHERE number = 1"
 _PRAGMAS = """
-PRAGMA journal_mode = WAL;
 PRAGMA synchronous = FULL;
 PRAGMA foreign_keys = ON;
 PRAGMA secure_delete = ON;
@@ -266,7 +266,7 @@ async def open_database(path: Path, *, busy_timeout: float = 5.0) -> AsyncGenera
         with explained(path):
             await asyncio.to_thread(make_private, path)
             writer = await stack.enter_async_context(_writing(path, busy_timeout))
-            await writer.visit(partial(_prepare, path))
+            await writer.visit(partial(_prepare, path, busy_timeout))
             reader = await stack.enter_async_context(
                 aiosqlite.connect(path, timeout=busy_timeout, isolation_level=None)
             )
@@ -294,9 +294,23 @@ async def _writing(path: Path, busy_timeout: float) -> AsyncGenerator[_Writer]:
             await writer.visit(sqlite3.Connection.close)
 
 
-def _prepare(path: Path, connection: sqlite3.Connection) -> None:
+def _prepare(path: Path, busy_timeout: float, connection: sqlite3.Connection) -> None:
+    # SQLite refuses at once to change the mode of a file that another program is opening, too.
+    for attempt in Retrying(
+        retry=retry_if_exception(_is_busy),
+        stop=stop_after_delay(busy_timeout),
+        wait=wait_random(0, 0.02),
+        reraise=True,
+    ):
+        with attempt:
+            connection.execute("PRAGMA journal_mode = WAL")
     connection.executescript(_PRAGMAS)
     migrate(connection, path, known_migrations())
+
+
+def _is_busy(error: BaseException) -> bool:
+    # The extended codes say why in their higher bits.
+    return isinstance(error, sqlite3.Error) and error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY
 
 
 def _transact(jobs: Sequence[_Job], connection: sqlite3.Connection) -> list[Exception | None]:
