@@ -18,7 +18,14 @@ from typing import Protocol, Self, TypeVar
 from filelock import FileLock, Timeout
 
 from council.brief import Discussion
-from council.document.conversation import AssistantMessage, Conversation, Source, UserMessage, timestamp
+from council.document.conversation import (
+    AssistantMessage,
+    Conversation,
+    Source,
+    UserMessage,
+    Vote,
+    timestamp,
+)
 from storage import documents
 from storage.atomic import Stamp, read_regular, replace_file, stamp, sync_folder
 from storage.documents import Document
@@ -52,7 +59,7 @@ class Problem:
 
 @dataclass(slots=True)
 class Listing:
-    """What the folder holds, by name only.
+    """What the folder contains, by name only.
 
     `misnamed` are JSON files whose name is not a conversation's id; `set_aside` are the names of
     unreadable documents that a write has copied aside.
@@ -91,8 +98,19 @@ class Conversations(Protocol):
         """
         ...
 
+    async def vote(self, conversation_id: str, run_id: str, vote: Vote) -> Stored:
+        """Store somebody's vote on a run's answer in place of an earlier one of theirs.
+
+        Raises `ConversationNotFound` where there is no such answer.
+        """
+        ...
+
+    async def present(self, conversation_ids: Sequence[str]) -> tuple[str, ...]:
+        """Return which of these documents exist, readable or not."""
+        ...
+
     async def remove_questions(self, conversation_id: str, user: str) -> Stored | None:
-        """Delete what a user asked or wrote; return `None` if nothing else was there."""
+        """Delete what a user asked, wrote or voted; return `None` if nothing else was there."""
         ...
 
 
@@ -187,6 +205,23 @@ class ConversationStore:
 
         return await self._in_thread(exchange)
 
+    async def vote(self, conversation_id: str, run_id: str, vote: Vote) -> Stored:
+        """Store somebody's vote on a run's answer in place of an earlier one of theirs.
+
+        A reason stays until the vote or the reason changes (`storage.documents.with_vote`). Raises
+        `ConversationNotFound` where there is no such answer, and `DocumentError`.
+        """
+        path = self._path(conversation_id)
+
+        def note() -> Stored:
+            with self._locked(conversation_id):
+                voted = documents.with_vote(_read(path)[0], run_id, vote)
+                if voted is None:
+                    raise ConversationNotFound(conversation_id, self.folder)
+                return _write(path, voted)
+
+        return await self._in_thread(note)
+
     async def add_assistant_message(
         self,
         conversation_id: str,
@@ -243,8 +278,8 @@ class ConversationStore:
     async def remove_questions(self, conversation_id: str, user: str) -> Stored | None:
         """Delete a user's questions and their answers; return `None` if no others were there.
 
-        What the user wrote in the threads of others' questions is deleted, too. A document that can't
-        be read can't be edited, and is deleted as a whole.
+        What the user wrote in the threads of others' questions is deleted, too, and the user's votes. A
+        document that can't be read can't be edited, and is deleted as a whole.
         """
         path = self._path(conversation_id)
 

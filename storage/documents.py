@@ -13,7 +13,7 @@ import orjson
 from pydantic import ValidationError
 
 from council.calls import JsonObject
-from council.document.conversation import AssistantMessage, Conversation, Source, UserMessage
+from council.document.conversation import AssistantMessage, Conversation, Source, UserMessage, Vote
 from storage.errors import DocumentError
 
 SCHEMA_VERSION = 1
@@ -71,6 +71,43 @@ def append(document: Document, *messages: UserMessage | AssistantMessage) -> Doc
     )
 
 
+def with_vote(document: Document, run_id: str, vote: Vote) -> Document | None:
+    """Return the document with somebody's vote on a run's answer, in place of an earlier one of theirs.
+
+    A reason stays until the vote or the reason changes: `None` keeps it, an empty one deletes it.
+    `None` is returned where there is no such answer.
+    """
+    conversation = document.conversation
+    found = (
+        (place, message)
+        for place, message in enumerate(conversation.messages)
+        if isinstance(message, AssistantMessage) and message.run_id == run_id
+    )
+    place, message = next(found, (0, None))
+    if message is None:
+        return None
+    mine = [each for each in message.votes if _voter(each) == _voter(vote)]
+    if vote.reason is None and mine and mine[-1].helpful == vote.helpful:
+        vote = vote.model_copy(update={"reason": mine[-1].reason})
+    others = [each for each in message.votes if _voter(each) != _voter(vote)]
+    messages = [*cast("list[object]", document.raw["messages"])]
+    messages[place] = _voted(
+        messages[place], [*others, vote.model_copy(update={"reason": vote.reason or None})]
+    )
+    raw = {**document.raw, "messages": messages}
+    return Document(raw, Conversation.model_validate(raw))
+
+
+def _voted(raw: object, votes: Sequence[Vote]) -> object:
+    """Return an answer's JSON with these votes and no others."""
+    fields = {name: value for name, value in cast("JsonObject", raw).items() if name != "votes"}
+    return {**fields, "votes": [each.dump() for each in votes]} if votes else fields
+
+
+def _voter(vote: Vote) -> tuple[str, str]:
+    return vote.platform, vote.voter
+
+
 def askers(conversation: Conversation) -> list[str | None]:
     """Return for each message who asked the question that it is or answers.
 
@@ -87,11 +124,11 @@ def askers(conversation: Conversation) -> list[str | None]:
 
 
 def without(document: Document, user: str) -> Document | None:
-    """Return the document without what a user asked or wrote, or `None` if nothing is left.
+    """Return the document without what a user asked, wrote or voted, or `None` if nothing is left.
 
     The user's questions go with their answers. From the threads that were read with others' questions,
-    the user's messages go. If the first question goes, the title may be made from it: it becomes the
-    first question that stays.
+    the user's messages go, and from others' answers the user's votes. If the first question goes, the
+    title may be made from it: it becomes the first question that stays.
     """
     conversation = document.conversation
     messages = cast("list[object]", document.raw["messages"])
@@ -119,12 +156,15 @@ def without(document: Document, user: str) -> Document | None:
 
 
 def _unsaid(raw: object, message: UserMessage | AssistantMessage, user: str) -> object:
-    """Return a message's JSON without what a user wrote in the thread that was read with it."""
-    context = message.context if isinstance(message, UserMessage) else None
+    """Return a message's JSON without the user's vote, or words in the thread that was read with it."""
+    if isinstance(message, AssistantMessage):
+        left = [vote for vote in message.votes if vote.voter != user]
+        return raw if len(left) == len(message.votes) else _voted(raw, left)
+    context = message.context
     if context is None or all(each.author != user for each in context.messages):
         return raw
-    left = tuple(each for each in context.messages if each.author != user)
-    shorter = context.model_copy(update={"messages": left})
+    others = tuple(each for each in context.messages if each.author != user)
+    shorter = context.model_copy(update={"messages": others})
     return {**cast("JsonObject", raw), "context": shorter.model_dump(mode="json", exclude_defaults=True)}
 
 

@@ -4,6 +4,7 @@
     └── StorageError
         ├── DatabaseError         council.db is locked, damaged, full, read-only or from a newer program
         │   ├── ConstraintError   a row that is there, or is missing, forbids this write
+        │   │   └── BudgetExceeded    a budget has no room for what a run may cost
         │   ├── DamageError       its content isn't what was written
         │   └── WriterError       the part of the program that writes it has failed
         ├── FolderError           the folder of documents can't be read, written or locked
@@ -16,7 +17,9 @@ Each sentence names the file and, if somebody can do something about it, what to
 
 import errno
 import sqlite3
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from council.errors import CouncilError
 
@@ -42,12 +45,31 @@ class ConstraintError(DatabaseError):
     """A row that is there, or is missing, forbids a write: trying again won't help."""
 
 
+@dataclass(frozen=True, slots=True)
+class Used:
+    """How much of a budget is used or reserved; amounts in billionths of a dollar."""
+
+    scope: Literal["user", "channel", "workspace"]
+    period: Literal["day", "month"]
+    limit: int
+    amount: int
+
+
+class BudgetExceeded(ConstraintError):
+    """A budget has no room for the `amount` that a run may cost; nothing was written."""
+
+    def __init__(self, path: Path, used: Used, amount: int) -> None:
+        super().__init__(f"{path}: the budget of a {used.scope} for a {used.period} has no room", path)
+        self.used = used
+        self.amount = amount
+
+
 class DamageError(DatabaseError):
     """The database's content isn't what was written: only the next start repairs that."""
 
 
 class WriterError(DatabaseError):
-    """Nothing can be written by this process any more: only a restart helps."""
+    """This process can no longer write anything: only a restart helps."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(
@@ -100,21 +122,21 @@ _SQLITE = {
     sqlite3.SQLITE_READONLY: "can't be written; make the file and its folder writable for this user",
     sqlite3.SQLITE_PERM: "can't be written; make the file and its folder writable for this user",
     sqlite3.SQLITE_CANTOPEN: "can't be opened; check that its folder is there and is writable",
-    sqlite3.SQLITE_FULL: "can't grow; the disk is full, free some space and try again",
-    sqlite3.SQLITE_IOERR: "can't be read or written; the disk is failing, or full, so check the disk",
+    sqlite3.SQLITE_FULL: "can't grow; the disk is full; free some space and try again",
+    sqlite3.SQLITE_IOERR: "can't be read or written; the disk is failing, or full; check it",
 }
 
 _SYSTEM = {
-    errno.ENOSPC: "the disk is full, free some space and try again",
-    errno.EDQUOT: "this user's disk quota is used up, free some space and try again",
-    errno.EFBIG: "this process may not write a file that large, raise its limit (ulimit -f)",
-    errno.EIO: "the disk reports an error, so check the disk",
-    errno.EROFS: "the file system is read-only, mount it writable or choose another folder",
-    errno.EACCES: "permission denied, so make it readable and writable for this user",
-    errno.EPERM: "permission denied, so make it readable and writable for this user",
-    errno.ENOTDIR: "there is a file where a folder should be, choose another path",
-    errno.EEXIST: "there is a file where a folder should be, choose another path",
-    errno.EISDIR: "there is a folder where the file should be, move it away",
+    errno.ENOSPC: "the disk is full; free some space and try again",
+    errno.EDQUOT: "this user's disk quota is used up; free some space and try again",
+    errno.EFBIG: "this process may not write a file that large; raise its limit (ulimit -f)",
+    errno.EIO: "the disk reports an error; check it",
+    errno.EROFS: "the file system is read-only; mount it writable or choose another folder",
+    errno.EACCES: "permission denied; make it readable and writable for this user",
+    errno.EPERM: "permission denied; make it readable and writable for this user",
+    errno.ENOTDIR: "there is a file where a folder should be; choose another path",
+    errno.EEXIST: "there is a file where a folder should be; choose another path",
+    errno.EISDIR: "there is a folder where the file should be; move it away",
 }
 
 
@@ -132,7 +154,7 @@ def explain_sqlite(path: Path, error: sqlite3.Error) -> DatabaseError:
 
 
 def damaged(path: Path) -> DamageError:
-    """Return the error that says that the database at `path` doesn't hold what was written."""
+    """Return the error that says that the database at `path` doesn't contain what was written."""
     return DamageError(f"{path} {_DAMAGED}", path)
 
 

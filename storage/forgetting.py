@@ -18,13 +18,13 @@ import orjson
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from council.document.conversation import Source, timestamp
-from storage import documents
+from storage import documents, spending
 from storage.atomic import clear_abandoned
 from storage.conversations import ConversationStore
 from storage.database import Database, Statement
 from storage.errors import DatabaseError, FolderError, StorageError, damaged, explain_system
 from storage.index import Index
-from storage.recovery import copies_set_aside
+from storage.salvage import copies_set_aside
 from storage.scope import Scope
 
 What = Literal["conversation", "user", "channel", "retention"]
@@ -37,11 +37,17 @@ _IN_PLACE = (
 _OF_USER = """
 SELECT id,
     EXISTS (SELECT 1 FROM answers WHERE conversation = number AND user = :user) AS asked,
-    EXISTS (SELECT 1 FROM answers WHERE conversation = number AND user IS NOT :user) AS shared
+    EXISTS (SELECT 1 FROM answers WHERE conversation = number AND user IS NOT :user) AS shared,
+    EXISTS (SELECT 1 FROM authors WHERE conversation = number AND user = :user) AS wrote,
+    (
+        SELECT count(*) FROM votes JOIN answers USING (conversation, position)
+        WHERE conversation = number AND votes.user = :user AND answers.user IS NOT :user
+    ) AS votes
 FROM conversations
 WHERE number IN (
         SELECT conversation FROM answers WHERE user = :user
         UNION SELECT conversation FROM authors WHERE user = :user
+        UNION SELECT conversation FROM votes WHERE user = :user
     )
     AND platform = :platform AND (:everywhere OR workspace IS :workspace)
 """
@@ -123,8 +129,9 @@ class Selection:
     `conversations` are deleted as a whole; from those in `shared`, where others have asked too, only
     the questions of `user` are deleted, with their answers. `heard` are others' conversations, and
     `read` others' runs, for which a thread was read that `user` wrote in: those messages are deleted,
-    from shared ones, too. Documents that can't be read are not in the index: they are included if the
-    journal knows of them.
+    from shared ones, too. `voted` are others' conversations of which only votes of `user` are deleted;
+    `votes` counts those on others' answers, wherever they are. Documents that can't be read are not in
+    the index: they are included if the journal knows of them.
     """
 
     what: What
@@ -133,12 +140,16 @@ class Selection:
     shared: tuple[str, ...] = ()
     heard: tuple[str, ...] = ()
     read: tuple[str, ...] = ()
+    voted: tuple[str, ...] = ()
+    votes: int = 0
     user: str | None = None
 
     @property
     def is_empty(self) -> bool:
         """Whether there is nothing to forget."""
-        return not (self.conversations or self.runs or self.shared or self.heard or self.read)
+        return not (
+            self.conversations or self.runs or self.shared or self.heard or self.read or self.voted
+        )
 
 
 class Audit:
@@ -174,6 +185,7 @@ class _Pending(BaseModel):
     shared: tuple[str, ...]
     heard: tuple[str, ...] = ()
     read: tuple[str, ...] = ()
+    voted: tuple[str, ...] = ()
     user: str | None
     runs: tuple[str, ...]
 
@@ -209,7 +221,7 @@ class Forgetting:
         )
 
     async def user(self, platform: str, user: str, *, workspace: str | None = None) -> Selection:
-        """Select everything that a user asked or wrote, in one workspace or on the whole platform."""
+        """Select what a user asked, wrote or voted, in one workspace or on the whole platform."""
         who = {
             "platform": platform,
             "user": user,
@@ -229,10 +241,12 @@ class Forgetting:
             conversations=tuple(row["id"] for row in found if row["asked"] and not row["shared"]),
             shared=(*(row["id"] for row in found if row["asked"] and row["shared"]), *unknown),
             heard=(
-                *(row["id"] for row in found if not row["asked"]),
+                *(row["id"] for row in found if row["wrote"] and not row["asked"]),
                 *await self._store.present(sorted(filter(documents.is_id, heard))),
             ),
             read=tuple(row["id"] for row in read),
+            voted=tuple(row["id"] for row in found if not (row["asked"] or row["wrote"])),
+            votes=sum(row["votes"] for row in found),
             user=user,
             runs=runs,
         )
@@ -273,6 +287,7 @@ class Forgetting:
             shared=selection.shared,
             heard=selection.heard,
             read=selection.read,
+            voted=selection.voted,
             user=selection.user,
             runs=tuple(run.id for run in selection.runs),
         )
@@ -304,7 +319,7 @@ class Forgetting:
             await self._store.remove(conversation_id)
         cut = [
             (conversation_id, await self._store.remove_questions(conversation_id, pending.user))
-            for conversation_id in (*pending.shared, *pending.heard)
+            for conversation_id in (*pending.shared, *pending.heard, *pending.voted)
             if pending.user is not None
         ]
         gone = [*pending.conversations, *(one for one, left in cut if left is None)]
@@ -318,6 +333,7 @@ class Forgetting:
                 "conversations": len(gone),
                 "shared_conversations": len(pending.shared),
                 "heard_conversations": len(pending.heard),
+                "voted_conversations": len(pending.voted),
                 "runs": len(pending.runs),
             }
         )
@@ -388,6 +404,8 @@ def _journal(pending: _Pending, gone: Sequence[str]) -> list[Statement]:
     """Return the statements that clear the journal, also of forgotten context in others' questions."""
     shared = [one for one in pending.shared if one not in gone]
     return [
+        # What was paid still counts toward the budgets, of nobody who could be named.
+        *(statement for one in (*gone, *pending.runs) for statement in spending.forget(one)),
         *(("DELETE FROM runs WHERE conversation_id = ?", (one,)) for one in gone),
         *(("DELETE FROM runs WHERE id = ?", (run,)) for run in pending.runs),
         *((_FORGET_CONTEXT, (one,)) for one in shared),

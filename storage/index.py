@@ -1,4 +1,4 @@
-"""The index: what lists and look-ups need of each conversation, derived only from its document.
+"""The index: what lists and look-ups need from each conversation, derived only from its document.
 
 It can be rebuilt at any time. A row has the stamp of the file version it was derived from, so a check
 opens only documents that have changed since.
@@ -18,7 +18,7 @@ from council.document.conversation import Source
 from storage.atomic import Stamp
 from storage.conversations import ConversationStore, Listing, Problem, Stored
 from storage.database import Database, Statement
-from storage.rows import IndexRow, SeatRow, Texts, derive, index_row
+from storage.rows import IndexRow, SeatRow, Texts, VoteRow, derive, index_row
 from storage.scope import Scope
 from storage.statistics import Spent, spent
 from storage.terms import spaced
@@ -66,10 +66,12 @@ def _insertion(table: str, key: str, columns: Sequence[str]) -> str:
 _TEXTS = ("scope", "title", "question", "answer")
 _ANSWER = ("position", "scope", "at", "user", "seconds", "cost", "tokens")
 _SEAT = ("position", *(field.name for field in fields(SeatRow)))
+_VOTE = ("position", *(field.name for field in fields(VoteRow)))
 _ADD = (
     ("texts", _insertion("search", "rowid", _TEXTS)),
     ("answers", _insertion("answers", "conversation", _ANSWER)),
     ("seats", _insertion("seats", "conversation", _SEAT)),
+    ("votes", _insertion("votes", "conversation", _VOTE)),
     ("authors", _insertion("authors", "conversation", ("user",))),
 )
 _REMOVE = (
@@ -279,6 +281,7 @@ def _upserts(stored: Sequence[Stored], replaced: Mapping[str, Stamp] | None = No
             at = this | {"position": position}
             added["answers"].append(at | {name: getattr(answer, name) for name in _ANSWER[2:]})
             added["seats"] += (at | _cells(seat) for seat in answer.seats)
+            added["votes"] += (at | _cells(vote) for vote in answer.votes)
         added["authors"] += (this | {"user": author} for author in derived.authors)
     given = {"rows": _json(rows)}
     return [
@@ -293,6 +296,6 @@ def _json(rows: Sequence[JsonObject]) -> str:
     return _NUL.sub(r"\1 ", orjson.dumps(rows).decode())
 
 
-def _cells(row: IndexRow | SeatRow | Texts) -> dict[str, Any]:
+def _cells(row: IndexRow | SeatRow | VoteRow | Texts) -> dict[str, Any]:
     # `asdict` copies each value, which took most of a rebuild's time.
     return {name: getattr(row, name) for name in row.__slots__}

@@ -3,7 +3,7 @@
 A run whose process has died is continued from it. `storage.sqlite_journal` stores it.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal, Protocol, get_args
@@ -14,6 +14,7 @@ from council.brief import Brief
 from council.calls import Steps
 from council.document.conversation import Source
 from council.errors import Failure
+from storage.errors import Used
 
 RunStatus = Literal["running", "answered", "failed", "stopped"]
 Ended = Literal["answered", "failed", "stopped"]
@@ -32,7 +33,7 @@ class Why(BaseModel):
 
 
 class Telling(BaseModel):
-    """What is on record of mentioning a run's asker while nobody knows whether the mention arrived.
+    """The record of mentioning a run's asker while nobody knows whether the mention arrived.
 
     `begun` counts posts that were begun and not heard of again, `lost` those that had no response.
     `post_at` (seconds since 1970) is when the platform posts the mention by itself, if it took it.
@@ -95,10 +96,59 @@ class RunRow(NewRun):
 
 @dataclass(frozen=True, slots=True)
 class Begun:
-    """The run of an entry key; `created` is false where an earlier delivery began it."""
+    """The run of an entry key; `created` is false if an earlier delivery began it."""
 
     run: RunRow
     created: bool
+
+
+Period = Literal["day", "month"]
+Budgeted = tuple[Literal["user", "channel", "workspace"], Period]
+"""Whose spending a budget limits, and over which time: of UTC."""
+BUDGETED: tuple[Budgeted, ...] = (
+    ("user", "day"),
+    ("user", "month"),
+    ("channel", "day"),
+    ("channel", "month"),
+    ("workspace", "day"),
+    ("workspace", "month"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Payer:
+    """Whose budgets a run counts toward, each by a name that nobody else has; stored as digests."""
+
+    user: str
+    channel: str
+    workspace: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reservation:
+    """What a run may spend, all amounts in billionths of a dollar.
+
+    `limits` are the budgets in force. Each of the run's calls without a known price is taken to cost
+    `unpriced_call`. `is_bound` says that the run may not spend more than `amount` itself.
+    """
+
+    payer: Payer
+    amount: int
+    unpriced_call: int
+    limits: Mapping[Budgeted, int]
+    is_bound: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Allowance:
+    """What an open run has reserved, and what its recorded steps have cost since.
+
+    Amounts in billionths of a dollar.
+    """
+
+    reserved: int
+    spent: int
+    unpriced_call: int
 
 
 class Posts(Protocol):
@@ -124,11 +174,14 @@ class Posts(Protocol):
 class Journal(Protocol):
     """All runs. Every method may raise `DatabaseError`; what is written is durable on return."""
 
-    async def begin(self, run: NewRun, *, by: float | None = None) -> Begun:
+    async def begin(
+        self, run: NewRun, *, by: float | None = None, reservation: Reservation | None = None
+    ) -> Begun:
         """Record a run as running, or find the one that was begun with its entry key before.
 
         `by` is a time on the event loop's clock. Raises `TimeoutError` where writing has not begun by
-        then: the run is not there, nor will it be at the next start.
+        then: the run is not there, nor will it be at the next start. A run is recorded with its
+        `reservation` or not at all. Raises `BudgetExceeded`.
         """
         ...
 
@@ -166,8 +219,11 @@ class Journal(Protocol):
         """Record where a run is shown: its card and its thread, as they become known."""
         ...
 
-    async def prepare(self, run_id: str, brief: Brief) -> None:
-        """Complete a run's brief, before its first call."""
+    async def prepare(self, run_id: str, brief: Brief, reservation: Reservation | None = None) -> None:
+        """Complete a run's brief, before its first call, and correct what it has reserved.
+
+        Raises `BudgetExceeded`.
+        """
         ...
 
     async def press_stop(self, run_id: str) -> None:
@@ -175,22 +231,34 @@ class Journal(Protocol):
         ...
 
     async def finish(self, run_id: str, status: Ended, why: Why | None = None) -> None:
-        """Record how a run ended; a run ends once."""
+        """Record how a run ended, and settle what it reserved; a run ends once."""
         ...
 
     async def deliver(self, run_id: str, delivery: Delivery) -> None:
-        """Write down that a run was shown to its end, or that its asker could not be told."""
+        """Record that a run was shown to its end, or that its asker could not be told."""
         ...
 
     async def note_telling(self, run_id: str, telling: Telling) -> None:
         """Record what is known of a run's mention, before it is sent and after."""
         ...
 
-    async def reopen(self, run_id: str) -> RunRow | None:
+    async def allowance(self, run_id: str) -> Allowance | None:
+        """Return what an open run may spend; `None` where nothing bounds that."""
+        ...
+
+    async def reserve(self, run_id: str, reservation: Reservation) -> None:
+        """Replace what an open run has reserved, or leave it. Raises `BudgetExceeded`."""
+        ...
+
+    async def used(self, reservation: Reservation) -> list[Used]:
+        """Return what is used or reserved of each budget that a reservation names."""
+        ...
+
+    async def reopen(self, run_id: str, reservation: Reservation | None = None) -> RunRow | None:
         """Let a run without an answer run again; return `None` if there is none.
 
-        Failures and presses of Stop are deleted. Replies are kept, and are used again if the run still
-        asks what they answer.
+        It reserves again, or stays as it is: raises `BudgetExceeded`. Failures and presses of Stop are
+        deleted. Replies are kept, and are used again if the run still asks what they answer.
         """
         ...
 
@@ -203,6 +271,10 @@ class Journal(Protocol):
 
         A thread has the id of the message on which it began: the card's.
         """
+        ...
+
+    async def shown_as(self, here: Source, message: str) -> RunRow | None:
+        """Return the run of which this message of a channel is the card or a part, if there is one."""
         ...
 
     async def opened_thread(self, here: Source) -> bool:

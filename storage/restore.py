@@ -1,7 +1,7 @@
 """What `backup` wrote, put back. All of it is checked before anything is touched.
 
 The file is not trusted: it is read as `backup` writes it and in no other way, so that it can name no
-path, hold no link or device, and take no more memory or disk than a backup would.
+path, contain no link or device, and take no more memory or disk than a backup would.
 """
 
 import asyncio
@@ -34,7 +34,7 @@ from storage.backup import (
 )
 from storage.database import damage_mark
 from storage.errors import BackupError, explain_sqlite
-from storage.recovery import held_alone
+from storage.salvage import held_alone
 
 # A backup of one sentence, said a hundred thousand times, unpacks to 70 times its size.
 _RATIO = 200
@@ -73,7 +73,7 @@ async def restore(source: Path, folder: Path, *, replace: bool = False) -> Backu
     """Put a backup's content into a data folder; the index must be updated afterwards.
 
     All of it is read and checked before anything is touched. Raises `BackupError` if the file isn't a
-    whole backup, or if the folder holds something and `replace` is not set.
+    whole backup, or if the folder isn't empty and `replace` is not set.
     """
 
     def put_back() -> BackupReport:
@@ -151,7 +151,7 @@ class _Tar:
                 header = self._header(self._exactly(_BLOCK))
             if header.type not in (tarfile.REGTYPE, tarfile.AREGTYPE):
                 kind = _KINDS.get(header.type, "something else")
-                raise self.refused(header.name, f"which is {kind}; a backup holds regular files alone")
+                raise self.refused(header.name, f"which is {kind}; a backup contains only regular files")
             size = _number(records.get("size", str(header.size)))
             changed = records.get("COUNCIL.mtime_ns", "0")
             mtime_ns = _number(changed)
@@ -284,7 +284,7 @@ def _present(folder: Path) -> set[str]:
 
 
 def _would_lose(folder: Path, present: set[str]) -> str:
-    """Return what a folder holds that a restore would replace, in words; empty if nothing."""
+    """Return what a folder contains that a restore would replace, in words; empty if nothing."""
     path = folder / DATABASE
     runs = 0
     try:

@@ -10,12 +10,14 @@ import orjson
 
 from council.document.conversation import AssistantMessage, Conversation, UserMessage, timestamp
 from council.document.results import Stage3Result
+from council.profile import Profile
 from council.usage import Usage
 from storage.conversations import Stored
 from storage.documents import askers
 from storage.scope import Scope
 
 _QUESTION_LENGTH = 200
+_UNNAMED = str(Profile.model_fields["name"].default)
 _NOT_ITS_FAULT = ("stopped", "not_needed")
 
 
@@ -86,6 +88,20 @@ class SeatRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class VoteRow:
+    """What one reader thought of an answer.
+
+    `profile` is the council that was asked, `chairman` who wrote the answer; `None` where the document
+    doesn't say or a member's own answer replaces the chairman's.
+    """
+
+    user: str
+    helpful: bool
+    profile: str | None
+    chairman: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerRow:
     """What one answer took, and who asked; `seconds` from start to finish, where the document says."""
 
@@ -95,6 +111,7 @@ class AnswerRow:
     cost: float
     tokens: int
     seats: tuple[SeatRow, ...]
+    votes: tuple[VoteRow, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -180,7 +197,22 @@ def _answer_row(answer: AssistantMessage, begun: datetime, asker: str | None) ->
         cost=used.cost,
         tokens=used.tokens,
         seats=tuple(_seats(answer)),
+        votes=tuple(_votes(answer)),
     )
+
+
+def _votes(answer: AssistantMessage) -> Iterable[VoteRow]:
+    name = answer.settings.get("name") if answer.settings else None
+    final = answer.stage3
+    by_member = final.source in ("verbatim", "single")
+    # Another program's document may hold two of one person: the last one counts, as in ours.
+    for vote in {vote.voter: vote for vote in answer.votes}.values():
+        yield VoteRow(
+            user=vote.voter,
+            helpful=vote.helpful,
+            profile=name if isinstance(name, str) else _UNNAMED if answer.settings else None,
+            chairman=None if by_member else final.model,
+        )
 
 
 def _seats(answer: AssistantMessage) -> Iterable[SeatRow]:

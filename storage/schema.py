@@ -99,7 +99,7 @@ def migrate(connection: sqlite3.Connection, path: Path, migrations: Sequence[Mig
     if applied and max(applied) > newest:
         raise DatabaseError(
             f"{path} was written by a newer program (schema {max(applied)}, this one knows {newest}); "
-            f"update this program, or restore a backup from before",
+            f"update this program, or restore an earlier backup",
             path,
         )
     for migration in migrations:

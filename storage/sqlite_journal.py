@@ -15,19 +15,23 @@ from council.brief import Brief
 from council.calls import Call, Outcome, Reply
 from council.document.conversation import Source, timestamp
 from council.errors import Failure
-from storage.database import Database, SqlValue
-from storage.errors import ConstraintError, DamageError, damaged
+from storage import spending
+from storage.database import Database, SqlValue, Statement
+from storage.errors import ConstraintError, DamageError, Used, damaged
 from storage.journal import (
     NOTHING_TOLD,
+    Allowance,
     Begun,
     Clock,
     Delivery,
     Ended,
     NewRun,
+    Reservation,
     RunRow,
     Telling,
     Why,
 )
+from storage.spending import Spending
 
 log = structlog.stdlib.get_logger()
 
@@ -35,13 +39,15 @@ _BEGIN_RUN = """
 INSERT INTO runs (id, entry_key, conversation_id, origin, brief, status, created_at)
 VALUES (?, ?, ?, ?, ?, 'running', ?)
 """
+_PREPARE = "UPDATE runs SET brief = ? WHERE id = ?"
 _FINISH_RUN = """
 UPDATE runs SET status = ?, error = ?, finished_at = ? WHERE id = ? AND status = 'running'
 """
 _RECORD_STEP = """
-INSERT INTO steps (run_id, key, digest, outcome, recorded_at) VALUES (?, ?, ?, ?, ?)
+INSERT INTO steps (run_id, key, digest, outcome, recorded_at, attempt) VALUES (?, ?, ?, ?, ?, ?)
 ON CONFLICT (run_id, key) DO UPDATE
-SET digest = excluded.digest, outcome = excluded.outcome, recorded_at = excluded.recorded_at
+SET digest = excluded.digest, outcome = excluded.outcome, recorded_at = excluded.recorded_at,
+    attempt = excluded.attempt
 WHERE digest <> excluded.digest
 """
 _RECORD_POST = """
@@ -118,6 +124,7 @@ class _Steps:
                     digest,
                     recorded.model_dump_json(exclude_defaults=True),
                     timestamp(self._now()),
+                    self._run.retries,
                 ),
             )
         )
@@ -161,15 +168,20 @@ class SqliteJournal:
 
     def __init__(self, database: Database, now: Clock = lambda: datetime.now(UTC)) -> None:
         self._database = database
+        self._spending = Spending(database)
         self._now = now
 
-    async def begin(self, run: NewRun, *, by: float | None = None) -> Begun:
+    async def begin(
+        self, run: NewRun, *, by: float | None = None, reservation: Reservation | None = None
+    ) -> Begun:
         """Record a run as running, or find the one that was begun with its entry key before."""
+        now = self._now()
         async with asyncio.timeout_at(by):
             earlier = await self._delivered_before(run.entry_key)
-        if earlier:
-            return Begun(earlier, created=False)
-        created_at = timestamp(self._now())
+            if earlier:
+                return Begun(earlier, created=False)
+            reserving = await self._reserving(run.id, reservation, now)
+        created_at = timestamp(now)
         row = (
             run.id,
             run.entry_key,
@@ -180,11 +192,11 @@ class SqliteJournal:
         )
         try:
             # Nothing after this may fail: the run is there.
-            await self._database.write((_BEGIN_RUN, row), by=by)
-        except ConstraintError:
+            await self._database.write((_BEGIN_RUN, row), *reserving, by=by)
+        except ConstraintError as error:
             earlier = await self._delivered_before(run.entry_key)
             if not earlier:
-                raise
+                raise await self._explained(error, run.id, reservation, now) from error
             return Begun(earlier, created=False)
         return Begun(_begun(run, created_at), created=True)
 
@@ -244,9 +256,9 @@ class SqliteJournal:
         """Record where a run is shown: its card and its thread, as they become known."""
         await self._update("origin = ?", run_id, _origin(origin))
 
-    async def prepare(self, run_id: str, brief: Brief) -> None:
-        """Complete a run's brief, before its first call."""
-        await self._update("brief = ?", run_id, brief.model_dump_json())
+    async def prepare(self, run_id: str, brief: Brief, reservation: Reservation | None = None) -> None:
+        """Complete a run's brief, before its first call, and correct what it has reserved."""
+        await self._change(run_id, reservation, (_PREPARE, (brief.model_dump_json(), run_id)))
 
     async def press_stop(self, run_id: str) -> None:
         """Record a press of Stop: a run that is continued after a crash stays stopped."""
@@ -255,7 +267,8 @@ class SqliteJournal:
     async def finish(self, run_id: str, status: Ended, why: Why | None = None) -> None:
         """Record how a run ended; a run ends once."""
         error = why.model_dump_json(exclude_defaults=True) if why else None
-        await self._database.write((_FINISH_RUN, (status, error, timestamp(self._now()), run_id)))
+        ended = status, error, timestamp(self._now()), run_id
+        await self._database.write((_FINISH_RUN, ended), spending.settle(run_id))
 
     async def deliver(self, run_id: str, delivery: Delivery) -> None:
         """Write down that a run was shown to its end, or that its asker could not be told."""
@@ -265,11 +278,29 @@ class SqliteJournal:
         """Record what is known of a run's mention, before it is sent and after."""
         await self._update("telling = ?", run_id, telling.model_dump_json(exclude_defaults=True))
 
-    async def reopen(self, run_id: str) -> RunRow | None:
+    async def allowance(self, run_id: str) -> Allowance | None:
+        """Return what an open run may spend; `None` where nothing bounds that."""
+        rows = await self._database.read(spending.ALLOWANCE, (run_id,))
+        return Allowance(*rows[0]) if rows else None
+
+    async def reserve(self, run_id: str, reservation: Reservation) -> None:
+        """Replace what an open run has reserved, or leave it."""
+        await self._change(run_id, reservation)
+
+    async def used(self, reservation: Reservation) -> list[Used]:
+        """Return what is used or reserved of each budget that a reservation names."""
+        return await self._spending.used(reservation, self._now())
+
+    async def reopen(self, run_id: str, reservation: Reservation | None = None) -> RunRow | None:
         """Let a run without an answer run again; return `None` if there is none."""
-        named = {"run": run_id, "now": timestamp(self._now())}
+        now = self._now()
+        named = {"run": run_id, "now": timestamp(now)}
         statements = (_REOPEN_RUN, _FORGET_FAILURES, _FORGET_MENTION)
-        await self._database.write(*((statement, named) for statement in statements))
+        reserving = await self._reserving(run_id, reservation, now)
+        try:
+            await self._database.write(*((statement, named) for statement in statements), *reserving)
+        except ConstraintError as error:
+            raise await self._explained(error, run_id, reservation, now) from error
         run = await self.get(run_id)
         return None if run is None or run.is_over else run
 
@@ -291,6 +322,17 @@ class SqliteJournal:
         )
         return cast("str", rows[0]["conversation_id"]) if rows else None
 
+    async def shown_as(self, here: Source, message: str) -> RunRow | None:
+        """Return the run of which this message of a channel is the card or a part, if there is one."""
+        found = await self._find(
+            "(origin ->> 'message' = ? OR origin ->> 'card' = ?"
+            " OR id IN (SELECT run_id FROM posts WHERE posts.message = ?))"
+            " AND origin ->> 'platform' = ? AND origin ->> 'workspace' IS ?"
+            " AND origin ->> 'channel' IS ? ORDER BY created_at DESC LIMIT 1",
+            *(message, message, message, here.platform, here.workspace, here.channel),
+        )
+        return found[0] if found else None
+
     async def opened_thread(self, here: Source) -> bool:
         """Return whether this thread is one below a card, opened for a run."""
         if here.thread is None:
@@ -302,6 +344,30 @@ class SqliteJournal:
         )
         return bool(rows)
 
+    async def _reserving(
+        self, run_id: str, reservation: Reservation | None, now: datetime
+    ) -> list[Statement]:
+        if reservation is None:
+            return []
+        return await self._spending.reserve(run_id, reservation, now)
+
+    async def _change(
+        self, run_id: str, reservation: Reservation | None, *statements: Statement
+    ) -> None:
+        changing = [spending.change(run_id, reservation)] if reservation else []
+        try:
+            await self._database.write(*statements, *changing)
+        except ConstraintError as error:
+            raise await self._explained(error, run_id, reservation, self._now()) from error
+
+    async def _explained(
+        self, error: ConstraintError, run_id: str, reservation: Reservation | None, now: datetime
+    ) -> ConstraintError:
+        """Return the budget that forbade a write, or the error as it is."""
+        if reservation is None:
+            return error
+        return await self._spending.exceeded(run_id, reservation, now) or error
+
     async def _update(self, change: str, run_id: str, *values: SqlValue) -> None:
         await self._database.write((f"UPDATE runs SET {change} WHERE id = ?", (*values, run_id)))  # noqa: S608 - our own words
 
@@ -312,7 +378,7 @@ class SqliteJournal:
             raise damaged(self._database.path)
         return found[0] if found else None
 
-    async def _find(self, which: str, *values: str) -> list[RunRow]:
+    async def _find(self, which: str, *values: str | None) -> list[RunRow]:
         return self._readable(
             await self._database.read(f"SELECT * FROM runs WHERE {which}", values)  # noqa: S608 - our own words
         )

@@ -1,8 +1,11 @@
 """A channel's figures: how its runs ended, what they cost, and how each member did."""
 
 import sqlite3
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
 from datetime import datetime, timedelta
+from statistics import median
+from typing import Literal
 
 from council.document.conversation import timestamp
 from storage.database import Database
@@ -16,6 +19,10 @@ _TIMED = "FROM answers WHERE scope = :scope AND at >= :since AND seconds IS NOT 
 _MEDIAN = f"""
 SELECT seconds, (SELECT count(*) {_TIMED}) AS runs {_TIMED}
 ORDER BY seconds LIMIT 1 OFFSET (SELECT count(*) / 2 {_TIMED})
+"""
+_LATEST = """
+SELECT seconds, cost FROM answers WHERE scope = :scope AND seconds IS NOT NULL
+ORDER BY at DESC LIMIT :limit
 """
 _UNANSWERED = """
 WITH unanswered AS MATERIALIZED (
@@ -47,11 +54,20 @@ FROM answers JOIN seats USING (conversation, position)
 WHERE scope = :scope AND at >= :since
 GROUP BY member ORDER BY runs DESC, member
 """
+_VOTES = """
+SELECT {whose} AS name, sum(helpful) AS helpful, count(*) - sum(helpful) AS unhelpful
+FROM answers JOIN votes USING (conversation, position)
+WHERE scope = :scope AND at >= :since
+GROUP BY name ORDER BY count(*) DESC, name
+"""
+
+LATEST, ENOUGH = 20, 3
+"""How many answers tell what one takes, at most and at least."""
 
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A mean and the number of runs that it is of; `None` if there are none."""
+    """A mean and the number of runs behind it; `None` if there are none."""
 
     value: float | None
     runs: int
@@ -77,10 +93,32 @@ class MemberStatistics:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class VoteCount:
+    """How many readers found the answers of a profile or a chairman helpful, and how many didn't.
+
+    `name` is `None` if the documents don't say whose they are or no chairman wrote them.
+    """
+
+    name: str | None
+    helpful: int
+    unhelpful: int
+
+
+@dataclass(frozen=True, slots=True)
+class Typical:
+    """What an answer took lately: the medians of the last `answers`, in seconds and US dollars."""
+
+    answers: int
+    seconds: float
+    cost: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Spent:
     """A channel's runs by how they ended, and what was paid for all of them.
 
-    `cost` is in US dollars, as far as prices are known.
+    `cost` is in US dollars, as far as prices are known. `typical` is `None` before there are enough
+    answers to tell.
     """
 
     answered: int
@@ -88,14 +126,20 @@ class Spent:
     stopped: int
     cost: float
     tokens: int
+    typical: Typical | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Statistics(Spent):
-    """What was spent in a channel, the answers' median time, and its members by how often they sat."""
+    """What was spent in a channel, the answers' median time, and its members by how often they sat.
+
+    The votes are those on the same answers, whenever they were cast.
+    """
 
     seconds: Figure
     members: tuple[MemberStatistics, ...]
+    by_profile: tuple[VoteCount, ...] = ()
+    by_chairman: tuple[VoteCount, ...] = ()
 
 
 async def spent(database: Database, scope: Scope, since: str = "") -> Spent:
@@ -119,6 +163,15 @@ async def spent(database: Database, scope: Scope, since: str = "") -> Spent:
         stopped=unanswered["stopped"],
         cost=answers["cost"] + unanswered["cost"],
         tokens=answers["tokens"] + unanswered["tokens"],
+        typical=_typical(await database.read(_LATEST, {"scope": scope.word, "limit": LATEST})),
+    )
+
+
+def _typical(rows: Sequence[sqlite3.Row]) -> Typical | None:
+    if len(rows) < ENOUGH:
+        return None
+    return Typical(
+        len(rows), median(row["seconds"] for row in rows), median(row["cost"] for row in rows)
     )
 
 
@@ -126,12 +179,22 @@ async def statistics(database: Database, scope: Scope, *, days: int | None, now:
     """Return the figures of a channel's last days, or of all time."""
     since = "" if days is None else timestamp(now - timedelta(days=days))
     here = {"scope": scope.word, "since": since}
-    median = await database.read(_MEDIAN, here)
+    timed = await database.read(_MEDIAN, here)
+    sums = await spent(database, scope, since)
     return Statistics(
-        **asdict(await spent(database, scope, since)),
-        seconds=Figure(median[0]["seconds"], median[0]["runs"]) if median else Figure(None, 0),
+        **{field.name: getattr(sums, field.name) for field in fields(sums)},
+        seconds=Figure(timed[0]["seconds"], timed[0]["runs"]) if timed else Figure(None, 0),
         members=tuple(_member(row) for row in await database.read(_MEMBERS, here)),
+        by_profile=await _votes(database, "profile", here),
+        by_chairman=await _votes(database, "chairman", here),
     )
+
+
+async def _votes(
+    database: Database, whose: Literal["profile", "chairman"], here: Mapping[str, str]
+) -> tuple[VoteCount, ...]:
+    rows = await database.read(_VOTES.format(whose=whose), here)
+    return tuple(VoteCount(**dict(row)) for row in rows)
 
 
 def _member(row: sqlite3.Row) -> MemberStatistics:

@@ -30,7 +30,7 @@ def joined(text: str) -> str:
 def phrases(words: str) -> list[str]:
     """Read a search as people type it: words, and phrases between double quotes.
 
-    What holds no letter and no digit is left out; nothing in it is an operator.
+    What has no letter and no digit is left out; nothing in it is an operator.
     """
     tidy = words[:_LONGEST_QUERY].translate(_STRAIGHT)
     pieces = (quoted or word for quoted, word in _PIECE.findall(tidy))

@@ -30,7 +30,7 @@ from storage.index import Index
 from storage.journal import NewRun
 from storage.scope import Scope
 from storage.sqlite_journal import SqliteJournal
-from storage.statistics import Figure, MemberStatistics
+from storage.statistics import Figure, MemberStatistics, Typical
 from tests.storage.examples import NOW, answer, legacy, new_id, put
 from tests.storage.test_journal import BRIEF, call
 
@@ -65,7 +65,7 @@ class Room:
         conversation_id: str | None = None,
         message: AssistantMessage | None = None,
     ) -> str:
-        """Save an answered question; gives the conversation's id."""
+        """Save an answered question; return the conversation's id."""
         said = (message or answer(text)).model_copy(
             update={"started_at": timestamp(at - timedelta(seconds=9)), "finished_at": timestamp(at)}
         )
@@ -154,7 +154,7 @@ async def test_a_nul_ends_no_text(room: Room) -> None:
     assert hits[0].row.title == "Nul and void"
 
 
-async def test_a_hit_stands_in_its_context(room: Room) -> None:
+async def test_a_hit_is_shown_in_its_context(room: Room) -> None:
     """The context is the text around the words, which are marked."""
     await room.ask(text="First buy memory. Then shard by tenant. 我们应该分片数据库吗。" + " etc." * 90)
     [hit] = (await room.archive.search(SCOPE, "tenant")).hits
@@ -313,6 +313,7 @@ async def test_statistics_say_how_each_member_did(room: Room) -> None:
     spent = await room.index.spent(HERE)
     assert (spent.answered, spent.failed, spent.stopped) == (3, 1, 1)
     assert (spent.cost, spent.tokens) == (statistics.cost, statistics.tokens)
+    assert spent.typical == Typical(3, 9.0, 0.25)
     assert statistics.seconds == Figure(9.0, 3)
     assert statistics.members == (
         MemberStatistics(
@@ -374,7 +375,6 @@ def told(
                 for place, one in enumerate(places, start=1)
             ],
             agreement=None,
-            agreement_word="too few shared votes",
             ballots=1,
         ),
         usage=RunUsage(

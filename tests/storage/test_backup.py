@@ -19,8 +19,8 @@ from storage.database import Database, damage_mark, open_database
 from storage.errors import BackupError
 from storage.forgetting import Audit
 from storage.index import Index
-from storage.recovery import open_sound_database
 from storage.restore import restore
+from storage.salvage import open_sound_database
 from storage.scope import Scope
 from storage.sqlite_journal import SqliteJournal
 from tests.storage.examples import NOW, answer, new_id

@@ -75,7 +75,7 @@ async def test_a_database_that_may_not_grow_says_that_the_disk_is_full(
     monkeypatch.setattr("storage.database._PRAGMAS", f"PRAGMA max_page_count = {pages};")
     async with open_database(tmp_path / "council.db") as database:
         with pytest.raises(
-            DatabaseError, match=r"can't grow; the disk is full, free some space and try again"
+            DatabaseError, match=r"can't grow; the disk is full; free some space and try again"
         ):
             await begin(database, "large", "x" * 10 * PAGE)
         await begin(database, "small")
@@ -83,7 +83,7 @@ async def test_a_database_that_may_not_grow_says_that_the_disk_is_full(
 
 
 async def test_a_folder_without_room_keeps_its_documents(tmp_path: Path) -> None:
-    """The old version stands whole, no remains lie about, and the next write works."""
+    """The old version is whole, nothing else is left, and the next write works."""
     store = await ConversationStore.open(tmp_path / "conversations")
     conversation_id = new_id()
     await ask(store, conversation_id)

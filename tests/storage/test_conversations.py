@@ -260,7 +260,7 @@ async def test_a_missing_conversation_is_said_to_be_missing(store: ConversationS
 async def test_an_unreadable_document_is_named_with_its_problem(
     store: ConversationStore, content: bytes, reason: str
 ) -> None:
-    """Loading says which file and what is wrong; reading many reports it and goes on."""
+    """Loading says which file and what is wrong; reading many reports it and continues."""
     path = store.folder / f"{SEED_000_ID}.json"
     path.write_bytes(content)
     good = await ask(store, new_id())
@@ -312,7 +312,7 @@ async def test_the_listing_names_what_is_no_document(store: ConversationStore) -
 
 
 async def test_exchanges_at_once_lose_nothing(store: ConversationStore) -> None:
-    """Runs that end together on one conversation all stand in it, each question before its answer."""
+    """Runs that end together on one conversation are all in it, each question before its answer."""
     conversation_id = new_id()
     questions = [f"Question {number}?" for number in range(20)]
     await asyncio.gather(*(ask(store, conversation_id, question) for question in questions))
@@ -392,7 +392,7 @@ async def test_a_failed_write_leaves_the_old_document(
 
     monkeypatch.setattr("os.fsync", full)
     with pytest.raises(
-        FolderError, match="can't be used: the disk is full, free some space and try again"
+        FolderError, match="can't be used: the disk is full; free some space and try again"
     ):
         await ask(store, conversation_id)
     assert await store.read([conversation_id]) == [stored]

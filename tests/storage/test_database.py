@@ -79,7 +79,7 @@ async def test_a_write_is_done_whole_or_not_at_all(database: Database) -> None:
 
 
 async def test_a_value_sqlite_cannot_take_fails_its_own_write(database: Database) -> None:
-    """An error that isn't SQLite's reaches its waiter too, and the writer goes on."""
+    """An error that isn't SQLite's reaches its waiter too, and the writer continues."""
     with pytest.raises(UnicodeEncodeError):
         await database.write(step("\ud800"))
     await database.write(step("a"))
@@ -359,5 +359,5 @@ def test_a_full_disk_is_named(tmp_path: Path) -> None:
         connection.execute("CREATE TABLE big (text)")
     connection.close()
     assert str(explain_sqlite(path, caught.value)) == (
-        f"{path} can't grow; the disk is full, free some space and try again (database or disk is full)"
+        f"{path} can't grow; the disk is full; free some space and try again (database or disk is full)"
     )

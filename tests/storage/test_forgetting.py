@@ -54,7 +54,7 @@ class Place:
         at: datetime = NOW,
         ends: bool = True,
     ) -> str:
-        """Ask as the bot does, journal and all; gives the conversation's id."""
+        """Ask as the bot does, journal and all; return the conversation's id."""
         conversation = conversation_id or new_id()
         run = new_id()
         turns = (Turn(question=history, answer=history),) if history else ()
@@ -150,6 +150,7 @@ async def test_a_forgotten_conversation_is_in_no_file(place: Place) -> None:
             "conversations": 1,
             "shared_conversations": 0,
             "heard_conversations": 0,
+            "voted_conversations": 0,
             "runs": 1,
         }
     ]

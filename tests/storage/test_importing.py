@@ -37,7 +37,7 @@ def folder(tmp_path: Path) -> Path:
     return path
 
 
-async def test_documents_of_every_version_come_in_as_they_are(
+async def test_documents_of_every_version_are_imported_unchanged(
     folder: Path, store: ConversationStore, index: Index
 ) -> None:
     """With or without stage 2.5, with fields of their own: kept to the byte, and indexed."""
@@ -54,7 +54,7 @@ async def test_documents_of_every_version_come_in_as_they_are(
     assert (await index.check(store)).consistent
 
 
-async def test_what_cannot_come_in_is_named_with_its_reason(
+async def test_what_cannot_be_imported_is_named_with_its_reason(
     folder: Path, store: ConversationStore, index: Index
 ) -> None:
     """Broken files, foreign ids and folders stop nothing; an id that is taken keeps what is here."""
@@ -75,7 +75,7 @@ async def test_what_cannot_come_in_is_named_with_its_reason(
                     Problem(
                         "subfolder.json",
                         f"{folder / 'subfolder.json'} can't be used: "
-                        "there is a folder where the file should be, move it away",
+                        "there is a folder where the file should be; move it away",
                     ),
                     Problem("42.json", "the conversation's id is not a uuid in lower case with hyphens"),
                     Problem(

@@ -145,7 +145,7 @@ async def test_a_recorded_outcome_comes_back_in_the_next_process(
         assert not steps.has_begun("stage1")
 
 
-async def test_the_first_record_of_a_step_stands(opened: Opened) -> None:
+async def test_the_first_record_of_a_step_is_kept(opened: Opened) -> None:
     """A late second outcome changes neither memory nor journal."""
     async with opened() as journal:
         run = (await journal.begin(RUN)).run
@@ -324,7 +324,7 @@ async def test_conversations_are_known_by_who_began_them(opened: Opened) -> None
     assert asked == {"conversation-1": "Ada"}
 
 
-async def test_a_thread_leads_to_its_conversation(opened: Opened) -> None:
+async def test_a_thread_identifies_its_conversation(opened: Opened) -> None:
     """By the thread's id or the card's, in its own channel, workspace and platform only."""
     async with opened() as journal:
         await journal.begin(RUN)

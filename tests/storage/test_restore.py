@@ -21,8 +21,8 @@ import pytest
 from storage.backup import backup
 from storage.conversations import ConversationStore
 from storage.errors import BackupError
-from storage.recovery import open_sound_database
 from storage.restore import restore
+from storage.salvage import open_sound_database
 from tests.storage.examples import NOW, answer, new_id
 
 ID = "550e8400-e29b-41d4-a716-446655440000"
@@ -105,7 +105,7 @@ def beside(place: Place, *members: Member, form: int = tarfile.PAX_FORMAT) -> by
 LINK = {"linkname": "/etc/passwd", "size": 0}
 
 
-async def test_only_regular_files_come_in(place: Place) -> None:
+async def test_only_regular_files_are_restored(place: Place) -> None:
     """Everything else in an archive could reach out of the folder, or never end."""
     for kind, said in (
         (tarfile.SYMTYPE, "a symbolic link"),
@@ -119,11 +119,11 @@ async def test_only_regular_files_come_in(place: Place) -> None:
     ):
         member = Member(NAME, b"", fields=LINK | {"type": kind})
         assert await refused(place, beside(place, member)) == (
-            f"FILE holds '{NAME}', which is {said}; a backup holds regular files alone"
+            f"FILE holds '{NAME}', which is {said}; a backup contains only regular files"
         )
 
 
-async def test_only_the_names_of_a_backup_come_in(place: Place) -> None:
+async def test_only_the_names_of_a_backup_are_restored(place: Place) -> None:
     """The allow-list has no paths; control characters and odd encodings are shown as escapes."""
     for name in (
         "/etc/cron.d/evil",
@@ -147,7 +147,9 @@ async def test_only_the_names_of_a_backup_come_in(place: Place) -> None:
 async def test_a_name_that_is_too_long_is_cut(place: Place) -> None:
     """An archive in another program's format has headers of any length for that."""
     said = await refused(place, beside(place, Member("x" * 5_000), form=tarfile.GNU_FORMAT))
-    assert said == "FILE holds '././@LongLink', which is a long name; a backup holds regular files alone"
+    assert (
+        said == "FILE holds '././@LongLink', which is a long name; a backup contains only regular files"
+    )
     said = await refused(place, beside(place, Member("x" * 3_000)))
     assert said == f"FILE holds '{'x' * 100}', which no backup holds"
 
@@ -183,7 +185,7 @@ async def test_headers_of_headers_are_refused(place: Place) -> None:
     sound = archive(Member("manifest.json", MANIFEST))[:1024]
     records = archive(Member(NAME, records={"comment": "x"}))[:1024]
     assert await refused(place, gzip.compress(sound + records * 5_000)) == (
-        "FILE holds '././@PaxHeader', which is a second header; a backup holds regular files alone"
+        "FILE holds '././@PaxHeader', which is a second header; a backup contains only regular files"
     )
 
 

@@ -85,5 +85,5 @@ async def test_a_newer_database_is_refused(tmp_path: Path) -> None:
     newest = known_migrations()[-1].number
     assert str(caught.value) == (
         f"{path} was written by a newer program (schema 999, this one knows {newest}); "
-        "update this program, or restore a backup from before"
+        "update this program, or restore an earlier backup"
     )

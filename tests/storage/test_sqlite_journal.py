@@ -15,7 +15,7 @@ from council.document.conversation import UserMessage
 from storage.database import Database, Parameters, Statement, open_database
 from storage.errors import DamageError
 from storage.journal import Why
-from storage.recovery import open_sound_database
+from storage.salvage import open_sound_database
 from storage.sqlite_journal import SqliteJournal
 from tests.storage.examples import trace_sql
 from tests.storage.test_journal import REPLY, RUN, call

@@ -61,7 +61,7 @@ async def test_an_exchange_comes_back_in_the_next_process(opened: Opened) -> Non
 
 
 async def test_a_runs_answer_is_added_once(opened: Opened) -> None:
-    """A run that goes on after a crash finds what it has saved already."""
+    """A run that continues after a crash finds what it has saved already."""
     conversation_id = new_id()
     async with opened() as conversations:
         await ask(conversations, conversation_id, run_id="run-1")

@@ -10,7 +10,7 @@ import pytest
 from storage.database import open_database
 from storage.errors import DatabaseError
 from storage.journal import NewRun
-from storage.recovery import Opened, copies_set_aside, open_sound_database
+from storage.salvage import Opened, copies_set_aside, open_sound_database
 from storage.sqlite_journal import SqliteJournal
 from tests.storage.examples import NOW
 from tests.storage.test_bad_disks import room
@@ -83,7 +83,7 @@ async def test_garbage_is_set_aside_whole(path: Path) -> None:
     assert copies_set_aside(path) == [recovery.set_aside]
 
 
-async def test_a_truncated_database_gives_what_can_be_read(path: Path) -> None:
+async def test_what_is_readable_in_a_truncated_database_is_recovered(path: Path) -> None:
     """What lies before the cut is kept, and no step without its run."""
     content = content_of(path)
     put(path, content[: len(content) * 2 // 3 // PAGE * PAGE])
@@ -153,7 +153,7 @@ async def test_damage_amid_the_runs_keeps_both_sides_of_it(path: Path) -> None:
 
 
 async def test_a_damaged_database_that_others_have_open_is_left(path: Path) -> None:
-    """A live bot would go on writing into what was set aside."""
+    """A live bot would continue writing into what was set aside."""
     async with open_sound_database(path):
         sound = content_of(path)
         put(path, b"\0" * 100_000)
@@ -172,7 +172,7 @@ class Killed(BaseException):
 async def test_a_recovery_that_was_killed_is_done_by_the_next_start(
     path: Path, monkeypatch: pytest.MonkeyPatch, renamed: int | None
 ) -> None:
-    """In the midst of copying, or after so many files were moved: no run and no step is lost."""
+    """In the midst of copying, or after this many files were moved: no run and no step is lost."""
     spoil_index(path)
     for end in ("-wal", "-shm"):
         put(path.with_name(f"{path.name}{end}"), b"")
@@ -188,7 +188,7 @@ async def test_a_recovery_that_was_killed_is_done_by_the_next_start(
 
     with monkeypatch.context() as patch:
         if renamed is None:
-            patch.setattr("storage.recovery._carry_table", dies)
+            patch.setattr("storage.salvage._carry_table", dies)
         else:
             patch.setattr(Path, "rename", renames)
         with pytest.raises(Killed):
@@ -223,7 +223,7 @@ async def test_damage_that_no_start_has_looked_for_is_mended_once_it_was_met(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A large database isn't read whole at every start; others may start while it is in use."""
-    monkeypatch.setattr("storage.recovery._CHECKED_WHOLE", 0)
+    monkeypatch.setattr("storage.salvage._CHECKED_WHOLE", 0)
     spoil(path, leaf(path, "steps"))
     async with open_sound_database(path) as opened:
         assert opened.recovery is None

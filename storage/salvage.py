@@ -34,7 +34,7 @@ _BROKEN = (
     "DELETE FROM runs WHERE NOT json_valid(ifnull(error, '{}'))",
     "DELETE FROM steps WHERE NOT json_valid(outcome)",
 )
-_DERIVED = re.compile(r"sqlite_.*|migrations|conversations|answers|seats|search(_.*)?")
+_DERIVED = re.compile(r"sqlite_.*|migrations|conversations|answers|seats|authors|votes|search(_.*)?")
 _BESIDE = ("", "-wal", "-shm")
 
 
@@ -108,7 +108,7 @@ def _recover_if_damaged(path: Path, moment: datetime, descriptor: int) -> Recove
     new, mark = path.with_name(f".{path.name}.recovering"), damage_mark(path)
     with explained(path):
         # Only the swap removes the database while there is a new one.
-        is_certain = _is_damaged(path) or (new.exists() and not path.exists())
+        is_certain = is_damaged(path) or (new.exists() and not path.exists())
         if not is_certain and not mark.exists():
             new.unlink(missing_ok=True)
             return None
@@ -154,7 +154,8 @@ def _move(source: Path, target: Path, end: str) -> None:
         source.with_name(f"{source.name}{end}").rename(target.with_name(f"{target.name}{end}"))
 
 
-def _is_damaged(path: Path) -> bool:
+def is_damaged(path: Path) -> bool:
+    """Return whether a database is damaged, as far as a quick look tells; a missing one isn't."""
     size = path.stat().st_size if path.exists() else 0
     if not size:  # SQLite takes an empty file for a new database
         return False

@@ -1,0 +1,154 @@
+"""What runs reserve and spend, in the table `spending`: statements that the journal runs with its own.
+
+A reservation that no budget has room for breaks the constraint of its row, and with it the transaction
+that would begin the run. So no number of questions at once gets past a budget.
+"""
+
+import hashlib
+import secrets
+from collections.abc import Mapping
+from datetime import datetime
+
+from council.document.conversation import timestamp
+from storage.database import Database, SqlValue, Statement
+from storage.errors import BudgetExceeded, Used
+from storage.journal import BUDGETED, Budgeted, Payer, Reservation
+
+DOLLAR = 1_000_000_000
+_NO_LIMIT = 2**62
+_LEFT = """
+CASE WHEN :{scope}_{period} IS NULL THEN {no_limit} ELSE :{scope}_{period} - (
+    SELECT coalesce(sum(amount), 0) FROM spending AS other
+    WHERE other.month = spending.month AND other.{scope} = spending.{scope}
+        AND ('{period}' = 'month' OR other.day = spending.day)
+) END
+"""
+_ROOM = ", ".join(
+    _LEFT.format(scope=scope, period=period, no_limit=_NO_LIMIT) for scope, period in BUDGETED
+)
+_OWN = "run = :run AND attempt = (SELECT retries FROM runs WHERE id = :run) AND NOT settled"
+_FORGET_OLD = "DELETE FROM spending WHERE month < :month AND settled"
+_OPEN = """
+INSERT INTO spending (run, attempt, month, day, user, channel, workspace)
+SELECT id, retries, :month, :day, :user, :channel, :workspace FROM runs
+WHERE id = :run AND status = 'running'
+    AND NOT EXISTS (SELECT 1 FROM spending WHERE run = id AND attempt = retries)
+"""
+_RESERVE = f"""
+UPDATE spending SET reserved = :amount, amount = :amount, unpriced_call = :unpriced_call,
+    is_bound = :is_bound, room = min({_ROOM}) + amount - :amount
+WHERE {_OWN}
+"""  # noqa: S608 - our own words
+_USAGE = """
+SELECT coalesce(outcome -> '$.reply.usage', outcome -> '$.failure.usage') AS usage
+FROM steps WHERE run_id = spending.run AND attempt = spending.attempt
+"""
+_MEASURED = f"""
+SELECT CAST(round(coalesce(sum(usage ->> 'cost'), 0.0) * {DOLLAR}) AS INTEGER)
+    + coalesce(sum(usage ->> 'unpriced'), 0) * spending.unpriced_call FROM ({_USAGE})
+"""  # noqa: S608 - our own words
+_SETTLE = f"UPDATE spending SET amount = ({_MEASURED}), settled = 1 WHERE run = ? AND NOT settled"  # noqa: S608 - our own words
+ALLOWANCE = f"""
+SELECT reserved, ({_MEASURED}), unpriced_call FROM spending
+WHERE run = ? AND is_bound AND NOT settled
+"""  # noqa: S608 - our own words
+_OF_FORGOTTEN = "run IN (SELECT id FROM runs WHERE id = :id OR conversation_id = :id)"
+_FORGET = (
+    f"UPDATE spending SET amount = ({_MEASURED}), settled = 1 WHERE NOT settled AND {_OF_FORGOTTEN}",  # noqa: S608 - our own words
+    f"UPDATE spending SET run = lower(hex(randomblob(16))) WHERE {_OF_FORGOTTEN}",  # noqa: S608 - our own words
+)
+_SUM = """
+SELECT coalesce(sum(amount), 0) AS amount FROM spending
+WHERE month = :month AND {scope} = :whose AND day BETWEEN :first AND :last
+"""
+_ROW = f"SELECT * FROM spending WHERE {_OWN}"  # noqa: S608 - our own words
+_KEY = "SELECT key FROM spending_key"
+# Another process may make one at the same moment: with two keys, one budget would become two.
+_MAKE_KEY = """
+INSERT INTO spending_key (number, key) VALUES (1, ?)
+ON CONFLICT (number) DO UPDATE SET key = CASE WHEN key = excluded.key THEN key END
+"""
+
+
+def settle(run_id: str) -> Statement:
+    """Return the statement that replaces what a run has reserved by what its steps cost."""
+    return _SETTLE, (run_id,)
+
+
+def forget(id_: str) -> list[Statement]:
+    """Return what settles and unlinks runs about to be deleted: one, or all of a conversation."""
+    return [(statement, {"id": id_}) for statement in _FORGET]
+
+
+class Spending:
+    """Who has reserved and spent how much, in an open database."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._new_key = secrets.token_bytes(32)
+
+    async def reserve(self, run_id: str, reservation: Reservation, now: datetime) -> list[Statement]:
+        """Return the statements that reserve for a run that is on record by then, or was reopened."""
+        named = {"run": run_id, **await self._named(reservation.payer, now)}
+        making = [] if await self._stored_key() else [(_MAKE_KEY, (self._new_key,))]
+        old = {"month": named["month"]}
+        return [*making, (_FORGET_OLD, old), (_OPEN, named), change(run_id, reservation)]
+
+    async def exceeded(
+        self, run_id: str, reservation: Reservation, now: datetime
+    ) -> BudgetExceeded | None:
+        """Return the error that says which budget has no room for a reservation, if any has none."""
+        rows = await self._database.read(_ROW, {"run": run_id})
+        named = dict(rows[0]) if rows else await self._named(reservation.payer, now)
+        held = rows[0]["amount"] if rows else 0
+        for budgeted, limit in reservation.limits.items():
+            used = await self._sum(budgeted, named) - held
+            if used + reservation.amount > limit:
+                used_of = Used(*budgeted, limit, used)
+                return BudgetExceeded(self._database.path, used_of, reservation.amount)
+        return None
+
+    async def used(self, reservation: Reservation, now: datetime) -> list[Used]:
+        """Return what is used or reserved of each budget that a reservation names."""
+        named = await self._named(reservation.payer, now)
+        return [
+            Used(*budgeted, limit, await self._sum(budgeted, named))
+            for budgeted, limit in reservation.limits.items()
+        ]
+
+    async def _sum(self, budgeted: Budgeted, named: Mapping[str, SqlValue]) -> int:
+        scope, period = budgeted
+        day = named["day"]
+        days = (day, day) if period == "day" else ("", "9")
+        values = {"month": named["month"], "whose": named[scope], "first": days[0], "last": days[1]}
+        [row] = await self._database.read(_SUM.format(scope=scope), values)
+        return int(row["amount"])
+
+    async def _named(self, payer: Payer, now: datetime) -> dict[str, SqlValue]:
+        day = timestamp(now)[:10]
+        month = day[:7]
+        key = await self._stored_key() or self._new_key
+        names = {"user": payer.user, "channel": payer.channel, "workspace": payer.workspace}
+        digests = {scope: _digest(key, month, name) for scope, name in names.items()}
+        return {"month": month, "day": day, **digests}
+
+    async def _stored_key(self) -> bytes | None:
+        # It is read each time: a backup that is put back meanwhile brings its own.
+        found = await self._database.read(_KEY)
+        return bytes(found[0]["key"]) if found else None
+
+
+def change(run_id: str, reservation: Reservation) -> Statement:
+    """Return the statement that replaces what an open run has reserved; its payer stays."""
+    limits = {f"{scope}_{period}": reservation.limits.get((scope, period)) for scope, period in BUDGETED}
+    return _RESERVE, {
+        "run": run_id,
+        "amount": reservation.amount,
+        "unpriced_call": reservation.unpriced_call,
+        "is_bound": bool(reservation.limits) or reservation.is_bound,
+        **limits,
+    }
+
+
+def _digest(key: bytes, month: str, name: str) -> str:
+    return hashlib.blake2b(f"{month} {name}".encode(), key=key, digest_size=16).hexdigest()

@@ -1,0 +1,216 @@
+"""Votes: in the document, in the index that is derived from it, and gone from both when forgotten."""
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import cast
+
+import orjson
+import pytest
+
+from bot.app import Library, open_library
+from bot.config.settings import Settings
+from council.calls import JsonObject
+from council.document.conversation import AssistantMessage, Source, Vote
+from council.document.results import Stage3Result
+from storage.errors import ConversationNotFound
+from storage.importing import import_folder
+from storage.scope import Scope
+from storage.statistics import VoteCount
+from tests.storage.examples import NOW, answer, legacy, new_id
+
+HERE = Source(platform="slack", workspace="T1", channel="C1", user="U1")
+AT = "2026-01-20T10:32:00.000Z"
+WORD = "zanzibarquux"
+
+
+def vote(voter: str = "U2", *, helpful: bool = False, reason: str | None = None) -> Vote:
+    """Cast a vote."""
+    return Vote(voter=voter, platform="slack", helpful=helpful, at=AT, reason=reason)
+
+
+@dataclass
+class Place:
+    """Real storage with answers in it."""
+
+    library: Library
+
+    async def answered(
+        self, run_id: str = "r1", conversation_id: str | None = None, **more: object
+    ) -> str:
+        """Store an answer; returns its conversation's id."""
+        conversation_id = conversation_id or new_id()
+        settings = {"name": "fast"}
+        told = answer().model_copy(
+            update={"run_id": run_id, "asked_by": "U1", "settings": settings, **more}
+        )
+        stored = await self.library.store.add_exchange(
+            conversation_id, "Capital of France?", told, title="Capital", source=HERE, now=NOW
+        )
+        await self.library.index.upsert(stored)
+        return conversation_id
+
+    async def cast(self, conversation_id: str, told: Vote, run_id: str = "r1") -> None:
+        """Store a vote as the bot does: document, then index."""
+        await self.library.index.upsert(await self.library.store.vote(conversation_id, run_id, told))
+
+    async def votes(self, conversation_id: str, place: int = 1) -> list[Vote]:
+        """Return the votes on an answer."""
+        message = (await self.library.store.load(conversation_id)).messages[place]
+        assert isinstance(message, AssistantMessage)
+        return message.votes
+
+    async def counts(self) -> tuple[tuple[VoteCount, ...], tuple[VoteCount, ...]]:
+        """Return the channel's votes, by profile and by chairman."""
+        found = await self.library.archive.statistics(Scope.of(HERE))
+        return found.by_profile, found.by_chairman
+
+    async def forget(self, user: str) -> None:
+        """Forget somebody, to the last byte."""
+        selection = await self.library.forgetting.user("slack", user, workspace="T1")
+        await self.library.forgetting.forget(selection, by="slack:BOSS")
+        await self.library.forgetting.scrub()
+
+
+@asynccontextmanager
+async def place(folder: Path) -> AsyncGenerator[Place]:
+    """Open the data folder."""
+    async with open_library(Settings(council_data_dir=folder)) as library:
+        yield Place(library)
+
+
+async def test_a_person_has_one_vote_on_an_answer_and_may_change_it(tmp_path: Path) -> None:
+    """The reason goes with the vote that it was given for."""
+    async with place(tmp_path) as here:
+        one = await here.answered()
+        await here.cast(one, vote("U2", helpful=True))
+        await here.cast(one, vote("U3", helpful=True))
+        await here.cast(one, vote("U2", reason="Too vague"))
+        assert await here.votes(one) == [vote("U3", helpful=True), vote("U2", reason="Too vague")]
+        await here.cast(one, vote("U2"))
+        assert (await here.votes(one))[1].reason == "Too vague"
+        await here.cast(one, vote("U2", reason=""))
+        assert (await here.votes(one))[1].reason is None
+        await here.cast(one, vote("U2", reason="Wrong"))
+        await here.cast(one, vote("U2", helpful=True))
+        assert (await here.votes(one))[1] == vote("U2", helpful=True)
+
+
+async def test_a_vote_changes_nothing_else_in_the_document(tmp_path: Path) -> None:
+    """Fields of other programs survive, at every level."""
+    async with place(tmp_path) as here:
+        one = new_id()
+        document = legacy(one, theirs={"kept": True})
+        theirs = cast("list[JsonObject]", document["messages"])
+        theirs[1] |= {"run_id": "r1", "also_theirs": 7}
+        await here.library.store.adopt(orjson.dumps(document))
+        await here.cast(one, vote(helpful=True))
+        stored = orjson.loads(await here.library.store.content(one))
+        [counted] = stored["messages"][1].pop("votes")
+        assert counted == {"voter": "U2", "platform": "slack", "helpful": True, "at": AT}
+        assert stored == document
+
+
+async def test_a_vote_on_no_answer_is_refused(tmp_path: Path) -> None:
+    """Neither in a conversation that is gone nor on a run that it doesn't hold."""
+    async with place(tmp_path) as here:
+        one = await here.answered()
+        with pytest.raises(ConversationNotFound):
+            await here.library.store.vote(one, "another", vote())
+        with pytest.raises(ConversationNotFound):
+            await here.library.store.vote(new_id(), "r1", vote())
+        assert await here.votes(one) == []
+
+
+async def test_votes_are_counted_by_profile_and_by_chairman(tmp_path: Path) -> None:
+    """An answer that no chairman wrote counts for none."""
+    verbatim = Stage3Result(model="a/one", response="Paris.", source="verbatim")
+    async with place(tmp_path) as here:
+        one = await here.answered("r1")
+        await here.answered("r2", one, stage3=verbatim, settings={"max_rounds": 2})
+        await here.answered("r3", settings=None)
+        for voter, helpful in (("U2", True), ("U3", True), ("U4", False)):
+            await here.cast(one, vote(voter, helpful=helpful))
+        await here.cast(one, vote("U2"), "r2")
+        profiles, chairmen = await here.counts()
+        assert profiles == (
+            VoteCount(name="fast", helpful=2, unhelpful=1),
+            VoteCount(name="default", helpful=0, unhelpful=1),
+        )
+        assert chairmen == (
+            VoteCount(name="d/chair", helpful=2, unhelpful=1),
+            VoteCount(name=None, helpful=0, unhelpful=1),
+        )
+
+
+async def test_a_rebuilt_index_and_an_imported_document_have_their_votes(tmp_path: Path) -> None:
+    """Another program's document may hold two of one person: the last one counts."""
+    (tmp_path / "in").mkdir()
+    async with place(tmp_path / "one") as here:
+        one = await here.answered()
+        await here.cast(one, vote("U2", helpful=True))
+        await here.cast(one, vote("U3"))
+        before = await here.counts()
+        await here.library.index.remove(one)
+        assert await here.counts() == ((), ())
+        await here.library.index.rebuild(here.library.store)
+        assert await here.counts() == before
+        document = orjson.loads(await here.library.store.content(one))
+    document["messages"][1]["votes"] *= 2
+    (tmp_path / "in" / "any.json").write_bytes(orjson.dumps(document))
+    async with place(tmp_path / "two") as here:
+        await import_folder(tmp_path / "in", here.library.store, here.library.index)
+        assert await here.counts() == before
+
+
+async def test_votes_of_another_program_that_are_no_votes_are_left_out(tmp_path: Path) -> None:
+    """The document is still read."""
+    async with place(tmp_path) as here:
+        one = new_id()
+        document = legacy(one)
+        cast("list[JsonObject]", document["messages"])[1]["votes"] = 12
+        stored = await here.library.store.adopt(orjson.dumps(document))
+        assert stored is not None
+        await here.library.index.upsert(stored)
+        assert await here.votes(one) == []
+
+
+@pytest.mark.parametrize("asked_too", [False, True])
+async def test_a_persons_votes_are_forgotten_with_the_person(tmp_path: Path, asked_too: bool) -> None:
+    """From others' answers, which stay; the file that held the reason holds it no more."""
+    async with place(tmp_path) as here:
+        one = await here.answered()
+        other = await here.answered("r2")
+        if asked_too:
+            await here.answered("r3", one, asked_by="U2")
+        await here.cast(one, vote("U2", reason=WORD))
+        await here.cast(one, vote("U3", helpful=True))
+        await here.cast(other, vote("U3", reason="Wrong"), "r2")
+        selection = await here.library.forgetting.user("slack", "U2", workspace="T1")
+        assert selection.votes == 1
+        assert (selection.voted, selection.shared) == (((), (one,)) if asked_too else ((one,), ()))
+        await here.forget("U2")
+        assert await here.votes(one) == [vote("U3", helpful=True)]
+        assert await here.votes(other) == [vote("U3", reason="Wrong")]
+        assert (await here.library.forgetting.user("slack", "U2", workspace="T1")).is_empty
+        assert (await here.library.index.check(here.library.store)).consistent
+        [counted] = (await here.counts())[0]
+        assert (counted.helpful, counted.unhelpful) == (1, 1)
+    assert held(tmp_path, WORD) == []
+    assert [name for name in held(tmp_path, "U2") if name.endswith(".json")] == []
+
+
+def held(folder: Path, word: str) -> list[str]:
+    """Name the files that hold a word."""
+    files = (path for path in folder.rglob("*") if path.is_file())
+    return [path.name for path in files if word.encode() in path.read_bytes()]
+
+
+async def test_a_namesake_elsewhere_keeps_a_vote(tmp_path: Path) -> None:
+    """On another platform, or in another workspace, the same id is somebody else."""
+    async with place(tmp_path) as here:
+        one = await here.answered()
+        await here.cast(one, vote("U2"))
+        assert (await here.library.forgetting.user("discord", "U2")).is_empty
+        assert (await here.library.forgetting.user("slack", "U2", workspace="T2")).is_empty
