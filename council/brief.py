@@ -5,13 +5,14 @@ from typing import Annotated
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
+from council.language import language
 from council.profile import Profile
 
 
 class Turn(BaseModel):
-    """An earlier question of the conversation and the final answer it got.
+    """An earlier question of the conversation and its final answer.
 
-    `answer` is `None` where there was no room for it: then `question` is shortened to a title.
+    `answer` is `None` if there was no room for it; then `question` is shortened to a title.
     """
 
     model_config = ConfigDict(frozen=True, hide_input_in_errors=True)
@@ -44,7 +45,7 @@ class ThreadMessage(BaseModel):
 
 
 class Discussion(BaseModel):
-    """The human thread in which a question was asked: which part of it is read, and what it says.
+    """The human thread in which a question was asked: which part of it is read, and its messages.
 
     Read are the messages before `until`, without `question`, the message that holds the question; both
     are ids of the platform. `messages` come oldest first. `left_out` counts older ones; where `more` is
@@ -63,12 +64,12 @@ class Discussion(BaseModel):
 
     @property
     def anew(self) -> "Discussion":
-        """The same part of the thread, to be read anew."""
+        """The same part of the thread, to be read again."""
         return Discussion(until=self.until, question=self.question)
 
     @property
     def texts(self) -> Iterator[str]:
-        """All that its messages hold, files included."""
+        """All texts of its messages, files included."""
         for message in self.messages:
             yield message.text
             yield from (file.text for file in message.files)
@@ -103,6 +104,11 @@ class Brief(BaseModel):
     history_cut: bool = False
     """Whether the last answer of the history is shortened."""
     started_at: str | None = None
+
+    @property
+    def language(self) -> str:
+        """How prompts name the question's language, if it is certain."""
+        return language(self.question) or "the question's language"
 
     @property
     def wants_title(self) -> bool:

@@ -1,4 +1,4 @@
-"""One model call: what is asked, what comes back, and what remembers it."""
+"""One model call: the request, the reply, and the record of both."""
 
 import hashlib
 from collections.abc import Awaitable, Callable
@@ -17,7 +17,7 @@ JsonObject = dict[str, object]
 
 
 class ChatMessage(TypedDict):
-    """One message in the form that chat-completion APIs take."""
+    """One message in the form that chat-completion APIs accept."""
 
     role: Literal["system", "user", "assistant"]
     content: str
@@ -55,8 +55,10 @@ class Call:
     """A model call, ready to be sent.
 
     `step` is its key in the journal: stage, round and member. `profile` names the council that the
-    member belongs to. `deadline` is wall-clock seconds for the call with all its retries. `schema`
-    asks endpoints that can for a JSON reply of that shape; `web` asks the council's own provider to
+    member belongs to. `deadline` is wall-clock seconds for the call with all its retries,
+    `idle_timeout` the seconds in which nothing may arrive, unless that is left to the client. `schema`
+    asks endpoints that can for a JSON reply of that shape; `refused` says that the endpoint turned that
+    down, and is asked again without it; `web` asks the council's own provider to
     search the web first. `on_text` gets the reply as it streams, `on_retry` each failed attempt with
     the seconds until the next one (what streamed before it is void).
     """
@@ -65,8 +67,10 @@ class Call:
     member: Member
     messages: tuple[ChatMessage, ...]
     deadline: float
+    idle_timeout: float | None = None
     profile: str = "default"
     schema: JsonObject | None = None
+    refused: bool = False
     web: bool = False
     temperature: float | None = None
     max_tokens: int | None = None
@@ -76,7 +80,7 @@ class Call:
 
     @property
     def digest(self) -> str:
-        """A digest of what is asked: 32 hexadecimal digits that differ for another prompt or shape."""
+        """A digest of the request: 32 hexadecimal digits that differ for another prompt or shape."""
         asked = orjson.dumps((self.messages, self.schema), option=orjson.OPT_SORT_KEYS)
         return hashlib.blake2b(asked, digest_size=16).hexdigest()
 
@@ -114,21 +118,25 @@ class Reply(BaseModel):
 Outcome = Reply | Failure
 
 R = TypeVar("R")
+R_co = TypeVar("R_co", covariant=True)
 
 
 @dataclass(frozen=True, slots=True)
-class AskAgain(Generic[R]):
-    """What a reader makes of a reply that isn't what was asked for: `messages` ask for it once more.
+class AskAgain(Generic[R_co]):
+    """A reader's result for an unusable reply: `words` ask for it once more.
 
-    `otherwise` is the result if that gives nothing better.
+    `otherwise` is the result if the second reply is no better. What is asked for may have another
+    shape and be shorter than the first time.
     """
 
-    messages: tuple[ChatMessage, ...]
-    otherwise: R
+    words: str
+    otherwise: R_co
+    schema: JsonObject | None = None
+    max_tokens: int | None = None
 
 
-Read = Callable[[Reply], Awaitable[R | AskAgain[R]]]
-"""Reads a reply as the result of its stage, or has it asked for once more."""
+Read = Callable[[Reply], Awaitable[R | Failure | AskAgain[R | Failure]]]
+"""Reads a reply as the result of its stage, or as none, or has it asked for once more."""
 
 Ask = Callable[[Call], Awaitable[Reply]]
 """Makes one call to its end, retries included; raises `ModelError` when it fails for good."""
@@ -151,7 +159,7 @@ class Steps(Protocol):
 
 
 class MemorySteps:
-    """Steps that live as long as the process."""
+    """Steps kept as long as the process runs."""
 
     def __init__(self) -> None:
         self.outcomes: dict[str, Outcome] = {}

@@ -10,7 +10,7 @@ T = TypeVar("T")
 
 
 class Cancellation:
-    """Guards calls: once cancelled, it ends those in flight and lets no other start.
+    """Guards calls: once cancelled, it ends those in flight and starts no others.
 
     The first cause counts. A cancellation made `within` another is cancelled with it.
     """
@@ -51,8 +51,8 @@ class Cancellation:
     async def guard(self, call: Coroutine[Any, Any, T]) -> T:
         """Await a call and return its result.
 
-        Raises `ModelError` with the cancellation's cause where that ended the call. A call that came
-        back before it could be ended keeps its result.
+        Raises `ModelError` with the cancellation's cause if that ended the call. A call that returned
+        before it could be ended keeps its result.
         """
         if self.cause is not None:
             call.close()
@@ -63,11 +63,11 @@ class Cancellation:
             await asyncio.wait({task})
         finally:
             self._calls.discard(task)
-            if not task.done():  # we are being cancelled ourselves: take the call along
+            if not task.done():  # we are being cancelled ourselves: cancel the call, too
                 task.cancel()
                 await asyncio.wait({task})
                 if not task.cancelled():
-                    task.exception()  # looked at, or asyncio logs it as never retrieved
+                    task.exception()  # read it, or asyncio logs it as never retrieved
         if task.cancelled() and self.cause is not None:
             raise ModelError(Failure(cause=self.cause))
         return task.result()

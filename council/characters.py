@@ -1,4 +1,4 @@
-"""Characters that need care: of scripts without spaces between words, and halves of a pair."""
+"""Texts by their characters: cut short, scripts without spaces, halves of surrogate pairs."""
 
 import re
 
@@ -15,5 +15,14 @@ def set_apart(text: str, gap: str) -> str:
 
 
 def whole(text: str) -> str:
-    """Replace lone halves of surrogate pairs, which no file and no terminal can hold."""
+    """Replace lone halves of surrogate pairs, which neither files nor terminals accept."""
     return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def clip(text: str, length: int) -> str:
+    """Shorten to `length` characters, at the end of a word unless that costs half of them."""
+    if len(text) <= length:
+        return text
+    cut = text[: length - 1]
+    space = cut.rfind(" ")
+    return f"{cut[:space] if space > length // 2 else cut}\u2026"

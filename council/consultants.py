@@ -1,6 +1,6 @@
-"""Asking for consultations: the form a model is held to, and what is made of its reply.
+"""Asking for consultations: the form that a model must use, and how its reply is read.
 
-A reply that can't be read, mended or not, is asked for once more with what is wrong with it. If that
+A reply that can't be read, repaired or not, is asked for once more with what is wrong with it. If that
 doesn't help, the words of the first one are kept as plain text, and the result says so.
 """
 
@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import TypeVar, get_args
 
 from council import prompts
-from council.calls import AskAgain, ChatMessage, JsonObject, Reply
+from council.calls import AskAgain, JsonObject, Reply
 from council.consultation import (
     HIGHEST,
     LOWEST,
@@ -38,7 +38,7 @@ def schema(profile: Profile, *, critics: Sequence[str] | None = None) -> JsonObj
 
 
 async def read(session: Session, member: Member, reply: Reply, *, after: int = 0) -> Reply:
-    """Return a reply with the consultation that it holds, or with what keeps it from being one.
+    """Return a reply with the consultation in it, or with the reason why there is none.
 
     `after` is the round of reviews that it replies to: 0 for a first answer, which debates nothing.
     """
@@ -67,19 +67,17 @@ async def read(session: Session, member: Member, reply: Reply, *, after: int = 0
     return reply.model_copy(update={"text": opinion.response.detailed, "consultation": consultation})
 
 
-def or_again(
-    session: Session, messages: tuple[ChatMessage, ...], reply: Reply, result: R
-) -> R | AskAgain[R]:
-    """Return a result, to be asked for once more if its reply was no consultation."""
+def or_again(result: R) -> R | AskAgain[R]:
+    """Return a result, or a request to ask again if its reply was no consultation."""
     if result.unstructured is None:
         return result
-    return AskAgain(prompts.again(session.brief, messages, reply.text, result.unstructured), result)
+    return AskAgain(prompts.in_form(result.unstructured), result)
 
 
 def form_schema(kind: type[Opinion], critics: Sequence[str] = (), *, terse: bool = False) -> JsonObject:
-    """Return the JSON schema that a model is held to, within OpenAI's strict subset.
+    """Return the JSON schema that a model must follow, within OpenAI's strict subset.
 
-    The subset knows no lengths. A `terse` schema is for small models whose server makes a grammar
+    The subset has no lengths. A `terse` schema is for small models whose server makes a grammar
     of it: every text and list has an end, so the whole reply has one; code and references are not
     asked for.
     """

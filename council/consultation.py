@@ -34,7 +34,7 @@ class CodeSnippet(_Part):
 
 
 class Alternative(_Part):
-    """Another way that was weighed."""
+    """Another way that was considered."""
 
     name: str
     reason_not_chosen: str = ""
@@ -71,14 +71,14 @@ class Objection(_Part):
 
 
 class Idea(_Part):
-    """What a consultant took over from a peer."""
+    """What a consultant adopted from a peer."""
 
     source: str
     idea: str
 
 
 class Position(_Part):
-    """A consultant's position after it heard its peers."""
+    """A consultant's position after it read its peers."""
 
     position_changed: bool
     critiques: list[Objection] = []
@@ -137,7 +137,7 @@ class Consultation(_Part):
 
 def json_schema() -> JsonSchemaValue:
     """Return the JSON Schema of a stored consultation, in the words of draft-07."""
-    # Pydantic speaks 2020-12; for these models the two differ in where definitions lie.
+    # Pydantic speaks 2020-12; for these models the two differ only in where definitions are.
     schema = Consultation.model_json_schema(ref_template="#/definitions/{model}")
     definitions = schema.pop("$defs")
     return {"$schema": DRAFT_07, **schema, "definitions": definitions}
@@ -168,7 +168,7 @@ def for_reviewers(text: str, consultation: Consultation | None) -> str:
 
 
 def for_the_chair(text: str, consultation: Consultation | None) -> str:
-    """Return an answer as the chairman reads it: with how sure its author says to be."""
+    """Return an answer as the chairman reads it: with its author's stated confidence."""
     if consultation is None:
         return text
     sure = consultation.confidence

@@ -1,7 +1,7 @@
-"""Reading a consultation out of a reply: as it is, mended, or not at all.
+"""Reading a consultation from a reply: as it is, repaired, or not at all.
 
-What is mended is form alone: broken JSON, a list that came as one text, a summary that is too
-long. A score is taken only where the reply holds exactly one, whole and within its range.
+Only form is repaired: broken JSON, a list that came as one text, a summary that is too long. A score
+is accepted only if the reply has exactly one, a whole number within its range.
 """
 
 import json
@@ -13,7 +13,7 @@ from typing import Generic, TypeVar, cast
 
 from pydantic import ValidationError
 
-from council.characters import whole
+from council.characters import clip, whole
 from council.consultation import SUMMARY_LENGTH, Opinion
 
 AnOpinion = TypeVar("AnOpinion", bound=Opinion)
@@ -21,7 +21,7 @@ JsonObject = dict[str, object]
 
 PROBLEMS = 3  # as many are named at once
 DEEPEST = 30  # the form itself goes four levels deep; code in an answer may count, too
-LONGEST_MENDED = 20_000  # characters; mending may take time with the square of them
+LONGEST_MENDED = 20_000  # characters; repair may take time with the square of them
 _BRACKETS = ("()", "[]", "{}")
 _THOUGHT = re.compile(r"\A.*</think(?:ing)?>", re.DOTALL)
 _SCORE_OF_TEN = re.compile(r"\s*(\d{1,2})(?:\.0+)?\s*(?:(?:/|(?:out )?of)\s*10)?\s*")
@@ -34,9 +34,9 @@ _LISTS = ("pros", "cons", "caveats", "references")
 
 @dataclass(frozen=True, slots=True)
 class Reading(Generic[AnOpinion]):
-    """What a reply holds: an opinion, or what keeps it from being one (`problem`).
+    """What a reply contains: an opinion, or the reason why it has none (`problem`).
 
-    `words` is the reply as plain text: its detailed answer where that could be read.
+    `words` is the reply as plain text: its detailed answer if that could be read.
     """
 
     opinion: AnOpinion | None
@@ -56,12 +56,12 @@ def read_opinion(text: str, kind: type[AnOpinion]) -> Reading[AnOpinion]:
     except ValidationError as error:
         return Reading(None, _problem(error), words)
     if mended and not _has_one_score(text):
-        return Reading(None, "confidence.score: it must stand there once, as a whole number", words)
+        return Reading(None, "confidence.score: it must appear once, as a whole number", words)
     return Reading(opinion, "", words)
 
 
 def _parsed(text: str) -> tuple[JsonObject | None, bool]:
-    """Return the one object that a text holds, and whether it had to be mended."""
+    """Return the one object in a text, and whether it had to be repaired."""
     value: object
     try:
         value = json.loads(text, object_pairs_hook=_unambiguous)
@@ -83,7 +83,7 @@ def _parsed(text: str) -> tuple[JsonObject | None, bool]:
 
 
 def _depth(text: str) -> int:
-    """Say how deep brackets of a kind lie in each other: mending takes time with the square of it."""
+    """Return how deep brackets of a kind are nested: repair takes time with the square of it."""
     return max(_depth_of(text, *kind) for kind in _BRACKETS)
 
 
@@ -107,7 +107,7 @@ def _encodable(fields: JsonObject) -> JsonObject:
 def _unambiguous(pairs: list[tuple[str, object]]) -> JsonObject:
     fields = dict(pairs)
     if len(fields) < len(pairs):
-        raise ValueError("a key stands twice")
+        raise ValueError("a key appears twice")
     return fields
 
 
@@ -144,7 +144,7 @@ def _advice(advice: JsonObject) -> JsonObject:
         if isinstance(said := advice.get(name), list):
             advice[name] = "\n\n".join(_strings(cast("list[object]", said)))
     if isinstance(summary := advice.get("summary"), str):
-        advice["summary"] = _clipped(summary.strip())
+        advice["summary"] = clip(summary.strip(), SUMMARY_LENGTH)
     for name in _LISTS:
         advice[name] = _strings(advice.get(name, []))
     for name, key in (("alternatives", "name"), ("code_snippets", "code")):
@@ -156,19 +156,12 @@ def _advice(advice: JsonObject) -> JsonObject:
 
 
 def _present(fields: JsonObject) -> JsonObject:
-    """Leave out what is null: it says as much as what isn't there."""
+    """Leave out what is null: it says no more than a missing field."""
     return {name: value for name, value in fields.items() if value is not None}
 
 
-def _clipped(summary: str) -> str:
-    if len(summary) <= SUMMARY_LENGTH:
-        return summary
-    cut = summary[: SUMMARY_LENGTH - 1]
-    return f"{cut[: cut.rfind(' ')] if ' ' in cut else cut}\u2026"
-
-
 def _strings(value: object) -> list[str]:
-    """Return a list of texts, whatever came for one."""
+    """Return a list of texts, whatever form it came in."""
     said = (_string(each) for each in _list(value))
     return [text for text in said if text.strip()]
 
@@ -186,7 +179,7 @@ def _string(value: object) -> str:
 
 
 def _score(value: object) -> object:
-    """Return a score that was written another way as the whole number it says; never a rounded one."""
+    """Return the whole number of a score that was written another way; never a rounded one."""
     if isinstance(value, str) and (written := _SCORE_OF_TEN.fullmatch(value)):
         return int(written[1])
     if isinstance(value, float) and value.is_integer():

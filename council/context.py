@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from council.brief import Turn
+from council.characters import clip
 from council.reviews.critiques import shorten
 
 TITLE_LENGTH = 80
@@ -108,8 +109,4 @@ def _cut(text: str, room: int) -> str:
 
 
 def _title(turn: Turn) -> Turn:
-    line = " ".join(turn.question.split())
-    if len(line) > TITLE_LENGTH:
-        cut = line[: TITLE_LENGTH - 1]
-        line = f"{cut[: cut.rfind(' ')] if ' ' in cut else cut}\u2026"
-    return Turn(question=line, answer=None)
+    return Turn(question=clip(" ".join(turn.question.split()), TITLE_LENGTH), answer=None)

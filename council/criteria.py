@@ -1,4 +1,4 @@
-"""What a team weighs answers by, and the short form it is typed in: `Cost:3, Security:2!, Speed`."""
+"""The criteria for answers, and the short form people type: `Cost:3, Security:2!, Speed`."""
 
 import re
 import unicodedata
@@ -22,14 +22,14 @@ def _one_line(name: str) -> str:
     if not name or len(name) > LONGEST_NAME:
         raise ValueError(f"a criterion's name has 1 to {LONGEST_NAME} characters")
     if strange := re.search(r"[^\w\s()/&+.'\u2019-]", name):
-        raise ValueError(f"a criterion's name can't hold {strange[0]}")
+        raise ValueError(f"a criterion's name can't contain {strange[0]}")
     if name.isdigit():
         raise ValueError("a criterion's name isn't only a number")
     return name
 
 
 class Criterion(BaseModel):
-    """One thing that answers are weighed by; an answer that fails a must-have is disqualified."""
+    """One criterion for answers; an answer that fails a must-have is disqualified."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 

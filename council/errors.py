@@ -9,7 +9,7 @@
         └── RunForgotten      the question was deleted while it was being answered
 
 A `Failure` is the same fact as data: it is journalled, replayed, counted and shown.
-The sentences people read are made in `bot.view.words`, nowhere else.
+The sentences people read are made in `bot.view.wording.failures`, nowhere else.
 """
 
 from collections.abc import Mapping
@@ -27,18 +27,28 @@ Cause = Literal[
     "bad_request",  # 400 and its like: the provider doesn't understand the call
     "rate_limited",  # 429, after all retries
     "unavailable",  # 408, 5xx, or an error inside a 200, after all retries
-    "connection",  # refused, reset, or silent for too long, after all retries
+    "no_server",  # refused: nothing listens at the address, after all retries
+    "connection",  # it couldn't be opened: the network, the name, the certificate, after all retries
+    "lost",  # the connection broke before the reply's end, after all retries
+    "silence",  # nothing arrived for `idle_timeout`, after all retries
     "deadline",  # the call's own wall clock ran out
     "truncated",  # the stream ended without a finish reason
     "malformed",  # the reply isn't what the API promises
     "too_large",  # the reply is over the size limit
     "empty",  # no text, or nothing but white space
     "filtered",  # a content filter stopped the reply
+    "echoed_prompt",  # a correction that repeats its prompt
+    "echoed_reviews",  # one that repeats the reviews it was given
+    "echoed_answer",  # one that repeats another member's answer
+    "sent_ranking",  # one that ranks or reviews instead of answering
+    "changed_language",  # one in neither the question's language nor its author's
+    "declined",  # one that declines to answer
+    "over_budget",  # what is left for the run is reserved for the final answer, or used up
     "stopped",  # somebody pressed Stop
     "straggler",  # cut off by the profile's `straggler_grace`
     "stage_deadline",  # the stage's wall clock ran out
-    "not_configured",  # the configuration has no such member any more
-    "endpoint_changed",  # the configuration asks this member somewhere else now
+    "not_configured",  # the configuration no longer has this member
+    "endpoint_changed",  # the configuration now has another address for this member
     "not_needed",  # the run ended first: a title, or a call beside a refused key
 ]
 
@@ -46,8 +56,8 @@ Cause = Literal[
 class Failure(BaseModel):
     """Why one model call failed, after all its retries.
 
-    `detail` is the provider's own sentence where it sent one, shortened; it never holds a key.
-    `usage` is what the failed call cost all the same, where the provider said so.
+    `detail` is the provider's own sentence, if it sent one, shortened; it never contains a key.
+    `usage` is what the failed call cost, if the provider said so.
     """
 
     model_config = ConfigDict(frozen=True, hide_input_in_errors=True)

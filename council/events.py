@@ -1,7 +1,7 @@
 """What happens in a run, as one stream of typed events for every observer.
 
 The order of the stage events is fixed (spec of seeds 001 and 003); the finer events of members
-lie between them. `to_json` gives the event contract, one object an event:
+come between them. `to_json` returns the event contract, one object per event:
 `{"type": "stage2_5_complete", "data": [...], "round": 1}`.
 """
 
@@ -31,7 +31,7 @@ StageResult = Stage1Result | Stage2Result | Stage2_5Result | Stage3Result
 
 @dataclass(frozen=True, slots=True)
 class StageStarted:
-    """A stage begins; `members` are those it waits for."""
+    """A stage begins; `members` are the ones it waits for."""
 
     stage: Stage
     members: tuple[str, ...]
@@ -61,7 +61,7 @@ class MemberStarted:
 
 @dataclass(frozen=True, slots=True)
 class MemberAnswered:
-    """A member's call of this stage came back; `result` is what it becomes in the document."""
+    """A member's call of this stage returned; `result` is what it becomes in the document."""
 
     stage: Stage
     member: str
@@ -163,7 +163,7 @@ class ContextRead:
 
     @classmethod
     def of(cls, context: Discussion | None) -> Self | None:
-        """Return what was read of a thread; `None` where there was none, or nothing in it."""
+        """Return how much was read of a thread; `None` if there was none, or nothing in it."""
         if context is None or not (context.messages or context.unread):
             return None
         return cls(
@@ -191,7 +191,7 @@ class RunAdmitted:
 
 @dataclass(frozen=True, slots=True)
 class RunHeld:
-    """The run waits for its storage; `message` says so for people, `None` that it continues."""
+    """The run waits for its storage; `message` says so for people; `None`: it continues."""
 
     message: str | None
 

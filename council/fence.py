@@ -1,17 +1,20 @@
 """Fences for untrusted text in prompts: two lines around each text carry a boundary.
 
-A text that holds the boundary itself, in whatever disguise, has a gap there instead, so it can't close
-its own fence. It is a gap, not nothing, because the text on either side could join up to the boundary.
+A text that contains the boundary itself, in whatever disguise, has a gap there instead, so it can't
+close its own fence. It is a gap, not nothing, because the text on either side could join to form it.
 
-Models copy what they read. `stripped` takes the boundary out of their replies, together with the
-fence's own line; `StrippedStream` does the same while a reply streams.
+Models copy what they read, and small ones get it wrong: `[begin 20267e3c1f49d8-sollm]`. `stripped` takes
+the boundary out of their replies, as it is or altered, together with the fence's own line;
+`StrippedStream` does the same while a reply streams.
 """
 
 import json
 import re
 import unicodedata
-from collections.abc import Iterable
-from functools import cache
+from collections.abc import Callable, Iterable
+from functools import cache, lru_cache
+
+from rapidfuzz import fuzz
 
 GAP = "..."
 NAME_LENGTH = 120
@@ -19,8 +22,14 @@ PASSES = 3
 """How often a reply is searched for a boundary that taking one out has put together."""
 LONGEST_HELD = 400
 """Characters of a stream that are held back at most."""
+_LONGEST_FENCE = 120
 _BEFORE, _AFTER = 60, 20
 """Characters beside a boundary that may belong to its fence."""
+
+GRAM = 8
+"""So many characters of a boundary in a row are a copy of it, whatever the rest of their word is."""
+ALIKE = 60.0
+"""The per cent by which a word in a fence's brackets resembles the boundary that it was meant to be."""
 
 _PLAIN = str.maketrans("[]", "()")
 _STYLES = (
@@ -57,7 +66,10 @@ _UNSEEN = (
 )
 """What takes no place: format characters, combining marks, fillers, variation selectors, tags."""
 
-# What a JSON reply writes for a character, halves of a pair together.
+Find = Callable[[str, str], list[tuple[int, int]]]
+"""Finds a boundary's places in a text."""
+
+# How JSON writes a character, with the halves of a pair together.
 _ESCAPE = r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u[0-9a-fA-F]{4}|\\[nrtbf]"
 _ESCAPED = re.compile(_ESCAPE)
 _UNIT = re.compile(f"{_ESCAPE}|.", re.DOTALL)
@@ -69,7 +81,13 @@ _CLOSING = re.compile(r"[ \t]*\]")
 _LINE_BEFORE = re.compile(r"(?:(?<=\n)|\A)[ \t\[\](){}<>*_=#`~:-]*\Z")
 _LINE_AFTER = re.compile(r"[ \t\[\](){}<>*_=#`~:-]*(?:\r?\n|\Z)")
 _BLANKS_BEFORE = re.compile(r"(?<![ \t])[ \t]*\Z")
-_BRACKET = re.compile(r"\[[^\]]{0,20}\Z")
+_BRACKET = re.compile(
+    r"\[(?:[^\]]{0,20}|[ \t]*(?:begin|end)[ \t]+[^\s\[\]]{0,80}[ \t]*)\Z", re.IGNORECASE
+)
+_FENCE = re.compile(r"\[[ \t]*(?:begin|end)[ \t]+(?P<mark>[^\s\[\]]{6,80})[ \t]*\]", re.IGNORECASE)
+_HEX = re.compile(r"(?=\D*\d)[0-9a-f-]{8,}", re.IGNORECASE)
+_LAST_WORD = re.compile(r"[\w-]+\Z")
+_WORD = re.compile(r"[\w-]+")
 
 
 def rule(boundary: str) -> str:
@@ -88,18 +106,56 @@ def fenced(boundary: str, name: str, text: str) -> str:
 
 
 def unmarked(boundary: str, text: str) -> str:
-    """Return a text with a gap wherever it holds the boundary, in whatever disguise."""
+    """Return a text with a gap wherever it contains the boundary, in whatever disguise."""
     return _replaced(text, _spans(boundary, text), GAP)
 
 
 def stripped(boundary: str, text: str) -> str:
-    """Return a reply without the boundary and without the fence's lines."""
+    """Return a reply without the boundary, altered or not, and without the fence's lines."""
+    whole = _without(boundary, text, _spans)
+    return unmarked(boundary, _without(boundary, whole, _altered))
+
+
+def _without(boundary: str, text: str, find: Find) -> str:
     for _ in range(PASSES):
-        spans = _spans(boundary, text)
+        spans = find(boundary, text)
         if not spans:
-            return text
+            break
         text = _replaced(text, (_with_its_fence(text, *span) for span in spans), "")
-    return unmarked(boundary, text)
+    return text
+
+
+def _altered(boundary: str, text: str) -> list[tuple[int, int]]:
+    """Find where a text contains an altered boundary."""
+    found: list[tuple[int, int]] = []
+    lower = text.lower()
+    if any(part in lower for part in _parts(boundary)):
+        for part in _any_part(boundary).finditer(text):
+            before = _LAST_WORD.search(text, max(0, part.start() - _BEFORE), part.start())
+            after = _WORD.match(text, part.end(), part.end() + _BEFORE)
+            found.append(
+                (before.start() if before else part.start(), after.end() if after else part.end())
+            )
+    for fence in _FENCE.finditer(text) if "[" in text else ():
+        mark = fence["mark"].casefold()
+        if _HEX.fullmatch(mark) or fuzz.ratio(mark, boundary.casefold()) >= ALIKE:
+            found.append(fence.span("mark"))
+    return sorted({*found})
+
+
+@lru_cache(maxsize=64)
+def _parts(boundary: str) -> tuple[str, ...]:
+    """Return what is enough of the boundary to be a copy; a short one is copied whole or not at all."""
+    return (
+        tuple(boundary[at : at + GRAM].lower() for at in range(len(boundary) - GRAM + 1))
+        if len(boundary) > GRAM
+        else ()
+    )
+
+
+@lru_cache(maxsize=64)
+def _any_part(boundary: str) -> re.Pattern[str]:
+    return re.compile("|".join(map(re.escape, _parts(boundary))), re.IGNORECASE)
 
 
 class StrippedStream:
@@ -118,11 +174,12 @@ class StrippedStream:
         text, last = self._held + piece, ""
         if "\\" in text or self._folded in text.translate(_folding()):
             text, last = self._without_last(text)
-            text = stripped(self._boundary, text)
+            text = unmarked(self._boundary, _without(self._boundary, text, _spans))
             self._was_cut = True
         ready = self._ready(text)
         self._held = text[ready:] + last
-        shown = self._shown(text[:ready])
+        whole = _without(self._boundary, text[:ready], _altered)
+        shown = self._shown(whole)
         return shown + self.rest() if len(self._held) > LONGEST_HELD else shown
 
     def rest(self) -> str:
@@ -134,8 +191,18 @@ class StrippedStream:
         """Forget what came before: the reply begins again."""
         self._held = self._end = ""
 
+    def _may_be_part(self, word: str) -> bool:
+        """Return whether a word is, or may become, a copy of the boundary."""
+        lower = word.lower()
+        if any(part in lower for part in _parts(self._boundary)):
+            return True
+        begun = (lower[-length:] for length in range(4, GRAM))
+        return any(
+            part.startswith(end) for end in begun if len(end) >= 4 for part in _parts(self._boundary)
+        )
+
     def _shown(self, text: str) -> str:
-        """Keep what is shown next from joining up to a boundary with what was shown before."""
+        """Keep what is shown next from forming a boundary with what was shown before."""
         if self._was_cut and self._folded in (self._end + text).translate(_folding()):
             text = GAP + text
         self._end = (self._end + text)[-_BEFORE:]
@@ -149,13 +216,17 @@ class StrippedStream:
         return text, ""
 
     def _ready(self, text: str) -> int:
-        """Say how much of a text can't be part of a boundary, or of its fence, any more."""
+        """Return how much of a text can no longer be part of a boundary or of its fence."""
         ready = len(text)
         folded = text[-LONGEST_HELD:].translate(_folding())
         if folded.endswith(self._beginnings):
             longest = max(len(each) for each in self._beginnings if folded.endswith(each))
             ready = _from_the_end(text, longest)
-        if "[" in text and (bracket := _BRACKET.search(text, max(0, ready - _BEFORE), ready)):
+        if (word := _LAST_WORD.search(text, max(0, ready - _BEFORE), ready)) and self._may_be_part(
+            word[0]
+        ):
+            ready = word.start()
+        if "[" in text and (bracket := _BRACKET.search(text, max(0, ready - _LONGEST_FENCE), ready)):
             ready = bracket.start()
         return ready
 
@@ -166,7 +237,7 @@ def _one_line(name: str) -> str:
 
 
 def _spans(boundary: str, text: str) -> list[tuple[int, int]]:
-    """Find where a text holds the boundary: in either case, any style, with anything unseen in it."""
+    """Find where a text contains the boundary: in either case, any style, with anything unseen in it."""
     looked_for = boundary.translate(_folding())
     folded = text
     if "\\" in text:
@@ -190,7 +261,7 @@ def _spans(boundary: str, text: str) -> list[tuple[int, int]]:
 
 
 def _units(text: str) -> Iterable[tuple[int, int, str]]:
-    """Take a text apart into characters and where each is written, escaped or not."""
+    """Split a text into characters and where each is written, escaped or not."""
     if "\\" not in text:
         return ((at, at + 1, character) for at, character in enumerate(text))
     return ((*unit.span(), _character(unit[0])) for unit in _UNIT.finditer(text))
@@ -227,7 +298,7 @@ def _replaced(text: str, spans: Iterable[tuple[int, int]], by: str) -> str:
 
 
 def _from_the_end(text: str, seen: int) -> int:
-    """Find where a text's last characters begin, of which so many are seen."""
+    """Find where a text's last characters begin, by how many of them are visible."""
     at = len(text)
     while seen > 0:
         at -= 1
@@ -237,7 +308,7 @@ def _from_the_end(text: str, seen: int) -> int:
 
 @cache
 def _folding() -> dict[int, str | None]:
-    """Map characters to the plain letter that they look like, and what isn't seen to nothing."""
+    """Map characters to the plain letter that they look like, and invisible ones to nothing."""
     folding: dict[int, str | None] = {code: chr(code).lower() for code in range(ord("A"), ord("Z") + 1)}
     folding |= {ord(alike): plain for alike, plain in _CYRILLIC.items()}
     for first, last in _STYLES:

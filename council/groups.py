@@ -10,7 +10,7 @@ from council.errors import CouncilError
 class TaskGroup(asyncio.TaskGroup):
     """An `asyncio.TaskGroup` that raises a task's `CouncilError` itself, not within an `ExceptionGroup`.
 
-    Who waits for the group can so write `except CouncilError` as if there were no group. Where
+    Whoever waits for the group can then write `except CouncilError` as if there were no group. If
     anything unexpected was raised as well, the group's error is raised as it is.
     """
 

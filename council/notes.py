@@ -35,7 +35,7 @@ def read_notes(
 ) -> tuple[str, ChairNotes | None]:
     """Return the answer in a chairman's reply, and the notes below it.
 
-    `labels` say whose answer it read as which response. Of a `truncated` reply's notes the last line
+    `labels` map the responses it read to their authors. Of a `truncated` reply's notes the last line
     is left out.
     """
     if mark is None:
@@ -48,11 +48,18 @@ def read_notes(
     return stripped(mark, answer), _notes(stripped(mark, closing), labels)
 
 
+def has_no_answer(mark: str | None, reply: str) -> bool:
+    """Return whether a reply has only notes: the chairman forgot the answer above them."""
+    if mark is None:
+        return False
+    return _NOTE.match(stripped(mark, reply).lstrip()) is not None
+
+
 class AnswerStream:
     """A chairman's answer as it streams, without the run's boundary and without the notes.
 
     What may become the mark's line is held back with the blank lines above it, and so is what follows
-    the mark. It is shown after all where it proves to be answer.
+    the mark. It is shown if it turns out to be answer.
     """
 
     def __init__(self, boundary: str, mark: str | None) -> None:
@@ -95,7 +102,7 @@ class AnswerStream:
 
 
 def _parts(mark: str, text: str, *, below: bool = False) -> tuple[str, str]:
-    """Part a text into answer and closing part; what is `below` more of the answer begins in a line."""
+    """Split a text into answer and closing part; what is `below` more of the answer begins in a line."""
     end = len(text)
     for line in reversed([*_lines(mark, text, below=below)]):
         if not text[line.end() : end].strip():  # a mark may also end the closing part
@@ -109,7 +116,7 @@ def _parts(mark: str, text: str, *, below: bool = False) -> tuple[str, str]:
 
 
 def _ready(mark: str, text: str, *, below: bool) -> int:
-    """Say how much of a text is answer, whatever follows."""
+    """Return how much of a text is answer, whatever follows."""
     for line in _lines(mark, text, below=below):
         closing = text[line.end() : line.end() + LONGEST + 1]
         if len(closing) <= LONGEST and _may_be_notes(mark, closing.lstrip()):
@@ -120,7 +127,7 @@ def _ready(mark: str, text: str, *, below: bool) -> int:
 
 
 def _lines(mark: str, text: str, *, below: bool) -> Iterator[re.Match[str]]:
-    """Find the lines that hold the mark alone."""
+    """Find the lines that contain only the mark."""
     begin, around = "(?<=\\n)" if below else "^", f"[{re.escape(_DECORATION)}]*"
     return re.finditer(rf"{begin}{around}{re.escape(mark)}{around}$", text, re.IGNORECASE | re.MULTILINE)
 

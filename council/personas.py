@@ -1,4 +1,4 @@
-"""The personas that come with the council, and a council of consultants who take them."""
+"""The personas that come with the council, and a council of consultants who use them."""
 
 from itertools import cycle
 

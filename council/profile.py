@@ -49,7 +49,8 @@ class Member(BaseModel):
     `api_key_env` names the environment variable that holds that server's key. Both belong to the
     configuration: they are never stored, and a run's members (`in_a_run`) don't have them.
     `endpoint_id`, a digest, is what a run keeps of the endpoint. `structured` says whether the
-    endpoint takes a JSON schema for the reply; it is found out when a run starts and stored with it.
+    endpoint takes a JSON schema for the reply; where the configuration doesn't say, it is looked up when
+    a run starts, or tried, and stored with the run.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -60,7 +61,7 @@ class Member(BaseModel):
     endpoint: str | None = Field(default=None, exclude=True)
     api_key_env: str | None = Field(default=None, exclude=True)
     endpoint_id: str | None = None
-    structured: bool = False
+    structured: bool | None = None
     name: str = ""
     """How documents, step keys and people call this seat: the model's id, and where the same id
     occurs twice, `{id}#{persona-slug}`. The profile sets it."""
@@ -114,8 +115,12 @@ class Profile(BaseModel):
 
     quorum: Count = 2
     self_review: bool = False
+    ballot_retry: bool = True
+    """Whether a reviewer whose ranking can't be read is asked once more, for the labels alone."""
     max_critique_tokens: Count = 6_000
     critique_mode: Literal["full", "extracted"] = "full"
+    critiques_with_ranking: bool = True
+    """Whether authors read the ranking that closes each review, or only what it says of the answers."""
     max_critiques: Count = 5
     max_rounds: int = Field(default=1, ge=1, le=MOST_ROUNDS)
     min_change_threshold: float = Field(default=0.1, ge=0, le=1)
@@ -131,6 +136,9 @@ class Profile(BaseModel):
     """`structured`: answers and corrections are consultations (seed 004)."""
 
     call_deadline: PositiveFloat = 120.0
+    idle_timeout: PositiveFloat | None = None
+    """How long a reply may be silent. Unset, the client decides: a server of one's own may think until
+    the deadline."""
     stage_deadline: PositiveFloat = 300.0
     straggler_grace: float | None = Field(default=None, ge=0)
     max_retries: int = Field(default=12, ge=0, lt=2**63)
@@ -142,6 +150,8 @@ class Profile(BaseModel):
 
     demonstration: bool = False
     """Whether the models are the built-in ones, good for a demonstration only."""
+    example: bool = False
+    """Whether texts written by hand stand for the replies: no model is asked."""
 
     @model_validator(mode="after")
     def _name_the_seats(self) -> Self:

@@ -14,7 +14,7 @@ from typing import TypedDict
 
 from council.calls import ChatMessage
 from council.criteria import EvaluationCriteria
-from council.document.corrections import corrected, maintained, record
+from council.document.corrections import KEEP, corrected, maintained, record
 from council.document.iteration import (
     CritiqueItem,
     IterationRound,
@@ -26,6 +26,7 @@ from council.document.iteration import (
 from council.document.results import Stage1Result, Stage2_5Result, Stage2Result
 from council.errors import Failure, ModelError
 from council.fence import fenced, rule
+from council.language import language
 from council.reviews.critiques import extract_critiques_from_rankings
 from council.usage import CHARACTERS_PER_TOKEN
 
@@ -34,10 +35,13 @@ CRITIQUED = (
     "These are the points they made about yours, the gravest first."
 )
 REFINE = (
-    "Answer the question again. Where a point is right, correct the answer by it; where it is mistaken, "
-    "stand by your answer and give the reason where a reader needs it. Keep what was right before, and "
-    "repeat the answer as it was if no point holds. Give the whole answer, in the question's language, "
-    "for a reader who has seen neither the first one nor the points: no preface, no list of changes."
+    "Where a point is right, correct the answer by it; where it is mistaken, stand by your answer and "
+    "give the reason where a reader needs it. Keep what was right before. If no point holds, write "
+    f"{KEEP} and then why, in a sentence."
+)
+REFINED_FORM = (
+    "Otherwise give the whole answer, in {language}, for a reader who has seen neither the first one "
+    "nor the points: no preface, no list of changes."
 )
 WEIGHED = (
     "The team weighs answers by these criteria: the greater the weight, the more it counts, and an "
@@ -123,7 +127,7 @@ def build_refinement_prompt(
     *,
     boundary: str | None = None,
 ) -> str:
-    """Write what a model is asked to correct its answer by; ends in `REFINED RESPONSE:`.
+    """Write the prompt with which a model corrects its answer; it ends in `REFINED RESPONSE:`.
 
     Question, answer and critiques are in fences that carry `boundary`, a run's own mark; without
     one the mark is a digest of the texts, which none of them can hold.
@@ -140,13 +144,14 @@ def build_refinement_prompt(
         fenced(mark, "Points of your peers", points or "(none)"),
         *weighing(mark, weighed_by),
         REFINE,
+        REFINED_FORM.format(language=language(user_query) or "the question's language"),
         "REFINED RESPONSE:",
     ]
     return "\n\n".join(parts)
 
 
 def weighing(boundary: str, criteria: EvaluationCriteria | None) -> list[str]:
-    """Say what the team weighs answers by; typed by somebody, so fenced like a question."""
+    """Name the team's criteria; somebody typed them, so they are fenced like a question."""
     if criteria is None:
         return []
     lines = (

@@ -8,6 +8,7 @@ further round begins when the last correction is in.
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from council import consultants, prompts
 from council.calls import AskAgain, ChatMessage, Reply
@@ -25,12 +26,20 @@ from council.document.iteration import (
     start_new_round,
 )
 from council.document.results import MemberAnswer, Stage1Result, Stage2_5Result, Stage2Result
+from council.echo import Given, fault
 from council.errors import Failure
 from council.events import StageCompleted, StageStarted
 from council.groups import TaskGroup
 from council.offload import offload
 from council.profile import Member
-from council.reviews.ballots import ballot_schema, read_ballot
+from council.reviews.ballot_text import without_ranking
+from council.reviews.ballots import (
+    ballot_schema,
+    labels_schema,
+    read_ballot,
+    read_labels,
+    with_ranking,
+)
 from council.reviews.critique_text import read_points
 from council.reviews.critiques import extract_critiques_from_rankings, shorten
 from council.reviews.labels import label_answers, reading_orders
@@ -38,13 +47,16 @@ from council.reviews.ranking import aggregate
 from council.reviews.scores import score
 from council.session import Session, StageCancellation
 
+LABELS_TOKENS = 1_000
+"""Room for a ranking alone, and for a model that thinks before it writes one."""
+
 
 @dataclass(frozen=True, slots=True)
 class Reviewed:
-    """The answers after all rounds, and what the chairman builds on.
+    """The answers after all rounds, and what the chairman works from.
 
-    `first` is the round that stage 2 of the document holds, `last` the last one with a counted vote.
-    `corrections` lead from the first answers to the last; `None` where no round was held.
+    `first` is the round in the document's stage 2, `last` the last one with a counted vote.
+    `corrections` lead from the first answers to the last; `None` if there was no round.
     """
 
     first: Round
@@ -126,7 +138,7 @@ class _Table:
         self._reviewing: dict[str, asyncio.Task[Stage2Result | Failure]] = {}
 
     async def hold(self) -> Round:
-        """Get every review and every correction, each as soon as its data is there."""
+        """Get every review and every correction, each as soon as its data is available."""
         session, names, number = self._session, self._names, self._data.round_number
         session.emit(StageStarted("stage2", tuple(names), number))
         with (
@@ -187,8 +199,15 @@ class _Table:
         brief, member = self._session.brief, self._members[name]
         order = [self._label_of[author] for author in self._orders[name]]
         criteria = brief.profile.criteria.names if brief.profile.criteria else ()
+        labelled = [(label, self._readable(self._labels[label])) for label in order]
+        unranked: list[Stage2Result] = []
 
         def review(reply: Reply) -> Stage2Result:
+            if unranked:  # this reply was to be the labels alone
+                [first] = unranked
+                ranking = read_labels(reply.text, order)
+                text = with_ranking(first.ranking, ranking) if ranking else first.ranking
+                return first.model_copy(update={"ranking": text, "parsed_ranking": ranking})
             ballot = read_ballot(reply.text, order, criteria)
             points = ballot.critiques
             if points is None and self._by_points:
@@ -204,17 +223,22 @@ class _Table:
                 truncated=reply.truncated,
             )
 
-        async def read(reply: Reply) -> Stage2Result:
-            return await offload(len(reply.text), review, reply)
+        async def read(reply: Reply) -> Stage2Result | AskAgain[Stage2Result]:
+            result = await offload(len(reply.text), review, reply)
+            if result.parsed_ranking or unranked or len(order) < 2 or not brief.profile.ballot_retry:
+                return result
+            unranked.append(result)
+            return AskAgain(prompts.labels_only(order), result, labels_schema(order), LABELS_TOKENS)
 
+        in_prose = member.model_copy(update={"structured": False})
         terse = brief.profile.demonstration
-        labelled = [(label, self._readable(self._labels[label])) for label in order]
         return await self._session.hear(
             cancellation,
             member,
             prompts.review(brief, member, labelled),
             read,
             schema=ballot_schema(order, criteria, terse=terse) if member.structured else None,
+            plain=lambda: prompts.review(brief, in_prose, labelled),
         )
 
     def _readable(self, name: str) -> str:
@@ -234,12 +258,23 @@ class _Table:
             critiques, prompt = self._by_review(member, reviews)
 
         session, number = self._session, self._data.round_number
+        given = Given(
+            question=session.brief.question,
+            original=answer.text,
+            prompt=prompts.instructions(session.brief, self._label_of[name]),
+            reviews=[review.ranking for review in reviews],
+            others=[self._answers[peer].text for peer in self._names if peer != name],
+            labels=[*self._labels],
+        )
 
-        async def read(reply: Reply) -> Stage2_5Result | AskAgain[Stage2_5Result]:
+        async def read(reply: Reply) -> Stage2_5Result | Failure | AskAgain[Stage2_5Result | Failure]:
             said = await consultants.read(session, member, reply, after=number)
             size = len(answer.text) + len(said.text)
             result = await offload(size, corrected, answer, critiques, said)
-            return consultants.or_again(session, prompt, reply, result)
+            keeps = result.kept_because is not None
+            if cause := await offload(size, partial(fault, keeps=keeps), said.text, given):
+                return AskAgain(prompts.no_correction(session.brief, cause), Failure(cause=cause))
+            return consultants.or_again(result)
 
         critics = [review.model for review in reviews]
         schema = consultants.schema(session.brief.profile, critics=critics)
@@ -275,7 +310,10 @@ class _Table:
         self, member: Member, reviews: list[Stage2Result]
     ) -> tuple[str, tuple[ChatMessage, ...]]:
         brief = self._session.brief
-        short = shorten([review.ranking for review in reviews], brief.profile.max_critique_tokens)
+        texts = [review.ranking for review in reviews]
+        if not brief.profile.critiques_with_ranking:
+            texts = [without_ranking(text, [*self._labels]) for text in texts]
+        short = shorten(texts, brief.profile.max_critique_tokens)
         prompt = prompts.correction(
             brief,
             member,

@@ -8,7 +8,6 @@ A failing member costs the council a voice, never the run.
 """
 
 import asyncio
-import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -18,6 +17,7 @@ from council import consultants, prompts
 from council.brief import Brief
 from council.calls import Ask, AskAgain, Reply, Steps
 from council.cancel import Cancellation, Stop
+from council.characters import clip
 from council.consultation import for_the_chair
 from council.document.changes import dropped
 from council.document.conversation import (
@@ -32,7 +32,7 @@ from council.document.results import MemberAnswer
 from council.errors import Failure, NoAnswers, RunStopped
 from council.events import Emit, StageCompleted, StageStarted, TitleCompleted
 from council.groups import TaskGroup
-from council.notes import read_notes
+from council.notes import has_no_answer, read_notes
 from council.offload import offload
 from council.profile import Member, Profile
 from council.reviews.critiques import shorten
@@ -124,7 +124,7 @@ async def _answers(session: Session) -> list[Stage1Result]:
                 consultation=said.consultation,
                 unstructured=said.unstructured,
             )
-            return consultants.or_again(session, messages, reply, result)
+            return consultants.or_again(result)
 
         schema = consultants.schema(profile)
         return await session.hear(cancellation, member, messages, read, schema=schema)
@@ -164,8 +164,10 @@ async def _synthesis(session: Session, answers: list[Stage1Result], reviewed: Re
     critiques = shorten([review.ranking for review in last.reviews], profile.max_critique_tokens)
 
     async def write(member: Member, source: AnswerSource) -> Stage3Result | Failure:
-        async def read(reply: Reply) -> Stage3Result:
+        async def read(reply: Reply) -> Stage3Result | Failure | AskAgain[Stage3Result | Failure]:
             text, mark = reply.text, session.brief.notes_mark
+            if has_no_answer(mark, text):
+                return AskAgain(prompts.no_answer(session.brief), Failure(cause="malformed"))
             parting = partial(read_notes, mark, text, last.labels, reply.truncated)
             answer, notes = await offload(len(text) // 16, parting)
             return Stage3Result(
@@ -278,8 +280,4 @@ async def _title(session: Session, cancellation: Cancellation) -> str:
 
 
 def _one_line(text: str) -> str:
-    line = " ".join(re.split(r"\s+", text.strip()))
-    if len(line) <= TITLE_LENGTH:
-        return line
-    cut = line[: TITLE_LENGTH - 1]
-    return f"{cut[: cut.rfind(' ')] if ' ' in cut else cut}\u2026"
+    return clip(" ".join(text.split()), TITLE_LENGTH)

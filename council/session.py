@@ -36,7 +36,7 @@ from council.events import (
     Stage,
     StageResult,
 )
-from council.fence import stripped
+from council.fence import stripped, unmarked
 from council.notes import AnswerStream
 from council.offload import offload
 from council.profile import Member, Profile
@@ -124,12 +124,14 @@ class Session:
         read: Read[R],
         *,
         schema: JsonObject | None = None,
+        plain: Callable[[], tuple[ChatMessage, ...]] | None = None,
         role: str = "",
     ) -> R | Failure:
-        """Call a member in a stage and return what `read` makes of its reply, or the failure.
+        """Call a member in a stage and return the result of `read` for its reply, or the failure.
 
         The observers are told either way. `role` distinguishes two calls of one member in a stage. A
-        call that was cut off before it began is neither made nor announced nor recorded.
+        call that was cut off before it began is neither made nor announced nor recorded. An endpoint
+        that refuses the `schema` is asked again without it, by the messages of `plain` if they differ.
         """
         stage, number = cancellation.stage, cancellation.round
         profile = self.brief.profile
@@ -149,6 +151,7 @@ class Session:
             member=member,
             messages=messages,
             deadline=profile.call_deadline,
+            idle_timeout=profile.idle_timeout,
             profile=profile.name,
             schema=schema,
             web=profile.web and stage in ("stage1", "stage2_5"),
@@ -166,35 +169,58 @@ class Session:
             cancellation.begin()
             self.emit(MemberStarted(stage, member.name, number))
         outcome = await self._step(call, cancellation)
-        if isinstance(outcome, Reply) and (rest := answer.rest()):
-            self.emit(AnswerStreamed(member.name, rest))
+        if _refuses_schema(call, outcome):
+            # The refusal is on record, so that a replay asks the same.
+            messages = plain() if plain else messages
+            call = replace(call, step=f"{call.step}:plain", messages=messages, schema=None, refused=True)
+            outcome = await self._step(call, cancellation)
         if isinstance(outcome, Reply):
-            try:
-                result, outcome = await self._read(call, outcome, read, cancellation)
-            except CouncilError:
-                raise
-            except Exception:  # a reader that crashes costs a voice
-                log.exception("reply_not_read", step=call.step)
-                outcome = UNREADABLE
-            else:
-                took, used = outcome.latency_ms, outcome.usage
+            if rest := answer.rest():
+                self.emit(AnswerStreamed(member.name, rest))
+            result, reply = await self._result(call, outcome, read, cancellation)
+            if not isinstance(result, Failure):
+                took, used = reply.latency_ms, reply.usage
                 self.emit(MemberAnswered(stage, member.name, result, took, used, number))
                 cancellation.succeed()
                 return result
+            outcome = result
         self._note_refusal(outcome, member)
         self.was_stopped |= outcome.cause == "stopped"
         self.failures.append(FailedCall(stage=stage, member=member.name, failure=outcome, round=number))
         self.emit(MemberFailed(stage, member.name, outcome, number))
         return outcome
 
+    async def _result(
+        self, call: Call, reply: Reply, read: Read[R], cancellation: Cancellation
+    ) -> tuple[R | Failure, Reply]:
+        try:
+            return await self._read(call, reply, read, cancellation)
+        except CouncilError:
+            raise
+        except Exception:  # a reader that crashes costs a voice
+            log.exception("reply_not_read", step=call.step)
+            return UNREADABLE, reply
+
     async def _read(
         self, call: Call, reply: Reply, read: Read[R], cancellation: Cancellation
-    ) -> tuple[R, Reply]:
+    ) -> tuple[R | Failure, Reply]:
         """Return what a reply is read as, with the reply; what a second one took counts, too."""
         result = await read(reply)
         if not isinstance(result, AskAgain):
             return result, reply
-        again = replace(call, step=f"{call.step}:again", messages=result.messages)
+        if call.on_text and call.on_retry:
+            call.on_retry(Failure(cause="malformed"), 0.0)  # what has streamed is void
+        again = replace(
+            call,
+            step=f"{call.step}:again",
+            messages=(
+                *call.messages,
+                {"role": "assistant", "content": unmarked(self.brief.boundary, reply.text)},
+                {"role": "user", "content": unmarked(self.brief.boundary, result.words)},
+            ),
+            schema=call.schema and (result.schema or call.schema),
+            max_tokens=result.max_tokens or call.max_tokens,
+        )
         second = await self._step(again, cancellation)
         if second.usage is not None:
             reply = reply.model_copy(update={"usage": total((reply.usage, second.usage))})
@@ -209,12 +235,13 @@ class Session:
     async def hear_title(
         self, member: Member, messages: tuple[ChatMessage, ...], cancellation: Cancellation
     ) -> str | None:
-        """Return a title, or `None` where the call failed: that costs the run nothing."""
+        """Return a title, or `None` if the call failed, which doesn't affect the run."""
         call = Call(
             step="title",
             member=member,
             messages=messages,
             deadline=self.brief.profile.call_deadline,
+            idle_timeout=self.brief.profile.idle_timeout,
             profile=self.brief.profile.name,
             retries=self._retries,
         )
@@ -298,7 +325,7 @@ class Session:
         return outcome
 
     async def _unfenced(self, outcome: Outcome) -> Outcome:
-        """Return what came back without the run's boundary, which models copy from their prompts.
+        """Return the reply without the run's boundary, which models copy from their prompts.
 
         Everything that is used, stored or shown of a reply has passed through here.
         """
@@ -312,10 +339,16 @@ class Session:
         return outcome if text == outcome.text else outcome.model_copy(update={"text": text})
 
 
+def _refuses_schema(call: Call, outcome: Outcome) -> bool:
+    """Return whether an endpoint may have rejected a call for its schema."""
+    asked = call.schema is not None and bool(call.member.structured)
+    return asked and isinstance(outcome, Failure) and outcome.cause == "bad_request"
+
+
 def _log(call: Call, why: Failure) -> None:
-    """Log a call that failed; what a server sent may hold what was asked, and isn't logged."""
-    # Of what breaks once a server has sent something, the HTTP client's words quote it.
-    quotes_nobody = why.cause == "connection" and why.detail.startswith("Connect")
+    """Log a call that failed, but not what a server sent: it may quote the question."""
+    # Of what breaks once a server has sent something, the HTTP client's words may quote it.
+    quotes_nobody = why.cause in ("no_server", "connection")
     log.info(
         "call_failed",
         step=call.step,

@@ -1,6 +1,7 @@
-"""Tokens and money, measured where the provider says so and estimated where it doesn't."""
+"""Tokens and money, measured if the provider reports them, otherwise estimated."""
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
@@ -8,11 +9,24 @@ from pydantic import BaseModel, ConfigDict
 CHARACTERS_PER_TOKEN = 4
 
 
+@dataclass(frozen=True, slots=True)
+class Price:
+    """US dollars for one token of the prompt, one of the reply, and for the call itself."""
+
+    prompt: float
+    completion: float
+    request: float = 0.0
+
+    def cost(self, prompt_tokens: int, completion_tokens: int) -> float:
+        """Return the cost of one call."""
+        return self.request + self.prompt * prompt_tokens + self.completion * completion_tokens
+
+
 class Usage(BaseModel):
     """What one call, one stage or one run used.
 
     `cost` is in US dollars, the sum over the calls whose price is known; `unpriced` counts the
-    others, so that a sum never passes for the whole.
+    others, so that a partial sum is never mistaken for the whole.
     """
 
     model_config = ConfigDict(frozen=True)

@@ -29,10 +29,10 @@ JUNK_LIMIT = 200
 def detect_significant_changes(original: str, refined: str) -> bool:
     """Say whether a correction changed the answer in more than form.
 
-    Texts over 95 % alike are unchanged, texts under 50 % alike are changed, and in between it
-    takes over 10 % new words. Up to 2,000 characters likeness is difflib's ratio over characters,
-    as in seed 002. Above, where that ratio takes quadratic time and ignores frequent characters,
-    it is the indel similarity over words, with the same thresholds.
+    Texts over 95% alike are unchanged, texts under 50% alike are changed, and those in between are
+    changed if over 10% of their words are new. Up to 2,000 characters, likeness is difflib's ratio
+    over characters, as in seed 002. Above, where that ratio takes quadratic time and ignores
+    frequent characters, it is the indel similarity over words, with the same thresholds.
     """
     before, after = original.lower().strip(), refined.lower().strip()
     if not original or not refined or before == after:
@@ -117,7 +117,7 @@ def _kept(before: list[str], after: list[str]) -> int:
 
 
 def dropped(original: str, refined: str) -> list[str]:
-    """Return the sentences and lines of a text that another one doesn't hold, in their order."""
+    """Return the sentences and lines of a text that another one doesn't contain, in their order."""
     kept = " ".join(refined.split())
     sentences = (" ".join(sentence.split()) for sentence in _SENTENCE_END.split(original))
     return [sentence for sentence in sentences if sentence and sentence not in kept]

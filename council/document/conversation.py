@@ -1,8 +1,8 @@
 """The conversation document, field for field as seeds 000 and 001 have it.
 
 Fields beyond the contract are optional; those of other programs are kept. Reading is lenient
-(any contract document is welcome, with or without `stage2_5`); `AssistantMessage.check` holds
-what the council itself writes to the rules of seed 000. What the stages give is in
+(any contract document is welcome, with or without `stage2_5`); `AssistantMessage.check`
+checks what the council itself writes against the rules of seed 000. The stages' results are in
 `council.document.results`; its names may be imported from here too.
 """
 
@@ -50,13 +50,14 @@ __all__ = [
     "Stage2_5Result",
     "Stage3Result",
     "UserMessage",
+    "Vote",
     "peer_critiques",
     "timestamp",
 ]
 
 
 class FailedCall(Record):
-    """A call that gave nothing: which, whose, why."""
+    """A call without a result: which, whose, why."""
 
     stage: str
     member: str
@@ -74,6 +75,16 @@ class RunUsage(Record):
     stages: dict[str, Usage]
     calls: dict[str, Usage]
     latencies: dict[str, int] = Field(default_factory=dict[str, int])
+
+
+class Vote(Record):
+    """What a reader thought of an answer: one per person, known by an id on a platform; never a name."""
+
+    voter: str
+    platform: str
+    helpful: bool
+    at: str
+    reason: str | None = None
 
 
 class UserMessage(Record):
@@ -105,9 +116,10 @@ class AssistantMessage(Record):
     finished_at: str | None = None
     run_id: str | None = None
     asked_by: str | None = None
+    votes: list[Vote] = Field(default_factory=list[Vote])
 
     def check(self) -> None:
-        """Hold this message to the contract's rules before it is written.
+        """Check this message against the contract's rules before it is written.
 
         Raises `ValueError` naming the rule. Source: seed 000, Validation Rules.
         """
@@ -127,7 +139,7 @@ class AssistantMessage(Record):
                 raise ValueError(f"stage2_5's critiques of {who} are not its peers' reviews")
             if correction.consultation is not None:
                 correction.consultation.check(correction.corrected_response)
-        # Without labels on record they are the seeds': Response A and so on, one an answer.
+        # Without labels on record they are the seeds': Response A and so on, one per answer.
         unnamed = (f"Response {letter}" for letter in ascii_uppercase[: len(self.stage1)])
         _check_ballots(self.stage2, self.label_to_model or {*unnamed})
         if self.iteration is not None:
@@ -144,7 +156,7 @@ class AssistantMessage(Record):
         )
 
     def _check_rounds(self, rounds: Sequence[IterationRound]) -> None:
-        """Hold the rounds to leading from the first answers to the corrected ones, step by step."""
+        """Check that the rounds lead from the first answers to the corrected ones, step by step."""
         texts = {answer.model: answer.response for answer in self.stage1}
         for number, each in enumerate(rounds, 1):
             if each.round_number != number:

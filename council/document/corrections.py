@@ -1,11 +1,12 @@
-"""Corrections: what a reply makes of an answer, and the two forms in which documents hold it.
+"""Corrections: how a reply changes an answer, and the two forms in which documents store it.
 
 A run has one record of a correction in a round, its `Stage2_5Result`. Documents hold two because two
 contracts ask for them: `stage2_5` pairs each first answer with the last one (seed 000), and
 `iteration.rounds[].refinements` has every step between (seed 002). Both are derived here and nowhere
-else, and so is the record from what a document holds.
+else, and so is the record from a stored document.
 """
 
+import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -16,12 +17,21 @@ from council.document.results import MemberAnswer, Stage1Result, Stage2_5Result
 from council.errors import Failure
 
 _OF_ITS_AUTHOR = ("answered_by", "truncated", "citations", "unstructured")
-_IN_BOTH = ("model", "change_summary", "consultation", *_OF_ITS_AUTHOR)
+_IN_BOTH = ("model", "change_summary", "kept_because", "consultation", *_OF_ITS_AUTHOR)
+
+KEEP = "KEEP:"
+"""What a correction begins with whose author keeps its answer; the reason follows."""
+LONGEST_REASON = 600
+"""Characters of a reason; what is longer is an answer."""
+_KEEPS = re.compile(r"[^\w]*KEEP\b[\s:*_.-]*(?P<reason>.*)", re.DOTALL)
 
 
 def corrected(answer: MemberAnswer, critiques: str, heard: Reply | str | Failure) -> Stage2_5Result:
-    """Return what a model's reply makes of its answer; after a failure, the answer before it."""
+    """Return an answer as corrected by a model's reply; after a failure, the answer before it."""
     before = answer.text
+    if isinstance(heard, Reply | str) and (reason := _reason_to_keep(heard)) is not None:
+        kept = maintained(answer).model_copy(update={"maintained": False, "kept_because": reason})
+        return kept.model_copy(update={"peer_critiques": critiques})
     reply = heard if isinstance(heard, Reply) else None
     text = before if isinstance(heard, Failure) else reply.text if reply else str(heard)
     changed = detect_significant_changes(before, text)
@@ -36,6 +46,16 @@ def corrected(answer: MemberAnswer, critiques: str, heard: Reply | str | Failure
         consultation=(reply or answer).consultation,
         **(_taken(reply, _OF_ITS_AUTHOR) if reply else {}),
     )
+
+
+def _reason_to_keep(heard: Reply | str) -> str | None:
+    """Return why an author keeps its answer; `None` if it gives another one."""
+    if isinstance(heard, Reply) and heard.consultation is not None:
+        return None
+    keeps = _KEEPS.fullmatch(heard.text if isinstance(heard, Reply) else heard)
+    if keeps is None or len(keeps["reason"]) > LONGEST_REASON:
+        return None
+    return keeps["reason"].strip()
 
 
 def maintained(answer: MemberAnswer) -> Stage2_5Result:
@@ -60,11 +80,12 @@ def overall(steps: Sequence[Stage2_5Result]) -> Stage2_5Result:
     began = Stage1Result(model=first.model, response=first.original_response)
     whole = corrected(began, first.peer_critiques, last.text)
     author = _taken((rewritten or given)[-1], _OF_ITS_AUTHOR)
-    return whole.model_copy(update={**author, "consultation": last.consultation})
+    told = {"consultation": last.consultation, "kept_because": last.kept_because}
+    return whole.model_copy(update={**author, **told})
 
 
 def record(round_data: IterationRound, corrections: Iterable[Stage2_5Result]) -> None:
-    """Note in a round what became of the answers."""
+    """Record in a round what became of the answers."""
     label_of = {model: label for label, model in (round_data.label_to_model or {}).items()}
     for correction in corrections:
         if correction.fallback is not None:
@@ -77,7 +98,7 @@ def record(round_data: IterationRound, corrections: Iterable[Stage2_5Result]) ->
 
 
 def recorded(round_data: IterationRound, answer: MemberAnswer, critiques: str) -> Stage2_5Result:
-    """Return what a round made of an answer: the reverse of `record`."""
+    """Return a round's correction of an answer: the reverse of `record`."""
     given = next((each for each in round_data.refinements if each.model == answer.model), None)
     if given is None:
         why = round_data.fallbacks.get(answer.model)

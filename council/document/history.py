@@ -1,4 +1,4 @@
-"""The rounds of an answer as they went, from what its document holds."""
+"""The rounds of an answer, from its document."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from council.document.results import (
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """One round: who was called what, what the reviews said and came to, the corrections."""
+    """One round: the labels, the reviews with their ranking, the corrections."""
 
     labels: dict[str, str]
     reviews: list[Stage2Result]
@@ -27,7 +27,7 @@ class Round:
 
     @property
     def best(self) -> str:
-        """Name who gave the best-ranked answer; a disqualified one is it only where all are."""
+        """Name the author of the best-ranked answer; a disqualified one only if all are."""
         scored = self.scores.answers if self.scores else []
         disqualified = {answer.model for answer in scored if answer.is_disqualified}
         places = self.ranking.places if self.ranking else []
@@ -36,7 +36,7 @@ class Round:
 
 
 def rounds_of(message: AssistantMessage) -> list[Round]:
-    """Return the rounds of a stored answer; one where the document tells of no others, however old."""
+    """Return the rounds of a stored answer, however old; one if the document has no others."""
     first = Round(
         message.label_to_model or {},
         message.stage2,

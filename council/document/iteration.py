@@ -1,4 +1,4 @@
-"""Rounds of critique and correction: what each one held, and why there is no further one (seed 002)."""
+"""Rounds of critique and correction: what each one contained, and why there are no more (seed 002)."""
 
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
@@ -57,6 +57,7 @@ class RefinementResult(Record):
     critiques_addressed: list[str] = Field(default_factory=list[str])
     changes_made: bool = False
     change_summary: str | None = None
+    kept_because: str | None = None
     change: float | None = None
     answered_by: str | None = None
     truncated: bool = False
@@ -68,8 +69,8 @@ class RefinementResult(Record):
 class IterationRound(Record):
     """One round: which critiques were handed over, and what became of the answers.
 
-    `critiques` go by label and are empty where whole reviews were handed over. `fallbacks` says of
-    the models that gave no correction why. `stage2`, `aggregate_ranking` and `scores` are here from
+    `critiques` go by label and are empty if whole reviews were handed over. `fallbacks` says why
+    models gave no correction. `stage2`, `aggregate_ranking` and `scores` are here from
     round 2 on; those of round 1 are the message's.
     """
 
@@ -124,13 +125,13 @@ class IterationState(IterationConfig):
 
 
 def start_new_round(state: IterationState) -> IterationRound:
-    """Count one more round and give its record, still empty."""
+    """Count one more round and return its record, still empty."""
     state.current_round += 1
     return IterationRound(round_number=state.current_round)
 
 
 def complete_round(state: IterationState, round_data: IterationRound, tokens_used: int) -> None:
-    """Add a round to the state, and terminate it where there is a reason for no further round."""
+    """Add a round to the state, and terminate it if there is a reason for no further round."""
     round_data.tokens_used = tokens_used
     state.rounds.append(round_data)
     state.total_tokens_used += tokens_used
@@ -163,7 +164,7 @@ def _share(result: RefinementResult) -> float:
 def format_critiques_for_refinement(
     critiques: Iterable[CritiqueItem | Mapping[str, object]],
 ) -> str:
-    """Write points as a numbered list for the author; empty where there are none."""
+    """Write points as a numbered list for the author; empty if there are none."""
     items = map(CritiqueItem.model_validate, critiques)
     return "\n".join(
         f"{number}. [{item.severity}] {item.critique_text} ({_said_by(item)})"

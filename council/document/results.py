@@ -1,10 +1,10 @@
-"""What each stage gives, as documents hold it: answers, reviews, corrections, the final answer.
+"""What each stage returns, as documents store it: answers, reviews, corrections, the final answer.
 
 Field for field as seeds 000 and 001 have them; fields beyond the contract are optional, and those
 of other programs are kept.
 """
 
-from typing import Literal, Self, cast
+from typing import Literal, NamedTuple, Self, cast
 
 from pydantic import BaseModel, ConfigDict, ModelWrapValidatorHandler, ValidationError, model_validator
 from pydantic.fields import FieldInfo
@@ -15,7 +15,7 @@ from council.errors import Failure
 
 CONTRACT = "of the contract, though optional"
 
-Agreement = Literal["strong", "mixed", "split", "too few shared votes"]
+Agreement = Literal["strong", "mixed", "split"]
 
 
 class Record(BaseModel):
@@ -75,7 +75,7 @@ Severity = Literal["high", "medium", "low"]
 
 
 class ReviewPoint(Record):
-    """What a review holds against the answer of one label, as its author graded it."""
+    """A review's objection to the answer of one label, as its author graded it."""
 
     label: str
     text: str
@@ -86,7 +86,7 @@ class Stage2Result(Record):
     """One member's review; `parsed_ranking` lists labels, best first, `[]` when uncounted.
 
     `order` is the labels as this reviewer read them; `scores` are 1 to 10, by label and criterion.
-    `critiques` are the points of a review that came as JSON, `None` where only its text holds them.
+    `critiques` are the points of a review that came as JSON, `None` if only its text has them.
     """
 
     model: str
@@ -103,7 +103,8 @@ class Stage2_5Result(Record):  # noqa: N801 - the contract's own name (seed 001)
     """One member's correction, beside its first answer and its peers' critiques.
 
     `fallback` is why the answer before is kept; `change_summary` says how the text moved.
-    `maintained`: no critique was made of it, so the member wasn't asked again.
+    `maintained`: no critique was made of it, so the member wasn't asked again. `kept_because`: it read
+    the critiques and keeps its answer, for this reason.
     `consultation` is that of the corrected response, `unstructured` why a consultant gave none.
     """
 
@@ -116,6 +117,7 @@ class Stage2_5Result(Record):  # noqa: N801 - the contract's own name (seed 001)
     answered_by: str | None = None
     fallback: Failure | None = None
     maintained: bool = False
+    kept_because: str | None = None
     truncated: bool = False
     citations: tuple[Citation, ...] = ()
     consultation: Consultation | None = None
@@ -134,9 +136,9 @@ AnswerSource = Literal["chairman", "fallback", "best_ranked", "verbatim", "singl
 
 
 class ChairNotes(Record):
-    """What the chairman says beside its answer, each as one text; a note that it didn't write is `None`.
+    """What the chairman says besides its answer, each as one text; a missing note is `None`.
 
-    `dissent`: who holds what else, and why. `only`: an important point that one member alone raised.
+    `dissent`: who disagrees, how, and why. `only`: an important point that one member alone raised.
     `changed`: what the reviews changed, and who changed it. `ask`: the one fact, as a question to the
     team, that would change the recommendation.
     """
@@ -165,7 +167,7 @@ class Stage3Result(Record):
 
 
 class Place(Record):
-    """One answer's standing over all counted ballots.
+    """One answer's place over all counted ballots.
 
     `mean_position`: 1 is best, `None` when no counted ballot names it. `wins`: how many of the
     other answers most ballots put below it.
@@ -178,18 +180,35 @@ class Place(Record):
     wins: int
 
 
-class AggregateRanking(Record):
-    """The council's ranking, best first, with how far its ballots agree.
+class Rank(NamedTuple):
+    """A place in a ranking, 1 is best; `shared` if another answer has it, too."""
 
-    `agreement` is the mean Kendall tau over pairs of ballots that share two or more labels, from
-    -1 to 1; `None` where there is no such pair.
+    number: int
+    shared: bool
+
+
+class AggregateRanking(Record):
+    """The council's ranking, best first, with how alike its ballots are.
+
+    Answers with the same mean position and as many wins share a rank. `agreement` is the mean Kendall
+    tau over pairs of ballots that share two or more labels, from -1 to 1; `None` where there is no such
+    pair: of three members who don't rank themselves, no two ballots have more than one answer in common.
     """
 
     places: list[Place]
     agreement: float | None
-    agreement_word: Agreement
+    agreement_word: Agreement | None = None
     ballots: int
     uncounted: list[str] = []
+
+    def rank(self, model: str) -> Rank | None:
+        """Return the rank of a member's answer; `None` where no counted ballot names it."""
+        place = next((each for each in self.places if each.model == model), None)
+        if place is None or place.mean_position is None:
+            return None
+        standings = [(each.mean_position, each.wins) for each in self.places]
+        standing = place.mean_position, place.wins
+        return Rank(standings.index(standing) + 1, standings.count(standing) > 1)
 
 
 class ScoredAnswer(Record):

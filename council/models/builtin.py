@@ -15,8 +15,7 @@ from math import ceil
 from pathlib import Path
 from typing import Protocol, cast
 
-from council.personas import PRESETS
-from council.profile import Member, Profile
+from council.profile import Member, Persona, Profile
 
 MODEL = "smollm2-135m-instruct"
 WEIGHTS = "SmolLM2-135M-Instruct.Q4_1.gguf"
@@ -24,9 +23,12 @@ CONTEXT = 8192  # tokens: as many as the model was trained for
 WINDOW = CONTEXT // 4
 """Tokens that one call can count on: members that are asked at once share the context."""
 
-PERSONAS = tuple(
-    persona.model_copy(update={"prompt": f"{persona.prompt} Be brief."}) for persona in PRESETS[:3]
+PERSONAS = (
+    Persona(name="The Architect", prompt="You give correct answers."),
+    Persona(name="The Pragmatist", prompt="You give correct, short answers."),
+    Persona(name="The Devil's Advocate", prompt="You give correct, simple answers."),
 )
+"""Points of view that cost this model hardly a fact; told to be somebody, it loses a third of them."""
 
 
 class _Server(Protocol):
@@ -74,8 +76,8 @@ def demonstration_profile(endpoints: Sequence[str]) -> Profile:
         call_deadline=300.0,
         stage_deadline=600.0,
         max_critique_tokens=240,
-        max_tokens=160,
-        temperature=0.4,
+        max_tokens=120,
+        temperature=0.0,
         demonstration=True,
     )
 
@@ -103,7 +105,10 @@ def _start(servers: int) -> _Server:
     params.kv_unified = True  # the slots share the context, and any one may fill it
     params.cpuparams.n_threads = 1
     params.cpuparams_batch.n_threads = 1
-    params.sampling.penalty_repeat = 1.1  # a model this small goes round in circles otherwise
+    # A model this small goes round in circles otherwise. Looking further back than this, the penalty
+    # would also keep it from saying what its prompt says.
+    params.sampling.penalty_repeat = 1.1
+    params.sampling.penalty_last_n = 24
     params.cache_ram_mib = 0  # keeps up to 8 GiB of old prompts otherwise
     params.endpoint_metrics = True
     params.endpoint_slots = False  # shows prompts to anybody on the machine

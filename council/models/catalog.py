@@ -1,4 +1,4 @@
-"""What the provider's model list says: prices, context windows, who takes a JSON schema for a reply.
+"""What the provider's model list says: prices, context windows, and which models accept a JSON schema.
 
 Format: https://openrouter.ai/docs/api-reference/list-available-models; servers that list models
 without these fields leave prices unknown and ballots in plain text.
@@ -6,8 +6,9 @@ without these fields leave prices unknown and ballots in plain text.
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import cast
 
 import structlog
@@ -16,6 +17,7 @@ from council.calls import JsonObject
 from council.errors import ModelError
 from council.models.builtin import WINDOW
 from council.profile import Member, Profile
+from council.usage import Price
 
 HOUR = 3600.0
 MINUTE = 60.0
@@ -26,25 +28,16 @@ log = structlog.stdlib.get_logger()
 
 
 @dataclass(frozen=True, slots=True)
-class Price:
-    """US dollars for one token of the prompt, one of the reply, and for the call itself."""
-
-    prompt: float
-    completion: float
-    request: float = 0.0
-
-    def cost(self, prompt_tokens: int, completion_tokens: int) -> float:
-        """Return the cost of one call."""
-        return self.request + self.prompt * prompt_tokens + self.completion * completion_tokens
-
-
-@dataclass(frozen=True, slots=True)
 class Listing:
-    """One model of the list; `price` and `window` (in tokens) are `None` where none is named."""
+    """One model of the list; `price` and `window` (in tokens) are `None` if none is named.
+
+    `created` is when the model came out, in seconds since 1970; 0 where that isn't said.
+    """
 
     price: Price | None
     structured: bool
     window: int | None = None
+    created: int = 0
 
 
 class Catalog:
@@ -67,12 +60,15 @@ class Catalog:
         self._fresh_until = float("-inf")
         self._fetching = asyncio.Lock()
         self._missed = False
+        self._refusals: set[tuple[str, str | None]] = set()
 
     async def resolve(self, profile: Profile) -> Profile:
-        """Return the profile with `structured` set by the list; members with an endpoint keep theirs."""
-        if all(seat.endpoint_id for seat in profile.seats):
-            return profile
-        await self.refresh()
+        """Return the profile with `structured` set: by the list, or for members with an endpoint to try.
+
+        What the configuration says of an endpoint stays as it is.
+        """
+        if not all(seat.endpoint_id for seat in profile.seats):
+            await self.refresh()
         title_model = profile.title_model
         return profile.model_copy(
             update={
@@ -87,6 +83,19 @@ class Catalog:
         """Return a model's price as far as it is known; nothing is fetched."""
         listing = self._listing(model)
         return listing.price if listing else None
+
+    async def unlisted(self, profiles: Iterable[Profile]) -> dict[str, str | None]:
+        """Return the provider's models of these profiles that its list doesn't have.
+
+        Each comes with the listed one that may be meant. Without a list, none is returned.
+        """
+        seats = (seat for profile in profiles for seat in profile.seats if seat.endpoint_id is None)
+        models = dict.fromkeys(model for seat in seats for model in (seat.model, *seat.fallbacks))
+        if not models:
+            return {}
+        await self.refresh()
+        unknown = [model for model in models if self._listings and not self._listing(model)]
+        return {model: most_like(model, self._listings) for model in unknown}
 
     def window(self, profile: Profile) -> int:
         """Return the smallest context window among a council's models, in tokens.
@@ -103,6 +112,10 @@ class Catalog:
         listing = None if seat.endpoint_id else self._listing(model)
         return (listing and listing.window) or UNKNOWN_WINDOW
 
+    def remember_refusal(self, member: Member) -> None:
+        """Stop asking a member for a JSON schema: its endpoint refused one and answered without it."""
+        self._refusals.add((member.model, member.endpoint_id))
+
     async def refresh(self) -> None:
         """Fetch the list unless it is fresh. If that fails, the last list stays in use."""
         async with self._fetching:
@@ -116,19 +129,40 @@ class Catalog:
                     log.info("model_list_missing", reason=error)
                 self._missed = True
                 return
-            self._listings = dict(_read(models))
+            self._listings = read_listings(models)
             self._fresh_until = self._clock() + self._time_to_live
             self._missed = False
 
     def _informed(self, member: Member) -> Member:
+        accepts = (member.model, member.endpoint_id) not in self._refusals
         if member.endpoint_id is not None:
-            return member
+            said = member.structured
+            return member if said is not None else member.model_copy(update={"structured": accepts})
         listing = self._listing(member.model)
-        return member.model_copy(update={"structured": bool(listing and listing.structured)})
+        listed = bool(listing and listing.structured)
+        return member.model_copy(update={"structured": listed and accepts})
 
     def _listing(self, model: str) -> Listing | None:
-        # Variants that only route differently (`:nitro`, `:floor`) aren't listed separately.
-        return self._listings.get(model) or self._listings.get(model.partition(":")[0])
+        return find_listing(self._listings, model)
+
+
+def read_listings(models: Iterable[JsonObject]) -> dict[str, Listing]:
+    """Read a provider's model list, by the models' ids."""
+    return dict(_read(models))
+
+
+def find_listing(listings: Mapping[str, Listing], model: str) -> Listing | None:
+    """Return what a list says of a model; `None` where it doesn't have it."""
+    # Variants that only route differently (`:nitro`, `:floor`) aren't listed separately.
+    return listings.get(model) or listings.get(model.partition(":")[0])
+
+
+def most_like(model: str, listed: Collection[str]) -> str | None:
+    """Return the id of a list that somebody may have meant by one that isn't on it."""
+    by_name = {one.rpartition("/")[2]: one for one in listed}
+    if "/" not in model and (near := get_close_matches(model, by_name, 1, cutoff=0.75)):
+        return by_name[near[0]]
+    return next(iter(get_close_matches(model, listed, 1)), None)
 
 
 def _read(models: Iterable[JsonObject]) -> Iterable[tuple[str, Listing]]:
@@ -138,7 +172,9 @@ def _read(models: Iterable[JsonObject]) -> Iterable[tuple[str, Listing]]:
             structured = isinstance(takes, list) and "structured_outputs" in takes
             window = model.get("context_length")
             known = window if isinstance(window, int) and window > 0 else None
-            yield name, Listing(_price(model.get("pricing")), structured, known)
+            created = model.get("created")
+            since = created if isinstance(created, int) else 0
+            yield name, Listing(_price(model.get("pricing")), structured, known, since)
 
 
 def _price(pricing: object) -> Price | None:

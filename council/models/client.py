@@ -6,6 +6,7 @@ OpenAI-compatible server for members with an endpoint of their own.
 
 import asyncio
 import random
+import re
 from collections import defaultdict
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import aclosing, suppress
@@ -25,11 +26,11 @@ from tenacity import AsyncRetrying, RetryCallState, retry_if_exception
 
 from council.calls import Call, JsonObject, Reply
 from council.errors import Failure, ModelError
-from council.models.catalog import Catalog, Price
+from council.models.catalog import Catalog
 from council.models.reply import Completion, failure_of, parse, shorten
 from council.models.retries import Backoff, Refused, retry_after, worth_retrying
 from council.profile import Member
-from council.usage import Usage, total
+from council.usage import Price, Usage, total
 
 OPENROUTER = "https://openrouter.ai/api/v1"
 APP_TITLE = "Council for team chat"
@@ -37,6 +38,8 @@ MIB = 2**20
 
 CONNECT_SECONDS = 10.0
 LIST_SECONDS = 10.0
+IDLE_TIMEOUT = 45.0
+"""A provider that sends nothing for so many seconds, not even a comment, has lost the call."""
 LINGER_SECONDS = 2.0  # for the usage that follows a reply's end
 IDLE_KEPT = 64  # connections without a call, for each address
 IDLE_SECONDS = 60.0
@@ -50,6 +53,8 @@ MOST_LINES = 1_000_000
 """Lines of a reply, empty ones and comments included; a long one has a few hundred thousand."""
 LINES_AT_ONCE = 2_000
 """Lines that are read before other tasks have their turn: a few milliseconds of work."""
+_BROKEN_OFF = re.compile("Server disconnected|peer closed connection")
+"""How h11 begins what it says of a connection that closed too early."""
 PIECE_LINES = 20
 """A piece of a reply, however small, takes as long as so many lines."""
 
@@ -60,6 +65,7 @@ Sleep = Callable[[float], Awaitable[None]]
 class _Provider:
     """An address, what every call to it carries, and a limit on concurrent calls."""
 
+    base_url: str
     address: httpx.URL
     headers: httpx.Headers
     secret: str
@@ -72,8 +78,11 @@ class ModelClient:
     `find` says where today's configuration asks a call's member (`council.models.directory`). Members
     without an endpoint are asked at `base_url` with `api_key`; `keys` is where the variables that
     members name for their own endpoints are looked up, `addresses` where endpoints that are only
-    names are served now. `idle_timeout` is the longest silence in a reply and `linger` the wait for
-    the usage after its end, in seconds. `catalog` knows the prices of `base_url`'s models.
+    names are served now. `idle_timeout` is the longest silence in a provider's reply, where a call
+    doesn't say, and `linger` the wait for the usage after its end, in seconds. A server of one's own may
+    be silent until the deadline: on a small machine, it reads a long prompt for minutes. `on_date`
+    hears the time that each server says, as HTTP writes it, when lists are fetched. `catalog` knows the
+    prices of `base_url`'s models.
 
     Use as an asynchronous context manager.
     """
@@ -91,12 +100,14 @@ class ModelClient:
         max_reply_bytes: int = 32 * MIB,
         max_reply_lines: int = MOST_LINES,
         linger: float = LINGER_SECONDS,
-        idle_timeout: float = 45.0,
+        idle_timeout: float = IDLE_TIMEOUT,
         backoff: Backoff | None = None,
         chance: random.Random | None = None,
         sleep: Sleep = asyncio.sleep,
+        on_date: Callable[[str], None] | None = None,
     ) -> None:
         self.catalog = Catalog(self.models)
+        self._on_date = on_date
         self._find = find
         self._base_url = base_url
         self._api_key = api_key or ""
@@ -109,14 +120,7 @@ class ModelClient:
         self._chance = chance or random.Random()  # noqa: S311 - spreads retries, guards nothing
         self._sleep = sleep
         self._providers: dict[tuple[str, str], _Provider] = {}
-        self._timeouts = {
-            "timeout": {
-                "connect": CONNECT_SECONDS,
-                "read": idle_timeout,
-                "write": idle_timeout,
-                "pool": None,
-            }
-        }
+        self._idle_timeout = idle_timeout
         self._http = httpx.AsyncClient(transport=_Lanes(max_reply_bytes, max_reply_lines))
 
     async def __aenter__(self) -> Self:
@@ -134,11 +138,7 @@ class ModelClient:
         call = replace(call, member=self._find(call))
         provider = self._provider(call.member)
         body = _body(call)
-        # The list is of the council's own provider; another server's prices aren't known.
-        price = self.catalog.price
-        if call.member.endpoint is not None:
-            # A proxy to models that cost something asks for a key.
-            price = _free if is_own(provider.address) and not provider.secret else _unlisted
+        price = self._prices(call.member, provider)
         async with provider.places:
             clock = asyncio.get_running_loop().time
             started = clock()
@@ -169,39 +169,91 @@ class ModelClient:
                 reraise=True,
             )
             try:
-                return await retrying(attempt)
+                reply: Reply = await retrying(attempt)
             except ModelError as error:
                 raise ModelError(_last_word(error.failure, failures)) from error
+        if call.refused:
+            self.catalog.remember_refusal(call.member)
+        return reply
 
-    async def models(self) -> list[JsonObject]:
-        """Fetch the provider's model list; raises `ModelError` where there is none."""
-        provider = self._council
-        request = httpx.Request(
-            "GET", f"{self._base_url}/models", headers=provider.headers, extensions=self._timeouts
-        )
+    def price(self, profile: str, member: Member) -> Price | None:
+        """Return what a call of a council's member costs, as far as that is known; nothing is fetched.
+
+        Of a member with fallbacks, it is the dearest of each price.
+        """
+        call = Call(step="", member=member, messages=(), deadline=0.0, profile=profile)
         try:
-            async with asyncio.timeout(LIST_SECONDS):
-                response = await self._http.send(request, stream=True)
-                try:
-                    if response.status_code != HTTPStatus.OK:
-                        raise await _refusal(response, provider)
-                    listed = parse(await _body_of(response, JSON_BYTES)).get("data")
-                finally:
-                    await response.aclose()
-        except TimeoutError as error:
-            raise ModelError(Failure(cause="deadline", detail=f"{LIST_SECONDS:g} s")) from error
-        except httpx.RequestError as error:
-            raise _no_connection(error, provider) from error
+            found = self._find(call)
+            price = self._prices(found, self._provider(found))
+        except ModelError:  # it can't be asked
+            return None
+        known = [price(model) for model in (found.model, *found.fallbacks)]
+        prices = [each for each in known if each is not None]
+        if len(prices) < len(known):
+            return None
+        return Price(
+            max(each.prompt for each in prices),
+            max(each.completion for each in prices),
+            max(each.request for each in prices),
+        )
+
+    def _prices(self, member: Member, provider: _Provider) -> Callable[[str], Price | None]:
+        # The list is of the council's own provider; another server's prices aren't known.
+        if member.endpoint is None:
+            return self.catalog.price
+        # A proxy to models that cost something asks for a key.
+        return _free if is_own(provider.address) and not provider.secret else _unlisted
+
+    async def models(self, member: Member | None = None) -> list[JsonObject]:
+        """Fetch the provider's model list, or that of a member's own server.
+
+        Raises `ModelError` if there is none.
+        """
+        provider = self._council if member is None else self._provider(member)
+        listed = (await self._get(provider, "models")).get("data")
         return [
             cast("JsonObject", model)
             for model in (cast("list[object]", listed) if isinstance(listed, list) else [])
             if isinstance(model, dict)
         ]
 
+    async def key(self) -> JsonObject:
+        """Fetch what OpenRouter says about the key: its limit, and what is left of it.
+
+        Raises `ModelError`; other providers have nothing like it.
+        Source: https://openrouter.ai/docs/api/api-reference/api-keys/get-current-key
+        """
+        said = (await self._get(self._council, "key")).get("data")
+        return cast("JsonObject", said) if isinstance(said, dict) else {}
+
+    async def _get(self, provider: _Provider, page: str) -> JsonObject:
+        url = f"{provider.base_url}/{page}"
+        timeouts = _timeouts(self._idle_timeout)
+        request = httpx.Request("GET", url, headers=provider.headers, extensions=timeouts)
+        try:
+            async with asyncio.timeout(LIST_SECONDS):
+                response = await self._http.send(request, stream=True)
+                try:
+                    if self._on_date is not None:
+                        self._on_date(response.headers.get("date", ""))
+                    if response.status_code != HTTPStatus.OK:
+                        raise await _refusal(response, provider)
+                    return parse(await _body_of(response, JSON_BYTES))
+                finally:
+                    await response.aclose()
+        except TimeoutError as error:
+            raise ModelError(Failure(cause="deadline", detail=f"{LIST_SECONDS:g} s")) from error
+        except httpx.RequestError as error:
+            raise _no_connection(error, provider) from error
+
     async def _attempt(self, provider: _Provider, body: bytes, call: Call, ends_at: float) -> Completion:
         completion = Completion(call.on_text)
         request = httpx.Request(
-            "POST", provider.address, headers=provider.headers, content=body, extensions=self._timeouts
+            "POST",
+            provider.address,
+            headers=provider.headers,
+            content=body,
+            extensions=_timeouts(self._longest_silence(provider, call)),
         )
         try:
             async with asyncio.timeout_at(ends_at) as timer:
@@ -215,10 +267,16 @@ class ModelClient:
                 detail = f"no whole reply within {call.deadline:g} s"
                 raise ModelError(Failure(cause="deadline", detail=detail)) from error
         except httpx.RequestError as error:
-            # What breaks after the reply's end takes at most its usage away.
+            # A failure after the reply's end can only lose its usage.
             if not completion.finished:
                 raise _no_connection(error, provider) from error
         return completion
+
+    def _longest_silence(self, provider: _Provider, call: Call) -> float | None:
+        if call.idle_timeout is not None:
+            return call.idle_timeout
+        has_its_own = call.member.endpoint is not None or is_own(provider.address)
+        return None if has_its_own else self._idle_timeout
 
     def _wait(self, state: RetryCallState) -> float:
         error = _error(state)
@@ -254,7 +312,7 @@ class ModelClient:
         if len(self._providers) >= PROVIDERS_KEPT:
             del self._providers[next(iter(self._providers))]
         places = asyncio.Semaphore(self._calls_at_once)
-        provider = _Provider(address, httpx.Headers(headers), key, places)
+        provider = _Provider(base_url.rstrip("/"), address, httpx.Headers(headers), key, places)
         self._providers[base_url, key] = provider
         return provider
 
@@ -358,7 +416,38 @@ def _too_large(what: str) -> ModelError:
 
 def _no_connection(error: httpx.RequestError, provider: _Provider) -> ModelError:
     detail = shorten(f"{type(error).__name__}: {error}".removesuffix(": "), provider.secret)
-    return ModelError(Failure(cause="connection", detail=detail))
+    match error:
+        case httpx.ReadTimeout() | httpx.WriteTimeout():
+            silent = cast("float", error.request.extensions["timeout"]["read"])
+            return ModelError(Failure(cause="silence", detail=f"nothing arrived for {silent:g} s"))
+        case httpx.ConnectError() if _is_refused(error):
+            return ModelError(Failure(cause="no_server", detail=detail))
+        case httpx.ConnectError() | httpx.ConnectTimeout() | httpx.ProxyError():
+            return ModelError(Failure(cause="connection", detail=detail))
+        case httpx.RemoteProtocolError() if not _BROKEN_OFF.match(str(error)):
+            return ModelError(Failure(cause="malformed", detail="it isn't HTTP"))
+        case _:
+            return ModelError(Failure(cause="lost", detail=detail))
+
+
+def _is_refused(error: BaseException | None) -> bool:
+    """Whether the address was reached and nothing listens there."""
+    while error is not None:
+        if isinstance(error, ConnectionRefusedError):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
+
+
+def _timeouts(silence: float | None) -> dict[str, dict[str, float | None]]:
+    return {
+        "timeout": {
+            "connect": CONNECT_SECONDS,
+            "read": silence,
+            "write": silence,
+            "pool": None,
+        }
+    }
 
 
 def _address(url: str) -> httpx.URL:
@@ -384,7 +473,7 @@ def _last_word(failure: Failure, earlier: list[Failure]) -> Failure:
 
 
 def _paid(last: Usage | None, earlier: list[Failure]) -> Usage | None:
-    """Return the sum of what a call's attempts used, as far as the provider said so."""
+    """Return the sum of what a call's attempts used, if the provider said so."""
     known = [usage for usage in (*(failure.usage for failure in earlier), last) if usage]
     return total(known) if known else None
 

@@ -16,10 +16,9 @@ from typing import Any, cast
 import orjson
 
 from council.calls import Call, ChatMessage, Citation, JsonObject, Reply
-from council.characters import whole
+from council.characters import clip, whole
 from council.errors import Cause, Failure, ModelError
-from council.models.catalog import Price
-from council.usage import Usage, estimate_tokens
+from council.usage import Price, Usage, estimate_tokens
 
 DETAIL_LENGTH = 200
 EXCERPT_LENGTH = 2_000
@@ -170,7 +169,7 @@ class Completion:
                 self._heard(piece)
 
     def reply(self, call: Call, latency_ms: int, price: Callable[[str], Price | None]) -> Reply:
-        """Return the answer; raises `ModelError` where there is none."""
+        """Return the answer; raises `ModelError` if there is none."""
         fallback = answering_fallback(call.member.model, call.member.fallbacks, self.model)
         listed = price(fallback or call.member.model)
         if self.finish_reason is None:
@@ -279,8 +278,7 @@ def _sentence(error: object) -> str:
 
 def shorten(text: str, secret: str = "") -> str:
     """Return a text as one line of at most 200 characters, without anything like a key."""
-    line = " ".join(_KEY.sub("[key]", whole(excerpt(text, secret))).split())
-    return line if len(line) <= DETAIL_LENGTH else f"{line[: DETAIL_LENGTH - 1]}…"
+    return clip(" ".join(_KEY.sub("[key]", whole(excerpt(text, secret))).split()), DETAIL_LENGTH)
 
 
 def excerpt(text: str, secret: str = "") -> str:
@@ -298,7 +296,7 @@ def excerpt(text: str, secret: str = "") -> str:
 
 
 def parse(data: str | bytes) -> JsonObject:
-    """Return the JSON object that a text holds; raises `ModelError` (malformed) for anything else."""
+    """Return the JSON object in a text; raises `ModelError` (malformed) for anything else."""
     try:
         value: Any = orjson.loads(data)
     except orjson.JSONDecodeError:

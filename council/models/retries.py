@@ -14,7 +14,16 @@ from email.utils import parsedate_to_datetime
 from council.errors import Cause, Failure, ModelError
 
 PASSING: frozenset[Cause] = frozenset(
-    {"rate_limited", "unavailable", "connection", "truncated", "malformed"}
+    {
+        "rate_limited",
+        "unavailable",
+        "no_server",
+        "connection",
+        "lost",
+        "silence",
+        "truncated",
+        "malformed",
+    }
 )
 """Causes that may be gone a moment later; every other one would fail the same way again."""
 

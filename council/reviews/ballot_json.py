@@ -90,9 +90,24 @@ _ESCAPES = re.compile(
 
 def read_votes(text: str) -> Votes:
     """Read a ballot; text that is none gives one without reviews."""
-    # Half of a surrogate pair is legal JSON, but the reader refuses it, and no encoding has it.
-    whole = _ESCAPES.sub(lambda escape: "\\ufffd" if escape["half"] else escape[0], text)
     try:
-        return Votes.model_validate(from_json(whole, allow_partial=True))
+        return Votes.model_validate(_parsed(text))
     except ValueError:
         return Votes(reviews=[])
+
+
+def read_names(text: str) -> list[str]:
+    """Read a ranking that came without reviews: the names in it, best first."""
+    try:
+        found = _parsed(text)
+    except ValueError:
+        return []
+    return (
+        _ranked(cast("JsonObject", found).get("ranking")) if isinstance(found, dict) else _ranked(found)
+    )
+
+
+def _parsed(text: str) -> object:
+    # Half of a surrogate pair is legal JSON, but the reader refuses it, and no encoding has it.
+    whole = _ESCAPES.sub(lambda escape: "\\ufffd" if escape["half"] else escape[0], text)
+    return from_json(whole, allow_partial=True)

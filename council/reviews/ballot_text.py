@@ -6,6 +6,9 @@ A ballot that can't be read for certain isn't counted: no answer is ever ranked 
   marks, in a `>` quotation, or after "Response C contains:", in any language, they are somebody else's.
 - It continues as one line (`A > B > C`; `A, B, C`; `1. A 2. B`) or as a list, a line an answer.
   Numbers decide the order where there are any; remarks between numbered lines are skipped.
+- A header with no list belongs to a numbered one right above it, if that holds labels alone; and such a
+  list that is the whole reply needs no header.
+- A list in which unknown labels outnumber the known ones is none: it is the whole alphabet.
 - The last ballot with two or more answers counts. One inside a code block counts only where it
   ends the text and there is none outside: then the block is the reviewer's frame, not a quotation.
 - A tie (`B = C`) says nothing about the order, so the ballot ends above it, like one cut short.
@@ -14,7 +17,7 @@ A ballot that can't be read for certain isn't counted: no answer is ever ranked 
 import re
 import unicodedata
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 
 
@@ -33,6 +36,8 @@ def parse_ranking(text: str, labels: Collection[str]) -> list[str]:
         if line.ballot is None or line.foreign:
             continue
         tiers, last = _tiers(lines, at)
+        if not tiers:
+            tiers, last = _above(lines, at), at
         ranking = _ranking(tiers, known)
         if len(ranking) < 2:
             continue
@@ -40,7 +45,8 @@ def parse_ranking(text: str, labels: Collection[str]) -> list[str]:
             own = ranking
         elif last == end:
             framed = ranking
-    return own or framed
+    alone = _ranking(_alone(lines), known)
+    return own or framed or (alone if len(alone) > 1 else [])
 
 
 def unwrapped(text: str, languages: Collection[str]) -> str:
@@ -49,6 +55,21 @@ def unwrapped(text: str, languages: Collection[str]) -> str:
     wrapped = opening.startswith("```") and body.endswith("\n```")
     if wrapped and opening.removeprefix("```").strip().lower() in languages:
         return body.removesuffix("```")
+    return text
+
+
+def names_ranking(text: str) -> bool:
+    """Tell whether a line of a text begins with the words FINAL RANKING."""
+    return any(line.ballot is not None for line in _lines(text))
+
+
+def without_ranking(text: str, labels: Collection[str]) -> str:
+    """Return a review without the ballot that closes it; as it is, if it doesn't end in one."""
+    lines = text.splitlines(keepends=True)
+    for at in reversed(range(len(lines))):
+        if _HEADER.match(plain(lines[at])):
+            end = "".join(lines[at:])
+            return "".join(lines[:at]).rstrip() if parse_ranking(end, labels) else text
     return text
 
 
@@ -97,7 +118,8 @@ _FENCE = re.compile(r"\s*(`{3,}|~{3,})([^`]*)$")
 _QUOTED = "(quoted)"
 
 LEAD_IN = (
-    r"(?:\d{1,2}[.):]\s*)?(?:here(?:'s|\ is)\ +)?(?:(?:my|the|new|revised|corrected|updated)\ +){0,3}"
+    r"(?:(?P<rank>\d{1,2})[.):]\s*)?(?:here(?:'s|\ is)\ +)?"
+    r"(?:(?:my|the|new|revised|corrected|updated)\ +){0,3}"
 )
 """What may precede the words on their line: 4. FINAL RANKING; Here is my revised one."""
 
@@ -152,13 +174,14 @@ class _Line:
     """A line without its markup, blank where it says nothing.
 
     `block` numbers the code block it is in, 0 outside. `ballot` is what follows the words
-    FINAL RANKING, `None` where the line doesn't start with them; `foreign` says that somebody
-    else's are announced, `code` that they are in code.
+    FINAL RANKING, `None` where the line doesn't start with them, and `rank` the number before those;
+    `foreign` says that somebody else's are announced, `code` that they are in code.
     """
 
     text: str
     block: int
     ballot: str | None = None
+    rank: int | None = None
     foreign: bool = False
     code: bool = False
 
@@ -194,13 +217,13 @@ def _line(raw: str, block: int, before: str, announced: str) -> _Line:
     if start.startswith(">"):
         return _Line(_QUOTED, block)
     text = plain(raw)
-    ballot = _after_header(text)
+    rank, ballot = _after_header(text)
     if ballot is None:
         return _Line(text, block)
     foreign = any(map(is_attributed, (before, announced)))
     inline_code = start.startswith("`") and bool(ballot)
     indented_code = raw.startswith(("    ", "\t"))
-    return _Line(text, block, ballot, foreign, code=bool(block) or inline_code or indented_code)
+    return _Line(text, block, ballot, rank, foreign, code=bool(block) or inline_code or indented_code)
 
 
 def plain(raw: str) -> str:
@@ -212,14 +235,15 @@ def plain(raw: str) -> str:
     return text.strip() if any(map(str.isalnum, text)) else ""
 
 
-def _after_header(text: str) -> str | None:
+def _after_header(text: str) -> tuple[int | None, str | None]:
     header = _HEADER.match(text)
     if header is None or _WORST_FIRST.search(text):
-        return None
+        return None, None
     rest = text[header.end() :]
     while named := _ORDER_NAMED.match(rest):
         rest = rest[named.end() :]
-    return rest.lstrip(" \t:.=-|#~") if any(map(str.isalnum, rest)) else ""
+    rank = int(header["rank"]) if header["rank"] else None
+    return rank, rest.lstrip(" \t:.=-|#~") if any(map(str.isalnum, rest)) else ""
 
 
 # The entries of a ballot -----------------------------------------------------------------------
@@ -276,6 +300,8 @@ def _tiers(lines: Sequence[_Line], start: int) -> tuple[list[_Tier], int]:
         if lines[at].block != block and (tiers or block):
             break
         row = _row(text)
+        if at == start and len(row) == 1 and row[0].rank is None:
+            row = [replace(row[0], rank=lines[start].rank)]  # 1. FINAL RANKING: Response C
         if _closes_quotation(text):
             return [], end
         if tiers and tiers[0].rank is not None and (not row or row[0].rank is None):
@@ -290,6 +316,27 @@ def _tiers(lines: Sequence[_Line], start: int) -> tuple[list[_Tier], int]:
         if tiers[0].rank is None and len(row) > 1:
             break
     return tiers, end
+
+
+def _above(lines: Sequence[_Line], end: int) -> list[_Tier]:
+    """Read the numbered list of labels alone that ends right above a line."""
+    at = end - 1
+    while at >= 0 and not lines[at].text:
+        at -= 1
+    tiers: list[_Tier] = []
+    while at >= 0 and lines[at].ballot is None and not lines[at].block:
+        row = _row(lines[at].text)
+        if len(row) != 1 or row[0].rank is None or row[0].note.strip(" .,;"):
+            break
+        tiers.insert(0, row[0])
+        at -= 1
+    return tiers if [tier.rank for tier in tiers] == [*range(1, len(tiers) + 1)] else []
+
+
+def _alone(lines: Sequence[_Line]) -> list[_Tier]:
+    """Read a text that is nothing but a numbered list of labels."""
+    tiers = _above(lines, len(lines))
+    return tiers if len(tiers) == sum(bool(line.text) for line in lines) else []
 
 
 def _body(lines: Sequence[_Line], start: int) -> Iterator[tuple[int, str]]:
@@ -368,6 +415,9 @@ def _letter(entry: re.Match[str]) -> str:
 
 def _ranking(tiers: Sequence[_Tier], known: Mapping[str, str]) -> list[str]:
     """Return the known labels in order, down to the first tie."""
+    named = {letter for tier in tiers for letter in tier.letters}
+    if len(named - known.keys()) > len(named & known.keys()):
+        return []
     ranking: list[str] = []
     for place in _places(tiers):
         letters = dict.fromkeys(letter for tier in place for letter in tier.letters)

@@ -3,17 +3,18 @@
 Where there are criteria it holds scores, too: a whole number for every answer and criterion.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import permutations
 
 from council.calls import JsonObject
 from council.document.results import ReviewPoint
-from council.reviews.ballot_json import Review, Votes, read_votes
+from council.reviews.ballot_json import Review, Votes, read_names, read_votes
 from council.reviews.ballot_text import by_letter, label_named, parse_ranking, plain, unwrapped
 from council.reviews.critique_text import points_in_remark
 from council.reviews.score_text import BEST, WORST, Scored, parse_scores, scores_of, scores_text
 
+HEADER = "FINAL RANKING:"
 TERSE_REMARK = 60  # characters
 
 
@@ -80,6 +81,30 @@ def read_ballot(text: str, labels: Sequence[str], criteria: Sequence[str] = ()) 
     return Ballot(rendered, tuple(parse_ranking(rendered, labels)), scores, points)
 
 
+def labels_schema(labels: Sequence[str]) -> JsonObject:
+    """Return the JSON schema of a ranking alone."""
+    label: JsonObject = {"type": "string", "enum": [*labels]}
+    return _object(ranking={"type": "array", "items": label})
+
+
+def read_labels(text: str, labels: Sequence[str]) -> list[str]:
+    """Read a reply that was to be a ranking and nothing else: JSON, a list, or one line."""
+    named = _ranked(read_names(unwrapped(text, ("", "json"))), by_letter(labels))
+    if len(named) > 1:
+        return named
+    return parse_ranking(text, labels) or parse_ranking(f"{HEADER}\n{text}", labels)
+
+
+def with_ranking(text: str, ranking: Sequence[str]) -> str:
+    """Return a review that ends in a ranking which was given apart from it."""
+    return "\n".join([text.rstrip(), "", *ranking_text(ranking)])
+
+
+def ranking_text(ranking: Iterable[str]) -> list[str]:
+    """Write a ranking as reviewers are asked to, a line each."""
+    return [HEADER, *(f"{place}. {label}" for place, label in enumerate(ranking, start=1))]
+
+
 def _points(votes: Votes, known: Mapping[str, str]) -> Iterator[ReviewPoint]:
     for review in votes.reviews:
         label = label_named(review.label, known)
@@ -108,11 +133,16 @@ def _rendered(votes: Votes, known: Mapping[str, str], scores: Scored) -> str:
     ]
     if scores:
         parts.append(scores_text(scores))
-    ranking = dict.fromkeys(label for name in votes.ranking if (label := label_named(name, known)))
-    listed = [f"{place}. {label}" for place, label in enumerate(ranking, start=1)]
-    if listed:
-        parts.append(["FINAL RANKING:", *listed])
+    if ranking := _ranked(votes.ranking, known):
+        parts.append(ranking_text(ranking))
     return "\n\n".join(map("\n".join, parts))
+
+
+def _ranked(names: Sequence[str], known: Mapping[str, str]) -> list[str]:
+    """Return the labels that names mean; none where most of the names mean nothing."""
+    labels = [label_named(name, known) for name in dict.fromkeys(names)]
+    ranking = [*dict.fromkeys(filter(None, labels))]
+    return ranking if len(ranking) >= labels.count(None) else []
 
 
 def _against(review: Review) -> str:

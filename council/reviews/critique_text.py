@@ -2,6 +2,7 @@
 
 from collections.abc import Collection
 
+from council.characters import clip
 from council.document.results import ReviewPoint
 from council.reviews.mentions import is_bad
 from council.reviews.own_lines import LONGEST_LINE, LONGEST_REVIEW, bare, says, sentences
@@ -15,7 +16,7 @@ LONGEST_POINT = 600
 def read_points(text: str, labels: Collection[str]) -> list[ReviewPoint]:
     """Return the critique points in a review, in its order; only of these labels."""
     return [
-        ReviewPoint(label=remark.label, text=_clipped(remark.text), severity=grade)
+        ReviewPoint(label=remark.label, text=clip(remark.text, LONGEST_POINT), severity=grade)
         for remark in remarks(text, labels)
         if (grade := remark.severity or ("medium" if _is_held_against(remark) else None))
     ]
@@ -25,7 +26,7 @@ def points_in_remark(label: str, remark: str) -> list[ReviewPoint]:
     """Return the points of a remark that is known to be critique of one answer, in any language."""
     lines = (line[:LONGEST_LINE] for line in remark[:LONGEST_REVIEW].splitlines())
     return [
-        ReviewPoint(label=label, text=_clipped(each), severity=severity(each) or "medium")
+        ReviewPoint(label=label, text=clip(each, LONGEST_POINT), severity=severity(each) or "medium")
         for line in lines
         for each in sentences(bare(line))
         if says(each)
@@ -34,10 +35,3 @@ def points_in_remark(label: str, remark: str) -> list[ReviewPoint]:
 
 def _is_held_against(remark: Remark) -> bool:
     return is_bad(remark.part) and not praises(remark.text)
-
-
-def _clipped(text: str) -> str:
-    if len(text) <= LONGEST_POINT:
-        return text
-    cut = text[:LONGEST_POINT]
-    return f"{cut[: cut.rfind(' ')] if ' ' in cut else cut}\u2026"

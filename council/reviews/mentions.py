@@ -111,13 +111,20 @@ def means_others(text: str, letter: str, known: Mapping[str, str]) -> bool:
 
 _GOOD = (
     r"(?:key |main )?(?:strengths?|pros?|positives?|good|right|advantages?|merits?)"
-    r"|what (?:is|was|works|it does)\b(?: \w+){0,2} (?:right|well|good|useful)|what works"
+    r"|what (?:is|was|it does|it gets)\b(?!.*\b(?:not|wrong|missing|unclear|better))(?:,? \w+){0,3}"
+    r" (?:right|well|good|useful|correct|strong)(?:,? \w+){0,4}|what works(?: well)?"
+    r"|(?:right|correct|useful|good)(?:,? (?:and )?(?:right|correct|useful|good)){1,2}"
+    r"(?: in (?:it|the answer))?"
     r"|stärken?|vorteile?|positiv\w*|points forts|优点|优势|长处|亮点"
 )
 _BAD = (
     r"(?:key |main )?(?:weakness(?:es)?|cons?|negatives?|issues?|problems?|flaws?|concerns?|critiques?"
     r"|criticisms?|shortcomings?|gaps?|missing|errors?|drawbacks?|limitations?|wrong|unclear"
-    r"|improvements?|suggestions?)|what (?:is|was|could|would|to)\b(?: \w+){0,3}"
+    r"|improvements?|suggestions?)|what (?:is|was|are)\b(?:,? \w+){0,3}"
+    r" (?:wrong|missing|unclear|weak|bad|incorrect|lacking)(?:,? \w+){0,4}"
+    r"|what (?:could|would|should|can|needs?|to)\b(?: \w+){0,5}|would make it better"
+    r"|(?:wrong|missing|unclear)(?:,? (?:(?:and|or) )?(?:wrong|missing|unclear)){1,2}"
+    r"(?: in (?:it|the answer))?"
     r"|areas? (?:for|of)\b(?: \w+){0,3}|(?:how )?to improve|could be better"
     r"|schwächen?|nachteile?|kritik(?:punkte)?|mängel|verbesserung\w*|points faibles"
     r"|缺点|不足|劣势|改进\w*|问题"

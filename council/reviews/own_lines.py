@@ -185,6 +185,11 @@ def sentences(text: str) -> list[str]:
 _NOTHING = {"none", "none found", "nothing", "no weaknesses", "n/a", "nothing significant", "none noted"}
 
 
+def is_nothing(sentence: str) -> bool:
+    """Tell whether a sentence only says that there is nothing to say."""
+    return sentence.strip(" .:-").lower() in _NOTHING
+
+
 def says(sentence: str) -> bool:
     """Tell whether a sentence says anything."""
     words = sentence.strip(" .:-").lower()

@@ -33,8 +33,8 @@ def aggregate(
     """Rank the answers by their mean position over all counted ballots, 1 being best.
 
     `ballots`: reviewer name -> labels, best first, `[]` where the ballot couldn't be read. Equal
-    means are told apart by pairwise wins, then by label; answers that no counted ballot names come
-    last.
+    means are told apart by pairwise wins; what is still equal shares its rank and goes by label.
+    Answers that no counted ballot names come last.
     """
     votes = counted(ballots, label_to_model)
     positions = [_positions(ballot) for ballot in votes.values()]
@@ -113,9 +113,9 @@ def _kendall_tau(one: Mapping[str, int], other: Mapping[str, int]) -> Fraction |
     return Fraction(2 * alike - len(pairs), len(pairs))
 
 
-def _word(agreement: float | None) -> Agreement:
+def _word(agreement: float | None) -> Agreement | None:
     if agreement is None:
-        return "too few shared votes"
+        return None
     if agreement >= STRONG_FROM:
         return "strong"
     return "split" if agreement < SPLIT_BELOW else "mixed"

@@ -30,7 +30,7 @@ from council.reviews.mentions import (
     named,
     part_of,
 )
-from council.reviews.own_lines import Line, own_lines, says, sentences
+from council.reviews.own_lines import Line, is_nothing, own_lines, says, sentences
 from council.reviews.severity import severity
 
 
@@ -155,6 +155,8 @@ class _Divider:
             text = text[part.end() :]
         for cell in text.split("|") if line.is_row else (text,):
             for sentence in sentences(cell):
+                if is_nothing(sentence):
+                    self._part = ""  # what else is said there is no critique
                 yield from self._sentence(sentence)
         if line.is_row and at in self._headings:
             self._leave()

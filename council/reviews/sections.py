@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import cast
 
+from council.characters import clip
 from council.document.results import Severity
 from council.reviews.ballot_text import by_letter
 from council.reviews.mentions import IS_ENGLISH, is_bad, means_others
@@ -51,8 +52,7 @@ class Section:
             if len(_written(kept)) <= limit - 2:
                 chosen = kept
         if not chosen:
-            cut = _written(by_weight[:1])[: limit - 1]
-            return f"{cut[: cut.rfind(' ')] if ' ' in cut else cut}\u2026"
+            return clip(_written(by_weight[:1]), limit - 2)
         return _written(chosen) if len(chosen) == len(self.remarks) else f"{_written(chosen)} \u2026"
 
 

@@ -21,8 +21,8 @@ def severity(sentence: str) -> Severity | None:
 
 
 def praises(sentence: str) -> bool:
-    """Whether a sentence uses words of critique to praise: `no errors`, `catches the bug`."""
-    return bool(_PRAISE.search(sentence))
+    """Whether a sentence praises, be it in words of critique: `no errors`, `catches the bug`."""
+    return bool(_PRAISE.search(sentence) or (_GOOD.search(sentence) and severity(sentence) is None))
 
 
 def _any_of(*phrases: str) -> re.Pattern[str]:
@@ -71,10 +71,18 @@ _LOW = _any_of(
     r"redundan\w+|long-?winded|a (?:bit|little|touch)|somewhat|formatting|tone|phrasing|wording|small",
 )
 
-_FAULTS = (
-    r"(?:errors?|mistakes?|issues?|problems?|flaws?|gaps?|bugs?|weakness\w*|shortcomings?|drawbacks?"
-    r"|inaccura\w+|omissions?|missing|wrong)"
+_GOOD = _any_of(
+    r"(?:is|are|it's) (?:(?:already|also|both|very|quite|a|an|the) )*(?:clear|correct|accurate|concise"
+    r"|complete|straightforward|excellent|good|right|best|useful|helpful|sound|thorough|well)",
+    r"already \w+|easy to (?:understand|follow|read)|would not make it better",
 )
+"""Praise in no words of critique: under *Weaknesses*, only what isn't praise is one."""
+
+_FAULT = (
+    r"(?:errors?|mistakes?|issues?|problems?|flaws?|gaps?|bugs?|weakness\w*|shortcomings?|drawbacks?"
+    r"|inaccura\w+|omissions?|contradictions?|inconsistenc\w+|missing|wrong|unclear)"
+)
+_FAULTS = rf"{_FAULT}(?:,? (?:or|and|nor) (?:\w+ ){{0,2}}?{_FAULT})*"
 _RISKS = (
     r"(?:dangerous|unsafe|insecure|vulnerab\w+|injections?|risky|data loss|crash\w*"
     r"|limited|outdated|misleading)"
@@ -87,6 +95,8 @@ _DEALS_WITH = (
 _PRAISE = _any_of(
     rf"(?:no|not any|free (?:of|from)|without(?: any)?|hardly any|zero"
     rf"|nothing) (?:\w+ ){{0,2}}?{_FAULTS}",
+    rf"(?:doesn't|does not|don't|do not) (?:contain|have|include|introduce|make|show) (?:any |a )?"
+    rf"(?:\w+ ){{0,2}}?{_FAULTS}",
     r"nothing (?:\w+ ){0,2}?to (?:fault|criticis\w+|criticiz\w+|add|improve)",
     r"(?:isn't|is not|not|never) (?:wrong|incorrect|misleading|vague|wordy|verbose|outdated"
     r"|superficial)",
@@ -96,5 +106,10 @@ _PRAISE = _any_of(
     r"error[ -]handling|errors? (?:messages?|rates?|codes?|budgets?)|missing values?|bug reports?",
     rf"{_DEALS_WITH} (?:\w+,? ){{0,4}}?(?:{_FAULTS}|{_RISKS})",
     r"should be (?:ranked|first|the (?:winner|answer))|as (?:it|they) should|could be used|could win",
+    r"breaks? (?:(?:it|this|that|them|the (?:\w+ ){1,2}?))?down",
+    r"(?:the|this|given|math\w*|word) (?:given |original )?(?:problem|issue)"
+    r"(?! (?:with|is|in|of|here|lies|was))|if there (?:were|was|is) any\b[^.;]*",
+    r"none of (?:\w+ ){1,2}?(?:lacks|misses|is|are)(?: \w+){1,5}",
+    r"no (?:mention of )?(?:any )?(?:steering|orders|instructions|attempts?)",
     r"less (?:error|risk)\w*|problem[ -]solv\w+|worst[ -]case|needs? (?:no|nothing|little)|not only",
 )

@@ -50,6 +50,16 @@ def ballot(call: Call) -> str:
     return f"{reviews}\n\nFINAL RANKING:\n{ranking}"
 
 
+def asking(question: str) -> Callable[[Call], str]:
+    """Return a chairman who writes below the answer what it would want to know."""
+
+    def say(call: Call) -> str:
+        [mark] = re.findall(r"holds this mark alone:\n\n(\w+)\n", call.messages[-1]["content"])
+        return f"{ScriptedCouncil.default(call, 'stage3')}\n\n{mark}\nASK: {question}"
+
+    return say
+
+
 @dataclass
 class ScriptedCouncil:
     """Answers calls by script, keyed by step (`stage1.1:openai/gpt-5`) or by stage (`stage1`).

@@ -78,7 +78,7 @@ async def test_reviewers_learn_no_name_and_no_score() -> None:
         assert name not in prompt
 
 
-async def test_a_correction_goes_on_from_the_reply_and_names_the_critics() -> None:
+async def test_a_correction_continues_from_the_reply_and_names_the_critics() -> None:
     """The member reads its own JSON again; its schema knows who its critics are."""
     scripted = council()
     await scripted.run(consultants())
@@ -165,7 +165,7 @@ async def test_a_correction_that_fails_keeps_the_first_consultation() -> None:
 
 
 async def test_a_stop_ends_the_second_try_too() -> None:
-    """It stands under the same cancellation as the first."""
+    """It is under the same cancellation as the first."""
     scripted = council(**{f"stage1.1:{GPT}": BAD_SCORE})
     scripted.held.add(f"stage1.1:{GPT}:again")
     scripted.script["stage3"] = "Done."

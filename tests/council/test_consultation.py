@@ -146,7 +146,7 @@ def test_nothing_else_is_required() -> None:
             {"target": "a", "critique": "b", "severity": "high"}]}),
     ],
 )  # fmt: skip
-def test_limits_hold_in_schema_and_model(path: tuple[str, ...], value: object) -> None:
+def test_limits_apply_in_schema_and_model(path: tuple[str, ...], value: object) -> None:
     """What one refuses, the other refuses."""
     example = json.loads(json.dumps(SEED_EXAMPLE))
     part = example
@@ -183,7 +183,7 @@ def test_the_chairman_reads_the_confidence_too() -> None:
     )
 
 
-def test_a_conversation_goes_on_from_what_was_asked_for() -> None:
+def test_a_conversation_continues_from_what_was_asked_for() -> None:
     """Without what the council filled in."""
     assert as_spoken("plain", None) == "plain"
     assert json.loads(as_spoken("", consultation(debate={**DEBATE, "round": 2}))) == REPLY
@@ -194,7 +194,7 @@ def test_code_cannot_close_its_fence() -> None:
     assert fenced(CodeSnippet(language="md", code="```\nx\n````")) == "`````md\n```\nx\n````\n`````"
 
 
-def test_a_document_holds_consultations_to_their_texts() -> None:
+def test_a_document_checks_consultations_against_their_texts() -> None:
     """Another text, or a debate before any review, is no document of ours."""
     one = consultation()
     stored = {

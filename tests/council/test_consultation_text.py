@@ -84,14 +84,14 @@ def test_text_with_line_ends_and_quotes_is_kept() -> None:
 
 
 def test_a_summary_that_is_too_long_ends_at_a_word() -> None:
-    """The whole stands in the detailed answer."""
+    """The whole is in the detailed answer."""
     opinion = read_opinion(changed("response", summary="many words " * 60), Opinion).opinion
     assert opinion
     assert len(opinion.response.summary) <= 500
     assert opinion.response.summary.endswith("many words\u2026")
 
 
-AGREED = "it must stand there once, as a whole number"
+AGREED = "it must appear once, as a whole number"
 WHOLE_NUMBER = "input should be a valid integer"
 REFUSED = {
     "prose": ("I would buy the machine: 8 of 10.", "it is not a JSON object"),
@@ -209,7 +209,7 @@ def test_any_text_is_read_to_an_end(text: str) -> None:
 
 
 @given(st.integers(min_value=0, max_value=len(FIRST) - 1))
-def test_a_reply_cut_anywhere_gives_the_score_it_had_or_none(end: int) -> None:
+def test_a_reply_cut_anywhere_has_its_own_score_or_none(end: int) -> None:
     """Never another one."""
     opinion = read_opinion(FIRST[:end], Opinion).opinion
     assert opinion is None or opinion.confidence.score == 8

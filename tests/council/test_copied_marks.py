@@ -40,7 +40,7 @@ def copying(copy: str) -> ScriptedCouncil:
 
 
 def holds(text: object) -> bool:
-    """Say whether a text holds the mark as a reader sees it."""
+    """Say whether a text contains the mark as a reader sees it."""
     visible = (each for each in str(text).casefold() if each.isalnum())
     plain = "".join(chr(ord(each) - 0xFEE0) if ord(each) > 0xFF00 else each for each in visible)
     return MARK in plain.replace("u200b", "")
@@ -65,7 +65,7 @@ async def test_what_models_copy_is_in_no_stored_answer_and_on_no_card(copy: str)
 
 
 @pytest.mark.parametrize("copy", COPIES)
-async def test_no_prompt_holds_a_copy_beside_its_own_fences(copy: str) -> None:
+async def test_no_prompt_contains_a_copy_besides_its_own_fences(copy: str) -> None:
     """Reviewers, authors and the chairman read what the others wrote without it."""
     council = copying(copy)
     await council.run()
@@ -128,7 +128,7 @@ async def test_a_failure_quotes_no_mark_either() -> None:
 
 
 async def test_a_reply_that_was_recorded_with_the_mark_is_used_without_it() -> None:
-    """Journals from before hold such replies."""
+    """Journals from before contain such replies."""
     council = ScriptedCouncil()
     kept = Reply(text=f"Kept. [Response B {MARK}]", usage=Usage(), latency_ms=1)
     council.steps.outcomes[f"stage1.1:{FOUR[0]}"] = kept
@@ -136,7 +136,7 @@ async def test_a_reply_that_was_recorded_with_the_mark_is_used_without_it() -> N
     assert message.stage1[0].response == "Kept. [Response B]"
 
 
-async def test_a_structured_reply_holds_no_mark_in_any_field() -> None:
+async def test_a_structured_reply_has_no_mark_in_any_field() -> None:
     """Escaped or not: what it is parsed to is shown and handed to others."""
     copied = FIRST.replace(
         '"detailed": "', f'"detailed": "[begin {MARK}] b0un\\u200bdary b0un\u200bdary ', 1

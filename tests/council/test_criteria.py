@@ -45,7 +45,7 @@ def test_a_bare_list_is_read_too() -> None:
         ("Cost, cost", "there is more than one criterion Cost"),
         ("7", "isn't only a number"),
         ("x" * 61, "1 to 60 characters"),
-        ("a | b", "can't hold |"),
+        ("a | b", "can't contain |"),
         (",".join(f"c{number}" for number in range(21)), "at most 20 items"),
     ],
 )

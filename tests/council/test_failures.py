@@ -17,7 +17,7 @@ CAUSES: tuple[Cause, ...] = ("unavailable", "deadline", "empty", "filtered", "tr
 
 @pytest.mark.parametrize("cause", CAUSES)
 async def test_a_member_that_fails_stage_1_drops_out_with_its_reason(cause: Cause) -> None:
-    """The other three go on; the failure is named in the document."""
+    """The other three continue; the failure is named in the document."""
     council = ScriptedCouncil(script={f"stage1.1:{FOUR[1]}": failure(cause)})
     message = (await council.run()).message
     rest = [name for name in FOUR if name != FOUR[1]]
@@ -31,9 +31,9 @@ async def test_a_member_that_fails_stage_1_drops_out_with_its_reason(cause: Caus
 
 
 async def test_the_log_names_a_failed_call_but_quotes_nobody() -> None:
-    """A provider's or a model's sentence may hold what was asked; our own words don't."""
+    """A provider's or a model's sentence may contain what was asked; our own words don't."""
     lost = Failure(cause="connection", detail="ConnectError: refused", attempts=4)
-    odd = Failure(cause="connection", detail="RemoteProtocolError: the secret question")
+    odd = Failure(cause="lost", detail="RemoteProtocolError: the secret question")
     refused = Failure(cause="forbidden", detail="You wrote: the secret question", status=403)
     council = ScriptedCouncil(script={f"stage1.1:{FOUR[0]}": lost, f"stage1.1:{FOUR[1]}": refused})
     council.script[f"stage1.1:{FOUR[2]}"] = odd
@@ -44,12 +44,12 @@ async def test_the_log_names_a_failed_call_but_quotes_nobody() -> None:
     assert [tuple(entry[each] for each in what) for entry in failed] == [
         (f"stage1.1:{FOUR[0]}", "connection", 4, "ConnectError: refused"),
         (f"stage1.1:{FOUR[1]}", "forbidden", 1, None),
-        (f"stage1.1:{FOUR[2]}", "connection", 1, None),
+        (f"stage1.1:{FOUR[2]}", "lost", 1, None),
     ]
 
 
 async def test_what_nobody_foresaw_costs_a_voice() -> None:
-    """An error in asking or in reading a reply is logged with its traceback; the run goes on."""
+    """An error in asking or in reading a reply is logged with its traceback; the run continues."""
 
     def crash(_: Call) -> str:
         raise RuntimeError("surprise")
@@ -88,7 +88,7 @@ async def test_a_title_models_account_is_nobodys_loss(cause: Cause) -> None:
 
 
 async def test_one_answer_is_delivered_as_one_model_not_reviewed() -> None:
-    """Review, correction and chairman are skipped; the answer stands verbatim."""
+    """Review, correction and chairman are skipped; the answer is used verbatim."""
     council = ScriptedCouncil(script={f"stage1.1:{name}": failure() for name in FOUR[1:]})
     message = (await council.run()).message
     assert message.stage2 == []
@@ -186,7 +186,7 @@ async def test_without_any_review_members_review_themselves() -> None:
 
 @pytest.mark.parametrize("cause", CAUSES)
 async def test_a_failed_correction_falls_back_to_the_answer_before_it(cause: Cause) -> None:
-    """The first answer stands again, with the reason; the chairman reads it."""
+    """The first answer is used again, with the reason; the chairman reads it."""
     council = ScriptedCouncil(script={f"stage2_5.1:{FOUR[2]}": failure(cause)})
     message = (await council.run()).message
     [fallen] = [result for result in message.stage2_5 or [] if result.fallback]
@@ -199,7 +199,7 @@ async def test_a_failed_correction_falls_back_to_the_answer_before_it(cause: Cau
     message.check()
 
 
-async def test_when_every_correction_fails_the_first_answers_stand() -> None:
+async def test_when_every_correction_fails_the_first_answers_are_kept() -> None:
     """The run still ends in the chairman's answer."""
     council = ScriptedCouncil(script={"stage2_5": failure("empty")})
     message = (await council.run()).message
@@ -231,7 +231,7 @@ async def test_the_best_ranked_member_takes_the_chair() -> None:
     assert message.stage3.model == message.label_to_model["Response A"]
 
 
-async def test_without_any_chairman_the_best_corrected_answer_stands_verbatim() -> None:
+async def test_without_any_chairman_the_best_corrected_answer_is_final_verbatim() -> None:
     """Labelled as such, and no model is asked twice."""
     council = ScriptedCouncil(script={"stage3": failure()})
     message = (await council.run(profile(chairman=FOUR[0], chairman_fallbacks=(FOUR[0],)))).message

@@ -51,7 +51,7 @@ INJECTIONS = (
 class Panel(ScriptedCouncil):
     """A council that plays any mode: consultations where they are wanted, pages where it may search.
 
-    What is `hidden` stands in every answer and correction, and each reviewer quotes it.
+    What is `hidden` is in every answer and correction, and each reviewer quotes it.
     """
 
     hidden: str = ""
@@ -133,7 +133,7 @@ async def test_the_document_is_sound_and_a_replay_is_free(mode: str) -> None:
 
 @pytest.mark.parametrize("mode", ["rounds, criteria", "all of them"])
 async def test_the_chairman_reads_the_last_rounds_scores(mode: str) -> None:
-    """Those of round 1 stand with the message, as its reviews do."""
+    """Those of round 1 are with the message, as its reviews are."""
     council = Panel()
     message = (await council.run(profile(*MEMBERS, **MODES[mode]))).message
     first, second = message.scores, iteration(message).rounds[1].scores

@@ -8,10 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bot.view.fold import fold
+from bot.view.state import opening
 from council.calls import Call, MemorySteps, Reply
 from council.document.results import ChairNotes
 from council.errors import Failure
-from council.events import AnswerStreamed
+from council.events import AnswerStreamed, MemberRetried
 from council.notes import LONGEST, AnswerStream, read_notes
 from council.usage import Usage
 from tests.council.scripted import FOUR, ScriptedCouncil, failure, profile, twins
@@ -302,7 +304,7 @@ async def test_the_chairman_reads_what_members_no_longer_say() -> None:
 
 
 async def test_a_failure_that_quotes_the_prompt_is_shown_without_the_mark() -> None:
-    """A provider's error may hold anything that it was sent."""
+    """A provider's error may contain anything that it was sent."""
     council = ScriptedCouncil(script={"stage3": Failure(cause="filtered", detail=f"bad: {MARK} here")})
     message = (await council.run(notes_mark=MARK)).message
     assert {each.failure.detail for each in message.failures} == {"bad: here"}
@@ -337,3 +339,30 @@ async def test_streamed_pieces_pass_through_both_fences() -> None:
     texts = [event.text for event in council.events if isinstance(event, AnswerStreamed)]
     assert bare("".join(texts)) == bare(message.stage3.response)
     assert message.stage3.response == "Shard, says."
+
+
+ONLY_NOTES = f"{MARK}\n\n- DISSENT: {FOUR[0]} would wait.\n- ASK: How many tenants?"
+
+
+async def test_a_chairman_that_writes_notes_alone_is_asked_for_the_answer() -> None:
+    """As a model of 1.5 billion parameters did; what it had streamed is void."""
+    step = "stage3.1:chair/man:chairman"
+    council = ScriptedCouncil(script={step: ONLY_NOTES, f"{step}:again": "Shard."})
+    message = (await council.run(notes_mark=MARK)).message
+    assert (message.stage3.response, message.stage3.source) == ("Shard.", "chairman")
+    view = opening("Why?", profile(), now=0.0)
+    for event in council.events:
+        view = fold(view, event, 0.0)
+    assert view.final is not None
+    assert view.final.response == "Shard."
+    retried = [event for event in council.events if isinstance(event, MemberRetried)]
+    assert [event.stage for event in retried] == ["stage3"]
+
+
+async def test_a_chairman_that_writes_no_answer_is_followed_by_the_next() -> None:
+    """Notes are never passed off as the answer."""
+    step = "stage3.1:chair/man:chairman"
+    council = ScriptedCouncil(script={step: ONLY_NOTES, f"{step}:again": ONLY_NOTES, "stage3": "Shard."})
+    message = (await council.run(notes_mark=MARK)).message
+    assert (message.stage3.response, message.stage3.source) == ("Shard.", "best_ranked")
+    assert [failed.failure.cause for failed in message.failures] == ["malformed"]

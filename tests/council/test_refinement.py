@@ -125,7 +125,7 @@ async def test_a_failed_call_keeps_the_answer(reply: Said | Exception, cause: st
     assert state.termination_reason is TerminationReason.ERROR_OCCURRED
 
 
-async def test_an_answer_without_a_label_stands() -> None:
+async def test_an_answer_without_a_label_is_kept() -> None:
     """Nobody can have reviewed it."""
     answers = [*ANSWERS, {"model": "late", "response": "Redis is fast."}]
     refined, _ = await stage2_5_refine_responses(
@@ -152,7 +152,7 @@ def test_the_prompt_hands_over_question_answer_and_points() -> None:
     assert prompt.endswith("REFINED RESPONSE:")
 
 
-def test_the_prompt_takes_dicts() -> None:
+def test_the_prompt_accepts_dicts() -> None:
     """Points and criteria as dicts give the same prompt."""
     point = CritiqueItem(source_model="m1", target_response="A", critique_text="vague", severity="low")
     criteria = EvaluationCriteria(criteria=(Criterion(name="Cost"),))

@@ -68,7 +68,7 @@ async def test_a_further_round_reviews_the_corrected_answers_again() -> None:
     assert second.aggregate_ranking is not None
 
 
-async def test_the_document_leads_from_first_to_last_answers() -> None:
+async def test_the_document_has_every_step_from_first_to_last_answers() -> None:
     """Reviews and critiques are round 1's, corrected responses the last round's; rounds tell the way."""
     council = ScriptedCouncil(script={"stage2_5": another})
     message = (await council.run(profile(*MEMBERS, max_rounds=3))).message
@@ -115,7 +115,7 @@ def reasons() -> list[tuple[TerminationReason, dict[str, Script], dict[str, obje
 async def test_every_reason_ends_the_rounds(
     reason: TerminationReason, script: dict[str, Script], settings: dict[str, object], rounds: int
 ) -> None:
-    """The reason is stored with the rounds that were held, and there is an answer all the same."""
+    """The reason is stored with the rounds that were held, and there is an answer in any case."""
     council = ScriptedCouncil(script=script)
     message = (await council.run(profile(*MEMBERS, max_rounds=3, **settings))).message
     assert iteration(message).termination_reason == reason

@@ -355,7 +355,7 @@ async def test_a_replay_makes_only_the_missing_calls_from_the_same_prompts() -> 
     assert replayed.message.dump() == deliberation.message.dump()
 
 
-async def test_observers_hear_results_as_the_document_holds_them() -> None:
+async def test_observers_hear_results_as_the_document_stores_them() -> None:
     """`stage2_complete` brings labels and ranking; every stage's data is the contract's."""
     council = ScriptedCouncil()
     message = (await council.run()).message

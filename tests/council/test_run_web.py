@@ -18,7 +18,7 @@ class Searching(ScriptedCouncil):
 
 
 async def test_members_search_where_they_answer_and_correct() -> None:
-    """Neither reviewers nor the chairman do; the pages stand beside answer and correction."""
+    """Neither reviewers nor the chairman do; the pages are beside answer and correction."""
     council = Searching()
     message = (await council.run(profile(web=True))).message
     searching = {call.step.partition(".")[0] for call in council.calls if call.web}

@@ -19,7 +19,7 @@ def test_every_strategy_has_an_instruction_of_its_own() -> None:
 
 @pytest.mark.parametrize("strategy", get_args(Strategy))
 async def test_the_chairman_is_told_the_strategy_and_the_document_keeps_it(strategy: Strategy) -> None:
-    """Only that strategy's instruction stands in the prompt."""
+    """Only that strategy's instruction is in the prompt."""
     council = ScriptedCouncil()
     message = (await council.run(profile(strategy=strategy))).message
     assert message.strategy == strategy

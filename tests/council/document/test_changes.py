@@ -72,13 +72,13 @@ CHANGED = {"different", "news"}
 
 
 def replaced(share: float, text: str = "abcdefghij" * 20) -> tuple[str, str]:
-    """Replace so many of a text's characters, from the end, by others."""
+    """Replace this many of a text's characters, from the end, by others."""
     kept = round(len(text) * (1 - share))
     return text, text[:kept] + "#" * (len(text) - kept)
 
 
 def grown(new: int, old: int = 20) -> tuple[str, str]:
-    """Append so many new words to old ones."""
+    """Append this many new words to old ones."""
     words = [f"word{number}" for number in range(old)]
     return " ".join(words), " ".join([*words, *(f"new{number}" for number in range(new))])
 
@@ -118,7 +118,7 @@ def test_agrees_with_the_seed(original: str, refined: str) -> None:
 
 
 def test_pairs_cover_the_rule() -> None:
-    """The table holds pairs of every case the rule tells apart."""
+    """The table contains pairs of every case the rule tells apart."""
     assert len(PAIRS) >= 40
     cases = {rule(*pair) for pair in PAIRS}
     assert cases == {"same", "alike", "different", "news", "no news"}
@@ -136,7 +136,7 @@ VOCABULARY = [f"term{number}" for number in range(4_000)]
 
 
 def long_text(words: int, seed: int = 1) -> list[str]:
-    """Write so many words drawn from the vocabulary."""
+    """Write this many words drawn from the vocabulary."""
     return random.Random(seed).choices(VOCABULARY, k=words)  # noqa: S311 - the same text each time
 
 

@@ -80,7 +80,7 @@ def test_unknown_fields_survive() -> None:
     assert conversation.dump()["starred"] is True
 
 
-def test_critiques_hold_every_review_but_ones_own() -> None:
+def test_critiques_contain_every_review_but_ones_own() -> None:
     """Each under its critic's name, an empty line between."""
     reviews = [
         Stage2Result(model=name, ranking=f"Review by {name}.", parsed_ranking=[])

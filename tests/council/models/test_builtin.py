@@ -96,7 +96,7 @@ async def test_the_model_fills_in_a_ballot(served: Mapping[str, str]) -> None:
 @installed
 @pytest.mark.soak
 @pytest.mark.parametrize("kind", [Opinion, Rebuttal])
-async def test_the_model_gives_a_consultation(served: Mapping[str, str], kind: type[Opinion]) -> None:
+async def test_the_model_returns_a_consultation(served: Mapping[str, str], kind: type[Opinion]) -> None:
     """Whole within its room, and in form without any mending."""
     said = await ask(
         served,

@@ -9,8 +9,9 @@ from structlog.testing import capture_logs
 from council.calls import JsonObject
 from council.errors import Failure, ModelError
 from council.models.builtin import WINDOW
-from council.models.catalog import UNKNOWN_WINDOW, Catalog, Price
+from council.models.catalog import UNKNOWN_WINDOW, Catalog
 from council.profile import Member, Profile
+from council.usage import Price
 
 LIST: list[JsonObject] = [
     {
@@ -126,7 +127,7 @@ async def test_the_smallest_window_among_the_models_counts() -> None:
 
 
 @pytest.mark.parametrize("model", ["odd/one", "unknown"])
-async def test_an_unknown_window_is_taken_to_be_small(model: str) -> None:
+async def test_an_unknown_window_is_assumed_to_be_small(model: str) -> None:
     """So is that of a server of one's own, whatever the list says of a model of that name."""
     listed: list[JsonObject] = [
         {"id": "openai/gpt-5", "context_length": 400_000},
@@ -143,9 +144,29 @@ async def test_an_unknown_window_is_taken_to_be_small(model: str) -> None:
 
 async def test_a_member_with_its_own_endpoint_keeps_its_word() -> None:
     """The list is about another server."""
-    own = Member(model="x-ai/grok-4", endpoint="http://127.0.0.1:1/v1", structured=True)
-    resolved = await Catalog(Provider(LIST).fetch).resolve(profile(members=[own]))
-    assert resolved.members[0].structured
+    own = [
+        Member(model=f"own/{said}", endpoint="http://127.0.0.1:1/v1", structured=said)
+        for said in (True, False)
+    ]
+    resolved = await Catalog(Provider(LIST).fetch).resolve(profile(members=own))
+    assert [member.structured for member in resolved.members] == [True, False]
+
+
+async def test_whether_an_endpoint_takes_a_schema_is_tried_until_it_refuses() -> None:
+    """The refusal of one model says nothing of another, nor of that model elsewhere."""
+    own, other, elsewhere = (
+        Member(model=model, endpoint=f"http://127.0.0.1:{port}/v1")
+        for model, port in (("llama3", 1), ("qwen3", 1), ("llama3", 2))
+    )
+    catalog = Catalog(Provider(LIST).fetch)
+    seats = Profile(members=(own, other), chairman=elsewhere)
+    resolved = await catalog.resolve(seats)
+    assert all(seat.structured for seat in resolved.seats)
+    catalog.remember_refusal(own)
+    catalog.remember_refusal(Member(model="openai/gpt-5"))
+    resolved = await catalog.resolve(seats)
+    assert [seat.structured for seat in resolved.seats] == [False, True, True]
+    assert not (await catalog.resolve(profile())).members[0].structured
 
 
 async def test_a_council_of_own_endpoints_never_asks_for_the_list() -> None:
@@ -153,7 +174,7 @@ async def test_a_council_of_own_endpoints_never_asks_for_the_list() -> None:
     provider = Provider(LIST)
     own = Member(model="smollm2", endpoint="http://127.0.0.1:1/v1")
     seats = profile(members=[own], chairman=own)
-    assert await Catalog(provider.fetch).resolve(seats) == seats
+    await Catalog(provider.fetch).resolve(seats)
     assert provider.asked == 0
 
 

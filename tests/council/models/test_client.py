@@ -15,12 +15,11 @@ from pytest_socket import SocketConnectBlockedError
 
 from council.calls import Call, ChatMessage, JsonObject, RetryBudget
 from council.errors import Cause, Failure, ModelError
-from council.models.catalog import Price
 from council.models.client import IDLE_KEPT, LINES_AT_ONCE, ModelClient, is_own
 from council.models.reply import parse
 from council.models.retries import Backoff
-from council.profile import Member
-from council.usage import Usage
+from council.profile import Member, Profile
+from council.usage import Price, Usage
 from tests.council.scripted import as_called
 from tests.model_server import ModelServer, Turn
 
@@ -169,6 +168,17 @@ async def test_a_schema_is_sent_to_members_who_take_one() -> None:
     }
 
 
+async def test_a_schema_that_was_refused_is_remembered_once_its_call_succeeds_without() -> None:
+    """A refusal alone may have had another reason."""
+    async with ModelServer() as provider, opened(provider) as client:
+        own = call(endpoint=f"{provider.url}/v1")
+        seats = Profile(members=(own.member,), chairman=own.member)
+        await client.ask(own)
+        assert (await client.catalog.resolve(seats)).chairman.structured
+        await client.ask(replace(own, refused=True))
+        assert not (await client.catalog.resolve(seats)).chairman.structured
+
+
 async def test_a_key_that_is_not_set_fails_before_anything_is_sent() -> None:
     """The configuration says which variable it is; a failure is stored and doesn't."""
     async with ModelServer() as provider, opened(provider) as client:
@@ -228,6 +238,27 @@ async def test_a_model_on_this_machine_costs_nothing() -> None:
         provider.script(MODEL, Turn("Yes.", usage={"prompt_tokens": 10, "completion_tokens": 2}))
         reply = await client.ask(call(endpoint=f"{provider.url}/v1"))
     assert reply.usage == Usage(prompt_tokens=10, completion_tokens=2)
+
+
+async def test_what_a_call_costs_is_known_before_it_is_made() -> None:
+    """From the list, the dearest of a member and its fallbacks; on one's own machine it is nothing."""
+    models: list[JsonObject] = [
+        {"id": MODEL, "pricing": {"prompt": "0.25", "completion": "0.5"}},
+        {"id": "b/dear", "pricing": {"prompt": "0.5", "completion": "0.25", "request": "1"}},
+    ]
+    async with ModelServer(models=models) as provider, opened(provider) as client:
+        await client.catalog.refresh()
+        own = f"{provider.url}/v1"
+        for member, price in (
+            (Member(model=MODEL), Price(0.25, 0.5)),
+            (Member(model=MODEL, fallbacks=("b/dear",)), Price(0.5, 0.5, 1.0)),
+            (Member(model=MODEL, fallbacks=("c/unknown",)), None),
+            (Member(model=MODEL, endpoint=own), Price(0.0, 0.0)),
+            (Member(model=MODEL, endpoint=own, api_key_env="NO_SUCH_KEY"), None),
+            (Member(model=MODEL, endpoint="https://api.example.com/v1"), None),
+        ):
+            assert client.price("default", member) == price
+    assert provider.history == []
 
 
 @pytest.mark.parametrize(
@@ -337,7 +368,7 @@ PASSING_TURNS: list[tuple[Turn, Cause]] = [
     (Turn(streamed=False, error={"message": "upstream broke"}), "unavailable"),
     (Turn("It depends", finish_reason="error"), "unavailable"),
     (Turn("It depends on", finish_reason=None), "truncated"),
-    (Turn("It depends on", cut="disconnect"), "connection"),
+    (Turn("It depends on", cut="disconnect"), "lost"),
     (Turn("It depends on", cut="malformed"), "malformed"),
     (Turn(body=b'{"choices": [{"mess'), "malformed"),
     (Turn(body={"object": "chat.completion"}), "malformed"),
@@ -377,7 +408,7 @@ async def test_a_refused_connection_is_retried_and_then_named() -> None:
     rest = Rest()
     async with ModelClient(as_called, base_url=address, sleep=rest, max_attempts=3) as client:
         why = await failure(client, call())
-    assert (why.cause, why.attempts) == ("connection", 3)
+    assert (why.cause, why.attempts) == ("no_server", 3)
     assert why.detail.startswith("ConnectError")
     assert len(rest.waits) == 2
 
@@ -387,18 +418,19 @@ CHUNK = b"8\r\ndata: {}\r\n"
 
 
 @pytest.mark.parametrize(
-    "said",
+    ("said", "cause"),
     [
-        b"SSH-2.0-OpenSSH\r\n",
-        b"HTTP/1.1 two hundred\r\n\r\n",
-        HEAD,
-        HEAD + b"Content-Length: 5\r\nContent-Length: 6\r\n\r\nhello",
-        HEAD + b"Content-Length: 500\r\n\r\ndata: {}",
-        HEAD + b"Transfer-Encoding: chunked\r\n\r\n" + CHUNK,
-        HEAD + b"Transfer-Encoding: chunked\r\n\r\n" + CHUNK + b"ZZ\r\n",
+        (b"SSH-2.0-OpenSSH\r\n\r\n", "malformed"),
+        (b"HTTP/1.1 two hundred\r\n\r\n", "malformed"),
+        (b"", "lost"),
+        (HEAD, "lost"),
+        (HEAD + b"Content-Length: 5\r\nContent-Length: 6\r\n\r\nhello", "malformed"),
+        (HEAD + b"Content-Length: 500\r\n\r\ndata: {}", "lost"),
+        (HEAD + b"Transfer-Encoding: chunked\r\n\r\n" + CHUNK, "lost"),
+        (HEAD + b"Transfer-Encoding: chunked\r\n\r\n" + CHUNK + b"ZZ\r\n", "malformed"),
     ],
 )
-async def test_what_is_no_http_fails_at_once(said: bytes) -> None:
+async def test_what_is_no_http_fails_at_once(said: bytes, cause: Cause) -> None:
     """Something else listens there, or a proxy broke the reply: the reason isn't waited for."""
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -412,8 +444,8 @@ async def test_what_is_no_http_fails_at_once(said: bytes) -> None:
         ModelClient(as_called, base_url=f"http://127.0.0.1:{port(server)}/v1", max_attempts=1) as client,
     ):
         why = await failure(client, call(deadline=60))
-    assert why.cause == "connection"
-    assert why.detail.startswith("RemoteProtocolError: ")
+    assert why.cause == cause
+    assert why.detail == "it isn't HTTP" or why.detail.startswith("RemoteProtocolError: ")
 
 
 def port(server: asyncio.Server) -> int:
@@ -524,12 +556,44 @@ async def test_a_deadline_after_a_retry_says_what_was_wrong_before() -> None:
 
 async def test_a_silent_stream_is_given_up_and_asked_again() -> None:
     """Long before the deadline."""
-    async with ModelServer() as provider, opened(provider, idle_timeout=0.2) as client:
+    async with ModelServer() as provider, opened(provider) as client:
         provider.script(MODEL, Turn("It depends on", stall=True), Turn("Yes."))
-        reply = await client.ask(call())
+        reply = await client.ask(replace(call(), idle_timeout=0.2))
         assert reply.text == "Yes."
         await until(lambda: provider.in_flight == 0)
     assert provider.history[0].abandoned
+
+
+async def test_silence_is_told_apart_from_a_lost_connection() -> None:
+    """With how long it lasted; nothing was refused, and nothing broke."""
+    stalled = Turn("It depends on", stall=True)
+    async with ModelServer() as provider, opened(provider, max_attempts=2) as client:
+        provider.script(MODEL, stalled, stalled)
+        why = await failure(client, replace(call(), idle_timeout=0.1))
+    assert (why.cause, why.attempts) == ("silence", 2)
+    assert why.detail == "nothing arrived for 0.1 s"
+
+
+async def test_a_server_of_ones_own_may_be_silent_until_the_deadline() -> None:
+    """A small machine takes minutes to read a long prompt; a limit that is set counts for it, too."""
+    thinking = Turn("Yes.", latency=0.3)
+    async with ModelServer() as provider, ModelClient(as_called, idle_timeout=0.1) as client:
+        provider.always(MODEL, thinking)
+        endpoint = f"{provider.url}/v1"
+        reply = await client.ask(call(endpoint=endpoint))
+        late = await failure(client, call(endpoint=endpoint, deadline=0.1))
+        impatient = replace(call(endpoint=endpoint, retries=RetryBudget(0)), idle_timeout=0.1)
+        silent = await failure(client, impatient)
+    assert reply.text == "Yes."
+    assert (late.cause, late.detail) == ("deadline", "no whole reply within 0.1 s")
+    assert (silent.cause, silent.attempts) == ("silence", 1)
+
+
+async def test_a_provider_on_ones_own_network_is_ones_own() -> None:
+    """Set as the council's provider, it may think as long as one that is a member's."""
+    async with ModelServer() as provider, opened(provider, idle_timeout=0.1) as client:
+        provider.always(MODEL, Turn("Yes.", latency=0.3))
+        assert (await client.ask(call())).text == "Yes."
 
 
 async def test_what_failed_attempts_cost_counts() -> None:
@@ -736,7 +800,7 @@ async def test_the_model_list_is_fetched_with_the_councils_key() -> None:
         (httpx.Response(401, json={"error": {"message": "no key"}}), "key"),
         (httpx.Response(200, text="<html>"), "malformed"),
         (httpx.ConnectError("refused"), "connection"),
-        (httpx.ReadTimeout("silent"), "connection"),
+        (httpx.ReadTimeout("silent"), "silence"),
     ],
 )
 async def test_without_a_model_list_the_cause_is_known(
@@ -869,7 +933,7 @@ async def test_a_plain_reply_and_a_model_list_are_bounded_too() -> None:
     assert caught.value.failure.cause == "too_large"
 
 
-async def test_a_stream_that_goes_on_after_its_end_is_left() -> None:
+async def test_a_stream_that_continues_after_its_end_is_left() -> None:
     """The usage may follow, for a moment and no longer, whatever else arrives."""
     end = b'data: {"choices": [{"delta": {"content": "Yes."}, "finish_reason": "stop"}]}\n\n'
     async with ModelServer() as provider, opened(provider, linger=0.02) as client, asyncio.timeout(20):

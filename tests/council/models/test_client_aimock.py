@@ -30,7 +30,7 @@ pytestmark = [
 
 @pytest.fixture(scope="module")
 def aimock() -> Iterator[str]:
-    """Run aimock for this module; gives its base URL in OpenRouter's form."""
+    """Run aimock for this module; return its base URL in OpenRouter's form."""
     assert NODE is not None
     command = [NODE, PROGRAM, "--port", "0", "--fixtures", FOLDER / "fixtures.json"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:  # noqa: S603 - our own
@@ -50,7 +50,7 @@ class Asked:
         self.heard: list[str] = []
 
     async def sleep(self, seconds: float) -> None:
-        """Note the wait and go on."""
+        """Note the wait and continue."""
         self.waits.append(seconds)
 
     async def ask(self, address: str, question: str, *fallbacks: str) -> Reply:
@@ -125,10 +125,10 @@ async def test_a_reply_cut_off_by_length_is_an_answer_marked_so(aimock: str) -> 
     [
         ("out of credit", "credit", 1),
         ("filtered", "filtered", 1),
-        ("broken off", "connection", 3),
+        ("broken off", "lost", 3),
         ("dropped", "unavailable", 3),
         ("malformed", "malformed", 3),
-        ("disconnected", "connection", 3),
+        ("disconnected", "lost", 3),
     ],
 )
 async def test_what_goes_wrong_ends_with_its_cause(

@@ -93,7 +93,7 @@ def test_an_endpoint_is_known_without_its_password(endpoint: str) -> None:
     assert Member(model="llama", endpoint=endpoint).endpoint_id == OWN.endpoint_id
 
 
-def test_a_brief_holds_no_endpoint_and_no_variable() -> None:
+def test_a_brief_contains_no_endpoint_and_no_variable() -> None:
     """Neither in memory nor in its row; the endpoint's digest tells another one."""
     brief = Brief(question="Why?", profile=TODAY, seed=1, boundary="b0undary")
     assert [(seat.endpoint, seat.api_key_env) for seat in brief.profile.seats] == [(None, None)] * 3

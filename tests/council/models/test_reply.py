@@ -10,10 +10,9 @@ from hypothesis import strategies as st
 
 from council.calls import Call, Citation, JsonObject
 from council.errors import Cause, ModelError
-from council.models.catalog import Price
 from council.models.reply import Completion, answering_fallback, excerpt, failure_of, parse, shorten
 from council.profile import Member
-from council.usage import Usage
+from council.usage import Price, Usage
 
 PRICE = Price(prompt=0.25, completion=0.5)
 
@@ -307,7 +306,7 @@ def test_a_failure_says_what_the_provider_said(error: JsonObject, detail: str) -
         "the key hunter2 is unknown",
     ],
 )
-def test_a_detail_never_holds_a_key(text: str) -> None:
+def test_a_detail_never_contains_a_key(text: str) -> None:
     """Neither the key of this call nor anything that looks like one."""
     detail = shorten(text, "hunter2")
     assert "[key]" in detail
@@ -324,7 +323,7 @@ def test_a_models_id_is_no_key() -> None:
 def test_a_long_detail_is_shortened_to_one_line() -> None:
     """200 characters are enough to know what happened."""
     detail = shorten("word " * 100)
-    assert len(detail) == 200
+    assert 190 < len(detail) <= 200
     assert detail.endswith("…")
 
 
@@ -374,7 +373,7 @@ def test_without_a_stated_cost_the_listed_price_counts() -> None:
 
 
 @pytest.mark.parametrize("cost", [float("nan"), -1, 1e300, "0.1"])
-def test_a_cost_that_is_none_gives_way_to_the_listed_price(cost: object) -> None:
+def test_a_missing_cost_is_replaced_by_the_listed_price(cost: object) -> None:
     """One such number would make every sum of money worthless."""
     completion = Completion()
     usage = {"prompt_tokens": 10, "completion_tokens": 5, "cost": cost}
@@ -472,7 +471,7 @@ def test_of_an_error_only_the_beginning_is_searched_for_keys() -> None:
     """A sentence of many megabytes takes no longer than one of two thousand characters."""
     huge = "words and " * 3_000_000
     assert len(excerpt(huge, SECRET)) <= 2_000
-    assert shorten(huge) == f"{huge[:199]}\u2026"
+    assert shorten(huge) == f"{huge[:199].rpartition(' ')[0]}\u2026"
 
 
 @pytest.mark.parametrize("before", range(1_900, 2_100, 7))

@@ -57,7 +57,10 @@ def test_the_wait_a_provider_asks_for_is_a_floor() -> None:
     [
         ("rate_limited", True),
         ("unavailable", True),
+        ("no_server", True),
         ("connection", True),
+        ("lost", True),
+        ("silence", True),
         ("truncated", True),
         ("malformed", True),
         ("key", False),

@@ -6,6 +6,8 @@ Each case: its name, the review's text, and the letters of the answers it ranks,
 
 # ruff: noqa: RUF001 - full-width letters and signs are what these cases are about
 
+from string import ascii_uppercase
+
 LABELS = ("Response A", "Response B", "Response C")
 
 LIST = "1. Response B\n2. Response A\n3. Response C"
@@ -223,6 +225,47 @@ CASES = [
     ),
     ("revised, behind", f"FINAL RANKING: C > B > A\n\nFINAL RANKING (revised):\n{LIST}", "BAC"),
     ("an empty one before", f"FINAL RANKING\n\nFINAL RANKING:\n{LIST}", "BAC"),
+    # As small models write them
+    (
+        "the header numbered as the first place",
+        "1. **FINAL RANKING:** Response C\n2. Response A\n3. Response B",
+        "CAB",
+    ),
+    ("a numbered header before a list", "4. **FINAL RANKING:**\n1. Response C\n2. Response A", "CA"),
+    ("a numbered header alone", "1. **FINAL RANKING:** Response C", ""),
+    (
+        "the header below its list",
+        "Both are fine.\n\n1. Response B\n2. Response A\n\nFINAL RANKING",
+        "BA",
+    ),
+    ("the header right below its list", f"{LIST}\n**FINAL RANKING**", "BAC"),
+    (
+        "a header below a list of remarks",
+        "1. Response A: clear\n2. Response B: vague\n\nFINAL RANKING:",
+        "",
+    ),
+    ("a header below a list without numbers", "- Response A\n- Response B\n\nFINAL RANKING:", ""),
+    ("a header below the end of a list", "2. Response A\n3. Response B\n\nFINAL RANKING:", ""),
+    ("a list and nothing else", LIST, "BAC"),
+    ("a list and nothing else, one label", "1. Response B", ""),
+    ("a list and nothing else, in code", f"```\n{LIST}\n```", ""),
+    ("a list and nothing else, with remarks", "1. Response B: clear\n2. Response A: vague", ""),
+    ("a list above a header with numbers (Qwen2.5-Coder 0.5B)", f"{LIST}\n\nFINAL RANKING: 1, 2", "BAC"),
+    ("a list on either side", f"1. Response A\n2. Response C\n\nFINAL RANKING:\n{LIST}", "BAC"),
+    (
+        "the whole alphabet",
+        "FINAL RANKING:\n"
+        + "\n".join(f"{at}. Response {each}" for at, each in enumerate(ascii_uppercase, 1)),
+        "",
+    ),
+    ("more unknown labels than known ones", "FINAL RANKING: D > A > E > B > F", ""),
+    ("as many unknown labels as known ones", "FINAL RANKING: D > A > E > B", "AB"),
+    ("the sample", "FINAL RANKING:\n1. Response ?\n2. Response ?", ""),
+    (
+        "the sample of an earlier version",
+        "FINAL RANKING:\n1. (label of the best answer)\n2. (label of the next)",
+        "",
+    ),
     # No ballot
     ("empty", "", ""),
     ("white space", " \n\t\n", ""),

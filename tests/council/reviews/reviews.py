@@ -254,6 +254,49 @@ CASES: list[tuple[str, str, dict[str, list[str]]]] = [
         "Response A is not convincing. Response B is not wrong. Response C does not compile.",
         {"A": ["m:not convincing"], "C": ["h:does not compile"]},
     ),
+    # Praise under every heading, as small models write it
+    (
+        "what is right and useful in it",
+        (
+            "### Response A\n**What is right and useful in it:**\n- Correctly identifies the metal.\n"
+            "**What is wrong, missing or unclear:**\n- No mention of the symbol.\n- It leaves readers guessing.\n"
+            "**What would make it better:**\n- Give the temperature in kelvin."
+        ),
+        {"A": ["m:No mention of the symbol", "m:leaves readers guessing", "m:in kelvin"]},
+    ),
+    (
+        "there are no contradictions",
+        (
+            "Response A: There are no contradictions. Response B does not contain any errors or contradictions. "
+            "Response C contains contradictions."
+        ),
+        {"C": ["h:contains contradictions"]},
+    ),
+    (
+        "none, and then praise",
+        (
+            "### Response B\n**Wrong:**\n- None.\n- It does not contain any errors.\n**Missing or unclear:**\n- None.\n"
+            "- Readers get all of it.\n**What would make it better:**\n- None. It is already the best answer."
+        ),
+        {},
+    ),
+    (
+        "praise alone under weaknesses",
+        (
+            "### Response B\n**What is wrong:** There is no steering or orders to the reader. It is clear and concise.\n"
+            "**What is missing or unclear:** None of the answer lacks information or is unclear.\n"
+            "**What would make it better:** If there were any context needed, it could have given that. It is already clear."
+        ),
+        {},
+    ),
+    (
+        "the problem is the question's",
+        (
+            "Response A provides a solution that aligns with the given problem. Response B breaks down the process into steps. "
+            "The problem with Response C is that it breaks the build."
+        ),
+        {"C": ["h:breaks the build"]},
+    ),
 ]
 
 JSON_CASES: list[tuple[str, dict[str, list[tuple[str, str]]]]] = [

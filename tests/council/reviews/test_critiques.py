@@ -70,7 +70,7 @@ def test_a_word_or_two_in_common_are_not_the_same_point(short: str, long: str, s
 
 
 def test_grave_points_come_first_then_those_that_more_reviewers_make() -> None:
-    """At most so many as wanted."""
+    """At most as many as wanted."""
     reviews = [
         Stage2Result(
             model="b/two",

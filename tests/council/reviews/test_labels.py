@@ -52,7 +52,7 @@ def test_there_are_letters_for_26() -> None:
 
 @pytest.mark.parametrize("size", range(2, 9))
 @pytest.mark.parametrize("self_review", [False, True])
-def test_every_answer_stands_everywhere_equally_often(size: int, self_review: bool) -> None:
+def test_every_answer_is_in_each_position_equally_often(size: int, self_review: bool) -> None:
     """Whoever reads, each answer is read in each position once."""
     orders = reading_orders(NAMES[:size], seed=size, self_review=self_review)
     assert sorted(orders) == NAMES[:size]
@@ -117,6 +117,6 @@ def test_circle_evens_out_position_bias() -> None:
             gap[how].append(positions[COUNCIL[0]] - positions[COUNCIL[-1]])
     assert wins["fixed"] < 0.1 * RUNS
     assert wins["circle"] > 0.5 * RUNS
-    # How far the best answer stands above the worst: turned round by the fixed order.
+    # How far the best answer is above the worst: turned round by the fixed order.
     assert fmean(gap["fixed"]) < 0
     assert fmean(gap["circle"]) > 0.4 * fmean(gap["unbiased"])

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from council.document.conversation import AggregateRanking
+from council.document.results import Rank
 from council.reviews.ranking import aggregate, disagreements
 
 A, B, C, D, E = (f"Response {letter}" for letter in "ABCDE")
@@ -50,9 +51,10 @@ def test_two_answers_count_whole() -> None:
 
 
 def test_two_answers_split() -> None:
-    """Two members who each prefer their own are a tie, told apart by label."""
+    """Two members who each prefer their own are a tie; the label only orders the list."""
     ranking = aggregate({"ann": [A, B], "bob": [B, A]}, TWO)
     assert standing(ranking) == [("A", 1.5, 2, 0), ("B", 1.5, 2, 0)]
+    assert [ranking.rank(name) for name in ("ann", "bob")] == [Rank(1, shared=True)] * 2
     assert (ranking.agreement, ranking.agreement_word) == (-1.0, "split")
 
 
@@ -64,7 +66,7 @@ def test_names_uncounted_reviewers() -> None:
 
 
 def test_unnamed_answers_come_last() -> None:
-    """An answer on no counted ballot has no mean and stands at the end."""
+    """An answer on no counted ballot has no mean and is at the end."""
     ranking = aggregate({"ann": [D, C]}, FOUR)
     assert standing(ranking) == [
         ("D", 1.0, 1, 1),
@@ -72,11 +74,11 @@ def test_unnamed_answers_come_last() -> None:
         ("A", None, 0, 0),
         ("B", None, 0, 0),
     ]
-    assert (ranking.agreement, ranking.agreement_word) == (None, "too few shared votes")
+    assert (ranking.agreement, ranking.agreement_word) == (None, None)
 
 
 def test_no_ballots() -> None:
-    """Without a counted ballot the answers stand by label, with no agreement."""
+    """Without a counted ballot the answers are ordered by label, with no agreement."""
     ranking = aggregate({"ann": [], "bob": []}, FOUR)
     assert [place.label for place in ranking.places] == [A, B, C, D]
     assert (ranking.ballots, ranking.agreement) == (0, None)
@@ -106,12 +108,12 @@ def test_half_the_ballots_are_no_majority() -> None:
         ([[A, B, C], [C, A, B]], -1 / 3, "split"),  # two of three
         ([[A, B, C, D], [B, A, C, D], [A, B, D, C]], 5 / 9, "mixed"),  # 2/3, 2/3, 1/3
         ([[A, B, C], [B, C, D]], 1.0, "strong"),  # over the two they share
-        ([[A, B, C], [C, D, E]], None, "too few shared votes"),
+        ([[A, B, C], [C, D, E]], None, None),
         ([[A, B], [C, D], [B, A]], -1.0, "split"),  # one pair of ballots that can be compared
-        ([[A, B, C]], None, "too few shared votes"),
+        ([[A, B, C]], None, None),
     ],
 )
-def test_agreement(ballots: Sequence[Sequence[str]], agreement: float | None, word: str) -> None:
+def test_agreement(ballots: Sequence[Sequence[str]], agreement: float | None, word: str | None) -> None:
     """Agreement is the mean Kendall tau over ballots that share two labels or more."""
     labels = {label: label for label in (A, B, C, D, E)}
     ranking = aggregate({f"voter {at}": ballot for at, ballot in enumerate(ballots)}, labels)
@@ -133,6 +135,39 @@ def test_order_of_reviewers_is_no_matter(ballots: Mapping[str, list[str]], which
     assert one.places == other.places
     assert one.agreement == other.agreement
     assert set(one.uncounted) == set(other.uncounted)
+
+
+def test_three_who_disagree_in_a_circle_are_all_first() -> None:
+    """Of three members no two ballots can be compared, so nothing is said of agreement."""
+    three = {A: "ann", B: "bob", C: "cyd"}
+    ranking = aggregate({"ann": [B, C], "bob": [C, A], "cyd": [A, B]}, three)
+    assert [place.mean_position for place in ranking.places] == [1.5, 1.5, 1.5]
+    assert [ranking.rank(name) for name in three.values()] == [Rank(1, shared=True)] * 3
+    assert (ranking.agreement, ranking.agreement_word) == (None, None)
+
+
+def test_a_shared_rank_takes_the_places_below_it() -> None:
+    """After two seconds comes the fourth; who isn't on any ballot has no rank."""
+    ranking = aggregate({"x": [A, B, C, D], "y": [A, C, B, D]}, {**FOUR, E: "eve"})
+    assert [ranking.rank(name) for name in (*FOUR.values(), "eve", "nobody")] == [
+        Rank(1, shared=False),
+        Rank(2, shared=True),
+        Rank(2, shared=True),
+        Rank(4, shared=False),
+        None,
+        None,
+    ]
+
+
+def test_rankings_of_earlier_versions_are_read() -> None:
+    """What they called too few shared votes is nothing."""
+    stored: dict[str, object] = {
+        "places": [],
+        "agreement": None,
+        "agreement_word": "too few shared votes",
+        "ballots": 1,
+    }
+    assert AggregateRanking.model_validate(stored).agreement_word is None
 
 
 @given(BALLOTS)

@@ -76,7 +76,7 @@ def test_what_is_clear_counts_without_the_rest() -> None:
 
 
 def test_without_criteria_nothing_is_read() -> None:
-    """A review may speak of scores all the same."""
+    """A review may still mention scores."""
     assert parse_scores(f"SCORES:\n{ROWS}", LABELS, ()) == {}
 
 

@@ -34,7 +34,7 @@ def test_means_are_weighed_and_the_best_comes_first() -> None:
 
 
 def test_nobody_scores_their_own_answer() -> None:
-    """Not even where there are two: a score stands by itself."""
+    """Not even where there are two: a score needs no other."""
     matrix = score(
         {"ann": {A: {"Cost": 10}, B: {"Cost": 2}}, "bob": {A: {"Cost": 4}, B: {"Cost": 10}}},
         {A: "ann", B: "bob"},

@@ -1,0 +1,235 @@
+"""What a question may cost, before it is asked: calls, tokens and dollars by stage.
+
+Prompts are measured as `council.prompts` writes them, with the question's own texts; what members will
+say isn't known, so every reply is assumed to be as long as `reply_tokens` says. Each call counts once:
+retries and replies that are asked for again aren't included.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from council import prompts
+from council.brief import Brief
+from council.calls import Call, ChatMessage
+from council.context import BYTES_PER_TOKEN
+from council.profile import Member, Profile
+from council.usage import Price
+
+REPLY_TOKENS = 2_000
+"""How long a reply is taken to be where nothing limits it."""
+TITLE_TOKENS = 50
+WITHDRAWN_TOKENS = 1_500
+"""What the chairman reads of sentences that members have withdrawn, at most."""
+RANKING_TOKENS = 60
+"""Of the ranking in the chairman's prompt, for each member: its place, its ballot, its differences."""
+WEB_SEARCH = 0.02
+"""US dollars for one call's web search: five results at $4 per 1,000.
+
+Source: https://openrouter.ai/docs/guides/features/plugins/web-search
+"""
+UNPRICED_CALL = 0.10
+"""US dollars that a call without a known price is taken to cost, unless `[budgets]` says otherwise."""
+
+Part = Literal["stage1", "stage2", "stage2_5", "stage3", "title"]
+PARTS: tuple[Part, ...] = ("stage1", "stage2", "stage2_5", "stage3", "title")
+PriceOf = Callable[[Member], Price | None]
+"""Says what a member's calls cost, as far as that is known."""
+
+
+@dataclass(frozen=True, slots=True)
+class StageEstimate:
+    """What the calls of one stage may cost, in all rounds.
+
+    `cost` is in US dollars and includes a stated estimate for each of the `unpriced` calls.
+    """
+
+    stage: Part
+    calls: int
+    prompt_tokens: int
+    completion_tokens: int
+    cost: float
+    unpriced: int
+
+    @property
+    def tokens(self) -> int:
+        """Prompts and replies together."""
+        return self.prompt_tokens + self.completion_tokens
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """What a question may cost.
+
+    Replies are assumed to be `reply_tokens` long, and calls without a known price to cost
+    `unpriced_call` dollars each.
+    """
+
+    stages: tuple[StageEstimate, ...]
+    reply_tokens: int
+    unpriced_call: float
+
+    @property
+    def calls(self) -> int:
+        """All calls, each once."""
+        return sum(stage.calls for stage in self.stages)
+
+    @property
+    def tokens(self) -> int:
+        """All tokens, of prompts and replies."""
+        return sum(stage.tokens for stage in self.stages)
+
+    @property
+    def cost(self) -> float:
+        """US dollars."""
+        return sum(stage.cost for stage in self.stages)
+
+    @property
+    def unpriced(self) -> int:
+        """Calls without a known price."""
+        return sum(stage.unpriced for stage in self.stages)
+
+    def of(self, stage: Part) -> float:
+        """Return the dollars of one stage."""
+        return sum(each.cost for each in self.stages if each.stage == stage)
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """One expected call."""
+
+    stage: Part
+    member: Member
+    prompt: int
+    reply: int
+    web: bool = False
+
+
+def estimate(brief: Brief, price_of: PriceOf, unpriced_call: float = UNPRICED_CALL) -> Estimate:
+    """Return what a run of this brief may cost."""
+    asked = [*_foreseen(brief)]
+    # Whoever replaces the chairman is asked instead of it, so the dearest of them counts.
+    line = [call for call in asked if call.stage == "stage3"]
+    dearest = max(line, key=lambda call: _cost(call, price_of(call.member), unpriced_call), default=None)
+    counted = [call for call in asked if call.stage != "stage3" or call is dearest]
+    found = (_stage(part, counted, price_of, unpriced_call) for part in PARTS)
+    return Estimate(
+        tuple(stage for stage in found if stage.calls), reply_tokens(brief.profile), unpriced_call
+    )
+
+
+def call_cost(call: Call, price: Price | None, unpriced_call: float) -> float:
+    """Return the dollars that one call may cost, just before it is made."""
+    asked = _Asked(
+        "stage1", call.member, _written(call.messages), call.max_tokens or REPLY_TOKENS, call.web
+    )
+    return _cost(asked, price, unpriced_call)
+
+
+def reply_tokens(profile: Profile) -> int:
+    """Return the assumed length of a council's replies."""
+    return profile.max_tokens or REPLY_TOKENS
+
+
+def tokens(text: str) -> int:
+    """Return about how many tokens a text has; `council.usage` counts what has been used."""
+    return -(-len(text.encode(errors="replace")) // BYTES_PER_TOKEN)
+
+
+def _foreseen(brief: Brief) -> Iterator[_Asked]:
+    profile, reply = brief.profile, reply_tokens(brief.profile)
+    bare, given = _bare(brief), _given(brief)
+    seats = len(profile.members)
+    labels = [(f"Response {number}", "") for number in range(1, seats + 1)]
+    read = seats if profile.self_review else seats - 1
+    critiques = min(profile.max_critique_tokens, (seats - 1) * reply)
+    rounds = profile.max_rounds if seats > 1 else 0
+    for member in profile.members:
+        first = given + _written(prompts.answer(bare, member))
+        yield _Asked("stage1", member, first, reply, profile.web)
+        review = given + _written(prompts.review(bare, member, labels[: max(read, 1)])) + read * reply
+        again = prompts.correction(
+            bare,
+            member,
+            original="",
+            label=labels[0][0],
+            critiques=[(name, "") for name, _ in labels[1:]],
+        )
+        correction = given + _written(again) + reply + critiques
+        for _ in range(rounds):
+            yield _Asked("stage2", member, review, reply)
+            yield _Asked("stage2_5", member, correction, reply, profile.web)
+    if seats > 1:
+        reviews = min(profile.max_critique_tokens, seats * reply)
+        heard = seats * (reply + RANKING_TOKENS) + WITHDRAWN_TOKENS
+        heard += reviews if prompts.STRATEGIES[profile.strategy].reads_reviews else 0
+        for member in (profile.chairman, *profile.chairman_fallbacks):
+            yield _Asked("stage3", member, given + heard + _synthesis(bare, member, labels), reply)
+    if profile.title_model and brief.wants_title:
+        titled = given + _written(prompts.title(bare, profile.title_model))
+        yield _Asked("title", profile.title_model, titled, TITLE_TOKENS)
+
+
+def _synthesis(bare: Brief, member: Member, labels: Sequence[tuple[str, str]]) -> int:
+    written = prompts.synthesis(
+        bare,
+        member,
+        responses=[(label, label, "") for label, _ in labels],
+        withdrawn=(),
+        ranking=None,
+        votes={},
+        scores=None,
+        disagreements=(),
+        reviews=(),
+    )
+    return _written(written)
+
+
+def _bare(brief: Brief) -> Brief:
+    """Return a brief that asks next to nothing, to see what prompts say besides the question's texts."""
+    nothing = {
+        "question": "?",
+        "attachments": (),
+        "context": None,
+        "history": (),
+        "notes_mark": "0" * 16,
+    }
+    return brief.model_copy(update=nothing)
+
+
+def _given(brief: Brief) -> int:
+    """Return the tokens of what every prompt repeats: question, files, conversation and thread."""
+    fence = 2 * (len(brief.boundary) + 12) // BYTES_PER_TOKEN
+    return sum(tokens(text) + fence for text in _texts(brief))
+
+
+def _texts(brief: Brief) -> Iterator[str]:
+    yield brief.question
+    yield from (file.text for file in brief.attachments)
+    for turn in brief.history:
+        yield turn.question
+        yield turn.answer or ""
+    yield from brief.context.texts if brief.context else ()
+
+
+def _written(messages: Iterable[ChatMessage]) -> int:
+    return sum(tokens(message["content"]) for message in messages)
+
+
+def _stage(
+    part: Part, asked: Iterable[_Asked], price_of: PriceOf, unpriced_call: float
+) -> StageEstimate:
+    calls = [(call, price_of(call.member)) for call in asked if call.stage == part]
+    return StageEstimate(
+        part,
+        len(calls),
+        sum(call.prompt for call, _ in calls),
+        sum(call.reply for call, _ in calls),
+        sum(_cost(call, price, unpriced_call) for call, price in calls),
+        sum(price is None for _, price in calls),
+    )
+
+
+def _cost(call: _Asked, price: Price | None, unpriced_call: float) -> float:
+    cost = price.cost(call.prompt, call.reply) if price else unpriced_call
+    return cost + (WEB_SEARCH if call.web and call.member.endpoint_id is None else 0.0)

@@ -1,0 +1,196 @@
+"""How ballots are asked for: by schema where an endpoint takes one, and once more where they can't be read."""
+
+import json
+
+import pytest
+
+from council.calls import Call, MemorySteps
+from council.document.conversation import AssistantMessage
+from council.errors import Failure
+from council.events import MemberFailed
+from council.profile import Member, Profile
+from tests.council.scripted import FOUR, ScriptedCouncil, ballot, labels_in, profile
+
+REFUSED = Failure(cause="bad_request", detail="'response_format' is not supported", status=400)
+REVIEWS = [f"stage2.1:{name}" for name in FOUR]
+
+
+def structured(**settings: object) -> Profile:
+    """Seat four members whose endpoints are asked for JSON."""
+    members = [Member(model=name, structured=True) for name in FOUR]
+    return profile(members=members, **settings)
+
+
+def in_json(call: Call) -> str:
+    """Review and rank as the schema says."""
+    labels = sorted(labels_in(call))
+    reviews = [{"label": label, "strengths": "Sound."} for label in labels]
+    return json.dumps({"reviews": reviews, "ranking": labels})
+
+
+def refusing(call: Call) -> str:
+    """Take no schema, and review in prose without one."""
+    return ballot(call)
+
+
+def votes(message: AssistantMessage) -> list[int]:
+    """Return how many labels each ballot ranks."""
+    return [len(review.parsed_ranking) for review in message.stage2]
+
+
+async def test_an_endpoint_that_refuses_the_schema_is_asked_without_it() -> None:
+    """In the words for prose; nobody is told of a failure, and the vote counts."""
+    council = ScriptedCouncil(script={**dict.fromkeys(REVIEWS, REFUSED), "stage2": refusing})
+    message = (await council.run(structured())).message
+    assert votes(message) == [3] * 4
+    assert not [event for event in council.events if isinstance(event, MemberFailed)]
+    assert message.failures == []
+    asked = {call.step: call for call in council.calls}
+    first, second = asked[REVIEWS[0]], asked[f"{REVIEWS[0]}:plain"]
+    assert first.schema
+    assert not first.refused
+    assert second.schema is None
+    assert second.refused
+    assert "Reply as JSON" in first.messages[-1]["content"]
+    assert "FINAL RANKING:" in second.messages[-1]["content"]
+
+
+async def test_a_replay_finds_the_refusal_and_asks_nothing_again() -> None:
+    """The refused call is on record like any other."""
+    council = ScriptedCouncil(script={**dict.fromkeys(REVIEWS, REFUSED), "stage2": refusing})
+    message = (await council.run(structured())).message
+    again = ScriptedCouncil(steps=council.steps)
+    replayed = (await again.run(structured())).message
+    assert again.calls == []
+    assert replayed.stage2 == message.stage2
+
+
+async def test_consultants_whose_endpoint_refuses_the_schema_are_asked_the_same_without_it() -> None:
+    """Their form is in the prompt, too."""
+    council = ScriptedCouncil(script={f"stage1.1:{FOUR[0]}": REFUSED})
+    message = (await council.run(structured(answer_format="structured"))).message
+    assert message.stage1[0].model == FOUR[0]
+    asked = {call.step: call for call in council.calls}
+    first, second = asked[f"stage1.1:{FOUR[0]}"], asked[f"stage1.1:{FOUR[0]}:plain"]
+    assert first.messages == second.messages
+    assert (bool(first.schema), second.schema) == (True, None)
+
+
+async def test_what_a_member_without_schema_rejects_is_its_failure() -> None:
+    """There is nothing left to leave out."""
+    council = ScriptedCouncil(script={REVIEWS[0]: REFUSED})
+    message = (await council.run()).message
+    assert votes(message) == [3] * 3
+    assert [failed.failure.cause for failed in message.failures] == ["bad_request"]
+
+
+UNREADABLE = "Response A is good. I like them all.\n\nFINAL RANKING:\n1. (correct)\n2. (wrong)"
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "Response B\nResponse C\nResponse D",
+        "1. Response B\n2. Response C\n3. Response D",
+        "**FINAL RANKING:**\n1. B\n2. C\n3. D",
+        "Response B > Response C > Response D",
+        '{"ranking": ["Response B", "Response C", "Response D"]}',
+        '```json\n["Response B", "Response C", "Response D"]\n```',
+    ],
+)
+async def test_a_ballot_that_can_not_be_read_is_asked_for_once_more(reply: str) -> None:
+    """By its labels alone: the review stays, ends in the ranking, and what both calls took counts."""
+    council = ScriptedCouncil(script={REVIEWS[0]: UNREADABLE, f"{REVIEWS[0]}:again": reply})
+    message = (await council.run(seed=7)).message
+    again = next(call for call in council.calls if call.step == f"{REVIEWS[0]}:again")
+    [asked] = [review for review in message.stage2 if review.model == FOUR[0]]
+    labels = sorted(asked.order)
+    assert labels == ["Response B", "Response C", "Response D"]
+    assert asked.parsed_ranking == labels
+    assert (
+        asked.ranking
+        == f"{UNREADABLE}\n\nFINAL RANKING:\n1. {labels[0]}\n2. {labels[1]}\n3. {labels[2]}"
+    )
+    assert all(label in again.messages[-1]["content"] for label in labels)
+    assert again.messages[-2] == {"role": "assistant", "content": UNREADABLE}
+    assert again.max_tokens == 1_000
+    assert message.usage is not None
+    assert message.usage.calls[f"{REVIEWS[0]}:again"].tokens == 15
+    assert message.aggregate_ranking is not None
+    assert message.aggregate_ranking.ballots == 4
+
+
+async def test_a_ballot_that_stays_unreadable_is_uncounted() -> None:
+    """The review counts as a review; a third time isn't asked."""
+    council = ScriptedCouncil(
+        script={REVIEWS[0]: UNREADABLE, f"{REVIEWS[0]}:again": "I can't rank them."}
+    )
+    message = (await council.run()).message
+    assert (message.stage2[0].ranking, message.stage2[0].parsed_ranking) == (UNREADABLE, [])
+    assert len([call for call in council.calls if call.step.startswith(REVIEWS[0])]) == 2
+
+
+async def test_a_call_for_the_labels_that_fails_costs_the_vote_alone() -> None:
+    """What was reviewed stays reviewed."""
+    council = ScriptedCouncil(
+        script={REVIEWS[0]: UNREADABLE, f"{REVIEWS[0]}:again": Failure(cause="unavailable")}
+    )
+    message = (await council.run()).message
+    assert (message.stage2[0].ranking, message.stage2[0].parsed_ranking) == (UNREADABLE, [])
+    assert message.failures == []
+
+
+async def test_a_profile_may_save_the_call() -> None:
+    """Then an unreadable ballot is uncounted at once."""
+    council = ScriptedCouncil(script={REVIEWS[0]: UNREADABLE})
+    message = (await council.run(profile(ballot_retry=False))).message
+    assert message.stage2[0].parsed_ranking == []
+    assert REVIEWS[0] + ":again" not in {call.step for call in council.calls}
+
+
+async def test_labels_are_asked_for_by_a_schema_of_their_own() -> None:
+    """Of an endpoint that takes one: a ballot cut off before its ranking needs no second review."""
+    cut = '{"reviews": [{"label": "Response A", "strengths": "It is'
+    council = ScriptedCouncil(
+        script={
+            REVIEWS[0]: cut,
+            f"{REVIEWS[0]}:again": '{"ranking": ["C", "B", "D"]}',
+            "stage2": in_json,
+        }
+    )
+    message = (await council.run(structured(), seed=7)).message
+    again = next(call for call in council.calls if call.step == f"{REVIEWS[0]}:again")
+    assert again.schema
+    assert again.schema["required"] == ["ranking"]
+    assert votes(message) == [3] * 4
+    assert message.stage2[0].ranking.endswith("1. Response C\n2. Response B\n3. Response D")
+
+
+async def test_a_run_of_an_earlier_version_continues() -> None:
+    """Its unreadable ballot is asked for by its labels, and nothing that is on record again."""
+    before = ScriptedCouncil(script={REVIEWS[0]: UNREADABLE})
+    await before.run(profile(ballot_retry=False))
+    kept = {key: said for key, said in before.steps.outcomes.items() if not key.startswith("stage3")}
+    resumed = ScriptedCouncil(steps=MemorySteps(), script={f"{REVIEWS[0]}:again": "D, C, B"})
+    resumed.steps.outcomes.update(kept)
+    message = (await resumed.run()).message
+    assert {call.step for call in resumed.calls} == {
+        f"{REVIEWS[0]}:again",
+        "stage3.1:chair/man:chairman",
+    }
+    assert message.stage3.response
+
+
+async def test_no_line_of_the_sample_is_a_vote() -> None:
+    """A model that copies its prompt has ranked nothing; the labels it may write are named."""
+    council = ScriptedCouncil()
+    await council.run()
+    prompt = council.prompt(REVIEWS[0])
+    sample = prompt[prompt.index("FINAL RANKING:\n") :]
+    assert sample == "FINAL RANKING:\n1. Response ?\n2. Response ?\n3. Response ?"
+    [call] = [each for each in council.calls if each.step == REVIEWS[0]]
+    *others, last = labels_in(call)
+    assert f"{', '.join(others)} and {last}, the best first" in prompt
+    copying = ScriptedCouncil(script={"stage2": lambda call: call.messages[-1]["content"]})
+    message = (await copying.run(profile(ballot_retry=False))).message
+    assert votes(message) == [0] * 4

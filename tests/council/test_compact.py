@@ -1,0 +1,105 @@
+"""The built-in model's prompts: hardly more than the question, which is all that it can take."""
+
+import pytest
+
+from council import prompts
+from council.brief import Attachment, Brief, Turn
+from council.calls import ChatMessage
+from council.criteria import EvaluationCriteria
+from council.document.conversation import AggregateRanking, Place
+from council.profile import Member, Persona
+from tests.council.scripted import ScriptedCouncil, profile
+
+PERSONA = Persona(name="The Pragmatist", prompt="You give correct, short answers.")
+MEMBER = Member(model="a/one", persona=PERSONA)
+SYSTEM: ChatMessage = {"role": "system", "content": PERSONA.prompt}
+ASKED: ChatMessage = {"role": "user", "content": "Question: Why?\nAnswer:"}
+MARK = "b0undary"
+
+
+def brief(**changes: object) -> Brief:
+    """Return a demonstration's question."""
+    asked = Brief(question="Why?", profile=profile(demonstration=True), seed=1, boundary=MARK)
+    return asked.model_copy(update=changes)
+
+
+def test_an_answer_is_asked_for_with_the_question_alone() -> None:
+    """And with the persona, which is a sentence."""
+    assert prompts.answer(brief(), MEMBER) == (SYSTEM, ASKED)
+    assert prompts.answer(brief(), Member(model="a/one")) == (ASKED,)
+
+
+def test_a_review_lists_the_answers_under_their_labels() -> None:
+    """Its form is the grammar's."""
+    (said,) = prompts.review(brief(), MEMBER, [("Response A", "So."), ("Response B", "No.")])
+    assert said["content"] == (
+        "Why?\n\nResponse A: So.\n\nResponse B: No.\n\n"
+        "Review each answer, then rank them, best first. Reply as JSON."
+    )
+
+
+def test_a_correction_hands_over_the_whole_reviews() -> None:
+    """The answer is where the model gave it; without a review it is asked once more."""
+    critiques = [("b/two", "It is wrong."), ("c/three", "It is short.")]
+    given: ChatMessage = {"role": "assistant", "content": "So."}
+    reviewed = prompts.correction(
+        brief(), MEMBER, original="So.", label="Response A", critiques=critiques
+    )
+    alone = prompts.correction(brief(), MEMBER, original="So.", label="Response A", critiques=[])
+    again: ChatMessage = {
+        "role": "user",
+        "content": f"It is wrong.\n\nIt is short.\n\n{ASKED['content']}",
+    }
+    assert reviewed == (SYSTEM, ASKED, given, again)
+    assert alone == (SYSTEM, ASKED, given, ASKED)
+
+
+@pytest.mark.parametrize(
+    ("ballots", "order"), [(2, "No.\n\nSo.\n\nPerhaps."), (0, "So.\n\nNo.\n\nPerhaps.")]
+)
+def test_the_chairman_reads_first_what_was_ranked_first(ballots: int, order: str) -> None:
+    """Without a ranking, the seating order serves."""
+    labels = ("Response B", "Response A", "Response C")
+    places = [
+        Place(model=label, label=label, mean_position=float(place), votes=2, wins=0)
+        for place, label in enumerate(labels, 1)
+    ]
+    ranking = AggregateRanking(places=places, agreement=1.0, agreement_word="strong", ballots=ballots)
+    texts = [("Response A", "a", "So."), ("Response B", "b", "No."), ("Response C", "c", "Perhaps.")]
+    (said,) = prompts.synthesis(
+        brief(),
+        MEMBER,
+        responses=texts,
+        withdrawn=(),
+        ranking=ranking,
+        votes={},
+        scores=None,
+        disagreements=(),
+        reviews=(),
+    )
+    assert said["content"] == f"{order}\n\n{ASKED['content']}"
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        brief(profile=profile()),
+        brief(profile=profile(demonstration=True, strategy="coverage")),
+        brief(profile=profile(demonstration=True, answer_format="structured")),
+        brief(profile=profile(demonstration=True, criteria=EvaluationCriteria.model_validate("Cost"))),
+        brief(history=(Turn(question="Who?", answer="We."),)),
+        brief(attachments=(Attachment(name="a.txt", text="Because."),)),
+    ],
+)
+def test_whatever_needs_more_is_asked_in_full(asked: Brief) -> None:
+    """With fences around what comes from outside."""
+    assert MARK in prompts.answer(asked, MEMBER)[-1]["content"]
+
+
+async def test_a_whole_demonstration_sends_nothing_else() -> None:
+    """No prompt contains a fence or a mark that the model could copy."""
+    council = ScriptedCouncil()
+    await council.run(profile(demonstration=True))
+    said = [message["content"] for call in council.calls for message in call.messages]
+    assert len(council.calls) > 4
+    assert not any("[begin " in text for text in said)

@@ -1,0 +1,311 @@
+"""A correction is an answer: what repeats, ranks, declines or changes language isn't one."""
+
+from dataclasses import replace
+
+import pytest
+
+from council.calls import Call, MemorySteps
+from council.document.conversation import AssistantMessage, Stage2_5Result
+from council.document.corrections import corrected
+from council.document.results import Stage1Result
+from council.echo import Given, fault
+from council.errors import Cause, Failure
+from council.events import MemberFailed, StageCompleted
+from council.reviews.ballot_text import without_ranking
+from tests.council.reviews.ballots import LABELS
+from tests.council.scripted import FOUR, ScriptedCouncil, profile
+
+QUESTION = "A train leaves at 14:40 and arrives at 17:05. How long does the journey take?"
+OWN = (
+    "To find the duration, subtract the start from the end. From 14:40 to 16:40 are two hours, and from 16:40 to "
+    "17:05 are twenty-five minutes more, so the journey takes 2 hours and 25 minutes in all."
+)
+PEER = (
+    "The answer subtracts the two times in the right order and explains every step well. It could also say what "
+    "happens if the train is late, and give the sum in minutes alone, because timetables often do that."
+)
+OTHER = (
+    "Count the minutes: 17 times 60 and 5 make 1025, and 14 times 60 and 40 make 880, so the difference is 145 "
+    "minutes, which is a little less than two and a half hours for the whole of the journey."
+)
+OURS = (
+    "Correct your answer: accept what is right in the critiques, keep what was right before, and where a critique "
+    "is mistaken stand by your answer and give the reason. If it needs no correction, write KEEP: and then why, in a sentence. "
+    "Give the whole corrected answer in English. "
+    "Answer the question in the language it is asked in. Say plainly what you aren't sure of."
+)
+GIVEN = Given(
+    QUESTION,
+    OWN,
+    OURS,
+    [PEER, "It is fine.\n\nFINAL RANKING:\n1. Response B\n2. Response A"],
+    [OTHER],
+    LABELS,
+)
+
+FAULTS: dict[str, tuple[str, Cause | None]] = {
+    "its own answer again": (OWN, None),
+    "its own answer, longer": (
+        f"{OWN} If the train is late, add the delay to it, and ask the guard for the new time.",
+        None,
+    ),
+    "another answer of its own making": (
+        (
+            "Two hours and twenty-five minutes: the clock shows 17:05 at the end and showed 14:40 at the "
+            "beginning, and whoever takes the hours and the minutes apart finds 2 hours and 25 minutes, which "
+            "are 145 minutes."
+        ),
+        None,
+    ),
+    "a few words that others said, too": ("The difference is 145 minutes.", None),
+    "the question with a prompt's line (Qwen2.5-Coder 1.5B)": (
+        f"Question:\n\n{QUESTION}\n\nAnswer the question in the language it is asked in. Say plainly what you aren't sure of.",
+        "echoed_prompt",
+    ),
+    "the question and then an answer (Qwen2.5-Coder 1.5B)": (
+        f"**Question:**\n\n{QUESTION}\n\n**Answer:**\n\n{OWN}",
+        None,
+    ),
+    "its instructions": (f"{OURS} I accept what is right.", "echoed_prompt"),
+    "a line of its instructions (Qwen2.5-Coder 0.5B)": (
+        (
+            "Accept what is right in the critiques, keep what was right before, and where a critique is mistaken stand "
+            "by your answer and give the reason."
+        ),
+        "echoed_prompt",
+    ),
+    "the words for keeping it (Qwen2.5-Coder 0.5B)": (
+        "Keep: and then why, in a sentence.",
+        "echoed_prompt",
+    ),
+    "a review": (PEER, "echoed_reviews"),
+    "a review with a word before it": (f"Thank you! {PEER}", "echoed_reviews"),
+    "another answer": (OTHER, "echoed_answer"),
+    "a label (Qwen2.5-Coder 0.5B)": ("Response C", "sent_ranking"),
+    "a label before an answer (Qwen2.5-Coder 0.5B)": (
+        "Response C. The ball costs $1.10.",
+        "sent_ranking",
+    ),
+    "a ranking": ("FINAL RANKING:\n1. Response A\n2. Response B", "sent_ranking"),
+    "a ranking at its end": (f"{OWN}\n\nFINAL RANKING:\n1. Response A\n2. Response B", "sent_ranking"),
+    "a review of its own": ("I find Response A right, and Response B is not.", "sent_ranking"),
+    "a refusal": ("I'm sorry, but I can't assist with that.", "declined"),
+    "a refusal in German": ("Es tut mir leid, aber ich kann diese Frage nicht beantworten.", "declined"),
+    "a refusal in French": ("Je suis désolé, mais je ne peux pas vous aider.", "declined"),
+    "an apology": ("I apologize for the mistake. It takes 2 hours and 25 minutes.", None),
+    "sorry to have been wrong": ("I'm sorry, I was wrong before. The journey takes 145 minutes.", None),
+    "German": (
+        "Die Fahrt dauert zwei Stunden und 25 Minuten, denn sie beginnt um 14:40 und endet um 17:05.",
+        "changed_language",
+    ),
+    "Chinese": ("这次旅程需要两小时二十五分钟。", "changed_language"),
+    "too short to have a language": ("2 h 25 min", None),
+}
+
+
+@pytest.mark.parametrize(("reply", "cause"), FAULTS.values(), ids=FAULTS.keys())
+def test_what_is_no_correction_has_a_cause(reply: str, cause: Cause | None) -> None:
+    """And what a careful reader takes for one has none."""
+    assert fault(reply, GIVEN) == cause
+
+
+def test_the_language_is_the_questions() -> None:
+    """A correction into it is welcome; where the author began in another one, it may go on in that."""
+    asked = replace(
+        GIVEN, question="Wie lange dauert die Fahrt, wenn der Zug um 14:40 abfährt und um 17:05 ankommt?"
+    )
+    german = "Die Fahrt dauert zwei Stunden und 25 Minuten, und das ist die ganze Antwort auf die Frage."
+    assert fault(german, asked) is None
+    assert fault("It takes two hours and 25 minutes, and that is the whole of it.", asked) is None
+    assert (
+        fault("El viaje es de dos horas y 25 minutos, y esta es la respuesta.", asked)
+        == "changed_language"
+    )
+
+
+def test_labels_and_refusals_that_were_there_before_are_the_authors_own() -> None:
+    """A question may be about answers with letters."""
+    about_labels = replace(GIVEN, question="Which is right, Response A or Response B?")
+    assert fault("Response A is, and Response B isn't.", about_labels) is None
+    refused = replace(GIVEN, original="I'm sorry, but I can't assist with that.")
+    assert fault("I'm sorry, but I can't help with that.", refused) is None
+
+
+def test_a_text_of_a_megabyte_is_judged() -> None:
+    """Every word of it, in a moment."""
+    assert fault(f"{PEER} " * 5_000, GIVEN) == "echoed_reviews"
+
+
+STEP = f"stage2_5.1:{FOUR[0]}"
+
+
+def of(message: AssistantMessage, name: str) -> Stage2_5Result:
+    """Return a member's correction."""
+    return next(each for each in message.stage2_5 or () if each.model == name)
+
+
+async def test_an_echo_is_asked_for_once_more() -> None:
+    """With what is wrong with it; the second reply is the correction, and both count."""
+    council = ScriptedCouncil(script={STEP: "Response C", f"{STEP}:again": "Shard by tenant, in May."})
+    message = (await council.run()).message
+    assert of(message, FOUR[0]).corrected_response == "Shard by tenant, in May."
+    again = next(call for call in council.calls if call.step == f"{STEP}:again")
+    assert again.messages[-2] == {"role": "assistant", "content": "Response C"}
+    assert "reviews answers instead of giving one" in again.messages[-1]["content"]
+    assert "in English" in again.messages[-1]["content"]
+    assert message.usage is not None
+    assert message.usage.calls[f"{STEP}:again"].tokens == 15
+
+
+async def test_a_second_echo_leaves_the_answer_as_it_was() -> None:
+    """With its cause, for people and on record; the chairman reads the answer before."""
+    council = ScriptedCouncil(script={STEP: "Response C", f"{STEP}:again": "FINAL RANKING: A > B"})
+    message = (await council.run()).message
+    kept = of(message, FOUR[0])
+    assert kept.corrected_response == kept.original_response == f"The first answer of {FOUR[0]}."
+    assert kept.fallback == Failure(cause="sent_ranking")
+    assert [(each.member, each.failure.cause) for each in message.failures] == [
+        (FOUR[0], "sent_ranking")
+    ]
+    [failed] = [event for event in council.events if isinstance(event, MemberFailed)]
+    assert (failed.stage, failed.failure.cause) == ("stage2_5", "sent_ranking")
+    assert "FINAL RANKING: A > B" not in council.prompt("stage3.1:chair/man:chairman")
+    message.check()
+
+
+async def test_a_replay_judges_the_same_and_asks_nothing() -> None:
+    """Verdicts follow from recorded replies."""
+    council = ScriptedCouncil(script={STEP: "Response C", f"{STEP}:again": "Response B"})
+    message = (await council.run()).message
+    again = ScriptedCouncil(steps=council.steps)
+    assert (await again.run()).message.stage2_5 == message.stage2_5
+    assert again.calls == []
+
+
+async def test_a_run_of_an_earlier_version_continues_from_its_echo() -> None:
+    """What is on record isn't asked for again; a new reply is."""
+    council = ScriptedCouncil(steps=MemorySteps(), script={f"{STEP}:again": "Shard by tenant."})
+    before = ScriptedCouncil(script={STEP: "Response C", f"{STEP}:again": "Response B"})
+    await before.run()
+    kept = {
+        key: said
+        for key, said in before.steps.outcomes.items()
+        if key[:6] != "stage3" and "again" not in key
+    }
+    council.steps.outcomes.update(kept)
+    message = (await council.run()).message
+    assert [call.step for call in council.calls] == [f"{STEP}:again", "stage3.1:chair/man:chairman"]
+    assert of(message, FOUR[0]).corrected_response == "Shard by tenant."
+
+
+async def test_an_author_may_keep_its_answer_and_say_why() -> None:
+    """It isn't a failure, and the reason is kept with the correction."""
+    council = ScriptedCouncil(script={STEP: "KEEP: the critics overlook the cost of moving."})
+    message = (await council.run()).message
+    kept = of(message, FOUR[0])
+    assert kept.corrected_response == kept.original_response
+    assert kept.kept_because == "the critics overlook the cost of moving."
+    assert (kept.changed, kept.fallback, kept.maintained) == (False, None, False)
+    assert kept.peer_critiques
+    assert message.failures == []
+    [done] = [
+        each for each in council.events if isinstance(each, StageCompleted) and each.stage == "stage2_5"
+    ]
+    assert kept in done.results
+    assert "write KEEP: and then why" in council.prompt(STEP)
+    message.check()
+
+
+@pytest.mark.parametrize(
+    ("reply", "reason"),
+    [
+        ("KEEP: it is right.", "it is right."),
+        ("**KEEP:** it is right.", "it is right."),
+        ("KEEP", ""),
+        ("KEEP - it is right.", "it is right."),
+        ("Keep the data in one place.", None),
+        ("KEEPING it is right.", None),
+        (f"KEEP: {'a whole answer follows. ' * 60}", None),
+    ],
+)
+def test_what_keeps_an_answer(reply: str, reason: str | None) -> None:
+    """The word as it was asked for, and a short reason."""
+    result = corrected(Stage1Result(model="a", response="First."), "", reply)
+    assert result.kept_because == reason
+    assert (result.corrected_response == "First.") == (reason is not None)
+
+
+async def test_what_was_kept_is_told_round_after_round() -> None:
+    """The last round's reason is the answer's."""
+    script = {f"stage2_5.{number}:{FOUR[0]}": f"KEEP: reason {number}" for number in (1, 2)}
+    message = (await ScriptedCouncil(script={**script}).run(profile(max_rounds=2))).message
+    assert of(message, FOUR[0]).kept_because == "reason 2"
+    assert message.iteration is not None
+    told = [
+        each.kept_because
+        for round_ in message.iteration.rounds
+        for each in round_.refinements
+        if each.model == FOUR[0]
+    ]
+    assert told == ["reason 1", "reason 2"]
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        ("Fine.\n\nFINAL RANKING:\n1. Response A\n2. Response B", "Fine."),
+        ("Fine.\n\n### **Final ranking**\n\nA > B > C\n", "Fine."),
+        ("Fine, and no ranking.", "Fine, and no ranking."),
+        ("Final ranking is hard.\nAll are fine.", "Final ranking is hard.\nAll are fine."),
+    ],
+)
+def test_a_review_can_be_read_without_its_ballot(text: str, left: str) -> None:
+    """Up to the header of the ballot that closes it."""
+    assert without_ranking(text, LABELS) == left
+
+
+async def test_who_keeps_its_answer_in_our_words_has_given_no_reason() -> None:
+    """It is asked once more, as any echo is."""
+    council = ScriptedCouncil(
+        script={STEP: "KEEP: and then why, in a sentence.", f"{STEP}:again": "KEEP: it is right."}
+    )
+    message = (await council.run()).message
+    assert of(message, FOUR[0]).kept_because == "it is right."
+
+
+async def test_authors_may_be_spared_who_won() -> None:
+    """They read what the critics say; on record each review stays whole."""
+    council = ScriptedCouncil()
+    message = (await council.run(profile(critiques_with_ranking=False))).message
+    prompt = council.prompt(STEP)
+    assert "is sound but brief." in prompt
+    assert "FINAL RANKING" not in prompt
+    assert "FINAL RANKING:\n1." in of(message, FOUR[0]).peer_critiques
+    message.check()
+    usual = ScriptedCouncil()
+    await usual.run()
+    assert "FINAL RANKING:\n1." in usual.prompt(STEP)
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        (
+            "KEEP: Your peers reviewed your answer without knowing whose it was. Your answer is {label}; what they "
+            "say of other labels is about other answers."
+        ),
+        "That can't be used: it repeats the instructions.",
+        "Correct your answer: accept what is right in the critiques, keep what was right before.",
+    ],
+)
+async def test_our_own_words_never_count_as_a_correction(reply: str) -> None:
+    """Nor for a reason: Qwen2.5-Coder 0.5B sends them back, those that ask once more included."""
+
+    def copied(call: Call) -> str:
+        prompt = "\n".join(each["content"] for each in call.messages)
+        label = prompt.partition("Your answer is ")[2][: len("Response A")]
+        return reply.format(label=label)
+
+    council = ScriptedCouncil(script={STEP: copied, f"{STEP}:again": copied})
+    message = (await council.run()).message
+    assert of(message, FOUR[0]).fallback == Failure(cause="echoed_prompt")

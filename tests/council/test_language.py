@@ -1,0 +1,86 @@
+"""A question's language is named where it is certain, and nothing else is."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from council.language import language, script
+from tests.council.scripted import ScriptedCouncil, profile
+
+# ruff: noqa: RUF001 - other scripts are what these cases are about
+
+KNOWN = [
+    ("English", "What is the capital of Australia?"),
+    ("English", "Is plain SHA-256 fine for storing passwords? Say yes or no, and why."),
+    ("English", "Should we shard now or buy a bigger machine?"),
+    ("English", 'What does "Der Himmel ist blau und die Sonne ist warm" mean?'),
+    ("German", "Was ist die Hauptstadt der Schweiz, und an welchem Fluss liegt sie?"),
+    ("German", "Warum ist der Himmel blau? Antworte in zwei Sätzen."),
+    ("German", "Sollen wir Postgres oder MySQL nehmen?"),
+    ("German", "Wie viele Stunden hat eine Woche?"),
+    ("French", "Pourquoi le ciel est-il bleu ?"),
+    ("French", "Faut-il une seule base pour les deux services ?"),
+    ("Spanish", "¿Cuántos minutos tiene un día y cuántos tiene una semana?"),
+    ("Spanish", "Explica por qué la luz es más rápida."),
+    ("Italian", "Qual è la capitale della Francia?"),
+    ("Portuguese", "Quais são as vantagens e por que não usar uma só?"),
+    ("Dutch", "Wat is de hoofdstad van Nederland?"),
+    ("Polish", "Jaka jest stolica Polski?"),
+    ("Swedish", "Vad är huvudstaden i Sverige?"),
+    ("Japanese", "日本の首都はどこですか？"),
+    ("Chinese", "法国的首都是哪里？"),
+    ("Korean", "프랑스의 수도는 어디입니까?"),
+    ("Greek", "Ποια είναι η πρωτεύουσα;"),
+    ("Russian", "Почему небо голубое, и какой у него был бы цвет на Марсе? Объясни."),
+    ("Ukrainian", "Яка столиця України і чому?"),
+]
+UNKNOWN = [
+    "Postgres or MySQL?",
+    "monorepo",
+    "",
+    "42",
+    "```\nder die das und ist\n```",
+    "Какая столица?",
+    "C++ vs. Rust",
+]
+
+
+@pytest.mark.parametrize(("name", "text"), KNOWN)
+def test_a_language_shows_in_a_short_question(name: str, text: str) -> None:
+    """By its script or its small words."""
+    assert language(text) == name
+
+
+@pytest.mark.parametrize("text", UNKNOWN)
+def test_nothing_is_guessed(text: str) -> None:
+    """A few words that many languages have say nothing."""
+    assert language(text) is None
+
+
+def test_english_is_never_mistaken_for_anything_else() -> None:
+    """Every sentence of the project's own pages."""
+    pages = [Path("README.md"), Path("CHANGELOG.md"), *Path("docs").rglob("*.md")]
+    said = [each for page in pages for each in re.split(r"(?<=[.!?])\s+|\n", page.read_text())]
+    assert len(said) > 1_000
+    assert {language(each) for each in said} == {"English", None}
+
+
+def test_a_script_is_that_of_a_third_of_the_letters() -> None:
+    """Names and code in Latin letters don't change it."""
+    assert script("Nutze PostgreSQL.") == "Latin"
+    assert script("使用 PostgreSQL 数据库即可") == "Chinese"
+    assert script("ใช้ PostgreSQL ได้เลย") == "Thai"
+
+
+async def test_every_prompt_that_asks_for_an_answer_names_the_language() -> None:
+    """Small models overlook *the question's language*."""
+    for question, named in (
+        ("Warum ist der Himmel blau?", "in German"),
+        ("Postgres?", "in the question's language"),
+    ):
+        council = ScriptedCouncil()
+        await council.run(profile(title_model="some/titles"), question=question)
+        for call in council.calls:
+            stage = call.step.partition(".")[0]
+            assert (named in council.prompt(call.step)) == (stage != "stage2"), call.step
