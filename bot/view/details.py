@@ -1,4 +1,4 @@
-"""What the buttons below a thread's messages answer, to whoever presses them alone."""
+"""What the buttons below a thread's messages show, only to whoever presses them."""
 
 from collections.abc import Iterator
 from typing import Literal
@@ -46,7 +46,7 @@ def _changes(view: RunView, seat: Seat) -> Iterator[Block]:
     yield Heading(wording.CHANGES, 3)
     removed, added = moved(seat, seat.answer)
     if removed or added:
-        yield Line(f"{wording.changed(removed, added)} {wording.MARKED}")
+        yield Line(wording.marked(removed, added))
         yield Diff(seat.answer.response, final_text(seat, seat.answer))
     else:
         yield Line(wording.KEPT)

@@ -1,7 +1,7 @@
-"""How a run's view comes about: from its events, one by one, or from a stored answer, however old.
+"""How a run's view is built: from its events, one by one, or from a stored answer, however old.
 
-`fold` is pure and total over `council.events.Event`; what it is given as `now` is any monotonic
-clock, in seconds.
+`fold` is pure and total over `council.events.Event`; `now` is any monotonic clock,
+in seconds.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -90,7 +90,7 @@ def fold(view: RunView, event: Event, now: float) -> RunView:
         case TitleCompleted():
             return replace(view, title=event.title)
         case RunCompleted():
-            settled = _with_message(_closed(view, now), event.message)
+            settled = _timed(_with_message(_closed(view, now), event.message), event.message)
             return replace(settled, conversation_id=event.conversation_id)
         case RunFailed():
             error = RunFailure(event.run_id, event.message, dict(event.failures))
@@ -135,6 +135,7 @@ def of_document(message: AssistantMessage, question: str, conversation: Conversa
         question=question,
         profile=profile.name if profile else None,
         demonstration=profile.demonstration if profile else False,
+        example=profile.example if profile else False,
         consultants=profile.answer_format == "structured" if profile else False,
         rounds=profile.max_rounds if profile else 1,
         web=profile.web if profile else False,
@@ -149,17 +150,15 @@ def of_document(message: AssistantMessage, question: str, conversation: Conversa
         view = _in_round(view, number)
         for failed in message.failures:
             if failed.stage in STAGES and failed.round == number:
-                # Who gave nothing in stage 1 is nowhere else in the document.
+                # The document lists members that failed in stage 1 nowhere else.
                 event = MemberFailed(failed.stage, failed.member, failed.failure, number)
                 view = _moved(view, event, Failed(failed.failure))
         view = _with_round(view, each)
-    view = _with_message(view, message)
-    took = _seconds(message.started_at, message.finished_at)
-    return view if took is None else replace(view, started=0.0, ended=took)
+    return _timed(_with_message(view, message), message)
 
 
 def run_view(conversation: Conversation, run_id: str) -> RunView | None:
-    """Return the view of the answer that a run gave; `None` where the conversation holds none."""
+    """Return the view of the answer that a run gave; `None` if the conversation has none."""
     question = ""
     for message in conversation.messages:
         if isinstance(message, UserMessage):
@@ -176,6 +175,12 @@ def _profile(message: AssistantMessage) -> Profile | None:
         return Profile.model_validate(message.settings)
     except ValidationError:
         return None  # another program's settings, or another version's: shown without them
+
+
+def _timed(view: RunView, message: AssistantMessage) -> RunView:
+    """Let a run take as long as its document says: whoever shows it again says the same of it."""
+    took = _seconds(message.started_at, message.finished_at)
+    return view if took is None else replace(view, started=0.0, ended=took)
 
 
 def _seconds(start: str | None, end: str | None) -> float | None:
@@ -230,7 +235,7 @@ def _stage_completed(view: RunView, event: StageCompleted, now: float) -> RunVie
 
 
 def _closed(view: RunView, now: float) -> RunView:
-    """Settle what is left open when a run ends."""
+    """Close what is still open when a run ends."""
     left: Mapping[Progress, Progress] = {"waiting": "skipped", "running": "unfinished"}
     settled = _staged(view, lambda each: replace(each, progress=left.get(each.progress, each.progress)))
     return replace(settled, ended=now)
@@ -245,7 +250,7 @@ def _moved(
     event: MemberStarted | MemberRetried | MemberAnswered | MemberFailed,
     state: State,
 ) -> RunView:
-    """Set how far a member is in a stage; what a retried or failed chairman streamed is void."""
+    """Set a member's state in a stage; what a retried or failed chairman streamed is void."""
     if event.stage != "stage3":
         return _with_seat(view, event.member, lambda seat: _with_state(seat, event.stage, state))
     others = tuple(writer for writer in view.chair if writer.name != event.member)
@@ -266,7 +271,7 @@ def _with_state(seat: Seat, stage: Stage, state: State) -> Seat:
 def _with_seat(view: RunView, name: str, change: Callable[[Seat], Seat]) -> RunView:
     before = view.seats if view.seat(name) else (*view.seats, Seat(name))
     seats = tuple(change(seat) if seat.name == name else seat for seat in before)
-    # A stage's end says again what its members' events have said: that changes nothing.
+    # A stage's end repeats what its members' events have said: that changes nothing.
     return view if seats == view.seats else replace(view, seats=seats)
 
 
@@ -305,7 +310,7 @@ def _round_of(event: Event) -> int:
 
 
 def _in_round(view: RunView, number: int) -> RunView:
-    """Begin a further round: the one before is kept as it was seen last."""
+    """Begin a further round; keep the one before as last seen."""
     if number <= view.number:
         return view
     seats = (
@@ -325,7 +330,7 @@ def _in_round(view: RunView, number: int) -> RunView:
 
 
 def _with_round(view: RunView, held: Round) -> RunView:
-    """Take over what the document says of the round that the view is in."""
+    """Adopt what the document says about the view's round."""
     for result in (*held.reviews, *held.corrections):
         view = _with_result(view, result)
     # All reviews may have failed: then there is the ranking of no votes.
@@ -340,7 +345,7 @@ def _with_round(view: RunView, held: Round) -> RunView:
 
 
 def _settled(view: RunView, present: Mapping[Stage, bool]) -> RunView:
-    """Say of these stages whether they were held."""
+    """Record whether these stages took place."""
     return _staged(
         view,
         lambda each: (
@@ -352,7 +357,7 @@ def _settled(view: RunView, present: Mapping[Stage, bool]) -> RunView:
 
 
 def _with_message(view: RunView, message: AssistantMessage) -> RunView:
-    """Take over what the document says: it is the whole truth of a run."""
+    """Adopt what the document says: it is the whole truth about a run."""
     results: Iterable[StageResult] = (*message.stage1, message.stage3)
     for result in results:
         view = _with_result(view, result)

@@ -3,26 +3,31 @@
 from collections.abc import Iterator, Sequence
 from urllib.parse import urlsplit
 
-from bot.view import words
 from bot.view.card import names
 from bot.view.consultants import consultation
 from bot.view.message import Block, Line, Pairs, Prose
 from bot.view.state import Failed, RunView, Seat
+from bot.view.wording import failures, figures
 from bot.view.wording import thread as wording
+from bot.view.wording.names import listing
 from council.calls import Citation
+from council.characters import clip
 from council.document.changes import words_changed
 from council.document.conversation import Stage1Result, Stage2_5Result, Stage2Result
 
+REASON_LENGTH = 200
+"""How much is said of why a member kept its answer."""
+
 
 def full_name(seat: Seat) -> str:
-    """Return a member's model, with its persona in brackets where it has one."""
+    """Return a member's model, with its persona, if any, in brackets."""
     model, _, slug = seat.name.partition("#")
     persona = seat.persona or slug
     return f"{model} ({persona})" if persona else model
 
 
 def label_of(view: RunView, seat: Seat) -> str | None:
-    """Return what reviewers of this round called a member's answer."""
+    """Return the label of a member's answer in this round."""
     return next((label for label, name in view.labels.items() if name == seat.name), None)
 
 
@@ -47,21 +52,23 @@ def standing(view: RunView, seat: Seat, answer: Stage1Result) -> Line:
 
 
 def _standing(view: RunView, seat: Seat, answer: Stage1Result) -> Iterator[str]:
-    if (place := view.place(seat.name)) and view.ranking:
-        yield wording.standing(words.ordinal(place), len(view.ranking.places))
+    if (rank := view.rank(seat.name)) and view.ranking:
+        of = len(view.ranking.places)
+        yield wording.standing(figures.ordinal(rank.number), of, tied=rank.shared)
     if failed := view.failed_must_haves(seat.name):
-        yield wording.disqualified(words.listing(failed))
+        yield wording.disqualified(listing(failed))
     removed, added = moved(seat, answer)
     if isinstance(seat.correcting, Failed):
         yield wording.correction_failed(
-            words.failure(seat.correcting.failure), wording.kept_text(seat.number)
+            failures.failure(seat.correcting.failure), wording.kept_text(seat.number)
         )
     elif removed or added:
         yield wording.changed(removed, added)
     elif seat.correction and seat.correction.maintained:
         yield wording.NOT_REVISED
     elif seat.correction:
-        yield wording.KEPT
+        reason = " ".join((seat.correction.kept_because or "").split())
+        yield wording.kept_because(clip(reason, REASON_LENGTH)) if reason else wording.KEPT
     for what, result in (("answer", seat.answer), ("correction", seat.correction)):
         if result and result.answered_by:
             yield wording.fallback(what, result.answered_by)
@@ -79,7 +86,7 @@ def text(
     else:
         yield Prose(said)
     if result.unstructured:
-        yield Line(f"Shown as plain text: it didn't follow the form: {result.unstructured}.")
+        yield Line(wording.unstructured(result.unstructured))
     if result.truncated:
         yield Line(wording.CUT_OFF)
     yield from _sources(result.citations)
@@ -93,10 +100,9 @@ def score_of(answer: Stage1Result | None) -> int | None:
 def _sources(citations: Sequence[Citation]) -> Iterator[Block]:
     """Return the pages that a text cites; their titles are other people's words."""
     if citations:
-        yield Line("Sources on the web:")
+        yield Line(wording.SOURCES)
         yield Pairs(
             tuple(
-                (words.clip(cited.title, 100) or urlsplit(cited.url).netloc, cited.url)
-                for cited in citations
+                (clip(cited.title, 100) or urlsplit(cited.url).netloc, cited.url) for cited in citations
             )
         )

@@ -21,12 +21,6 @@ _LINE_ENDS = re.compile("\r\n?|[\u2028\u2029]")
 _SPACES = re.compile(r"\s+")
 LINE = 70
 """About how many characters a line of a chat shows."""
-OPEN = "Open"
-"""The label of a link to where something is."""
-IN_THREAD, BELOW = "continues in the thread", "continues below"
-"""What a card says where it ends before its answer does."""
-IN_TRANSCRIPT = "Cut here; the full text is in the transcript."
-"""What a bounded message says where it ends before its text does."""
 
 
 def printable(text: str) -> str:
@@ -47,7 +41,7 @@ def escaped(text: str) -> str:
 
 
 def escaped_line(text: str) -> str:
-    """Return a text as part of a line: `escaped`, its newlines and tabs too."""
+    """Return a text as part of a line: `escaped`, including its newlines and tabs."""
     return escaped(text).replace("\n", "\\n").replace("\t", "\\t")
 
 
@@ -72,7 +66,7 @@ class Title(_Plain):
 
 @dataclass(frozen=True, slots=True)
 class Heading(_Plain):
-    """The head of a part; `level` 2 is a whole message's, 3 a part's within it."""
+    """The heading of a part; `level` 2 is a whole message's, 3 a part's within it."""
 
     level: int = 2
 
@@ -84,12 +78,12 @@ class Line(_Plain):
 
 @dataclass(frozen=True, slots=True)
 class Footer(_Plain):
-    """What is said small, at the end."""
+    """Small print at the end."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pairs:
-    """Names with what is said of each, one pair a line; or a paragraph, where much is said of one."""
+    """Names with a text for each, one pair per line, or paragraphs if the texts are long."""
 
     rows: tuple[tuple[str, str], ...]
 
@@ -150,7 +144,7 @@ class Quote(_Foreign):
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One of several things that were found: its title, when it was, where it is, what else is said.
+    """One of several things that were found: its title, its time, its address, and further facts.
 
     `at` is shown in the reader's own time where the platform can; `url` is an address of ours. The
     `excerpt` is a line of text in parts, of which those that were searched for are marked.
@@ -172,7 +166,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Diff:
-    """Two versions of somebody's Markdown, of which what changed is shown, words marked."""
+    """Two versions of somebody's Markdown; only the changes are shown, with words marked."""
 
     before: str
     after: str
@@ -192,7 +186,7 @@ Tone = Literal["running", "answered", "weakened", "failed"]
 class Message:
     """One message; `key` stays the same however often it is built for a run.
 
-    A `bounded` one is cut where it would take more posts than the platform allows it, and says so.
+    A `bounded` one is cut, visibly, if it would take more posts than the platform allows it.
     """
 
     key: str

@@ -7,14 +7,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from bot.view import words
 from bot.view.card import correction, names
 from bot.view.consultants import moved as consultation_moved
 from bot.view.member import full_name, label_of, peers, score_of, standing, text
 from bot.view.message import Block, Heading, Line, Message, Prose, Table
-from bot.view.ranking import NONE, OWN, counted_votes, explained, missing, places, ranked, scores, votes
+from bot.view.ranking import counted_votes, explained, missing, places, ranked, scores, votes
 from bot.view.state import Answered, Failed, RunView, Seat
+from bot.view.wording import figures
 from bot.view.wording import thread as wording
+from bot.view.wording.card import rounds
 from council.document.conversation import Stage1Result, peer_critiques
 from council.document.iteration import IterationState
 
@@ -32,7 +33,7 @@ class Section:
 
 
 def record(view: RunView) -> Iterator[Section]:
-    """Yield everything the members of a run said, round by round, as far as it is final.
+    """Yield everything the members of a run said, round by round, if it is final.
 
     Each round has its ranking, then every member's answers and the reviews of them.
     """
@@ -64,7 +65,7 @@ def _is_final(view: RunView, seat: Seat) -> bool:
 def _ranking(view: RunView) -> Iterator[Block]:
     yield Heading(f"{wording.RANKING}{wording.of_round(view.number)}")
     if view.ranking is None:
-        yield Line("The votes as they were cast, best first; the result is not on record.")
+        yield Line(wording.RESULT_LOST)
         yield votes(view)
     elif not view.ranking.ballots:
         yield Line(wording.NOT_RANKED)
@@ -83,39 +84,38 @@ def _table(view: RunView) -> Table:
             rank,
             place.label.removeprefix("Response "),
             short.get(place.model, place.model),
-            words.position(place.mean_position),
+            figures.position(place.mean_position),
             *(_vote(ballot, place.label, own=reviewer == place.model) for reviewer, ballot in ballots),
         )
         for rank, place in places(view)
     )
-    reviewers = (f"by {short.get(reviewer, reviewer)}" for reviewer, _ in ballots)
-    return Table(("Rank", "Answer", "Member", "Mean", *reviewers), tuple(rows))
+    reviewers = (wording.by(short.get(reviewer, reviewer)) for reviewer, _ in ballots)
+    return Table((*wording.RECORD_HEADER, *reviewers), tuple(rows))
 
 
 def _vote(ballot: list[str], label: str, *, own: bool) -> str:
     if label in ballot:
         return str(ballot.index(label) + 1)
-    return OWN if own else NONE
+    return wording.OWN if own else wording.NONE
 
 
 def _moves(view: RunView, iteration: IterationState) -> Iterator[Block]:
-    """Tell how each answer changed from round to round, and why there was no further one."""
-    said = words.rounds(iteration)
-    yield Heading("Rounds")
-    yield Line(f"{said[0].upper()}{said[1:]}.")
+    """Say how each answer changed from round to round, and why there was no further one."""
+    yield Heading(wording.ROUNDS)
+    yield Line(wording.rounds(rounds(iteration)))
     held = (*view.earlier, view)[: len(iteration.rounds)]
     seats = [seat for seat in view.seats if seat.answer]
     if held and seats:
         short = names(view)
         moves = {seat.name: tuple(_move(each.seat(seat.name)) for each in held) for seat in seats}
         yield Table(
-            ("Member", *(f"Round {each.number}" for each in held)),
+            (wording.MEMBER, *(wording.round_head(each.number) for each in held)),
             tuple((short[seat.name], *moves[seat.name]) for seat in seats),
         )
 
 
 def _move(seat: Seat | None) -> str:
-    return correction(seat) if seat and seat.correction else NONE
+    return correction(seat) if seat and seat.correction else wording.NONE
 
 
 def _member(view: RunView, seat: Seat, answer: Stage1Result) -> Iterator[Block]:
@@ -129,7 +129,7 @@ def _member(view: RunView, seat: Seat, answer: Stage1Result) -> Iterator[Block]:
         if seat.has_changed:
             yield from text(view, seat.correction.corrected_response, seat.correction, answer)
         else:
-            yield Line("The same, word for word.")
+            yield Line(wording.SAME)
             if seat.correction.consultation:
                 yield from consultation_moved(
                     seat.correction.consultation, names(view), score_of(answer)
@@ -137,7 +137,7 @@ def _member(view: RunView, seat: Seat, answer: Stage1Result) -> Iterator[Block]:
 
 
 def reviews(view: RunView, seat: Seat) -> tuple[Block, ...]:
-    """Return the whole reviews of a member's answer in this round; nothing where there are none."""
+    """Return the whole reviews of a member's answer in this round; nothing if there are none."""
     return tuple(_reviews(view, seat))
 
 
@@ -150,12 +150,12 @@ def _reviews(view: RunView, seat: Seat) -> Iterator[Block]:
     if label := label_of(view, seat):
         yield Line(wording.label(label))
     if handed and handed != peer_critiques(seat.name, reviewed):
-        # Other programs hand over something else than the whole reviews: this is what it read.
+        # Other programs hand over something other than the whole reviews: this is what it read.
         yield Prose(handed)
         return
     short = names(view)
     for review in reviewed:
-        yield Heading(f"By {short[review.model]}", 3)
+        yield Heading(wording.review_by(short[review.model]), 3)
         yield Prose(review.ranking)
         if review.truncated:
             yield Line(wording.REVIEW_CUT_OFF)

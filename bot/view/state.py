@@ -1,4 +1,4 @@
-"""A run as its observers see it: one frozen view of everybody's part in it."""
+"""A run as its observers see it: one frozen view of everybody's state."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -13,7 +13,7 @@ from council.document.conversation import (
     Stage3Result,
 )
 from council.document.iteration import IterationState
-from council.document.results import ScoringMatrix
+from council.document.results import Rank, ScoringMatrix
 from council.errors import Failure
 from council.events import (
     STAGES,
@@ -40,7 +40,7 @@ class Working:
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """The call came back; a document doesn't say how long it took."""
+    """The call returned; a document doesn't say how long it took."""
 
     latency_ms: int | None = None
 
@@ -61,7 +61,7 @@ EXACT_POSITIONS = 10
 
 @dataclass(frozen=True, slots=True)
 class Seat:
-    """One member: how far it is in each stage of the round `number`, and what it gave."""
+    """One member: its state in each stage of round `number`, and its results."""
 
     name: str
     persona: str | None = None
@@ -74,7 +74,7 @@ class Seat:
     number: int = 1
 
     def state(self, stage: Stage) -> State:
-        """Return how far this member is in a stage of the members."""
+        """Return this member's state in one of the members' stages."""
         match stage:
             case "stage1":
                 return self.answering
@@ -94,7 +94,7 @@ class Seat:
 
 @dataclass(frozen=True, slots=True)
 class Writer:
-    """One who took the chair: the chairman, or the next in line after a failure."""
+    """A writer of the final answer: the chairman, or the next in line after a failure."""
 
     name: str
     state: State = WAITING
@@ -105,7 +105,7 @@ Progress = Literal["waiting", "running", "done", "skipped", "unfinished"]
 
 @dataclass(frozen=True, slots=True)
 class StageView:
-    """One stage: how far it is, whom it waits for, when it began and ended."""
+    """One stage: its state, whom it waits for, when it began and ended."""
 
     stage: Stage
     progress: Progress = "waiting"
@@ -125,7 +125,7 @@ class RunFailure:
 
 @dataclass(frozen=True, slots=True)
 class RunView:
-    """Everything that is shown of a run; `position` is its place in the queue, 1 is next.
+    """Everything shown of a run; `position` is its place in the queue, 1 is next.
 
     `rounds` is how many there may be; `consultants` says in which form the members answer. `text` is
     the final answer as far as it has streamed; `final` is the whole of it. Reviews, corrections, labels
@@ -139,6 +139,7 @@ class RunView:
     asker: str | None = None
     position: int | None = None
     demonstration: bool = False
+    example: bool = False
     strategy: Strategy = "consensus"
     consultants: bool = False
     rounds: int = 1
@@ -166,25 +167,20 @@ class RunView:
 
     @property
     def is_over(self) -> bool:
-        """Whether the answer is durably written, or there will be none."""
+        """Whether the answer is durably written or there will be none."""
         return self.conversation_id is not None or self.error is not None
 
     def stage(self, stage: Stage) -> StageView:
-        """Return how far a stage is."""
+        """Return a stage's view."""
         return self.stages[STAGES.index(stage)]
 
     def seat(self, name: str) -> Seat | None:
         """Return the member of this name."""
         return next((seat for seat in self.seats if seat.name == name), None)
 
-    def place(self, name: str) -> int | None:
-        """Return a member's place in the ranking, 1 is best; `None` where no counted ballot names it."""
-        if self.ranking is None:
-            return None
-        for number, place in enumerate(self.ranking.places, 1):
-            if place.model == name and place.mean_position is not None:
-                return number
-        return None
+    def rank(self, name: str) -> Rank | None:
+        """Return a member's rank, 1 is best; `None` where no counted ballot names its answer."""
+        return self.ranking.rank(name) if self.ranking else None
 
     def failed_must_haves(self, name: str) -> list[str]:
         """Name the must-haves that a member's answer fails; one is enough to disqualify it."""
@@ -192,19 +188,20 @@ class RunView:
         return next((answer.failed for answer in answers if answer.model == name), list[str]())
 
     def elapsed(self, now: float) -> float | None:
-        """Return the seconds since the run began, until it ended; `None` where nobody knows."""
+        """Return the seconds since the run began, until it ended; `None` if nobody knows."""
         if self.started is None:
             return None
         return max(0.0, (now if self.ended is None else self.ended) - self.started)
 
 
 def opening(question: str, profile: Profile, *, asker: str | None = None, now: float) -> RunView:
-    """Return the view of a run that was accepted and has not begun."""
+    """Return the view of a run that was accepted and hasn't begun."""
     return RunView(
         question=question,
         asker=asker,
         profile=profile.name,
         demonstration=profile.demonstration,
+        example=profile.example,
         strategy=profile.strategy,
         consultants=profile.answer_format == "structured",
         rounds=profile.max_rounds,

@@ -1,6 +1,6 @@
-"""The thread below the card: a digest that tells in a minute why the answer is what it is.
+"""The thread below the card: a digest that explains in a minute why the answer is what it is.
 
-First the ranking, then a message a member, best first: what its peers said of its answer, and its
+First the ranking, then a message per member, best first: what its peers said about its answer, and its
 corrected response. All of it is final when the last round's corrections are over. What it leaves out
 is behind its buttons (`bot.view.details`) and in the transcript (`bot.view.record`).
 """
@@ -9,12 +9,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from bot.view import words
 from bot.view.card import names
 from bot.view.member import final_text, full_name, label_of, moved, peers, standing, text
 from bot.view.message import Block, Heading, Line, Message, Pairs, Prose, Table
-from bot.view.ranking import NONE, explained, missing, places, ranked, scores
+from bot.view.ranking import explained, missing, places, ranked, scores
 from bot.view.state import Failed, RunView, Seat
+from bot.view.wording import figures
 from bot.view.wording import thread as wording
 from council.document.conversation import Stage1Result, peer_critiques
 from council.reviews.sections import Section, divide
@@ -35,7 +35,7 @@ class ThreadMessage:
 def thread(view: RunView) -> tuple[ThreadMessage, ...]:
     """Return the thread's messages in the order in which they are posted; none before all are final.
 
-    A message once given stays as it is.
+    Once returned, a message never changes.
     """
     return tuple(_messages(view)) if is_final(view) else ()
 
@@ -76,7 +76,12 @@ def _ranking(view: RunView) -> Iterator[Block]:
 def _table(view: RunView) -> Table:
     short = names(view)
     rows = (
-        (rank, short.get(place.model, place.model), words.position(place.mean_position), _changed(seat))
+        (
+            rank,
+            short.get(place.model, place.model),
+            figures.position(place.mean_position),
+            _changed(seat),
+        )
         for rank, place in places(view)
         if (seat := view.seat(place.model))
     )
@@ -85,7 +90,7 @@ def _table(view: RunView) -> Table:
 
 def _changed(seat: Seat) -> str:
     if isinstance(seat.correcting, Failed) or not seat.answer:
-        return NONE
+        return wording.NONE
     removed, added = moved(seat, seat.answer)
     return wording.changed_cell(removed, added) if removed or added else "0"
 
@@ -104,7 +109,7 @@ def _member(view: RunView, seat: Seat, answer: Stage1Result, sections: Sections)
 
 
 def _remarks(view: RunView, seat: Seat, sections: Sections) -> Iterator[Block]:
-    """Return what each critic said of this answer, and of no other."""
+    """Return what each reviewer said about this answer and no other."""
     reviews = peers(view, seat)
     handed = seat.correction.peer_critiques if seat.correction else ""
     if handed and handed != peer_critiques(seat.name, reviews):

@@ -1,6 +1,11 @@
 """What the card says, from the first second to the answer or the error."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+
+from bot.view.wording.figures import count, duration, ordinal
+from bot.view.wording.names import listing
+from council.document.iteration import IterationState, TerminationReason
+from council.events import Stage
 
 DEMONSTRATION = (
     "Demonstration: the built-in model is tiny and often wrong. "
@@ -22,11 +27,40 @@ CHANGED = "Review changed"
 ASK = "Would change the answer"
 
 WAITING = "waiting"
+RUNNING = "running"
+ANSWERING, REVIEWING, CORRECTING, WRITING = "answering", "reviewing", "correcting", "writing"
 REVIEWED = "reviewed"
 UNREADABLE = "reviewed, vote unreadable"
 REVIEW_CUT_OFF = "reviewed, cut off before its vote"
 CORRECTED = "corrected"
 KEPT = "kept its answer"
+ANSWER_FAILED = "failed"
+REVIEW_FAILED = "gave no review"
+CORRECTION_FAILED = "kept their answers"
+
+IN_THREAD, BELOW = "continues in the thread", "continues below"
+"""What a card says where it ends before its answer does."""
+
+STAGE_NAMES: Mapping[Stage, str] = {
+    "stage1": "Answers",
+    "stage2": "Reviews",
+    "stage2_5": "Corrections",
+    "stage3": "Final answer",
+}
+
+_AGREEMENT: Mapping[str, str] = {
+    "strong": "reviewers ranked alike",
+    "split": "reviewers ranked differently",
+}
+
+_NO_FURTHER_ROUND: Mapping[TerminationReason, str] = {
+    TerminationReason.MAX_ROUNDS_REACHED: ", the limit",
+    TerminationReason.MODELS_CONVERGED: "; then no answer changed",
+    TerminationReason.NO_SIGNIFICANT_CHANGES: "; then the answers had settled",
+    TerminationReason.CONTEXT_LIMIT_REACHED: "; then the token budget was used up",
+    TerminationReason.USER_STOPPED: "; then the run was stopped",
+    TerminationReason.ERROR_OCCURRED: "; then no correction came back",
+}
 
 
 def asked_by(asker: str | None) -> str:
@@ -41,13 +75,19 @@ def council(profile: str | None, members: str, *, rounds: int, strategy: str) ->
     return f"Council \u201c{profile}\u201d, {members}{several}{combined}."
 
 
-def queued(position: str) -> str:
+def role(number: int, *, consultants: bool) -> str:
+    """Count a council's members."""
+    return count(number, "consultant" if consultants else "member")
+
+
+def queued(position: int, *, is_exact: bool) -> str:
     """Say how far back in the queue a run is."""
-    return f"Waiting for its turn: {position} in the queue."
+    place = ordinal(position) if is_exact else f"among the first {position:,}"
+    return f"Waiting for its turn: {place} in the queue."
 
 
 def criteria(names: object) -> str:
-    """Name what the answers are weighed by."""
+    """Name the criteria for the answers."""
     return f"Criteria: {names}."
 
 
@@ -70,7 +110,7 @@ def replaced_chairman(name: str, why: str) -> str:
 
 
 def verbatim(name: str, why: str, *, ranked: bool) -> str:
-    """Say that a member's answer stands in for the final one."""
+    """Say that a member's answer replaces the final one."""
     first = ", ranked first" if ranked else ""
     if not why:
         return f"No chairman available: {name}'s answer{first}, unedited."
@@ -87,7 +127,7 @@ def answered_by(model: str, name: str) -> str:
 
 
 def failed(name: str, why: str) -> str:
-    """Say that a call of somebody's failed."""
+    """Say that somebody's call failed."""
     return f"{name} failed ({why})"
 
 
@@ -120,3 +160,108 @@ def sentence(facts: Iterable[str]) -> str:
 def correction_failed(why: str, kept: str) -> str:
     """Say on a running card that an answer could not be corrected."""
     return f"correction failed ({why}); {kept} kept"
+
+
+def agreement(word: str | None) -> str:
+    """Say how alike the reviewers ranked; return nothing if that can't be measured or is neither."""
+    return _AGREEMENT.get(word or "", "")
+
+
+def rounds(iteration: IterationState) -> str:
+    """Say how many rounds there were, and why no further one."""
+    reason = iteration.termination_reason
+    why = _NO_FURTHER_ROUND[reason] if reason else ""
+    held = len(iteration.rounds)
+    return f"{count(held, 'review round') if held else 'no review round'}{why}"
+
+
+def by(asker: str) -> str:
+    """Say who asked, where the question is above."""
+    return f"{ASKED} by {asker}."
+
+
+def stage(name: str, number: int) -> str:
+    """Name a stage, with its round where there is more than one."""
+    return f"{name}, round {number}" if number > 1 else name
+
+
+def stage_done(seconds: float, given: int, of: int) -> str:
+    """Say how long a stage took, and how many members delivered if not all did."""
+    return f"done in {duration(seconds)}{f', {given} of {of}' if given < of else ''}"
+
+
+def stage_running(done: int, of: int) -> str:
+    """Say how many are done with a stage."""
+    return f"{RUNNING}, {done} of {of} done"
+
+
+def is_doing(name: str, what: str) -> str:
+    """Say what somebody is doing."""
+    return f"{name} is {what}"
+
+
+def has_written(name: str) -> str:
+    """Say that somebody finished the answer."""
+    return f"{name} has written the answer"
+
+
+def member_failed(why: str) -> str:
+    """Say on a member's line that it gave no answer."""
+    return f"failed: {why}"
+
+
+def member_answered(seconds: float | None, *, cut_off: bool) -> str:
+    """Say on a member's line that it answered."""
+    took = "" if seconds is None else f" in {duration(seconds)}"
+    return f"answered{took}{' (cut off)' if cut_off else ''}"
+
+
+def member_not_reviewed(why: str) -> str:
+    """Say on a member's line that it gave no review."""
+    return f"no review ({why})"
+
+
+def kept_answer(number: int) -> str:
+    """Name the answer that is kept when the correction of this round fails."""
+    return "first answer" if number == 1 else "answer of the round before"
+
+
+def again(what: str, seconds: float, why: str) -> str:
+    """Say that a call is repeated, and when."""
+    when = f"again in {duration(seconds)}" if seconds > 0 else "again"
+    return f"{what} {when} ({why})"
+
+
+def more(number: int) -> str:
+    """Count what isn't listed."""
+    return f"{number} more"
+
+
+def so_far(effort: Iterable[str]) -> str:
+    """Say what a run took until now."""
+    return f"{', '.join(effort)} so far"
+
+
+def chairman(name: str) -> str:
+    """Name the chairman."""
+    return f"chairman {name}"
+
+
+def strategy(name: str) -> str:
+    """Name how the answers were combined."""
+    return f"strategy {name}"
+
+
+def best_by_criteria(name: str, total: float) -> str:
+    """Say which answer scores best."""
+    return f"best by criteria {name} ({total:.1f} of 10)"
+
+
+def disqualified(name: str, must_haves: Iterable[str]) -> str:
+    """Say which must-haves an answer fails."""
+    return f"{name} disqualified ({listing(must_haves)})"
+
+
+def run(run_id: str) -> str:
+    """Name a run by its id."""
+    return f"run {run_id}"

@@ -1,10 +1,27 @@
-"""What the thread below a card says, and what its buttons answer."""
+"""What the thread below a card says, what its buttons reply, and what the record adds."""
+
+from collections.abc import Iterable
+
+from bot.view.wording.figures import count
+from bot.view.wording.names import listing
 
 RANKING = "Ranking"
 RANKING_HEADER = ("Rank", "Member", "Mean", "Words")
+RECORD_HEADER = ("Rank", "Answer", "Member", "Mean")
+OWN, NONE, DISQUALIFIED = "own", "\u2013", "out"
+"""What a table's cell says in place of a figure."""
 ONE_IS_BEST = "1 is best. Nobody ranks their own answer."
 ONE_IS_BEST_OF_TWO = "1 is best. With two answers, each member's vote on its own counts too."
 NOT_RANKED = "No vote could be counted, so the answers are not ranked."
+RESULT_LOST = "The votes as they were cast, best first; the result is not on record."
+
+SCORES = "Scores by criterion"
+SCORES_PLACE, SCORES_MEMBER, SCORES_TOTAL = "Place", "Member", "Weighted"
+NO_SCORES = "No reviewer gave scores that could be read."
+HOW_SCORED = (
+    "Reviewers' mean scores, 1 to 10, without scores for their own answers. The number after a "
+    "criterion is its weight; ! marks a must-have."
+)
 
 PEERS = "What its peers said"
 CORRECTED = "Corrected response"
@@ -21,11 +38,23 @@ NO_VOTES = "No votes are on record."
 NO_REVIEWS = "No reviews are on record for this answer."
 NO_ANSWER = "This member's answer is not on record."
 
+IN_TRANSCRIPT = "Cut here; the full text is in the transcript."
+"""What a bounded message says when its text is cut."""
+
 NOT_REVISED = "Nobody objected, so it wasn't revised."
 KEPT = "It kept its answer."
+SAME = "The same, word for word."
+ROUNDS = "Rounds"
+MEMBER = "Member"
+SOURCES = "Sources on the web:"
 OWN_REVIEW = "No peer's review came back, so it reviewed its own answer."
 CUT_OFF = "It reached its length limit and ends here."
 REVIEW_CUT_OFF = "The review reached its length limit and ends here."
+
+
+def kept_because(reason: str) -> str:
+    """Say why a member kept its answer, in its own words."""
+    return f"It kept its answer: \u201c{reason}\u201d"
 
 
 def of_round(number: int) -> str:
@@ -33,14 +62,57 @@ def of_round(number: int) -> str:
     return "" if number == 1 else f", round {number}"
 
 
-def standing(rank: str, of: int) -> str:
+def agreement(alike: str) -> str:
+    """Say how alike the reviewers ranked, as a sentence of its own."""
+    return f"{_sentence(alike)} Agreement is not certainty."
+
+
+def rounds(said: str) -> str:
+    """Say how many rounds there were, as a sentence of its own."""
+    return _sentence(said)
+
+
+def round_head(number: int) -> str:
+    """Head the column of a round."""
+    return f"Round {number}"
+
+
+def by(name: str) -> str:
+    """Head the column of a reviewer's votes."""
+    return f"by {name}"
+
+
+def review_by(name: str) -> str:
+    """Head one whole review."""
+    return f"By {name}"
+
+
+def disqualified_here(name: str, failed: Iterable[str]) -> str:
+    """Say why a member's answer isn't among the scores."""
+    return (
+        f"{name}'s answer is disqualified: most reviewers score it below 4 for {listing(failed)}. "
+        "It is still shown below."
+    )
+
+
+def unstructured(why: str) -> str:
+    """Say why a consultant's answer is plain text."""
+    return f"Shown as plain text because it didn't follow the form: {why}."
+
+
+def standing(rank: str, of: int, *, tied: bool) -> str:
     """Say a member's rank."""
-    return f"Ranked {rank} of {of}."
+    return f"Tied for {rank} of {of}." if tied else f"Ranked {rank} of {of}."
 
 
 def changed(removed: int, added: int) -> str:
     """Say how far a correction changed an answer."""
-    return f"Corrected: {_words(removed)} removed, {added:,} added."
+    return f"Corrected: {count(removed, 'word')} removed, {added:,} added."
+
+
+def marked(removed: int, added: int) -> str:
+    """Say how far a correction changed an answer, and how the changes are marked below."""
+    return f"{changed(removed, added)} {MARKED}"
 
 
 def changed_cell(removed: int, added: int) -> str:
@@ -64,12 +136,12 @@ def disqualified(failed: str) -> str:
 
 
 def fallback(what: str, model: str) -> str:
-    """Say that another model gave a member's text."""
+    """Say that another model wrote a member's text."""
     return f"The {what} is by its fallback {model}."
 
 
 def remark(severity: str | None, text: str) -> str:
-    """Return what a critic said of an answer, with how grave it is where that is known."""
+    """Return what a reviewer said about an answer, with its severity if that is known."""
     return f"({severity}) {text}" if severity else text
 
 
@@ -87,7 +159,7 @@ def not_counted(name: str, *, truncated: bool) -> str:
     """Say that a member's vote is not counted, and why."""
     if truncated:
         return f"{name}'s review reached its length limit before its vote, which is not counted."
-    return f"{name}'s vote is not counted: its review holds no ranking of two or more answers."
+    return f"{name}'s vote is not counted: its review has no ranking of two or more answers."
 
 
 def reviews_of(name: str) -> str:
@@ -96,9 +168,9 @@ def reviews_of(name: str) -> str:
 
 
 def label(name: str) -> str:
-    """Say how reviewers called an answer."""
+    """Say which label reviewers saw on an answer."""
     return f"Reviewers saw it as \u201c{name}\u201d, without a name."
 
 
-def _words(number: int) -> str:
-    return "1 word" if number == 1 else f"{number:,} words"
+def _sentence(said: str) -> str:
+    return f"{said[0].upper()}{said[1:]}."

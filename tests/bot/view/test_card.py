@@ -9,7 +9,7 @@ from bot.view.card import answer, card, progress
 from bot.view.fold import fold, of_document
 from bot.view.message import Footer, Message
 from bot.view.state import RunView, opening
-from bot.view.words import explain
+from bot.view.wording.failures import explain
 from council.brief import Discussion, ThreadMessage
 from council.document.conversation import (
     AggregateRanking,
@@ -82,7 +82,7 @@ def test_a_waiting_card_says_how_far_back_it_is(position: int, said: str) -> Non
 
 
 def test_the_card_opens_within_the_first_second() -> None:
-    """Question, asker and council stand there before any member is asked."""
+    """Question, asker and council are there before any member is asked."""
     view = opening("Why?\n\n# Really?", PROFILE, now=0.0)
     assert text(view, 0.3) == (
         "> Why?\n>\n> ## Really?\n\n"
@@ -222,7 +222,7 @@ def test_the_next_in_line_for_the_chair_is_shown() -> None:
         "- Final answer: claude-opus-4.1 failed (it took too long), claude-sonnet-4.5 is writing\n"
     ) in text(view, 41.0)
     view = fold(view, MemberAnswered("stage3", CLAUDE, FINAL, 900, Usage()), 42.0)
-    assert "(it took too long), claude-sonnet-4.5 has written\n" in text(view, 42.0)
+    assert "(it took too long), claude-sonnet-4.5 has written the answer\n" in text(view, 42.0)
 
 
 def test_no_answer_names_each_cause() -> None:
@@ -261,7 +261,7 @@ def test_an_answer_that_was_not_saved_is_still_shown() -> None:
 
 
 def test_an_answer_that_was_not_saved_has_no_id() -> None:
-    """Where it has no room on the card it stands below, and nothing brings it back by an id."""
+    """Where it has no room on the card it is below, and nothing brings it back by an id."""
     view = replace(seen(44.2), conversation_id=None)
     assert view.final
     [*_, last] = answer(view, view.final, 44.2)
@@ -300,7 +300,7 @@ def test_an_answer_that_was_not_saved_has_no_id() -> None:
     ],
 )
 def test_an_answer_that_came_about_otherwise_says_how(changes: dict[str, object], said: str) -> None:
-    """Whoever wrote it and why stands above the answer."""
+    """Whoever wrote it and why is above the answer."""
     chair = FailedCall(stage="stage3", member=CHAIRMAN, failure=LATE)
     shown = answered(
         stage3=FINAL.model_copy(update=changes), stage2_5=None, settings=None, failures=[chair]
@@ -380,15 +380,36 @@ def test_agreement_is_named() -> None:
     )
 
 
+def test_alike_rankings_are_not_set_beside_named_dissent() -> None:
+    """Who agrees with the answer and who doesn't is the chairman's to say."""
+    ranking = AggregateRanking(places=[], agreement=0.8, agreement_word="strong", ballots=3)
+    notes = ChairNotes(dissent="gpt-5 would wait.")
+    shown = answered(aggregate_ranking=ranking, stage3=FINAL.model_copy(update={"notes": notes}))
+    assert "gpt-5 would wait." in shown
+    assert "alike" not in shown
+
+
 @pytest.mark.parametrize("at", [0.0, 20.0, 100.0])
-def test_every_card_of_the_demonstration_says_so(at: float) -> None:
-    """From the first card to the answer, with how to set real members."""
-    profile = PROFILE.model_copy(update={"demonstration": True})
+@pytest.mark.parametrize(
+    ("mark", "said"),
+    [
+        (
+            "demonstration",
+            (
+                "Demonstration: the built-in model is tiny and often wrong. "
+                "For real members, set OPENROUTER_API_KEY and COUNCIL_MEMBERS in .env.\n\n"
+            ),
+        ),
+        (
+            "example",
+            "Example, written by hand: no model was asked, and the models named here said none of this.\n\n",
+        ),
+    ],
+)
+def test_every_card_of_a_demonstration_or_an_example_says_so(mark: str, said: str, at: float) -> None:
+    """From the first card to the answer, or to the error."""
+    profile = PROFILE.model_copy(update={mark: True})
     message = ASSISTANT.model_copy(update={"settings": profile.model_dump(mode="json")})
-    said = (
-        "Demonstration: the built-in model is tiny and often wrong. "
-        "For real members, set OPENROUTER_API_KEY and COUNCIL_MEMBERS in .env.\n\n"
-    )
     assert said in text(seen(at, profile=profile), at)
     assert said in text(of_document(message, QUESTION, CONVERSATION))
     failure = RunFailed(RUN_ID, "It ended.", {})

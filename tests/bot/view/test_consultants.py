@@ -96,9 +96,9 @@ def test_a_consultation_by_exact_text() -> None:
         "The same, word for word.\n\n"
         "- Confidence: \u25b0\u25b0\u25b0\u25b0\u25b0\u25b0\u25b1\u25b1\u25b1\u25b1 6 of 10 (before: 8). The load is known.\n"
         "- Uncertain because: Next year's growth\n"
-        "- Debate: says that it changed its position\n\n"
+        "- Debate: says it changed its position\n\n"
         "**Objects to**\n\n- claude-sonnet-4.5 (major): Backups were left out\n\n"
-        "**Took over**\n\n- gpt-5: A test of the restore\n"
+        "**Adopted**\n\n- gpt-5: A test of the restore\n"
     )
 
 
@@ -110,7 +110,7 @@ def test_a_changed_answer_is_shown_whole() -> None:
     shown = render(member(stored(consultation(), second)))
     assert "### Corrected response\n\n- In short: Buy the bigger machine first.\n" in shown
     assert "9 of 10 (before: 8). The load is known." in shown
-    assert shown.endswith("**Took over**\n\n- gpt-5: A test of the restore\n")
+    assert shown.endswith("**Adopted**\n\n- gpt-5: A test of the restore\n")
 
 
 def test_plain_text_in_place_of_a_consultation_is_marked() -> None:
@@ -118,7 +118,7 @@ def test_plain_text_in_place_of_a_consultation_is_marked() -> None:
     shown = render(member(stored(consultation(), None, unstructured="confidence.score: it is missing")))
     assert shown.endswith(
         "### Corrected response\n\nPlain, too.\n\n"
-        "Shown as plain text: it didn't follow the form: confidence.score: it is missing.\n"
+        "Shown as plain text because it didn't follow the form: confidence.score: it is missing.\n"
     )
 
 
@@ -170,7 +170,7 @@ def test_discord_stacks_lists() -> None:
 
 
 def test_slack_shows_lists_side_by_side() -> None:
-    """As fields of one section; lists that are too long for that stand one below the other."""
+    """As fields of one section; lists that are too long for that are one below the other."""
     assert slack_text.parts(Message("m", (COLUMNS,))) == [
         [
             {

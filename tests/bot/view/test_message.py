@@ -19,7 +19,7 @@ def test_escape_sequences_lose_their_escape() -> None:
     assert Prose("a\x1b[2Jb\x9b31mc\x1b]0;pwned\x07d").markdown == "a[2Jb31mc]0;pwnedd"
 
 
-def test_plain_blocks_hold_one_line() -> None:
+def test_plain_blocks_have_one_line() -> None:
     """What isn't Markdown can't begin a new line, in cells and pairs neither."""
     assert Line(" two\r\nlines\t here ").text == "two lines here"
     assert Pairs((("a\nb", "c\x00\nd"),)).rows == (("a b", "c d"),)

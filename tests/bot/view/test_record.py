@@ -18,6 +18,7 @@ from tests.bot.sample_run import (
     GEMINI,
     GPT,
     GROK,
+    LABELS,
     LATE,
     PROFILE,
     QUESTION,
@@ -94,6 +95,16 @@ def test_agreement_is_never_certainty() -> None:
     )
 
 
+def test_ties_share_a_rank() -> None:
+    """Three with the same mean are all first, and nobody is called second by a letter."""
+    votes = {GPT: ["A", "B"], CLAUDE: ["B", "C"], GEMINI: ["C", "A"]}
+    ballots = {name: [f"Response {letter}" for letter in vote] for name, vote in votes.items()}
+    tied = stored(aggregate_ranking=aggregate(ballots, LABELS))
+    rows = [line for line in text(tied, "ranking").splitlines() if line.startswith("| 1st = |")]
+    assert len(rows) == 3
+    assert text(tied, f"member:{GPT}").splitlines()[2].startswith("Tied for 1st of 3.")
+
+
 def test_votes_that_do_not_count_are_said_so() -> None:
     """An uncounted vote has no column; an answer nobody ranked has no rank; both have a line."""
     reviews = [
@@ -115,7 +126,7 @@ def test_votes_that_do_not_count_are_said_so() -> None:
         "| \u2013 | B | gemini-2.5-pro (The Pragmatist) | \u2013 | 2 |\n"
         "| 3rd | C | gpt-5 | 2 | 1 |\n"
     ) in shown
-    assert "gpt-5's vote is not counted: its review holds no ranking of two or more answers.\n" in shown
+    assert "gpt-5's vote is not counted: its review has no ranking of two or more answers.\n" in shown
     none = ranking.model_copy(update={"ballots": 0})
     assert "## Ranking\n\nNo vote could be counted, so the answers are not ranked.\n" in text(
         stored(stage2=[], aggregate_ranking=none), "ranking"
@@ -177,7 +188,7 @@ def test_a_failed_review_is_missing_by_name() -> None:
     assert "gemini-2.5-pro (The Pragmatist) gave no review: it took too long.\n" in text(view, "ranking")
 
 
-def test_original_stands_above_corrected() -> None:
+def test_the_original_is_above_the_corrected_response() -> None:
     """Headed by model, rank, and how it changed."""
     assert text(seen(), f"member:{GPT}") == (
         "## openai/gpt-5\n\n"
@@ -218,7 +229,7 @@ def test_cut_texts_and_stand_ins_are_named() -> None:
     assert text(stored(stage2=cut), f"reviews:{GPT}").count("The review reached its length limit") == 2
 
 
-def test_reviews_stand_under_their_critics() -> None:
+def test_reviews_are_shown_under_their_critics() -> None:
     """Each whole review of a peer, never the member's own, and which label is meant."""
     assert text(seen(), f"reviews:{GPT}") == (
         "## Reviews of openai/gpt-5\n\n"
@@ -268,7 +279,7 @@ def test_an_old_document_has_what_there_is() -> None:
     assert text(view, f"reviews:{GROK}") == "## Reviews of x-ai/grok-4\n\n### By gpt-5\n\nFine.\n"
 
 
-def test_cited_pages_stand_below_what_cites_them() -> None:
+def test_cited_pages_are_listed_below_what_cites_them() -> None:
     """By title, or by host; a title is somebody else's words and shows as it is."""
     cited = (
         Citation(url="https://a.example/x_y", title="*A* page"),
@@ -284,3 +295,17 @@ def test_cited_pages_stand_below_what_cites_them() -> None:
         "- \\*A\\* page: https://a.example/x_y\n- b.example: https://b.example/z\n\n"
         "### Corrected response"
     ) in shown
+
+
+def test_why_a_member_kept_its_answer_is_said_in_its_own_words() -> None:
+    """On one line, and no markup of its reason's counts."""
+    kept = CORRECTIONS[GPT].model_copy(
+        update={
+            "corrected_response": ANSWERS[GPT].response,
+            "changed": False,
+            "kept_because": "the critics are\nwrong about *locks*.",
+        }
+    )
+    corrections = [kept if each.model == GPT else each for each in CORRECTIONS.values()]
+    shown = text(stored(stage2_5=corrections), f"member:{GPT}")
+    assert "It kept its answer: \u201cthe critics are wrong about \\*locks\\*.\u201d" in shown

@@ -9,12 +9,12 @@ from bot.past.buttons import Detail
 from bot.render.markdown import render
 from bot.terminal import venue as terminal
 from bot.transcript.markdown import to_markdown
-from bot.view import words
 from bot.view.card import card
 from bot.view.fold import fold, of_document
 from bot.view.record import Section, record
 from bot.view.state import RunView, opening
 from bot.view.thread import thread
+from bot.view.wording.card import rounds
 from council.document.conversation import AssistantMessage, Conversation, UserMessage
 from council.document.iteration import IterationRound, IterationState, TerminationReason
 from council.events import MemberFailed, RunCompleted, StageStarted
@@ -111,7 +111,7 @@ async def test_the_thread_has_the_last_round_alone() -> None:
 
 def places(view: RunView) -> list[str]:
     """Return the members, best first."""
-    return sorted(SEATS, key=lambda name: view.place(name) or 9)
+    return sorted(SEATS, key=lambda name: view.rank(name) or (9, True))
 
 
 async def test_the_record_says_how_each_answer_moved_and_why_it_ended() -> None:
@@ -187,7 +187,7 @@ async def test_the_card_names_the_round_under_way() -> None:
     assert [each.ranking is not None for each in view.earlier] == [True]
 
 
-async def test_a_member_without_points_is_said_to_stand() -> None:
+async def test_a_member_without_points_keeps_its_answer() -> None:
     """With critiques handed over point by point it wasn't asked again; points are shown as handed."""
     seats = profile(*SEATS, critique_mode="extracted")
     _, message = await held(
@@ -218,10 +218,10 @@ def test_every_reason_has_words(reason: TerminationReason, said: str) -> None:
     state = IterationState(
         max_rounds=3, termination_reason=reason, rounds=[IterationRound(round_number=1)]
     )
-    assert words.rounds(state) == said
+    assert rounds(state) == said
 
 
 def test_no_round_at_all_is_said_so() -> None:
     """Stop may be pressed before the first."""
     state = IterationState(max_rounds=3, termination_reason=TerminationReason.USER_STOPPED)
-    assert words.rounds(state) == "no review round; then the run was stopped"
+    assert rounds(state) == "no review round; then the run was stopped"

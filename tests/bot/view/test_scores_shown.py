@@ -62,12 +62,12 @@ def stored(matrix: ScoringMatrix = MATRIX) -> RunView:
     return of_document(message, QUESTION, CONVERSATION)
 
 
-def test_the_matrix_stands_below_the_ranking() -> None:
+def test_the_matrix_is_below_the_ranking() -> None:
     """Best first, the disqualified last and named."""
     assert render(thread(stored())[0].message).endswith(TABLE)
 
 
-def test_it_is_the_same_while_the_run_goes_on() -> None:
+def test_it_is_the_same_while_the_run_continues() -> None:
     """The ranking's message is posted once; observers hear of the scores with it."""
     view = opening(QUESTION, PROFILE.model_copy(update={"criteria": CRITERIA}), now=0.0)
     done = StageCompleted(
@@ -110,7 +110,7 @@ def test_the_card_names_criteria_and_outcome() -> None:
     assert "criteria" not in render(card(seen(), 50.0))
 
 
-def test_the_transcript_holds_the_matrix() -> None:
+def test_the_transcript_contains_the_matrix() -> None:
     """It is made of the same messages."""
     message = ASSISTANT.model_copy(update={"criteria": CRITERIA, "scores": MATRIX})
     messages = [CONVERSATION.messages[0], message]

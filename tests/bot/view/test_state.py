@@ -5,6 +5,7 @@ import pytest
 from bot.view.fold import fold, of_document
 from bot.view.state import Answered, Failed, RunView, Seat, Waiting, Working, opening
 from council.document.conversation import AssistantMessage, Conversation, Stage1Result, Stage3Result
+from council.document.results import Rank
 from council.errors import Failure
 from council.events import (
     AnswerStreamed,
@@ -92,8 +93,9 @@ def test_labels_and_ranking_come_with_the_reviews() -> None:
     """Places count from 1; who has no counted vote has no place."""
     view = seen(14)
     assert (view.labels, view.ranking) == (LABELS, RANKING)
-    assert [view.place(name) for name in (CLAUDE, GEMINI, GPT, GROK)] == [1, 2, 3, None]
-    assert seen(13).place(CLAUDE) is None
+    ranks = [Rank(number, shared=False) for number in (1, 2, 3)]
+    assert [view.rank(name) for name in (CLAUDE, GEMINI, GPT, GROK)] == [*ranks, None]
+    assert seen(13).rank(CLAUDE) is None
 
 
 def test_a_failed_correction_falls_back() -> None:
@@ -121,7 +123,7 @@ def test_the_chairmans_text_grows_and_a_retry_voids_it() -> None:
     assert seen(44).text == FINAL.response
 
 
-def test_whoever_takes_the_chair_stands_in_line() -> None:
+def test_a_replacement_chairman_is_in_the_list() -> None:
     """A failed chairman stays visible beside its successor, and its text is gone."""
     failed = fold(seen(34), MemberFailed("stage3", CHAIRMAN, LATE), 40.0)
     view = fold(failed, MemberStarted("stage3", CLAUDE), 40.0)
@@ -149,12 +151,12 @@ def test_usage_is_the_sum_of_what_calls_spent() -> None:
 
 
 def test_a_run_completes_with_its_durable_write() -> None:
-    """Then the clock stands still."""
+    """Then the clock stands still, at what the document says: a resumed run shows no other time."""
     assert not seen(44.2).is_over
     view = seen()
     assert view.is_over
     assert (view.title, view.final, view.conversation_id) == (TITLE, FINAL, CONVERSATION_ID)
-    assert view.elapsed(1_000.0) == pytest.approx(44.3)
+    assert view.elapsed(1_000.0) == pytest.approx(44.2)
     assert progress(view) == ["done"] * 4
 
 
@@ -192,7 +194,7 @@ def test_a_failed_run_keeps_its_causes() -> None:
 
 @pytest.mark.parametrize("stage", ["stage1", "stage2", "stage2_5", "stage3"])
 def test_a_stranger_gets_a_seat(stage: Stage) -> None:
-    """Events of members whom the profile doesn't know are shown all the same, never an error."""
+    """Events of members whom the profile doesn't know are shown in any case, never an error."""
     view = opening(QUESTION, PROFILE, now=0.0)
     view = fold(view, MemberStarted(stage, "lab/new"), 1.0)
     view = fold(view, MemberFailed(stage, "lab/new", LATE), 2.0)
@@ -208,7 +210,7 @@ def test_folding_leaves_the_earlier_view_alone() -> None:
     assert before == copy
 
 
-def test_a_document_gives_the_view_that_the_run_had() -> None:
+def test_a_documents_view_is_the_one_that_the_run_had() -> None:
     """Members, marks, ranking, answer, usage and failures are those of the live run."""
     stored, live = of_document(ASSISTANT, QUESTION, CONVERSATION), seen()
     assert [member.name for member in stored.seats] == [member.name for member in live.seats]

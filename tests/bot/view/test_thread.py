@@ -95,7 +95,7 @@ def test_the_ranking_comes_first() -> None:
     )
 
 
-def test_a_corrected_answer_stands_below_what_its_peers_said_of_it() -> None:
+def test_a_corrected_answer_is_below_what_its_peers_said() -> None:
     """Rank and change, a line a critic, the corrected response; nothing of other answers."""
     assert text(seen(), f"member:{GPT}") == (
         "## openai/gpt-5\n\n"
@@ -193,7 +193,7 @@ def test_a_vote_that_was_cut_off_is_said_to_be() -> None:
     assert "gpt-5's review reached its length limit before its vote, which is not counted.\n" in said
 
 
-def test_cited_pages_stand_below_what_cites_them() -> None:
+def test_cited_pages_are_listed_below_what_cites_them() -> None:
     """Also where the answer was kept."""
     cited = (Citation(url="https://a.example/x_y", title="*A* page"),)
     answers = [

@@ -5,24 +5,14 @@ from typing import get_args
 
 import pytest
 
-from bot.view.words import (
-    agreement,
-    cause,
-    causes,
-    clip,
-    context,
-    duration,
-    explain,
-    failure,
-    listing,
-    moment,
-    money,
-    ordinal,
-    position,
-    short_names,
-    tokens,
-)
+from bot.view.wording.card import agreement
+from bot.view.wording.context import thread
+from bot.view.wording.failures import cause, causes, explain, failure
+from bot.view.wording.figures import duration, moment, money, ordinal, position, rank, tokens
+from bot.view.wording.names import listing, short_names
+from council.characters import clip
 from council.document.conversation import Agreement
+from council.document.results import Rank
 from council.errors import AccountError, Cause, Failure, NoAnswers, RunForgotten, RunStopped
 from council.events import ContextRead
 from council.usage import Usage
@@ -58,6 +48,13 @@ KEY = Failure(cause="key", status=401, detail="No auth credentials found")
             (
                 "No member of the council answered. "
                 "Check the network and OPENROUTER_BASE_URL, then press Retry."
+            ),
+        ),
+        (
+            NoAnswers({"a/x": Failure(cause="no_server"), "b/y": Failure(cause="no_server")}),
+            (
+                "No member of the council answered. "
+                "Start the models' server, or correct its address, then press Retry."
             ),
         ),
         (
@@ -119,7 +116,7 @@ def test_a_terminal_has_no_button_to_press(error: Exception, sentence: str) -> N
     assert explain(error, "7b1f", at_terminal=True) == sentence
 
 
-def test_where_a_file_lies_is_said_at_the_terminal_alone() -> None:
+def test_a_files_path_is_shown_only_at_the_terminal() -> None:
     """A chat channel reads names: the folders of the machine are nobody's business there."""
     path = Path("/srv/council/data/council.db")
     error = damaged(path)
@@ -153,9 +150,24 @@ def test_a_failure_quotes_its_provider_shortly() -> None:
     busy = Failure(cause="rate_limited", attempts=3, detail="Rate limit\nreached. ")
     assert failure(busy) == "the provider was too busy, after 3 attempts (“Rate limit reached”)"
     assert failure(Failure(cause="empty")) == "the reply was empty"
-    lost = Failure(cause="connection", attempts=4, detail="ConnectError: All connection attempts failed")
-    assert failure(lost) == "no connection to the provider, after 4 attempts"
+    silent = Failure(cause="silence", attempts=2, detail="nothing arrived for 45 s")
+    assert failure(silent) == (
+        "it was silent for too long, after 2 attempts (“nothing arrived for 45 s”)"
+    )
     assert failure(Failure(cause="bad_request", detail="long " * 50)).endswith("long long…”)")
+
+
+@pytest.mark.parametrize(
+    ("known", "said"),
+    [
+        ("no_server", "no server is running at its address, after 4 attempts"),
+        ("connection", "no connection to the provider, after 4 attempts"),
+        ("lost", "the connection was lost, after 4 attempts"),
+    ],
+)
+def test_a_failed_connection_is_told_in_our_words(known: Cause, said: str) -> None:
+    """The HTTP client's help nobody."""
+    assert failure(Failure(cause=known, attempts=4, detail="ReadError: [Errno 104]")) == said
 
 
 def test_causes_leave_out_what_is_said_once() -> None:
@@ -227,9 +239,20 @@ def test_mean_positions_are_short() -> None:
 
 @pytest.mark.parametrize("word", get_args(Agreement))
 def test_every_agreement_has_words(word: Agreement) -> None:
-    """They speak of rankings, and say nothing where those can't be compared."""
+    """They speak of rankings, and say nothing where those are neither alike nor different."""
     said = agreement(word)
-    assert said.startswith("reviewers ranked ") if word != "too few shared votes" else not said
+    assert said.startswith("reviewers ranked ") if word != "mixed" else not said
+
+
+@pytest.mark.parametrize("word", [None, "too few shared votes"])
+def test_what_can_not_be_compared_has_no_words(word: str | None) -> None:
+    """Not even in a row that an earlier version wrote."""
+    assert not agreement(word)
+
+
+def test_a_shared_rank_shows_it() -> None:
+    """As sports pages do."""
+    assert [rank(Rank(2, shared)) for shared in (False, True)] == ["2nd", "2nd ="]
 
 
 def test_lists_read_as_spoken() -> None:
@@ -238,7 +261,7 @@ def test_lists_read_as_spoken() -> None:
 
 
 def test_moments_are_in_universal_time() -> None:
-    """A timestamp that is none is shown as it stands."""
+    """A timestamp that is none is shown as it is."""
     assert moment("2026-01-20T10:30:00.000Z") == "2026-01-20 10:30 UTC"
     assert moment("2026-01-20T12:30:00+02:00") == "2026-01-20 10:30 UTC"
     assert moment("yesterday") == "yesterday"
@@ -297,4 +320,4 @@ def test_names_are_short_and_apart() -> None:
 )
 def test_what_was_read_of_a_thread_is_said_in_a_line(read: ContextRead, said: str) -> None:
     """How much, and what was left out; or why nothing was read."""
-    assert context(read) == said
+    assert thread(read) == said

@@ -1,0 +1,101 @@
+"""What the command line says, except its help, which is in `bot/cli.py` with the commands."""
+
+from collections.abc import Iterable, Sequence
+
+from bot.view.wording.figures import count
+
+NOT_SET = "not set"
+ONE_FORM = "Choose one of --events and --json."
+NOT_UTF8 = "it isn't text in UTF-8."
+NO_QUESTION = 'There is no question. Write one: council ask "Should we shard now?"'
+NO_TOKEN = "DISCORD_TOKEN isn't set. The address needs the application's id, which comes from it."  # noqa: S105 - words about one
+NO_TERMINAL = (
+    "`council init` asks questions, so it needs a terminal. Without one, copy .env.example to .env, "
+    "fill it in, and run `council doctor`."
+)
+DEMONSTRATION = "\nNo provider or member is configured: the built-in demonstration model answers."
+REPAIR = "Run `council index rebuild` to repair it."
+REBUILT = "The index is rebuilt."
+NOT_CONFIGURED = "The configuration can't be used:"
+MISSING = "not in the index"
+STALE = "changed since they were indexed"
+ORPHANED = "in the index without a document"
+
+
+def several(start: str, rows: Iterable[tuple[str, str]]) -> str:
+    """List the conversations that match; `rows` are their ids and titles."""
+    titles = "".join(f"\n  {number}  {title}" for number, title in rows)
+    return f"More than one conversation begins with {start}.{titles}"
+
+
+def none(start: str) -> str:
+    """Say that no conversation matches."""
+    return f"No conversation begins with {start}."
+
+
+def imported(taken: int, skipped: int) -> str:
+    """Say how much was imported."""
+    return f"{taken} imported, {skipped} skipped"
+
+
+def skipped(name: str, why: str) -> str:
+    """Say why a document was not imported."""
+    return f"  {name}: {why}"
+
+
+def backed_up(conversations: int, file: object, size: int) -> str:
+    """Say what a backup contains; `size` is in bytes."""
+    return f"{count(conversations, 'conversation')} in {file}, {size / 1e6:.1f} MB"
+
+
+def restored(conversations: int, folder: object) -> str:
+    """Say what was restored."""
+    return f"{count(conversations, 'conversation')} restored to {folder}"
+
+
+def indexed(documents: int) -> str:
+    """Count the conversations."""
+    return count(documents, "conversation")
+
+
+def database_set_aside(name: str) -> str:
+    """Say that a damaged database was set aside."""
+    return f"{name} was set aside: the database was damaged, its journal carried over"
+
+
+def set_aside(name: str) -> str:
+    """Say that a file that isn't a document was set aside."""
+    return f"{name} was set aside"
+
+
+def unreadable(name: str, why: object) -> str:
+    """Say that a file can't be read."""
+    return f"{name} can't be read: {why}"
+
+
+def file_unreadable(name: object, why: object) -> str:
+    """Say why an attachment can't be read."""
+    return f"{name} can't be read ({why})."
+
+
+def input_unreadable() -> str:
+    """Say why standard input can't be read."""
+    return f"Standard input can't be read: {NOT_UTF8}"
+
+
+def listed(ids: Sequence[str], meaning: str, most: int = 10) -> str:
+    """List the conversations that need repair."""
+    more = ", \u2026" if len(ids) > most else ""
+    return f"{len(ids)} {meaning}: {', '.join(ids[:most])}{more}"
+
+
+def seat(model: str, persona: str | None, endpoint: str | None) -> str:
+    """Return a member as the configuration has it."""
+    named = f" as {persona}" if persona else ""
+    return f"{model}{named}{f' at {endpoint}' if endpoint else ''}"
+
+
+def no_public_address(given: str) -> str:
+    """Refuse an address that Slack can't send to."""
+    wanted = "the public address of your proxy, such as https://council.example.com"
+    return f"--url takes {wanted}, not {given}."

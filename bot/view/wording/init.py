@@ -1,0 +1,231 @@
+"""What `council init` asks and says."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from bot.view.wording.doctor import Advice
+from bot.view.wording.figures import count
+from bot.view.wording.names import listing
+from council.models.catalog import Price
+
+if TYPE_CHECKING:
+    from council.models.local import LocalServer
+
+INTRODUCTION = (
+    "This sets up a council of your own in a few questions. Nothing is written until the last one is "
+    "answered; Ctrl-C leaves at any time."
+)
+LEFT = "Stopped. Nothing was written."
+HIDDEN = "\u2022" * 4
+
+WHO_ANSWERS = "\nWho should answer?"
+OPENROUTER = "OpenRouter: one key for the models of many makers (openrouter.ai/settings/keys)"
+OTHER = "another OpenAI-compatible address"
+DEMONSTRATION = "the built-in demonstration: no key and no network, but a tiny model that is often wrong"
+CHOICE = "Number"
+KEY = "OpenRouter key (it isn't shown)"
+KEY_NEEDED = "A key is needed. Make one at openrouter.ai/settings/keys, or press Ctrl-C to leave."
+OTHER_ADDRESS = "Address, such as https://api.example.com/v1"
+OTHER_KEY = "Key (it isn't shown; press Enter if there is none)"
+UNFIT = "it can't be written to .env"
+CHECKING = "\nChecking \u2026"
+USE_ANYWAY = "Use it anyway?"
+NO_LIST = "\nThere is no list of models to choose from. Type the ids as the provider writes them."
+
+NOTHING_LISTED = "The server lists no model. Load one and start again, or choose something else."
+PER_MILLION = "\nModels, with US dollars for a million tokens of prompt and of reply:"
+LISTED = "\nModels:"
+PERSONAS = "A model that sits more than once takes a different persona in each seat."
+MEMBERS = "Members, separated by commas"
+CHAIRMAN = "Chairman, who writes the final answer"
+OTHERS = "Choose other models?"
+
+DEMONSTRATION_READY = "The demonstration model is installed and needs no setting."
+DEMONSTRATION_MISSING = "The demonstration model isn't installed yet. Install it: make setup"
+PLATFORMS = "\nWhere should people ask?"
+DISCORD, SLACK, BOTH, NEITHER = "Discord", "Slack", "both", "nowhere yet: in this terminal only"
+DISCORD_STEPS = """
+Discord (docs/discord.md has every switch):
+  1. discord.com/developers/applications > New Application
+  2. Installation > Install Link > None; then Bot > switch Public Bot off
+  3. Bot > Reset Token, and copy the token"""
+SLACK_STEPS = """
+Slack (docs/slack.md says more):
+  1. In another terminal, print the manifest: .venv/bin/council manifest slack
+  2. api.slack.com/apps > Create New App > From a manifest, and paste it
+  3. Install App > Install to Workspace, and copy the Bot User OAuth Token (xoxb-)
+  4. Basic Information > App-Level Tokens > Generate Token and Scopes, with connections:write,
+     and copy it (xapp-)"""
+DISCORD_TOKEN = "Discord bot token (it isn't shown; press Enter to do this later)"  # noqa: S105 - words about one
+BOT_TOKEN = "Slack bot token (it isn't shown; press Enter to do this later)"  # noqa: S105 - words about one
+APP_TOKEN = "Slack app-level token (it isn't shown; press Enter to do this later)"  # noqa: S105 - words about one
+SLACK_LATER = (
+    "Slack needs both tokens, so neither is written. Run `council init` again when you have them."
+)
+MASKED = {
+    "OPENROUTER_API_KEY": "the key of the provider",
+    "OPENROUTER_API_KEY_FILE": "the file with the key of the provider",
+    "DISCORD_TOKEN": "Discord's token",
+    "SLACK_BOT_TOKEN": "Slack's bot token",
+    "SLACK_APP_TOKEN": "Slack's app-level token",
+}
+"""Settings whose values are never shown."""
+
+NOTHING_TO_WRITE = "\nNothing needs to be written."
+WRITE = "Write this?"
+OVERWRITE = "Write this, and replace the values above?"
+READABLE = "Save it as text that this user may read"
+CORRECT = "Correct it, or move it away"
+INSTEAD = "The members and the chairman that it has now are replaced."
+NOT_EDITABLE = "its members are written in a way that can't be changed here safely"
+NOT_UTF8 = "it isn't UTF-8 text"
+_ONE_MILLION = 1_000_000
+
+
+def server(found: "LocalServer") -> str:
+    """Offer a server of this machine."""
+    return f"{found.name} on this machine, at {found.endpoint} ({listing(found.models)})"
+
+
+def choose(most: int) -> str:
+    """Say what can be typed where there are choices."""
+    return f"Type a number from 1 to {most}."
+
+
+def existing(file: object, names: Sequence[str]) -> str:
+    """Say what is set already."""
+    return f"{file} sets {listing(names)}. What you don't change here stays as it is."
+
+
+def keep(name: str) -> str:
+    """Ask whether a secret that is set stays."""
+    return f"{name} is set already. Keep it?"
+
+
+def not_usable(what: str) -> str:
+    """Say why what was typed can't be used."""
+    return f"That can't be used: {what}."
+
+
+def advised(advice: Advice) -> str:
+    """Say what is wrong with a token, and where the right one is."""
+    return f"That can't be used: {advice.what}.\n  {advice.fix}."
+
+
+def unanswered(what: str) -> str:
+    """Say that a server doesn't answer."""
+    return f"The server doesn't answer: {what}."
+
+
+def price(of: Price | None) -> str:
+    """Say what a million tokens cost, of the prompt and of the reply."""
+    if of is None:
+        return "price unknown"
+    return f"${of.prompt * _ONE_MILLION:,.2f} / ${of.completion * _ONE_MILLION:,.2f}"
+
+
+def more(number: int) -> str:
+    """Say how many models aren't shown."""
+    return f"  and {count(number, 'other')}. Any id on the provider's list will do."
+
+
+def no_such_model(model: str, near: str | None) -> str:
+    """Say that a model isn't on the list, and which one may be meant."""
+    return f"There is no model {model}." + (f" Did you mean {near}?" if near else "")
+
+
+def not_an_id(model: str) -> str:
+    """Say that what was typed is no model's id."""
+    return f"{model} isn't a model's id."
+
+
+def too_often(most: int) -> str:
+    """Say how often one model may sit on a council."""
+    return f"One model can take {most} seats at most."
+
+
+def ask_each(most: str | None) -> str:
+    """Ask whether each model may be asked for one word; `most` is what that costs."""
+    costs = f"The most it can cost: {most}." if most else "It costs a little; the prices aren't known."
+    return f"\nAsk each of them for one word, to see that it answers? {costs}"
+
+
+def how_many(most: int) -> str:
+    """Say how many models can be named."""
+    return "Name one model." if most == 1 else f"Name 1 to {most} models."
+
+
+def demonstration_hidden(names: Sequence[str]) -> str:
+    """Say why the demonstration model won't answer."""
+    return f"{listing(names)} already says who answers, so the demonstration won't. It stays as it is."
+
+
+def overridden(names: Iterable[str]) -> str:
+    """Warn of variables that override the file."""
+    return f"Set in the environment, which overrides .env: {listing(names)}. Unset it there."
+
+
+def to_write(file: object) -> str:
+    """Head what a file gets."""
+    return f"\nTo be written to {file}:"
+
+
+def addition(name: str, value: str) -> str:
+    """Say which value a setting gets."""
+    return f"  {name} = {_shown(name, value)}"
+
+
+def change(name: str, value: str, before: str) -> str:
+    """Say which value a setting gets instead of another."""
+    was = _shown(name, before)
+    return (
+        f"  {name} = {_shown(name, value)} (now: {was})" if value else f"  {name}: removed (now: {was})"
+    )
+
+
+def _shown(name: str, value: str) -> str:
+    return HIDDEN if name in MASKED else value
+
+
+def profile(name: str, members: str, chairman: str) -> str:
+    """Write a council as `council.toml` has it."""
+    return f"[profiles.{name}]\nmembers = {members}\nchairman = {chairman}"
+
+
+def by_hand(lines: str) -> str:
+    """Say what to put into a file by hand."""
+    return f"Put this into it yourself, then run `council init` again:\n\n{lines}"
+
+
+def not_written(file: object, why: str | None) -> str:
+    """Say that a file can't be written."""
+    return f"{file} can't be written ({why})."
+
+
+def unreadable(why: object) -> str:
+    """Say why a file can't be read."""
+    return f"it can't be read ({why})"
+
+
+def written(file: object) -> str:
+    """Say that a file is written."""
+    return f"{file} is written; only you can read it."
+
+
+def invitation(address: str) -> str:
+    """Say where to invite the bot to a Discord server."""
+    return f"\nInvite the bot to your Discord server:\n  {address}"
+
+
+SLACK_INVITE = "\nIn Slack, type /invite @council in a channel."
+
+
+def next_steps(steps: Mapping[str, str]) -> str:
+    """List the commands that come next."""
+    width = max(map(len, steps))
+    return "\nNext:\n" + "\n".join(f"  {command:<{width}}  {does}" for command, does in steps.items())
+
+
+DOCTOR = {".venv/bin/council doctor": "checks everything"}
+ASK = {'make ask Q="Your question"': "asks in this terminal"}
+RUN = {"make run": "serves Discord and Slack"}

@@ -1,0 +1,39 @@
+"""What whoever runs the bot reads when it can't start or can't serve."""
+
+OTHER_FOLDER = "Stop it first, or use another folder for this one"
+NO_PLATFORM = "neither Discord nor Slack is configured"
+SET_A_PLATFORM = (
+    "Set DISCORD_TOKEN, or SLACK_BOT_TOKEN with SLACK_APP_TOKEN (Socket Mode) or with "
+    "SLACK_SIGNING_SECRET and SLACK_HTTP_PORT (HTTP); docs/discord.md and docs/slack.md are the guides"
+)
+HALF_SLACK = "Slack is only half configured"
+COMPLETE_SLACK = (
+    "It takes SLACK_BOT_TOKEN and either SLACK_APP_TOKEN (Socket Mode), or SLACK_SIGNING_SECRET and "
+    "SLACK_HTTP_PORT (HTTP)"
+)
+CHECK_SLACK = "Check the tokens, and that SLACK_API_URL is right or unset"
+
+
+def held(platform: str) -> str:
+    """Say that another process serves a platform."""
+    return f"another council run serves {platform} from this folder"
+
+
+def phase(name: str) -> str:
+    """Say that the program is starting or ending."""
+    return f"The council is {name}."
+
+
+def not_connected(platform: str) -> str:
+    """Say that a platform is out of reach."""
+    return f"{platform} isn't connected."
+
+
+def journal_busy(seconds: float) -> str:
+    """Say that writes wait."""
+    return f"The journal has been busy for {seconds:.0f} s."
+
+
+def journal_trouble(why: str) -> str:
+    """Say that the journal can't be written."""
+    return f"The journal has a problem: {why}."

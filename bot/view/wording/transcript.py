@@ -1,0 +1,82 @@
+"""What a transcript says besides the card's and the thread's words; `page.html` has the page's own."""
+
+from collections.abc import Iterable
+
+from bot.view.wording.figures import count, position
+
+_PLATFORMS = {"discord": "on Discord", "slack": "on Slack", "terminal": "in the terminal"}
+
+ANSWER = "Answer"
+NO_ANSWER = "It has no answer."
+ASKED, BEGUN, MEMBERS, RANKING = "Asked", "Started", "Members", "Ranking"
+COST, TOKENS, CONVERSATION = "Cost", "Tokens", "Conversation"
+
+ORIGINAL = "Original response"
+ONLY_FORM = "Only the form changed, not a word."
+REMOVED, ADDED = "removed", "added"
+ABOVE, HERE = "above", "here"
+
+VOTES_NOTE = (
+    "A circle is a vote, with its reviewer\u2019s letter; the triangle is the mean. "
+    "1, on the left, is best."
+)
+MOVES_NOTE = "Words removed to the left, words added to the right."
+SURE = "How sure each member was"
+SURE_NOTE = "Its own rating from 1 to 10: the ring before its peers\u2019 critiques, the dot after."
+NO_CHANGE = "no change"
+TABLE = "Table"
+PICTURE = "picture"
+
+
+def head(conversation_id: str, begun: str) -> str:
+    """Say which conversation it is, and when it started."""
+    return f"Conversation {conversation_id}, started {begun}."
+
+
+def place(platform: str, user: str | None) -> str:
+    """Say where a question was asked, and by whom."""
+    return f"{_PLATFORMS.get(platform, f'on {platform}')}{f' by {user}' if user else ''}"
+
+
+def question(number: int, *, of_several: bool) -> str:
+    """Head a question."""
+    return f"Question {number}" if of_several else "Question"
+
+
+def before(number: int) -> str:
+    """Head the answer that the correction of this round starts from."""
+    return ORIGINAL if number == 1 else f"Response of round {number - 1}"
+
+
+def words(number: int) -> str:
+    """Count words."""
+    return count(number, "word")
+
+
+def votes(number: int | None) -> str:
+    """Head the drawing of the votes, with the round if there were several."""
+    which = "" if number is None else f", round {number}"
+    return f"Where each reviewer put each answer{which}"
+
+
+def moves(*, several: bool) -> str:
+    """Head the drawing of the corrections' sizes."""
+    whose = "member\u2019s corrections" if several else "correction"
+    return f"How much each {whose} changed"
+
+
+def votes_of(name: str, votes: Iterable[tuple[str, int]], mean: float | None) -> str:
+    """Say what the drawing of an answer's votes shows."""
+    said = ", ".join(f"{place} by {letter}" for letter, place in votes) or "no vote"
+    return f"{name}: {said}, mean {position(mean)}"
+
+
+def move_of(name: str, removed: int, added: int) -> str:
+    """Say what the drawing of a correction shows."""
+    return f"{name}: {words(removed)} removed, {added:,} added"
+
+
+def sure_of(name: str, before: int | None, after: int | None) -> str:
+    """Say what the drawing of a member's confidence shows."""
+    first, last = ("no score" if score is None else str(score) for score in (before, after))
+    return f"{name}: {first} before, {last} after"
