@@ -1,1 +1,1 @@
-"""Settings, the configuration they make, reloading it, and logs."""
+"""Settings, the configuration made from them, reloading it, and logs."""

@@ -24,45 +24,28 @@ from bot.config.settings import (
     sources,
     variables,
 )
+from bot.errors import ConfigurationError, Problem
+from bot.service.access import Access, Rules
+from bot.service.budgets import Budgets
 from bot.service.limits import Durability, Limits
 from bot.service.options import DEFAULT
-from council.errors import CouncilError
 from council.personas import PRESETS
 from council.profile import Member, Profile
 
 EXAMPLE = "COUNCIL_MEMBERS=openai/gpt-5,anthropic/claude-sonnet-4.5,google/gemini-2.5-pro"
 OURS = ("council_", "openrouter_", "discord_", "slack_", "database_url")
 
-INNER_KEYS = frozenset({"name", "demonstration", "endpoint_id"})
+INNER_KEYS = frozenset({"name", "demonstration", "example", "endpoint_id"})
 """What a profile and its members have beside the keys of the file."""
 Table = dict[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class Problem:
-    """One thing wrong with the configuration: where, what, and what to do."""
-
-    where: str
-    what: str
-    fix: str
-
-    def __str__(self) -> str:
-        return f"{self.where}: {self.what}. {self.fix}"
 
 
 NOBODY_TO_ASK = Problem(
     "OPENROUTER_API_KEY",
     "there is no model provider, and the built-in demonstration model isn't installed",
-    f"Set it in .env together with {EXAMPLE}, or install the model: uv sync --extra local",
+    f"Run `council init`, set it in .env together with {EXAMPLE}, or install the model: "
+    "uv sync --extra local",
 )
-
-
-class ConfigurationError(CouncilError):
-    """The configuration can't be used; `problems` holds every reason."""
-
-    def __init__(self, problems: list[Problem]) -> None:
-        super().__init__("\n".join(map(str, problems)))
-        self.problems = problems
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,12 +62,19 @@ class Configuration:
     profiles: dict[str, Profile]
     limits: Limits
     durability: Durability
+    access: Access
+    budgets: Budgets
     origins: dict[str, str]
 
     @property
     def is_demonstration(self) -> bool:
         """Whether the built-in model serves, for want of any other."""
         return not self.profiles
+
+    @property
+    def operations(self) -> Iterator[tuple[str, BaseModel]]:
+        """The tables of the file beside the profiles, by their names."""
+        yield from _operations(self.limits, self.durability, self.access, self.budgets)
 
     @property
     def keys(self) -> dict[str, str]:
@@ -132,9 +122,12 @@ def _put_together(
     problems += _absences(tables, origins, but_default=unread)
     problems += _provider_problems(profiles, origins)
     problems += _key_problems(profiles, settings, given)
+    problems += _access_problems(path, file.access, tables)
     if problems:
         raise ConfigurationError(problems)
-    return Configuration(settings, given, profiles, file.limits, file.durability, origins)
+    return Configuration(
+        settings, given, profiles, file.limits, file.durability, file.access, file.budgets, origins
+    )
 
 
 def _platform_variables() -> set[str]:
@@ -169,7 +162,9 @@ def _settings(origins: dict[str, str], problems: list[Problem]) -> Settings:
             defaults[name] = known.default
             file = origins[name.upper()].partition("by ")[2]
             fix = (
-                "Name a readable file that holds it alone" if file else f"It is the {known.description}"
+                "Name a readable file that contains nothing else"
+                if file
+                else f"It is the {known.description}"
             )
             problems.append(Problem(file or name.upper(), _reason(detail), fix))
         settings = Settings(**defaults)
@@ -196,6 +191,15 @@ class _File(BaseModel):
     personas: dict[str, str] = Field(default_factory=dict[str, str])
     limits: Limits = Limits()
     durability: Durability = Durability()
+    access: Access = Access()
+    budgets: Budgets = Budgets()
+
+
+_TABLES: Mapping[str, type[BaseModel]] = {
+    "limits": Limits,
+    "durability": Durability,
+    "budgets": Budgets,
+}
 
 
 def _read_file(path: Path, origins: dict[str, str], problems: list[Problem]) -> _File:
@@ -220,7 +224,7 @@ def _read_file(path: Path, origins: dict[str, str], problems: list[Problem]) -> 
             else:
                 document.pop(name, None)
         file = _File.model_validate(document)
-    for name, table in (("limits", file.limits), ("durability", file.durability)):
+    for name, table in _operations(file.limits, file.durability, file.access, file.budgets):
         origins.update({f"{name}.{key}": str(path) for key in table.model_fields_set})
     return file
 
@@ -231,12 +235,37 @@ def _file_problem(path: Path, detail: ErrorDetails, name: str, *entry: str) -> P
         what, fix = "there is no such table", _nearest(name, _File.model_fields)
     elif not entry:
         what, fix = "it isn't a table", f"Write [{name}]"
-    elif name in ("limits", "durability"):
-        kind = Limits if name == "limits" else Durability
+    elif name == "access":
+        fix = _access_fix(detail, *entry)
+    elif kind := _TABLES.get(name):
         fix = f"[{name}] has {', '.join(kind.model_fields)}"
     else:
         what = "it isn't a table" if name == "profiles" else "it isn't text"
     return Problem(f"{path}: {'.'.join((name, *entry))}", what, fix)
+
+
+def _operations(
+    limits: Limits, durability: Durability, access: Access, budgets: Budgets
+) -> Iterator[tuple[str, BaseModel]]:
+    yield from (("limits", limits), ("durability", durability), ("budgets", budgets))
+    profiles = {f"profiles.{name}": rules for name, rules in access.profiles.items()}
+    for name, rules in {"allow": access.allow, "deny": access.deny, **profiles}.items():
+        if rules != Rules():
+            yield f"access.{name}", rules
+
+
+def _access_fix(detail: ErrorDetails, *entry: str) -> str:
+    if detail["type"] != "extra_forbidden":
+        return 'List ids, such as ["123456789012345678", "C0123456789"]'
+    table = ".".join(("access", *entry[:-1]))
+    return f"[{table}] has {', '.join((Rules if entry[1:] else Access).model_fields)}"
+
+
+def _access_problems(path: Path, access: Access, profiles: Iterable[str]) -> Iterator[Problem]:
+    """Name the rules for councils that there aren't."""
+    for name in sorted(access.profiles.keys() - {*profiles}):
+        where = f"{path}: access.profiles.{name}"
+        yield Problem(where, "there is no such profile", _nearest(name, profiles))
 
 
 def _profile_tables(

@@ -1,9 +1,9 @@
-"""Logs: one line an event, the run's id on each, and nothing that people or models wrote.
+"""Logs: one line per event, with the run's id, and nothing that people or models wrote.
 
-Above DEBUG a line carries the fields of `FIELDS` alone, each in the form of its kind; what else it
-was given is named under `omitted`. Errors give their type and where they came from; a message is
-logged only where its words are ours. DEBUG lines may hold questions and answers. No line holds a
-secret or a control character.
+Above DEBUG, a line has only the fields of `FIELDS`, each in the form of its kind; any others are
+named under `omitted`. An error is logged as its type and where it was raised; its message is logged
+only if its words are ours. DEBUG lines may contain questions and answers. No line contains a secret
+or a control character.
 """
 
 import logging
@@ -20,8 +20,7 @@ from typing import Any, Literal, TextIO, cast
 import structlog
 from structlog.typing import Processor, WrappedLogger
 
-from bot.config.configuration import ConfigurationError
-from bot.service.errors import VenueError
+from bot.errors import ConfigurationError, VenueError
 from bot.view.message import escaped, escaped_line
 from council.errors import AccountError, ModelError
 from storage.errors import StorageError
@@ -43,6 +42,7 @@ Kind = Literal["id", "number", "code", "name", "path", "sentence", "error"]
 FIELDS: Mapping[str, Kind] = {
     "again_in": "number",
     "attempts": "number",
+    "budget": "code",
     "carried_over": "number",
     "cause": "code",
     "channel": "id",
@@ -52,6 +52,8 @@ FIELDS: Mapping[str, Kind] = {
     "conversation": "id",
     "conversations": "number",
     "copy": "path",
+    "did_you_mean": "name",
+    "dollars": "number",
     "id": "id",
     "interaction": "id",
     "key": "code",
@@ -61,6 +63,7 @@ FIELDS: Mapping[str, Kind] = {
     "missing": "number",
     "model": "name",
     "names": "path",
+    "of_dollars": "number",
     "orphaned": "number",
     "place": "code",
     "port": "number",
@@ -116,7 +119,7 @@ def configure(*, level: int, secrets: Iterable[str], stream: TextIO | None = Non
         logger_factory=structlog.WriteLoggerFactory(file=out),
         cache_logger_on_first_use=False,
     )
-    # What libraries log goes the same way: they don't know what must not be read.
+    # Libraries' logs take the same path: they don't know what is private.
     handler = logging.StreamHandler(out)
     without_meta = structlog.stdlib.ProcessorFormatter.remove_processors_meta
     handler.setFormatter(
@@ -127,18 +130,18 @@ def configure(*, level: int, secrets: Iterable[str], stream: TextIO | None = Non
             pass_foreign_args=True,
         )
     )
-    logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
+    logging.basicConfig(level=max(level, logging.WARNING), handlers=[handler], force=True)
 
 
 def log_uncaught(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
-    """Log what ends the process, as `sys.excepthook` does it, but without people's words."""
+    """Log what ends the process, like `sys.excepthook`, but without people's words."""
     structlog.get_logger().critical("crashed", exc_info=(kind, error, trace))
 
 
 def allow_listed(
     logger: WrappedLogger, method: str, event: MutableMapping[str, Any]
 ) -> MutableMapping[str, Any]:
-    """Keep what a line may carry; a structlog processor."""
+    """Keep only what a line may contain; a structlog processor."""
     del logger
     is_debug = method == "debug"
     omitted: list[str] = []
@@ -184,6 +187,10 @@ class Redaction:
                 event[key] = self._hidden(value, self._secret)
         return event
 
+    def hide(self, text: str) -> str:
+        """Return a text without secrets."""
+        return self._secret.sub(HIDDEN, text) if self._secret else text
+
     def _hidden(self, value: object, secret: re.Pattern[str]) -> object:
         match value:
             case str():
@@ -195,7 +202,7 @@ class Redaction:
 
 
 def _library_message(event: MutableMapping[str, Any], *, is_debug: bool) -> list[str]:
-    """Say which library logs and where; its sentence is kept as far as it is a literal in its code."""
+    """Say which library logs and where; keep its sentence only if it is a literal in its code."""
     record = cast("logging.LogRecord", event["_record"])
     arguments: object = event.pop("positional_args", ())
     event["event"] = "library_message"
@@ -212,7 +219,7 @@ def _library_message(event: MutableMapping[str, Any], *, is_debug: bool) -> list
 
 
 def _fitting(kind: Kind | None, value: object) -> object | None:
-    """Return a value as its kind has it; `None` where it isn't of that kind."""
+    """Return a value in the form of its kind; `None` if it isn't of that kind."""
     if kind is None or value is None:
         return None
     if isinstance(value, list | tuple | set | frozenset):
@@ -251,7 +258,7 @@ _KINDS: Mapping[Kind, Callable[[object], object | None]] = {
 
 
 def _told(error: BaseException) -> str:
-    """Say what an error is: its type, its numbers, and its message where the words are ours."""
+    """Describe an error: its type, its numbers, and its message if the words are ours."""
     name = type(error).__name__
     match error:
         case AccountError() | ModelError():

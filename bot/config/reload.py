@@ -1,26 +1,26 @@
-"""A changed `council.toml` is in force for the next run; a broken one changes nothing."""
+"""A changed `council.toml` applies from the next run; a broken one changes nothing."""
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
 import structlog
 
-from bot.config.configuration import Configuration, ConfigurationError, reread
-from council.profile import Profile
+from bot.config.configuration import Configuration, reread
+from bot.errors import ConfigurationError
 
 log = structlog.get_logger()
 
 LOOK_SECONDS = 2.0
 
-Swap = Callable[[Mapping[str, Profile]], None]
+Swap = Callable[[Configuration], None]
 
 
 async def watch(
     configuration: Configuration, asked: asyncio.Event, swap: Swap, *, every: float = LOOK_SECONDS
 ) -> None:
-    """Reload when the file has changed, and whenever it is `asked` for; until cancelled."""
+    """Reload when the file changes, and whenever `asked`; until cancelled."""
     path = configuration.settings.council_config
     seen = await asyncio.to_thread(_stamp, path)
     while True:
@@ -35,20 +35,20 @@ async def watch(
 
 
 async def reload(configuration: Configuration, swap: Swap) -> None:
-    """Read the file again, and use its profiles if all of it is valid.
+    """Read the file again, and use its profiles and its rules of access if all of it is valid.
 
-    Variables are as they were at the start: the keys that are sent are those, too.
+    Variables, and so the keys that are sent, stay as they were at the start.
     """
     try:
-        profiles = (await asyncio.to_thread(reread, configuration)).profiles
+        changed = await asyncio.to_thread(reread, configuration)
     except ConfigurationError as error:
         log.warning("configuration_unchanged", problems=[str(each) for each in error.problems])
         return
-    if not profiles:
+    if not changed.profiles:
         log.warning("configuration_unchanged", problems=["there is no profile left in council.toml"])
         return
-    swap(profiles)
-    log.info("configuration_changed", profiles=sorted(profiles))
+    swap(changed)
+    log.info("configuration_changed", profiles=sorted(changed.profiles))
 
 
 def _stamp(path: Path) -> tuple[int, int, int] | None:

@@ -29,7 +29,7 @@ MOST_DAYS = 36_500  # a hundred years
 
 
 def address(value: str) -> str:
-    """Read the address of a server; raises `ValueError` where it is none."""
+    """Read the address of a server; raises `ValueError` if it isn't one."""
     if not value.startswith(("http://", "https://")):
         raise ValueError("an address starts with http:// or https://")
     parts = urlsplit(value)
@@ -92,10 +92,10 @@ def _header(secret: SecretStr) -> SecretStr:
 
 
 def header(secret: str) -> str:
-    """Read a key as a header can carry it; raises `ValueError` where it can't, as after a bad copy."""
+    """Read a key for a header; raises `ValueError` if a header can't carry it, as after a bad copy."""
     for character in secret:
         if not "!" <= character <= "~":
-            raise ValueError(f"it holds a character that no key has: {character!a}")
+            raise ValueError(f"it contains a character that no key has: {character!a}")
     return secret
 
 
@@ -188,7 +188,7 @@ class Settings(BaseSettings):
         dotenv_settings: PydanticBaseSettingsSource,
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """Put each place's `…_FILE` variants behind its variables themselves."""
+        """Put each source's `…_FILE` variables right after its plain ones."""
         del file_secret_settings
         return (
             init_settings,
@@ -200,7 +200,7 @@ class Settings(BaseSettings):
 
 
 class SecretFiles(PydanticBaseSettingsSource):
-    """The secrets that `…_FILE` variables of one place name files for; read only where they count."""
+    """The secrets in files that one source's `…_FILE` variables name; read only if they take effect."""
 
     def __init__(self, settings_cls: type[BaseSettings], given: Mapping[str, str]) -> None:
         super().__init__(settings_cls)

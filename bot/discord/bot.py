@@ -11,6 +11,7 @@ import re
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
 from types import TracebackType
 from typing import Self, TypeVar, cast
 
@@ -19,40 +20,34 @@ import discord
 import structlog
 from discord import app_commands
 
+from bot.discord import modals
 from bot.discord import past as discord_past
 from bot.discord.card import CardButton
-from bot.discord.commands import Answer, Propose, fitting, read_text, read_texts, slash
+from bot.discord.commands import Answer, Propose, command_tree, fitting, read_text, read_texts
 from bot.discord.errors import ALREADY_ANSWERED, TOO_LATE, why_final
 from bot.discord.gateway import log_in, refused, tolerate_unreadable_frames
 from bot.discord.location import Location
+from bot.discord.notices import NOBODY, reply, whisper
 from bot.discord.past import PastButton
-from bot.discord.replies import NOBODY, reply, whisper
 from bot.discord.transport import Transport, single_attempts
 from bot.discord.venue import EDIT_SECONDS, DiscordVenue, upload
+from bot.errors import Gone, NotAllowed, Refusal, VenueError
 from bot.past.buttons import Choice
 from bot.past.lookup import Lookup
 from bot.past.pages import Sheet
-from bot.service.commands import (
-    ACTION,
-    ASK,
-    COMMANDS,
-    FORGET,
-    HELP,
-    PAST,
-    Command,
-    Given,
-    Kind,
-    UsageError,
-    parse_message,
-)
-from bot.service.dispatcher import NO_TEXT, Click, Dispatcher
-from bot.service.errors import Gone, NotAllowed, Refusal, VenueError
+from bot.service.access import Standing
+from bot.service.commands import ASK, FORGET, HELP, PAST, Command, Given, Kind, parse_message
+from bot.service.dispatcher import Click, Dispatcher
 from bot.service.metrics import Metrics
 from bot.service.options import AS_THE_PROFILE_HAS_IT, RunOptions
 from bot.service.outbox import Outbox, Urgency
 from bot.service.question import Question
 from bot.service.venue import Button, File
-from bot.view.words import UNEXPECTED, listing
+from bot.view.wording import delivery, discord_errors
+from bot.view.wording import discord as wording
+from bot.view.wording.failures import UNEXPECTED
+from bot.view.wording.follow_ups import ALREADY_ASKED, ASKED_HERE, USE_THE_BUTTON, asked
+from bot.view.wording.replies import NO_TEXT
 from council.brief import Attachment, Discussion
 from council.document.conversation import Source
 from storage.journal import RunRow
@@ -66,13 +61,8 @@ CLICKS_REMEMBERED = 1000
 SETTLE_SECONDS = 2.0
 """How long a start waits for the next server that the bot is on."""
 
-HINT = "Ask with /council and your question, or mention me with it. /council-help says more."
-UNREACHED = "Discord didn't let me write to you, so nothing was asked. Try again in a minute."
-CLOSED = "Your direct messages are closed to the bot, so nothing was asked. Open them and try again."
-CLOSED_CONNECTION = "The connection to Discord was closed. Start again."
-TRANSCRIPT = "The whole conversation: the page opens in any browser, the other file is Markdown."
 
-_PRIVATE_NOTE = discord.Embed(description="Your question is on its way to the council.")
+_PRIVATE_NOTE = discord.Embed(description=wording.ON_ITS_WAY)
 
 
 class DiscordBot:
@@ -107,7 +97,7 @@ class DiscordBot:
         self.outbox = outbox or Outbox("discord", metrics=metrics)
         self._clock = clock
         self._transport = Transport(self.outbox, clock=clock)
-        # Nobody is heard or spoken to: what that would take needn't be installed.
+        # There is no voice: its libraries needn't be installed.
         discord.VoiceClient.warn_nacl = discord.VoiceClient.warn_dave = False
         tolerate_unreadable_frames()
         self._client = discord.AutoShardedClient(
@@ -121,13 +111,14 @@ class DiscordBot:
         self._client.event(self.on_message)
         self._client.event(self.on_council_button)
         self._client.event(self.on_past_button)
+        self._client.event(self.on_interaction)
         self._client.add_dynamic_items(CardButton, PastButton)
         self._tree = self._command_tree()
         self._clicks: deque[int] = deque(maxlen=CLICKS_REMEMBERED)
         self._connection: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> Self:
-        """Connect, and return once everything is heard. Raises `ConfigurationError`."""
+        """Connect, and return once the bot hears everything. Raises `ConfigurationError`."""
         try:
             await self._start()
         except (discord.DiscordException, aiohttp.ClientError, OSError) as error:
@@ -158,14 +149,14 @@ class DiscordBot:
     async def until_lost(self) -> str:
         """Wait until the connection is lost for good; return why, in a sentence.
 
-        Raises what else has ended it.
+        Raises whatever else ended it.
         """
         if self._connection is None:
             raise RuntimeError("the bot isn't connected")
         await asyncio.wait({self._connection})
         error = self._connection.exception()
         if error is None:
-            return CLOSED_CONNECTION
+            return discord_errors.CLOSED
         if why := why_final(error):
             return why
         raise error
@@ -183,11 +174,6 @@ class DiscordBot:
         await self._dispatcher.resume(interrupted, self._venue_of)
 
     def _command_tree(self) -> app_commands.CommandTree[discord.AutoShardedClient]:
-        tree = app_commands.CommandTree(
-            self._client,
-            allowed_contexts=app_commands.AppCommandContext(guild=True, dm_channel=True),
-            allowed_installs=app_commands.AppInstallationType(guild=True, user=False),
-        )
         answers: Mapping[Command, Answer] = {
             ASK: self._ask_by_command,
             HELP: self._help,
@@ -202,10 +188,7 @@ class DiscordBot:
         async def ask_about(interaction: discord.Interaction, message: discord.Message) -> None:
             await self._answer(interaction, self._ask_about(interaction, message))
 
-        for command in COMMANDS:
-            tree.add_command(slash(command, answers[command], propose))
-        tree.add_command(app_commands.ContextMenu(name=ACTION, callback=ask_about))
-        return tree
+        return command_tree(self._client, answers, propose, ask_about)
 
     # ── what is heard ────────────────────────────────────────────────────────────────────────
 
@@ -223,7 +206,7 @@ class DiscordBot:
         await self._answer(interaction, work())
 
     async def _help(self, interaction: discord.Interaction, given: Given) -> None:
-        del given  # it takes nothing
+        del given  # it has no options
 
         async def work() -> None:
             source = _location(interaction).source(interaction.user.id)
@@ -257,15 +240,27 @@ class DiscordBot:
         self._dispatcher.spawn(self._lookup.scrub())
         await whisper(interaction, said)
 
+    def _known_of(self, who: discord.User | discord.Member, here: Location) -> Standing:
+        """Return what decides whether somebody may ask here."""
+        channel = self._client.get_channel(here.parent or here.channel)
+        places = (here.channel, here.parent, getattr(channel, "category_id", None))
+        roles = who.roles if isinstance(who, discord.Member) else ()
+        return Standing(
+            workspace=str(here.guild) if here.guild else None,
+            places=frozenset(str(place) for place in places if place),
+            memberships=frozenset(str(role.id) for role in roles),
+            is_direct=here.guild is None,
+        )
+
     def _standing(self, interaction: discord.Interaction) -> tuple[Source, bool]:
         who = _location(interaction).source(interaction.user.id)
         by_platform = interaction.permissions.manage_guild
-        return who, self._dispatcher.is_admin(who, by_platform=by_platform)
+        return who, self._dispatcher.admins.include(who, by_platform=by_platform)
 
     async def _propose_profiles(
         self, interaction: discord.Interaction, typed: str
     ) -> list[app_commands.Choice[str]]:
-        del interaction  # every council can be asked everywhere
+        del interaction  # every council is open everywhere
         return fitting(self._dispatcher.profile_names(), typed)
 
     async def _propose_answers(
@@ -289,7 +284,7 @@ class DiscordBot:
             if choice.verb == "transcript":
                 await _hand_over(interaction, self._lookup.transcript(choice.about, here))
                 return
-            sheet = await self._lookup.press(choice.about, here, discord_past.link)
+            sheet = await self._lookup.press(choice.about, here, discord_past.link, choice.verb)
             if choice.verb == "share":
                 await discord_past.share(interaction, sheet)
             else:
@@ -302,36 +297,52 @@ class DiscordBot:
         me = self._client.user
         if me is None or message.author.bot:
             return
-        # A reply pings the bot, too, but only a mention in the text asks it something.
         question, mentions = re.subn(rf"<@!?{me.id}>", "", message.content)
-        if not mentions and not isinstance(message.channel, discord.DMChannel):
+        replied = message.reference.resolved if message.reference else None
+        if mentions or isinstance(message.channel, discord.DMChannel):
+            asking = self._ask_by_message(message, question)
+        elif isinstance(replied, discord.Message) and replied.author.id == me.id:
+            asking = self._ask_by_reply(message, replied)
+        else:
             return
         try:
-            await self._ask_by_message(message, question)
-        except (Refusal, UsageError) as refusal:
+            await asking
+        except Refusal as refusal:
             await reply(self._transport, message, str(refusal))
         except Exception:
             log.exception("message_failed", message=message.id)
             await reply(self._transport, message, UNEXPECTED.format(message.id))
 
     async def on_council_button(self, interaction: discord.Interaction, button: Button) -> None:
-        """Do what a pressed button says."""
+        """Handle a pressed button."""
 
         async def work() -> None:
             source = _location(interaction).source(interaction.user.id)
             is_admin = interaction.permissions.manage_guild
             click = Click(run_id=button.run_id, source=source, is_admin=is_admin)
-            run = await self._dispatcher.run_of(click)
+            run = await self._dispatcher.run_of(click, button.permission)
             match button.action:
                 case "stop":
                     await whisper(interaction, await self._dispatcher.stop(click, run.origin.user))
                 case "retry":
-                    await whisper(interaction, await self._dispatcher.retry(click, self._venue_of))
+                    known = self._known_of(interaction.user, _location(interaction))
+                    said = await self._dispatcher.retry(click, known, self._venue_of)
+                    await whisper(interaction, said)
                 case "transcript":
                     await _hand_over(interaction, self._dispatcher.transcript(run))
                 case "votes" | "changes" | "reviews":
                     shown = await self._dispatcher.detail(run, button.action, button.seat)
                     await discord_past.show(interaction, Sheet(shown))
+                case "follow" | "answer":
+                    names, answers = self._dispatcher.profile_names(), button.action == "answer"
+                    form = await self._dispatcher.follow_ups.form(run, source, names, answers=answers)
+                    await interaction.response.send_modal(modals.follow_up(form, interaction.id))
+                case "helpful":
+                    said = await self._dispatcher.votes.cast(run, source, helpful=True)
+                    await whisper(interaction, said)
+                case "unhelpful":
+                    await self._dispatcher.votes.cast(run, source, helpful=False)
+                    await interaction.response.send_modal(modals.why(run.id))
                 case "again":
                     brief = run.brief
                     options = RunOptions.of(brief.profile)
@@ -343,6 +354,26 @@ class DiscordBot:
         if interaction.id not in self._clicks:  # a second press of Stop means something else
             self._clicks.append(interaction.id)
             await self._answer(interaction, work())
+
+    async def on_interaction(self, interaction: discord.Interaction) -> None:
+        """Handle a submitted form, whichever process opened it."""
+        form = modals.read(interaction)
+        if form is None:
+            return
+
+        async def work() -> None:
+            source = _location(interaction).source(interaction.user.id)
+            run = await self._dispatcher.run_of(Click(form.run_id, source))
+            match form:
+                case modals.Why():
+                    said = await self._dispatcher.votes.cast(
+                        run, source, helpful=False, reason=form.reason
+                    )
+                    await whisper(interaction, said)
+                case modals.FollowUp():
+                    await self._follow_up(interaction, run, form)
+
+        await self._answer(interaction, work())
 
     # ── what is done ─────────────────────────────────────────────────────────────────────────
 
@@ -362,12 +393,61 @@ class DiscordBot:
         )
         if run is None:
             return
-        if left_out:  # that is the response, then, and the card a message of its own
+        if left_out:  # this is the response, so the card is a message of its own
             await whisper(interaction, left_out)
         self._dispatcher.begin(run, self._venue_of(run, None if left_out else interaction))
 
+    async def _follow_up(
+        self, interaction: discord.Interaction, run: RunRow, form: modals.FollowUp
+    ) -> None:
+        """Ask a form's question in the conversation's thread or, if that is gone, here."""
+        await interaction.response.defer(ephemeral=True, thinking=True)  # finding a thread takes a while
+        here = await self._location_below(interaction, run)
+        question = self._dispatcher.follow_ups.question(
+            run,
+            here.source(interaction.user.id),
+            form.text,
+            profile=form.profile,
+            # One form asks one question, however often it is submitted.
+            entry_key=f"form {interaction.user.id} {form.opened}",
+            asker=interaction.user.display_name,
+            standing=self._known_of(interaction.user, here),
+            context=Discussion(until=str(interaction.id)) if here.parent else None,
+        )
+        begun = await self._dispatcher.accept(question)
+        if begun is None:
+            await whisper(interaction, ALREADY_ASKED)
+            return
+        self._dispatcher.begin(begun, self._venue_of(begun))
+        is_here = here.channel == interaction.channel_id
+        await whisper(interaction, ASKED_HERE if is_here else asked(here.channel_link))
+
+    async def _location_below(self, interaction: discord.Interaction, run: RunRow) -> Location:
+        """Return the thread of a run's conversation or, if gone, where its button was pressed."""
+        here = _location(interaction)
+        if below := await self._thread_of(interaction.guild, here, run):
+            return below
+        _check(here, interaction.app_permissions)
+        return here
+
+    async def _thread_of(
+        self, guild: discord.Guild | None, here: Location, run: RunRow
+    ) -> Location | None:
+        """Return the thread of a run's conversation, if there is one and it isn't this one."""
+        thread = int(run.origin.thread or 0)
+        if not thread or thread == here.channel or guild is None:
+            return None
+        try:
+            found = await guild.fetch_channel(thread)
+        except (discord.NotFound, discord.Forbidden) as error:
+            log.info("thread_lost", run=run.id, reason=error)
+            return None
+        below = Location.of(found, guild.id)
+        _check(below, found.permissions_for(guild.me))
+        return below
+
     async def _ask_about(self, interaction: discord.Interaction, message: discord.Message) -> None:
-        """Ask what a message says, its text files as attachments."""
+        """Ask a message as a question, with its text files as attachments."""
         attachments, left_out = await read_texts(message.attachments)
         if not message.content.strip() and not attachments:
             raise Refusal(" ".join(filter(None, (NO_TEXT, left_out))))
@@ -381,7 +461,7 @@ class DiscordBot:
         file: discord.Attachment | None,
         options: RunOptions,
     ) -> None:
-        """Hold the run in the asker's direct messages, if they are open."""
+        """Run in the asker's direct messages, if they are open."""
         await interaction.response.defer(ephemeral=True, thinking=True)
         attachments = (await read_text(file),) if file else ()
         asker = interaction.user
@@ -394,20 +474,27 @@ class DiscordBot:
         try:
             card = await self._send_privately(interaction, invite)
         except (Gone, NotAllowed) as error:
-            raise Refusal(CLOSED) from error
+            raise Refusal(wording.CLOSED) from error
         except VenueError as error:
-            raise Refusal(UNREACHED) from error
+            raise Refusal(wording.UNREACHED) from error
         here = Location(card.channel.id)
         try:
             run = await self._accept(
-                interaction.id, asker, here, text, attachments, options, card_id=card.id
+                interaction.id,
+                asker,
+                here,
+                text,
+                attachments,
+                options,
+                card_id=card.id,
+                asked_in=_location(interaction),
             )
-        except (Refusal, UsageError):
+        except Refusal:
             await self._send_privately(interaction, card.delete)
             raise
         if run:
             self._dispatcher.begin(run, self._venue_of(run))
-        await whisper(interaction, f"The council answers in your direct messages: {here.link(card.id)}")
+        await whisper(interaction, wording.in_direct(here.link(card.id)))
 
     async def _send_privately(
         self, interaction: discord.Interaction, request: Callable[[], Awaitable[T]]
@@ -424,7 +511,7 @@ class DiscordBot:
         typed = parse_message(question)
         attachments, left_out = await read_texts(message.attachments)
         if not typed.question and not attachments:
-            raise Refusal(" ".join(filter(None, (HINT, left_out))))
+            raise Refusal(" ".join(filter(None, (wording.HINT, left_out))))
         here, options = await self._location_of(message), RunOptions.read(typed.given)
         context = Discussion(until=str(message.id))
         run = await self._accept(
@@ -436,14 +523,53 @@ class DiscordBot:
         if left_out:
             await reply(self._transport, message, left_out)
 
+    async def _ask_by_reply(self, message: discord.Message, replied: discord.Message) -> None:
+        """Take a reply to one of the bot's messages as a follow-up, if it pings the bot.
+
+        A reply to the response to a command comes without its text, whatever it pings.
+        """
+        if not message.content and not message.attachments:
+            if replied.interaction_metadata is not None:
+                raise Refusal(USE_THE_BUTTON)
+            return  # it pings nobody: people talk
+        if self._client.user not in message.mentions:
+            return
+        here = await self._location_of(message)
+        source = here.source(message.author.id)
+        run = await self._dispatcher.run_shown_as(source, str(replied.id))
+        if run is None:
+            raise Refusal(wording.HINT)
+        typed = parse_message(message.content)
+        attachments, left_out = await read_texts(message.attachments)
+        below = await self._thread_of(message.guild, here, run) or here
+        question = self._dispatcher.follow_ups.question(
+            run,
+            below.source(message.author.id),
+            typed.question,
+            profile="",
+            entry_key=str(message.id),
+            asker=message.author.display_name,
+            standing=self._known_of(message.author, below),
+            context=Discussion(until=str(message.id)) if below.parent else None,
+        )
+        options = RunOptions.read(typed.given)
+        begun = await self._dispatcher.accept(
+            replace(question, options=options, attachments=attachments)
+        )
+        if begun is None:
+            return
+        self._dispatcher.begin(begun, self._venue_of(begun))
+        if left_out:
+            await reply(self._transport, message, left_out)
+
     async def _location_of(self, message: discord.Message) -> Location:
         channel = message.channel
         if isinstance(channel, discord.DMChannel):
             return Location(channel.id)
         if message.guild is None:
-            raise Refusal("Still connecting to Discord. Try again in a minute.")
+            raise Refusal(wording.CONNECTING)
         if isinstance(channel, discord.PartialMessageable):
-            # The bot was mentioned into a thread before it heard that there is one.
+            # The bot was mentioned in a thread before it learned of the thread.
             channel = await message.guild.fetch_channel(channel.id)
         here = Location.of(channel, message.guild.id)
         _check(here, channel.permissions_for(message.guild.me))
@@ -459,8 +585,10 @@ class DiscordBot:
         options: RunOptions = AS_THE_PROFILE_HAS_IT,
         *,
         card_id: int | None = None,
+        asked_in: Location | None = None,
         context: Discussion | None = None,
     ) -> RunRow | None:
+        """Record a question; `asked_in` is where it was asked, if elsewhere."""
         message = str(card_id) if card_id else None
         return await self._dispatcher.accept(
             Question(
@@ -468,6 +596,7 @@ class DiscordBot:
                 source=here.source(asker.id).model_copy(update={"message": message}),
                 entry_key=str(key),
                 asker=asker.display_name,
+                standing=self._known_of(asker, asked_in or here),
                 attachments=attachments,
                 context=context if here.parent else None,
                 options=options,
@@ -486,10 +615,10 @@ class DiscordBot:
         )
 
     async def _answer(self, interaction: discord.Interaction, work: Awaitable[None]) -> None:
-        """Do the work of an interaction; what prevents it is told to its user alone."""
+        """Handle an interaction; if that is impossible, tell only its user why."""
         try:
             await work
-        except (Refusal, UsageError) as refusal:
+        except Refusal as refusal:
             await whisper(interaction, str(refusal))
         except Exception as error:
             if isinstance(error, discord.HTTPException) and error.code in (ALREADY_ANSWERED, TOO_LATE):
@@ -501,20 +630,17 @@ class DiscordBot:
 
 def _location(interaction: discord.Interaction) -> Location:
     if interaction.channel is None:
-        raise Refusal("I can't tell which channel this is. Try another.")
+        raise Refusal(wording.UNKNOWN_PLACE)
     return Location.of(interaction.channel, interaction.guild_id)
 
 
 def _check(here: Location, has: discord.Permissions) -> None:
     if missing := here.missing(has):
-        raise Refusal(
-            f"I need these permissions here: {listing(missing)}. "
-            "An admin can grant them in the channel's settings, under Permissions."
-        )
+        raise Refusal(wording.needs(missing))
 
 
 async def _hand_over(interaction: discord.Interaction, writing: Awaitable[tuple[File, ...]]) -> None:
     """Send somebody a transcript; a long one's page takes longer than Discord waits for a response."""
     await interaction.response.defer(ephemeral=True, thinking=True)
     files = upload(await writing)
-    await interaction.followup.send(TRANSCRIPT, files=files, ephemeral=True)
+    await interaction.followup.send(delivery.TRANSCRIPT, files=files, ephemeral=True)

@@ -1,4 +1,4 @@
-"""A card as Discord shows it: one embed, and buttons that outlive the process that drew them."""
+"""A card on Discord: one embed, and buttons that outlive the process that drew them."""
 
 import asyncio
 import re
@@ -22,6 +22,8 @@ _COLOURS: Mapping[Tone, discord.Colour] = {
     "weakened": discord.Colour.gold(),
     "failed": discord.Colour.red(),
 }
+A_ROW = 5
+"""How many buttons a row has room for; the votes are a row of their own where there are more."""
 _UUID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 
 
@@ -29,12 +31,12 @@ class CardButton(
     ui.DynamicItem[ui.Button[ui.View]],
     template=rf"council:(?P<action>{'|'.join(LABELS)}):(?P<value>{_UUID}(?::\d{{1,3}})?)",
 ):
-    """A button that tells its action and run by itself, so that a restarted bot still answers it."""
+    """A button that carries its action and run, so that a restarted bot still answers it."""
 
-    def __init__(self, button: Button) -> None:
+    def __init__(self, button: Button, row: int | None = None) -> None:
         style = discord.ButtonStyle.danger if button.action == "stop" else discord.ButtonStyle.secondary
         custom_id = f"council:{button.action}:{button.value}"
-        super().__init__(ui.Button(label=button.label, custom_id=custom_id, style=style))
+        super().__init__(ui.Button(label=button.label, custom_id=custom_id, style=style, row=row))
         self.button = button
 
     @classmethod
@@ -46,13 +48,13 @@ class CardButton(
         return cls(Button.read(match["action"], match["value"]))
 
     async def callback(self, interaction: discord.Interaction[Any]) -> None:
-        """Hand the press to whoever listens to the client."""
+        """Pass the press on to whoever listens to the client."""
         interaction.client.dispatch(PRESSED, interaction, self.button)
 
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """A card as Discord takes it; `is_whole` when all of its text found room."""
+    """A card in Discord's form; `is_whole` if all of its text has room."""
 
     embed: discord.Embed
     view: ui.View
@@ -70,9 +72,11 @@ async def draw(card: Card, continues: str) -> Drawn:
 def view_of(buttons: Iterable[Button]) -> ui.View:
     """Return the buttons below a message."""
     view = ui.View(timeout=None)
-    for button in buttons:
-        view.add_item(CardButton(button))
-    view.stop()  # discord.py remembers no view that has ended; the client's own items hear the buttons
+    shown = [*buttons]
+    for button in shown:
+        is_below = len(shown) > A_ROW and button.action in ("helpful", "unhelpful")
+        view.add_item(CardButton(button, 1 if is_below else None))
+    view.stop()  # discord.py forgets a view that has ended; the client's own items handle the buttons
     return view
 
 
@@ -89,5 +93,5 @@ def embed_of(text: CardText, tone: Tone | None = None) -> discord.Embed:
 
 
 def embeds_of(page: Iterable[str]) -> list[discord.Embed]:
-    """Return the embeds of a message that is none of the run's cards."""
+    """Return the embeds of a message that isn't a card."""
     return [discord.Embed(description=description) for description in page]

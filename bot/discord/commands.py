@@ -12,8 +12,9 @@ import aiohttp
 import discord
 from discord import app_commands
 
-from bot.service.attachments import NotTaken, admitted, not_given, one_line, sorted_out, text_file
-from bot.service.commands import Command, Given, Kind, Option
+from bot.errors import NotTaken
+from bot.service.attachments import admitted, not_given, one_line, sorted_out, text_file
+from bot.service.commands import ACTION, COMMANDS, Command, Given, Kind, Option
 from council.brief import Attachment
 
 LONGEST_TEXT = 6000
@@ -23,8 +24,11 @@ FILE_SECONDS = 1.0
 Answer = Callable[[discord.Interaction, Given], Awaitable[None]]
 Propose = Callable[[discord.Interaction, str], Coroutine[Any, Any, list[app_commands.Choice[str]]]]
 """Returns what Discord lists while somebody types an option."""
+About = Callable[[discord.Interaction, discord.Message], Coroutine[Any, Any, None]]
+"""Answers the message action."""
 
-# What makes two commands the same; all else is Discord's own, or a default.
+Shapes = dict[tuple[int, str], dict[str, Any]]
+# What makes two commands the same; everything else is Discord's own, or a default.
 _SHAPE = (
     "type",
     "name",
@@ -41,10 +45,28 @@ _SHAPE = (
 )
 
 
+def command_tree(
+    client: discord.AutoShardedClient,
+    answers: Mapping[Command, Answer],
+    propose: Mapping[Kind, Propose],
+    about: About,
+) -> app_commands.CommandTree[discord.AutoShardedClient]:
+    """Make Discord's commands of the whole registry, and the message action."""
+    tree = app_commands.CommandTree(
+        client,
+        allowed_contexts=app_commands.AppCommandContext(guild=True, dm_channel=True),
+        allowed_installs=app_commands.AppInstallationType(guild=True, user=False),
+    )
+    for command in COMMANDS:
+        tree.add_command(slash(command, answers[command], propose))
+    tree.add_command(app_commands.ContextMenu(name=ACTION, callback=about))
+    return tree
+
+
 def slash(
     command: Command, answer: Answer, propose: Mapping[Kind, Propose]
 ) -> app_commands.Command[Any, ..., None]:
-    """Make a slash command of an entry in the registry; what kinds of option `propose` is listed."""
+    """Make a slash command from an entry in the registry; `propose` completes its options by kind."""
 
     async def callback(interaction: discord.Interaction, **given: object) -> None:
         await answer(interaction, given)
@@ -73,7 +95,7 @@ def slash(
 
 
 def fitting(names: Sequence[str], typed: str) -> list[app_commands.Choice[str]]:
-    """Return those of our own names that hold what was typed."""
+    """Return our own names that contain what was typed."""
     fit = [name for name in names if typed.lower() in name.lower()]
     return [app_commands.Choice(name=name, value=name) for name in fit[:MOST_CHOICES]]
 
@@ -94,12 +116,18 @@ def _type(option: Option) -> Any:  # noqa: ANN401 - what discord.py reads as a t
 
 async def register(tree: app_commands.CommandTree[Any]) -> None:
     """Register the commands of a client that has logged in, unless Discord has exactly these."""
+    there, ours = await shapes(tree)
+    if there != ours:
+        await tree.sync()
+
+
+async def shapes(tree: app_commands.CommandTree[Any]) -> tuple[Shapes, Shapes]:
+    """Return the commands that Discord has and those of a tree, each by its kind and name."""
     application = cast("int", tree.client.application_id)
     # Not `tree.fetch_commands`: discord.py 2.7 reads contexts and integration types back wrongly.
     there = [_shape(command) for command in await tree.client.http.get_global_commands(application)]
     ours = [_shape(command.to_dict(tree)) for command in tree.get_commands()]
-    if sorted(there, key=_name) != sorted(ours, key=_name):
-        await tree.sync()
+    return {_name(one): one for one in there}, {_name(one): one for one in ours}
 
 
 def _shape(command: Mapping[Any, Any]) -> dict[str, Any]:
@@ -116,7 +144,7 @@ def _name(shape: dict[str, Any]) -> tuple[int, str]:
 
 
 async def read_text(file: discord.Attachment) -> Attachment:
-    """Read a file that was given as an option. Raises `NotTaken`."""
+    """Read a file given as an option. Raises `NotTaken`."""
     name = one_line(file.filename)
     [allowed] = _admitted([file])
     if isinstance(allowed, NotTaken):

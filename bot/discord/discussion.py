@@ -10,18 +10,17 @@ from typing import TypeVar
 import discord
 
 from bot.discord.commands import read_text
-from bot.discord.location import PERMISSIONS, Location, lacking
+from bot.discord.location import Location, lacking
 from bot.discord.transport import Transport
+from bot.errors import Gone, NotAllowed, NotTaken
 from bot.service import discussion
-from bot.service.attachments import NotTaken
 from bot.service.discussion import Written
-from bot.service.errors import Gone, NotAllowed
 from bot.service.outbox import Urgency
+from bot.view.wording import discord as wording
 from council.brief import Attachment, Brief, Discussion
 
 LOOKED_THROUGH = 200
 """How many messages are read to find the last that people wrote."""
-SWITCHED_OFF = "an admin hasn't switched that on"
 _SAID = (discord.MessageType.default, discord.MessageType.reply)
 _USER = re.compile(r"<@!?([0-9]+)>")
 
@@ -44,7 +43,7 @@ async def read(
     """
     context = brief.context or Discussion(until="0")
     if not may_read:
-        return context.model_copy(update={"unread": SWITCHED_OFF})
+        return context.model_copy(update={"unread": wording.SWITCHED_OFF})
     thread = _DiscordThread(client, transport, where, run, context)
     return await discussion.read(thread, brief, context, room)
 
@@ -74,7 +73,7 @@ class _DiscordThread:
         if isinstance(channel, discord.Thread) and channel.parent:
             has = channel.permissions_for(channel.guild.me)
             if missing := lacking(has, "read_message_history"):
-                raise NotAllowed(f"the bot lacks {missing[0]}")
+                raise NotAllowed(wording.lacks(missing))
         found = await self._send(self._newest_first)
         more = len(found) == LOOKED_THROUGH
         if not more and (first := await self._first()):
@@ -88,13 +87,13 @@ class _DiscordThread:
         return [message async for message in thread.history(limit=LOOKED_THROUGH, before=before)]
 
     async def _first(self) -> discord.Message | None:
-        """Return the message that the thread was opened on, which is in the channel around it."""
+        """Return the message that the thread was opened on, which is in the parent channel."""
         if self._where.parent is None:
             return None
         parent = self._client.get_partial_messageable(self._where.parent, guild_id=self._where.guild)
         try:
             return await self._send(lambda: parent.fetch_message(self._where.channel))
-        except Gone:  # it was opened on none, or is in it, as in a forum
+        except Gone:  # there is none, or it is in the thread, as in a forum
             return None
 
     async def _send(self, request: Callable[[], Awaitable[T]]) -> T:
@@ -103,7 +102,7 @@ class _DiscordThread:
             request,
             run=self._run,
             urgency=lambda: Urgency.PROGRESS,
-            permission=PERMISSIONS["read_message_history"],
+            permission=wording.PERMISSIONS["read_message_history"],
             place="thread",
             believes_at_once=True,
         )
@@ -128,7 +127,7 @@ class _DiscordThread:
         )
 
     async def name(self, author: str) -> str:
-        """Return what somebody is called; here the name comes with the message."""
+        """Return somebody's name, which comes with the message here."""
         return author
 
     def file_name(self, file: discord.Attachment) -> str:

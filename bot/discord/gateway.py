@@ -16,9 +16,11 @@ from discord import app_commands
 from discord.gateway import DiscordWebSocket, ReconnectWebSocket, WebSocketClosure
 from discord.http import Route
 
-from bot.config.configuration import ConfigurationError, Problem
 from bot.discord.commands import register
 from bot.discord.errors import REFUSED_TOKEN_CODE, why_final
+from bot.errors import ConfigurationError, Problem
+from bot.view.wording import discord as wording
+from bot.view.wording.discord_errors import UNREACHED
 
 log = structlog.get_logger()
 
@@ -27,23 +29,19 @@ RESUMES = 3
 FIRST_SECONDS, LONGEST_SECONDS = 1.0, 120.0
 """Before reconnecting after a second such frame, doubling: Discord allows 1,000 sessions a day."""
 
-BAD_TOKEN = Problem(
-    "DISCORD_TOKEN", "Discord refuses it", "Copy the bot's token from the application's page, under Bot"
-)
-UNREACHABLE = Problem(
-    "DISCORD_TOKEN", "Discord could not be reached", "Check the network and DISCORD_API_BASE_URL"
-)
+BAD_TOKEN = Problem("DISCORD_TOKEN", wording.REFUSED, wording.COPY_TOKEN)
+UNREACHABLE = Problem("DISCORD_TOKEN", UNREACHED, wording.CHECK_NETWORK)
 NOT_DISCORD = Problem(
     "DISCORD_API_BASE_URL",
-    "what answers there doesn't answer as Discord does",
-    "Unset it, or check that it ends in /api/v10 and that no other server answers in its place",
+    wording.NOT_DISCORD,
+    wording.UNSET_ADDRESS,
 )
 
 
 async def log_in(
     tree: app_commands.CommandTree[discord.AutoShardedClient], token: str, api_base: str | None
 ) -> ConfigurationError | None:
-    """Log the commands' client in and register them; return what is wrong with the configuration.
+    """Log in the commands' client and register its commands; return configuration problems.
 
     `api_base` is another address of Discord's API.
     """
@@ -58,11 +56,11 @@ async def log_in(
     except (discord.DiscordException, aiohttp.ClientError, OSError) as error:
         return refused(error)
     except (AttributeError, LookupError, TypeError, ValueError) as error:
-        # What discord.py raises where a response isn't what it takes for granted.
+        # What discord.py raises if a response isn't what it expects.
         log.warning("not_discord", reason=repr(error))
         return ConfigurationError([NOT_DISCORD])
     if api_base:
-        # Without it a session that can't be resumed is begun at Discord's own gateway.
+        # Without it, a session that can't be resumed would start at Discord's own gateway.
         DiscordWebSocket.DEFAULT_GATEWAY = gateway
     return None
 
@@ -89,20 +87,20 @@ def refused(error: Exception) -> ConfigurationError:
 def tolerate_unreadable_frames(sleep: Callable[[float], Awaitable[object]] = asyncio.sleep) -> None:
     """Let discord.py reconnect, and resume the session, after a frame that it can't read.
 
-    By itself it would close the client and stay deaf.
+    On its own, discord.py would close the client and never reconnect.
     """
     failures: dict[int | None, tuple[int, int]] = {}
 
     class Socket(DiscordWebSocket):
         async def received_message(self, msg: str | bytes, /) -> None:
-            """Take in a frame; one that can't be read closes the connection."""
+            """Receive a frame; an unreadable one closes the connection."""
             shard, before = self.shard_id, self.sequence or 0
             try:
                 await super().received_message(msg)
             except (ReconnectWebSocket, WebSocketClosure, discord.DiscordException):
                 raise  # discord.py's own ways to reconnect or to end
             except (aiohttp.ClientError, OSError):
-                raise  # after these it reconnects as well
+                raise  # it reconnects after these, too
             except Exception as error:  # noqa: BLE001 - zlib's, JSON's, or of any event's parser
                 times, _ = failures.get(shard, (0, 0))
                 failures[shard] = times + 1, before

@@ -3,7 +3,8 @@
 import base64
 import binascii
 
-from bot.config.configuration import ConfigurationError, Problem
+from bot.errors import ConfigurationError, Problem
+from bot.view.wording import discord as wording
 
 PERMISSIONS = 309237763072
 """View, send, send in threads, create public threads, embed links, attach files, read history."""
@@ -12,18 +13,21 @@ PERMISSIONS = 309237763072
 def discord_invite(token: str) -> str:
     """Return the address that adds the bot with just the permissions it needs.
 
-    A bot token begins with the application's id. Raises `ConfigurationError` for what is none.
+    Raises `ConfigurationError` if it isn't a bot token.
     """
+    return (
+        "https://discord.com/oauth2/authorize"
+        f"?client_id={application_id(token)}&scope=bot+applications.commands&permissions={PERMISSIONS}"
+    )
+
+
+def application_id(token: str) -> str:
+    """Return the application's id, the beginning of a bot token. Raises `ConfigurationError`."""
     head = token.partition(".")[0]
     try:
         application = base64.b64decode(head + "=" * (-len(head) % 4)).decode()
     except (binascii.Error, UnicodeDecodeError):
         application = ""
     if not application.isdigit():
-        raise ConfigurationError(
-            [Problem("DISCORD_TOKEN", "it isn't a bot token", "Copy it from the application's Bot page")]
-        )
-    return (
-        "https://discord.com/oauth2/authorize"
-        f"?client_id={application}&scope=bot+applications.commands&permissions={PERMISSIONS}"
-    )
+        raise ConfigurationError([Problem("DISCORD_TOKEN", wording.NOT_A_TOKEN, wording.COPY_FROM_PAGE)])
+    return application

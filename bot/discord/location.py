@@ -1,21 +1,13 @@
-"""Where a run is on Discord, and the permissions it takes there."""
+"""Where a run is on Discord, and the permissions it needs there."""
 
 from dataclasses import dataclass
 from typing import Self
 
 import discord
 
+from bot.view.wording.discord import PERMISSIONS
 from council.document.conversation import Source
 from storage.journal import RunRow
-
-PERMISSIONS = {
-    "view_channel": "View Channel",
-    "send_messages": "Send Messages",
-    "send_messages_in_threads": "Send Messages in Threads",
-    "embed_links": "Embed Links",
-    "create_public_threads": "Create Public Threads",
-    "read_message_history": "Read Message History",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,14 +21,14 @@ class Location:
 
     @classmethod
     def of(cls, channel: discord.abc.Snowflake, guild: int | None) -> Self:
-        """Tell a thread from a channel."""
+        """Return the location of a channel or a thread."""
         if isinstance(channel, discord.Thread):
             return cls(channel.id, guild, channel.parent_id, channel.is_private())
         return cls(channel.id, guild)
 
     @classmethod
     def of_run(cls, run: RunRow) -> Self:
-        """Return where a run was asked for: a thread that its own card opened doesn't count."""
+        """Return where a run was asked for; a thread below its own card doesn't count."""
         where = run.origin
         channel, guild = int(where.channel or 0), int(where.workspace) if where.workspace else None
         if where.thread is None or where.thread == where.message:
@@ -61,9 +53,14 @@ class Location:
         send = "send_messages_in_threads" if self.parent else "send_messages"
         return lacking(has, "view_channel", send, "embed_links")
 
+    @property
+    def channel_link(self) -> str:
+        """The address of the channel or thread."""
+        return f"https://discord.com/channels/{self.guild or '@me'}/{self.channel}"
+
     def link(self, message: int) -> str:
         """Return a message's address."""
-        return f"https://discord.com/channels/{self.guild or '@me'}/{self.channel}/{message}"
+        return f"{self.channel_link}/{message}"
 
 
 def lacking(has: discord.Permissions, *wanted: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""Past answers on Discord: one embed where it has room, messages where not, and buttons below.
+"""Past answers on Discord: one embed if it has room, otherwise messages, with buttons below.
 
 Source: https://discord.com/developers/docs/components/reference#button
 """
@@ -14,18 +14,20 @@ from discord import app_commands, ui
 
 from bot.discord import text as discord_text
 from bot.discord.card import embed_of, embeds_of
-from bot.discord.replies import NOBODY
+from bot.discord.notices import NOBODY
+from bot.errors import Refusal
 from bot.past import chart
 from bot.past.buttons import Choice, Verb
 from bot.past.pages import Sheet, shared
-from bot.service.errors import Refusal
-from bot.view import words
+from bot.view.wording import figures
+from bot.view.wording.discord import SILENT
+from bot.view.wording.past import short_id
+from council.characters import clip
 from storage.rows import IndexRow
 
 PRESSED = "past_button"
 """The client's event for a pressed button, with the interaction and the `Choice`."""
 LONGEST_CHOICE = 100
-SILENT = "You can't write in this channel, so you can't share here."
 
 
 class PastButton(
@@ -50,7 +52,7 @@ class PastButton(
         return cls(Choice(label, cast("Verb", match["verb"]), match["about"]))
 
     async def callback(self, interaction: discord.Interaction[Any]) -> None:
-        """Hand the press to whoever listens to the client."""
+        """Pass the press on to whoever listens to the client."""
         interaction.client.dispatch(PRESSED, interaction, self.choice)
 
 
@@ -69,7 +71,7 @@ async def show(interaction: discord.Interaction[Any], sheet: Sheet, *, turned: b
 
 
 async def share(interaction: discord.Interaction[Any], sheet: Sheet) -> None:
-    """Show a sheet to the whole channel. Raises `Refusal` for whoever may not write there."""
+    """Show a sheet to the whole channel. Raises `Refusal` if they may not write there."""
     has = interaction.permissions
     in_thread = isinstance(interaction.channel, discord.Thread)
     if interaction.guild_id and not (has.send_messages_in_threads if in_thread else has.send_messages):
@@ -108,7 +110,7 @@ async def _post(
 
 
 async def _draw(interaction: discord.Interaction[Any], sheet: Sheet, *, ephemeral: bool) -> None:
-    """Add the picture of what was said, where there is one."""
+    """Add the picture, if there is one."""
     if picture := await chart.drawn(sheet.chart):
         file = discord.File(io.BytesIO(picture), chart.PICTURE)
         await interaction.followup.send(file=file, ephemeral=ephemeral, allowed_mentions=NOBODY)
@@ -122,7 +124,7 @@ def _view(sheet: Sheet) -> ui.View:
 
 
 def link(row: IndexRow) -> str | None:
-    """Return the address of a conversation's thread, or of its card where it has none of its own."""
+    """Return the address of a conversation's thread, or of its card if it has no thread."""
     if row.message is None:
         return None
     guild = row.workspace or "@me"
@@ -137,6 +139,6 @@ def proposals(rows: Sequence[IndexRow]) -> list[app_commands.Choice[str]]:
 
 
 def _proposal(row: IndexRow) -> str:
-    """Tell a conversation from others of the same title."""
-    told_by = f" \u00b7 {words.moment(row.updated_at)} \u00b7 id {row.id[:8]}"
-    return f"{words.clip(' '.join(row.title.split()), LONGEST_CHOICE - len(told_by))}{told_by}"
+    """Label a conversation so that it differs from others with the same title."""
+    told_by = f" \u00b7 {figures.moment(row.updated_at)} \u00b7 {short_id(row.id)}"
+    return f"{clip(' '.join(row.title.split()), LONGEST_CHOICE - len(told_by))}{told_by}"

@@ -32,11 +32,7 @@ from bot.render.parsing import beginning
 from bot.render.splitting import Block as Part
 from bot.render.splitting import Lines, Text, Word
 from bot.render.splitting import parts as cut_one_by_one
-from bot.view import words
 from bot.view.message import (
-    IN_THREAD,
-    IN_TRANSCRIPT,
-    OPEN,
     Block,
     Columns,
     Diff,
@@ -51,9 +47,13 @@ from bot.view.message import (
     Table,
     Title,
 )
+from bot.view.wording.card import IN_THREAD
+from bot.view.wording.past import OPEN
+from bot.view.wording.thread import IN_TRANSCRIPT
+from council.characters import clip
 
 TITLE, DESCRIPTION, FOOTER, EMBED = 256, 4096, 2048, 6000
-EMBEDS, SHARED = 2, 2900  # of a long text: embeds in a message, and what each may hold of its 6,000
+EMBEDS, SHARED = 2, 2900  # for a long text: embeds per message, and each one's share of the 6,000
 BOUNDED = 2
 BELOW_PROSE = 1500
 TABLE_WIDTH = 55  # columns of code that an embed shows
@@ -80,9 +80,9 @@ def units(text: str) -> int:
 
 
 def pages(message: Message) -> list[list[str]]:
-    """Return the descriptions of the embeds of each Discord message that one of ours becomes.
+    """Return the embeds' descriptions for each Discord message that one of ours becomes.
 
-    A bounded message takes at most two, and says where they end before its text does.
+    A bounded message takes at most two and says if its text is cut.
     """
     written = [*_written(message.blocks)]
     first, *rest = [*islice(cut_one_by_one(written, DESCRIPTION, units), 2)] or [""]
@@ -106,7 +106,7 @@ def card(message: Message, continues: str = IN_THREAD) -> CardText:
         else:
             title = ""  # it is in the description, in full
     said = " ".join(block.text for block in message.blocks if isinstance(block, Footer))
-    footer = words.clip(said, FOOTER // 2)
+    footer = clip(said, FOOTER // 2)
     body, after = _parted(body)
     ended = cut_one_by_one([*_written(after, level=1)], BELOW_PROSE - units(_MORE), units)
     below, *more = [*islice(ended, 2)] or [""]
@@ -123,7 +123,7 @@ def card(message: Message, continues: str = IN_THREAD) -> CardText:
 
 
 def _parted(body: Sequence[Block]) -> tuple[Sequence[Block], Sequence[Block]]:
-    """Part what follows a card's last prose from the rest: it is shown even where the prose is cut."""
+    """Separate what follows a card's last prose: it is shown even if the prose is cut."""
     ends = [number for number, block in enumerate(body, 1) if isinstance(block, Prose)]
     return (body[: ends[-1]], body[ends[-1] :]) if ends else (body, [])
 

@@ -1,4 +1,4 @@
-"""Requests to Discord as the outbox sends them: each once, its failure told apart at once.
+"""Requests to Discord as the outbox sends them: each once, its failure classified at once.
 
 discord.py itself would sleep on a rate limit or a server error and then try again, holding up all
 that waits behind it; cancelled in a global limit's sleep, it would hold back every request for good.
@@ -19,8 +19,10 @@ import discord
 from discord.http import json_or_text
 
 from bot.discord.errors import classify, is_for_all, retry_after, settled
-from bot.service.errors import RateLimited, Unreachable, VenueError
+from bot.errors import RateLimited, Unreachable, VenueError
 from bot.service.outbox import Lane, Outbox, Urgency
+from bot.view.wording.discord import A_PERMISSION, CHANNEL
+from bot.view.wording.discord_errors import BUSY, UNREADABLE
 
 T = TypeVar("T")
 
@@ -33,14 +35,17 @@ Source: https://discord.com/developers/docs/topics/rate-limits#global-rate-limit
 _by_outbox: ContextVar[bool] = ContextVar("by_outbox", default=False)
 
 
-def single_attempts() -> aiohttp.TraceConfig:
-    """Return what a client needs as its `http_trace`, so that the outbox's requests are sent once."""
+def single_attempts(*, by_all: bool = False) -> aiohttp.TraceConfig:
+    """Return what a client needs as its `http_trace`, so that the outbox's requests are sent once.
+
+    With `by_all`, so are all others.
+    """
 
     async def check(
         _: aiohttp.ClientSession, __: SimpleNamespace, params: aiohttp.TraceRequestEndParams
     ) -> None:
         response = params.response
-        if not _by_outbox.get():
+        if not (by_all or _by_outbox.get()):
             return
         if response.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
             raise discord.DiscordServerError(response, await json_or_text(response))
@@ -48,7 +53,7 @@ def single_attempts() -> aiohttp.TraceConfig:
             raise discord.HTTPException(response, await json_or_text(response))
         is_json = response.headers.get("Content-Type") == "application/json"  # as discord.py reads it
         if response.status == HTTPStatus.OK and not is_json:
-            raise Unreachable("Discord's response can't be read", is_lost=True, is_known=False)
+            raise Unreachable(UNREADABLE, is_lost=True, is_known=False)
 
     trace = aiohttp.TraceConfig()
     trace.on_request_end.append(check)
@@ -56,7 +61,7 @@ def single_attempts() -> aiohttp.TraceConfig:
 
 
 class Transport:
-    """Sends requests of discord.py through an outbox; raises the errors of `bot.service.errors`."""
+    """Sends discord.py's requests through an outbox; raises the errors of `bot.errors`."""
 
     def __init__(self, outbox: Outbox, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._outbox = outbox
@@ -70,19 +75,19 @@ class Transport:
         *,
         run: str,
         urgency: Callable[[], Urgency],
-        permission: str = "a permission",
-        place: str = "channel",
+        permission: str = A_PERMISSION,
+        place: str = CHANNEL,
         believes_at_once: bool = False,
     ) -> T:
         """Send a request in its lane's order, one at a time, and return its result.
 
-        It may be repeated: a request that shows something twice has to see to that by itself.
+        It may be repeated, so a request must guard against showing something twice.
         `permission` and `place` are the words for a refusal.
         """
 
         async def attempt() -> T:
             if (left := self._closed_until - self._clock()) > 0:
-                raise RateLimited("Discord is too busy", left)
+                raise RateLimited(BUSY, left)
             token = _by_outbox.set(True)
             try:
                 return await request()

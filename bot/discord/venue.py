@@ -25,14 +25,17 @@ import structlog
 from bot.discord import discussion
 from bot.discord.card import Drawn, draw, embeds_of, view_of
 from bot.discord.errors import ARCHIVED, OLD_MESSAGE, THREAD_EXISTS, classify, code_of
-from bot.discord.location import PERMISSIONS, Location, lacking
-from bot.discord.replies import NOBODY, whisper
+from bot.discord.location import Location, lacking
+from bot.discord.notices import NOBODY, whisper
 from bot.discord.text import pages, units
 from bot.discord.transport import Transport
-from bot.service.errors import Gone, Malformed, NotAllowed, Unreachable, VenueError
+from bot.errors import Gone, Malformed, NotAllowed, Unreachable, VenueError
 from bot.service.outbox import Urgency
 from bot.service.venue import Card, CardAction, File, Mention, Part, Sent
-from bot.view.message import BELOW, IN_THREAD, Message
+from bot.view.message import Message
+from bot.view.wording import discord as wording
+from bot.view.wording.card import BELOW, IN_THREAD
+from bot.view.wording.delivery import NO_CARD
 from council.brief import Brief, Discussion
 from storage.journal import RunRow
 
@@ -52,11 +55,6 @@ LOOKED_THROUGH = 200
 THREAD_NAME = 100
 ARCHIVES_AFTER = 1440
 
-NOT_POSTED = "I can't post here: {reason}. Your question was cancelled."
-UNSEEN = "it can't be known whether the asker still sees the channel"
-_UNKNOWN_CHANNEL = "Discord does not show this channel to the bot right now"
-_NO_THREADS = "this kind of channel doesn't allow it"
-
 
 def _always(urgency: Urgency) -> UrgencyNow:
     return lambda: urgency
@@ -67,7 +65,7 @@ _FIRST, _ANSWER, _THREAD = map(_always, (Urgency.FIRST_CARD, Urgency.ANSWER, Urg
 
 @dataclass(frozen=True, slots=True)
 class _Post:
-    """A message to be posted once: `key` and what it says tell it from the run's other messages."""
+    """A message to be posted once; `key` and its content distinguish it from the run's others."""
 
     key: str
     text: str
@@ -77,11 +75,15 @@ class _Post:
     permission: str = ""
     believes_at_once: bool = False
     embedded: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
 
     def is_said_by(self, message: discord.Message, run_id: str) -> bool:
-        """Return whether a message that is there says this; a card is known by its buttons."""
+        """Return whether an existing message says this; a card is recognised by its buttons."""
         if not self.text and not self.embedded:
             return _has_button_of(message, run_id)
+        # In a thread of several runs, all say the same about their files, which are named by run.
+        if self.files != tuple(file.filename for file in message.attachments):
+            return False
         there = [(embed.description or "").strip() for embed in message.embeds]
         is_embedded = there == [text.strip() for text in self.embedded] if self.embedded else True
         return is_embedded and message.content.strip() == self.text.strip()
@@ -90,7 +92,7 @@ class _Post:
 class DiscordVenue:
     """Shows one run where it was asked for; a `bot.service.venue.Venue`.
 
-    The card is the message that the run's row names, else the response to `interaction` where there
+    The card is the message that the run's row names, else the response to `interaction` if there
     is one, else a message of its own.
     """
 
@@ -128,7 +130,7 @@ class DiscordVenue:
     # ── the card ─────────────────────────────────────────────────────────────────────────────
 
     async def pick_up(self, posted: frozenset[str], found: Sent) -> bool:
-        """Find the card by its buttons, where nobody has written down which message it is."""
+        """Find the card by its buttons if its message isn't recorded."""
         self._is_picked_up, self._interaction = True, None
         self._known |= posted
         self._strays.clear()
@@ -140,7 +142,7 @@ class DiscordVenue:
         return bool(self._card_id)
 
     async def post_card(self, newest: Callable[[], Card], sent: Sent) -> str:
-        """Post the card, as the response to the command where it is still awaited."""
+        """Post the card, as the response to the command if that is still awaited."""
         interaction, self._interaction = self._interaction, None
         if self._card_id:
             await self.edit_card(newest, _FIRST, sent)
@@ -182,9 +184,9 @@ class DiscordVenue:
         return str(self._card_id)
 
     async def edit_card(self, newest: Callable[[], Card], urgency: UrgencyNow, moved: Sent) -> bool:
-        """Show the card's newest state; one that can't be edited any more is posted again."""
+        """Show the card's newest state; post it again if it can no longer be edited."""
         if not self._card_id:
-            raise Gone("there is no card")
+            raise Gone(NO_CARD)
         await asyncio.sleep(self._edited + self._edit_seconds - self._clock())
         is_whole = True
 
@@ -206,7 +208,7 @@ class DiscordVenue:
         return is_whole
 
     async def _respond(self, interaction: discord.Interaction[Any], shown: Drawn) -> bool:
-        """Answer the command with the card; return whether it is known if the card is there."""
+        """Answer the command with the card; return whether it is certain if the card exists."""
         try:
             async with asyncio.timeout(RESPONSE_SECONDS):
                 try:
@@ -214,7 +216,9 @@ class DiscordVenue:
                         embed=shown.embed, view=shown.view, allowed_mentions=NOBODY
                     )
                     self._card_id = answered.message_id or (await interaction.original_response()).id
-                except discord.HTTPException:  # the answer may have arrived, and its receipt got lost
+                except (
+                    discord.HTTPException
+                ):  # the response may have arrived, and its receipt may be lost
                     self._card_id = (await interaction.original_response()).id
         except (discord.HTTPException, aiohttp.ClientError, OSError) as error:
             log.info("response_too_late", interaction=interaction.id, reason=error)
@@ -225,8 +229,8 @@ class DiscordVenue:
     async def _tell_refused(
         self, interaction: discord.Interaction[Any] | None, error: VenueError
     ) -> None:
-        """Tell the asker, alone, that the bot may not post here."""
-        said = NOT_POSTED.format(reason=error)
+        """Tell only the asker that the bot may not post here."""
+        said = wording.not_posted(str(error))
         if interaction is not None and await whisper(interaction, said):
             return
         if self._location.guild is None:
@@ -258,23 +262,23 @@ class DiscordVenue:
     # ── the thread ───────────────────────────────────────────────────────────────────────────
 
     async def open_thread(self, title: str) -> tuple[str | None, str | None]:
-        """Open a thread on the card; in a thread, that one serves."""
+        """Open a thread on the card; inside a thread, use that one."""
         if self._location.guild is None:
-            return None, "direct messages have no threads"
+            return None, wording.NO_THREADS_IN_DIRECT
         if self._location.parent or self._in_own_thread:
             return str(self._below), None
         if why := self._why_no_thread():
             return None, why
         channel = self._location.channel
         message = self._channel(channel).get_partial_message(self._card_id)
-        name = title.strip() or "Council"
+        name = title.strip() or wording.COUNCIL
         while units(name) > THREAD_NAME:
             name = name[:-1]
 
         async def create() -> None:
             await message.create_thread(name=name, auto_archive_duration=ARCHIVES_AFTER)
 
-        permission = PERMISSIONS["create_public_threads"]
+        permission = wording.PERMISSIONS["create_public_threads"]
         try:
             await self._send(f"thread {channel}", create, _THREAD, permission=permission)
         except Gone:
@@ -288,7 +292,7 @@ class DiscordVenue:
         return str(self._below), None
 
     async def parts(self, message: Message) -> Sequence[Part]:
-        """Cut a message into embeds of Discord's length."""
+        """Cut a message into embeds that fit Discord's limits."""
         cut = await asyncio.to_thread(pages, message)
         return [Part("", tuple({"description": text} for text in page)) for page in cut]
 
@@ -344,7 +348,7 @@ class DiscordVenue:
         return (await self._draw(card)).is_whole
 
     async def direct(self, card: Card, mention: Mention) -> None:
-        """Send the card to the asker alone, who must still be able to see the channel."""
+        """Send the card only to the asker, who must still be able to see the channel."""
         await self._check_asker()
         opened = await self._send(
             "direct",
@@ -354,33 +358,33 @@ class DiscordVenue:
         await self._post(self._with_card("direct", card, mention.text, mention.sent), opened.id)
 
     async def _check_asker(self) -> None:
-        """Raise `NotAllowed` unless the asker surely sees where the run was asked for."""
+        """Raise `NotAllowed` unless the asker certainly sees where the run was asked for."""
         where = self._location
         if where.guild is None:
-            raise NotAllowed("the run was asked for in direct messages")
+            raise NotAllowed(wording.ASKED_IN_DIRECT)
         guild = self._client.get_guild(where.guild)
         if guild is None or guild.unavailable:
-            raise NotAllowed(UNSEEN)
+            raise NotAllowed(wording.UNSEEN)
         lane, asker = f"member {guild.id}", self._asker
         try:
             member = await self._send(lane, lambda: guild.fetch_member(asker), _ANSWER)
         except Gone as error:
-            raise NotAllowed("the asker has left the server") from error
+            raise NotAllowed(wording.LEFT_SERVER) from error
         thread = guild.get_thread(where.channel)
         if where.is_private:
             channel = thread.parent if thread else None
         else:
             channel = guild.get_channel(where.parent or where.channel)
         if channel is None:
-            raise NotAllowed(UNSEEN)
+            raise NotAllowed(wording.UNSEEN)
         has = channel.permissions_for(member)
         if not has.view_channel:
-            raise NotAllowed("the asker doesn't see the channel any more")
+            raise NotAllowed(wording.CHANNEL_HIDDEN)
         if where.is_private and thread is not None and not has.manage_threads:
             try:
                 await self._send(lane, lambda: thread.fetch_member(asker), _ANSWER)
             except Gone as error:
-                raise NotAllowed("the asker has left the thread") from error
+                raise NotAllowed(wording.LEFT_THREAD) from error
 
     # ── posting ──────────────────────────────────────────────────────────────────────────────
 
@@ -397,16 +401,17 @@ class DiscordVenue:
         files: Sequence[File] = (),
     ) -> str:
         async def write() -> dict[str, Any]:
-            # Files are read up by the attempt to send them.
+            # An attempt to send files uses them up.
             shown = {"content": text, "allowed_mentions": allowed, "silent": silent}
             return shown | ({"files": upload(files)} if files else {})
 
-        permission = "Attach Files" if files else ""
-        post = _Post(key, text, write, _always(urgency), sent, permission)
+        permission = wording.PERMISSIONS["attach_files"] if files else ""
+        names = tuple(file.name for file in files)
+        post = _Post(key, text, write, _always(urgency), sent, permission, files=names)
         return str(await self._post(post, place))
 
     async def _conclude(self, say: Callable[[int], Awaitable[str]]) -> str:
-        """Say something below the card; beside it where the thread is lost."""
+        """Say something below the card, or beside it if the thread is lost."""
         try:
             return await say(self._below)
         except (Gone, NotAllowed):
@@ -431,10 +436,10 @@ class DiscordVenue:
     async def _post(
         self, post: _Post, channel: int, find: Callable[[], Awaitable[int]] | None = None
     ) -> int:
-        """Post a message unless it is there; return its id.
+        """Post a message unless it exists; return its id.
 
-        It may be there from a process that died, or from an attempt whose response was lost. `find`
-        looks for it in another way than by what it says.
+        It may exist from a process that died, or from an attempt whose response was lost. `find`
+        looks for it in another way than by its content.
         """
         nonce = self._nonce(post.key, post.text, *post.embedded, channel)
         tried: float | None = None
@@ -460,7 +465,9 @@ class DiscordVenue:
             attempt,
             post.urgency,
             permission=post.permission or self._sending(channel),
-            place="thread" if self._location.parent or channel != self._location.channel else "channel",
+            place=wording.THREAD
+            if self._location.parent or channel != self._location.channel
+            else wording.CHANNEL,
             believes_at_once=post.believes_at_once,
         )
 
@@ -470,8 +477,8 @@ class DiscordVenue:
         request: Callable[[], Awaitable[T]],
         urgency: UrgencyNow,
         *,
-        permission: str = "a permission",
-        place: str = "channel",
+        permission: str = wording.A_PERMISSION,
+        place: str = wording.CHANNEL,
         believes_at_once: bool = False,
     ) -> T:
         return await self._transport.send(
@@ -484,10 +491,10 @@ class DiscordVenue:
             believes_at_once=believes_at_once,
         )
 
-    # ── what is there ────────────────────────────────────────────────────────────────────────
+    # ── what is posted ───────────────────────────────────────────────────────────────────────
 
     async def _stray(self, post: _Post, channel: int, *, look_again: bool) -> int:
-        """Return the id of a message that says this and that nobody has written down, else 0."""
+        """Return the id of an unrecorded message that says this, else 0."""
         if look_again or (self._is_picked_up and channel not in self._strays):
             known = {*self._known, str(self._card_id)}
             mine = await self._mine(channel)
@@ -504,7 +511,7 @@ class DiscordVenue:
         return next((one.id for one in mine if _has_button_of(one, self._run.id)), 0)
 
     async def _mine(self, channel: int) -> list[discord.Message]:
-        """Return what the bot has posted in a channel since the run began, as far as it may read."""
+        """Return what the bot has posted in a channel since the run began, if it may read there."""
         # Clocks differ a little; whatever is older than the run can't be mistaken for the run's.
         since = datetime.fromisoformat(self._run.created_at) - timedelta(minutes=1)
         me = self._client.user
@@ -540,19 +547,19 @@ class DiscordVenue:
         return self._drawn[2]
 
     def _why_no_thread(self) -> str | None:
-        """Say what is known to prevent a thread that the parts could be posted into."""
+        """Say what is known to prevent a thread for the parts."""
         channel = self._client.get_channel(self._location.channel)
         if channel is None:
-            return _UNKNOWN_CHANNEL
+            return wording.UNKNOWN_CHANNEL
         if not isinstance(channel, discord.TextChannel):
-            return _NO_THREADS
+            return wording.NO_THREADS
         has = channel.permissions_for(channel.guild.me)
         missing = lacking(has, "create_public_threads", "send_messages_in_threads")
-        return f"the bot lacks {' and '.join(missing)}" if missing else None
+        return wording.lacks(missing) if missing else None
 
     def _sending(self, channel: int) -> str:
         inside = self._location.parent or channel != self._location.channel
-        return PERMISSIONS["send_messages_in_threads" if inside else "send_messages"]
+        return wording.PERMISSIONS["send_messages_in_threads" if inside else "send_messages"]
 
     def _channel(self, number: int) -> discord.PartialMessageable:
         return self._client.get_partial_messageable(number, guild_id=self._location.guild)

@@ -1,4 +1,4 @@
-"""The commands people type, one registry for every platform's listeners, help and manifest."""
+"""The commands people type: one registry for every platform's listeners, help and manifest."""
 
 import re
 from collections.abc import Mapping
@@ -7,20 +7,18 @@ from typing import Literal, get_args
 
 from rapidfuzz import process
 
-from council.errors import CouncilError
+from bot.errors import UsageError
+from bot.view.wording import commands as wording
+from bot.view.wording.replies import NO_QUESTION
 from council.profile import MOST_ROUNDS, Strategy
 
 Kind = Literal["text", "number", "choice", "profile", "conversation", "file", "flag"]
-ACTION = "Ask the council"
+ACTION = wording.ASK_ABOUT
 """The message action: the message's text is the question."""
 LONGEST_WORDS = 75
 """How long a search may be: a button for its next page holds its words."""
 AT_ONCE, MOST_AT_ONCE = 5, 10
 DAYS, MOST_DAYS = 30, 3650
-
-
-class UsageError(CouncilError):
-    """A command was typed wrongly; the message says how it goes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +28,7 @@ class Option:
     A `number` is whole and between `least` and `most`; a `choice` is one of `choices`; a `profile`
     is the name of one and a `conversation` the beginning of an id or title, known only at run time; a
     `flag` is on or off. A `text` may have at most `most` characters, where that isn't 0. `missing` is
-    said where it is required and left out, if the description doesn't say it well enough.
+    the reply if it is required and left out, where the description isn't clear enough.
     """
 
     name: str
@@ -47,15 +45,15 @@ class Option:
         """What its value has to be, in words."""
         match self.kind:
             case "number":
-                return f"a whole number from {self.least} to {self.most}"
+                return wording.number(self.least, self.most)
             case "choice":
-                return f"one of {', '.join(self.choices)}"
+                return wording.choice(self.choices)
             case "profile":
-                return "the name of a profile"
+                return wording.PROFILE_NAME
             case "conversation":
-                return "how its title or its id begins"
+                return wording.CONVERSATION_START
             case _:
-                return "a text"
+                return wording.TEXT
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,84 +67,43 @@ class Command:
 
 ASK = Command(
     "council",
-    "Ask the council a question",
+    wording.ASK,
     (
-        Option("question", "Your question", "text", required=True),
-        Option("profile", "Which council answers", "profile"),
-        Option(
-            "rounds",
-            "Review rounds, 1 to 5; each costs as much again",
-            "number",
-            least=1,
-            most=MOST_ROUNDS,
-        ),
-        Option(
-            "strategy", "How the chairman combines the answers", "choice", choices=get_args(Strategy)
-        ),
-        Option(
-            "criteria",
-            "What matters, with weights; ! = must-have. Cost:3, Security:2!",
-            "text",
-        ),
-        Option(
-            "mode",
-            "council: free text; consultants: pros, cons, confidence",
-            "choice",
-            choices=("council", "consultants"),
-        ),
-        Option("attachment", "A text file that belongs to the question", "file"),
-        Option("private", "Answer me in a direct message", "flag"),
+        Option("question", wording.QUESTION, "text", required=True),
+        Option("profile", wording.PROFILE, "profile"),
+        Option("rounds", wording.ROUNDS, "number", least=1, most=MOST_ROUNDS),
+        Option("strategy", wording.STRATEGY, "choice", choices=get_args(Strategy)),
+        Option("criteria", wording.CRITERIA, "text"),
+        Option("mode", wording.MODE, "choice", choices=("council", "consultants")),
+        Option("attachment", wording.ATTACHMENT, "file"),
+        Option("private", wording.PRIVATE, "flag"),
     ),
 )
-HELP = Command("council-help", "How it works, who sees your question, cost")
+HELP = Command("council-help", wording.HELP)
 HISTORY = Command(
     "council-history",
-    "The last answers in this channel",
-    (Option("count", "How many at once", "number", least=1, most=MOST_AT_ONCE),),
+    wording.HISTORY,
+    (Option("count", wording.COUNT, "number", least=1, most=MOST_AT_ONCE),),
 )
 SEARCH = Command(
     "council-search",
-    "Find answers in this channel by their words",
-    (
-        Option(
-            "words",
-            'Words to find; "quotes" for an exact phrase',
-            "text",
-            required=True,
-            most=LONGEST_WORDS,
-        ),
-    ),
+    wording.SEARCH,
+    (Option("words", wording.WORDS, "text", required=True, most=LONGEST_WORDS),),
 )
 SHOW = Command(
-    "council-show",
-    "Show a past answer of this channel",
-    (Option("answer", "Start of its title or ID", "conversation", required=True),),
+    "council-show", wording.SHOW, (Option("answer", wording.ANSWER, "conversation", required=True),)
 )
 STATS = Command(
     "council-stats",
-    "Usage, cost and how each model did",
-    (Option("days", f"Days to count (default {DAYS})", "number", least=1, most=MOST_DAYS),),
+    wording.STATS,
+    (Option("days", wording.days(DAYS), "number", least=1, most=MOST_DAYS),),
 )
 PAST = (HISTORY, SEARCH, SHOW, STATS)
 """The commands that show past answers; each takes at most one option."""
 FORGET = Command(
     "council-forget",
-    "Delete one answer, one person's questions, or this channel's history",
-    (
-        Option(
-            "what",
-            "Start of an answer's title or ID; me; @person (for admins); or channel",
-            "conversation",
-            required=True,
-            missing="Say what to delete: the start of an answer's title or ID, "
-            "`me` (all you asked), `@person` (all they asked, for admins), or `channel`.",
-        ),
-    ),
-)
-ATTACHING = (
-    "Attach files to a message that mentions the bot, to a direct message to it, or to a message on "
-    f"which you use \u201c{ACTION}\u201d. On Discord there is also the option attachment, "
-    "at the terminal council ask --attachment."
+    wording.FORGET,
+    (Option("what", wording.WHAT, "conversation", required=True, missing=wording.WHAT_IS_MISSING),),
 )
 COMMANDS = (ASK, *PAST, FORGET, HELP)
 
@@ -168,9 +125,9 @@ class Typed:
 
 
 _DOUBLE, _SINGLE = '"\u201c\u201d\u201e', "'\u2018\u2019\u201a"
-# Phones curl quotes by the words beside them, so any mark of the kind closes.
+# Phones curl quotes depending on the words beside them, so any such mark closes.
 _CLOSING = dict.fromkeys(_DOUBLE, _DOUBLE) | dict.fromkeys(_SINGLE, _SINGLE) | {"\u00ab": "\u00bb"}
-# Both platforms write a mention of somebody so; Slack adds the name.
+# Both platforms write a mention like this; Slack adds the name.
 _PERSON = re.compile(r"<@!?(\w+)(?:\|[^<>]*)?>", re.ASCII)
 _FLAG = re.compile(r"(?:--|\u2014|\u2013)(?P<name>[^\s=]*)=?\s*")
 
@@ -178,12 +135,12 @@ _FLAG = re.compile(r"(?:--|\u2014|\u2013)(?P<name>[^\s=]*)=?\s*")
 def parse(text: str) -> Typed:
     """Read the text after `/council`, for platforms without typed options.
 
-    Flags are read before the question's first word only; what phones make of hyphens and quotes
-    is understood. Raises `UsageError`.
+    Flags are read only before the question's first word; hyphens and quotes as phones write them
+    are understood. Raises `UsageError`.
     """
     typed = _typed(text)
     if not typed.question:
-        raise UsageError("There is no question. Write one: /council Should we shard now?")
+        raise UsageError(NO_QUESTION)
     return typed
 
 
@@ -191,7 +148,7 @@ def parse_message(text: str) -> Typed:
     """Read a message to the bot like `parse`; its files may hold the question. Raises `UsageError`."""
     typed = _typed(text)
     if typed.is_private:
-        raise UsageError("--private works only with /council.")
+        raise UsageError(wording.NOT_PRIVATE)
     return typed
 
 
@@ -208,9 +165,9 @@ def _typed(text: str) -> Typed:
         if option is None:
             raise UsageError(_unknown(flag["name"]))
         if option.kind == "file":
-            raise UsageError(f"Unknown option --{name}. {ATTACHING}")
+            raise UsageError(wording.not_by_flag(name))
         if name in given:
-            raise UsageError(f"The option --{name} appears twice. Use it once.")
+            raise UsageError(wording.twice(name))
         if option.kind == "flag":
             given[name] = True
         else:
@@ -219,13 +176,13 @@ def _typed(text: str) -> Typed:
 
 
 def _value(option: Option, text: str) -> tuple[str, str]:
-    """Split a flag's value from what follows it."""
+    """Separate a flag's value from what follows it."""
     if not text or _FLAG.match(text):
-        raise UsageError(f"The option --{option.name} has no value. It takes {option.allowed}.")
+        raise UsageError(wording.no_value(option.name, option.allowed))
     if closing := _CLOSING.get(text[0]):
         end = re.search(rf"[{closing}](?=\s|$)", text[1:])
         if end is None:
-            raise UsageError(f"The quotation mark after --{option.name} is never closed.")
+            raise UsageError(wording.not_closed(option.name))
         return text[1 : end.start() + 1].strip(), text[end.end() + 1 :].lstrip()
     word = re.match(r"(?:\S*[,;\u3001\uff0c]\s+)*\S+", text)  # a list continues after its comma
     end_of_word = word.end() if word else len(text)
@@ -233,20 +190,19 @@ def _value(option: Option, text: str) -> tuple[str, str]:
 
 
 def argument(command: Command, text: str) -> Given:
-    """Read the text after a command that takes one option at most. Raises `UsageError`."""
+    """Read the text after a command with at most one option. Raises `UsageError`."""
     value = " ".join(text.split())
     for option in command.options:
         if value:
             return {option.name: _number(option, value) if option.kind == "number" else value}
         if option.required:
-            described = option.description[0].lower() + option.description[1:]
-            said = f"/{command.name} takes {option.name}: {described}."
+            said = wording.missing(command.name, option.name, option.description)
             raise UsageError(option.missing or said)
     return {}
 
 
 def person(text: str) -> str | None:
-    """Return the id of whom a text mentions, if it is a mention and nothing else."""
+    """Return the id of the person mentioned, if a text is a mention and nothing else."""
     found = _PERSON.fullmatch(text.strip())
     return found[1] if found else None
 
@@ -255,20 +211,18 @@ def _number(option: Option, value: str) -> int:
     digits = value.isascii() and value.isdecimal() and len(value) < 6
     if digits and option.least <= int(value) <= option.most:
         return int(value)
-    raise UsageError(
-        f"The option {option.name} can't be \u201c{value[:60]}\u201d. It takes {option.allowed}."
-    )
+    raise UsageError(wording.wrong(option.name, value[:60], option.allowed))
 
 
 def described(name: str) -> str:
-    """Say what an option of `/council` is for, and what it takes where that isn't any text."""
+    """Say what an option of `/council` is for, and what it takes unless that is any text."""
     [option] = [option for option in ASK.options if option.name == name]
-    allowed = f"; {option.allowed}" if option.kind in ("number", "choice") else ""
-    return f"{option.description}{allowed}."
+    allowed = option.allowed if option.kind in ("number", "choice") else ""
+    return wording.described(option.description, allowed)
 
 
 def usage(command: Command) -> str:
-    """Say what is typed after a command, for platforms without typed options."""
+    """Return what is typed after a command, for platforms without typed options."""
     if command is not ASK:
         return " ".join(one.name if one.required else f"[{one.name}]" for one in command.options)
     flags = (
@@ -291,7 +245,5 @@ def _hint(option: Option) -> str:
 
 def _unknown(name: str) -> str:
     known = [option.name for option in ASK.options if not option.required and option.kind != "file"]
-    listed = ", ".join(f"--{each}" for each in known)
     guess = process.extractOne(name.lower(), known, score_cutoff=60)
-    hint = f"Did you mean --{guess[0]}?" if guess else f"Available: {listed}."
-    return f"Unknown option --{name}. {hint} Options come before the question."
+    return wording.unknown(name, guess[0] if guess else None, known)

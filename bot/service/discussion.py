@@ -1,4 +1,4 @@
-"""Reading the human thread in which a question was asked: bounded, and never in a run's way."""
+"""Reading the human thread in which a question was asked: bounded, and never blocking a run."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -8,8 +8,9 @@ from typing import Generic, Protocol, TypeVar
 
 import structlog
 
-from bot.service.attachments import NotTaken, admitted, one_line
-from bot.service.errors import VenueError
+from bot.errors import NotTaken, VenueError
+from bot.service.attachments import admitted, one_line
+from bot.view.wording.context import took_too_long
 from council.brief import Attachment, Brief, Discussion, ThreadMessage
 from council.context import newest
 from council.groups import TaskGroup
@@ -28,7 +29,7 @@ LOOKUP_SECONDS = 5.0
 
 @dataclass(frozen=True, slots=True)
 class Written(Generic[F]):
-    """A message as the platform has it; its author's `name` where that comes with it."""
+    """A message as the platform has it, with its author's `name` if that comes with it."""
 
     author: str
     text: str
@@ -47,12 +48,12 @@ class Thread(Protocol[F]):
     async def messages(self) -> tuple[list[Written[F]], bool]:
         """Return the messages that people and other bots wrote, oldest first.
 
-        The second value says that there are older ones. Raises `VenueError`.
+        The second value says whether there are older ones. Raises `VenueError`.
         """
         ...
 
     async def name(self, author: str) -> str:
-        """Return what somebody is called there."""
+        """Return somebody's name there."""
         ...
 
     def file_name(self, file: F) -> str:
@@ -60,7 +61,7 @@ class Thread(Protocol[F]):
         ...
 
     def file_size(self, file: F) -> int:
-        """Return a file's size in bytes, as the platform tells it."""
+        """Return a file's size in bytes, as the platform states it."""
         ...
 
     async def file(self, file: F) -> Attachment | NotTaken:
@@ -69,13 +70,13 @@ class Thread(Protocol[F]):
 
 
 async def read(thread: Thread[F], brief: Brief, context: Discussion, room: int) -> Discussion:
-    """Read a thread as far as it fits into `room` tokens; where it can't be read, say why."""
+    """Read as much of a thread as fits into `room` tokens; if it can't be read, say why."""
     try:
         async with asyncio.timeout(READ_SECONDS):
             written, more = await thread.messages()
     except (TimeoutError, VenueError) as error:
         log.info("thread_not_read", reason=error)
-        why = str(error) if isinstance(error, VenueError) else f"{thread.platform} took too long"
+        why = str(error) if isinstance(error, VenueError) else took_too_long(thread.platform)
         return context.model_copy(update={"unread": why})
     texts = newest([each.text for each in written], room)
     kept = written[len(written) - len(texts) :]
@@ -101,7 +102,7 @@ async def read(thread: Thread[F], brief: Brief, context: Discussion, room: int) 
 
 
 async def _names(thread: Thread[F], kept: Sequence[Written[F]]) -> dict[str, str]:
-    """Return what those are called whose name doesn't come with their messages."""
+    """Return the names that don't come with the messages."""
     authors = [*dict.fromkeys(each.author for each in kept if each.name is None)]
     return dict(await _in_time(authors, thread.name))
 
@@ -126,7 +127,7 @@ async def _files(
 
 
 async def _in_time(wanted: Sequence[T], look_up: Callable[[T], Awaitable[R]]) -> list[tuple[T, R]]:
-    """Look everything up at once; what takes too long is left out."""
+    """Look up everything at once; leave out what takes too long."""
     found: dict[int, R] = {}
 
     async def look(number: int, each: T) -> None:

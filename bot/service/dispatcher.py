@@ -1,4 +1,4 @@
-"""Takes questions and clicks from every platform, and sees each run through."""
+"""Takes questions and clicks from every platform, and takes each run to its end."""
 
 import asyncio
 import time
@@ -6,23 +6,30 @@ from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 import structlog
 
-from bot.service.errors import Refusal
+from bot.errors import OverLimit, Refusal
+from bot.service.access import OPEN, Access, Standing
+from bot.service.budgets import NO_BUDGETS, Budgets
+from bot.service.follow_ups import FollowUps
 from bot.service.help import guide
-from bot.service.limits import Backlog, Durability, TooManyWaiting, channel_of, user_of
+from bot.service.limits import Backlog, Durability, channel_of, user_of
+from bot.service.permissions import Action, Admins, check, check_place
 from bot.service.presenter import Presenter, files_of
 from bot.service.question import Question
 from bot.service.queue import Queue, Ticket
 from bot.service.runs import Runs
 from bot.service.venue import File, Venue
-from bot.view import words
+from bot.service.votes import Votes
 from bot.view.details import Detail, detail
 from bot.view.fold import run_view
 from bot.view.message import Message
 from bot.view.state import opening
+from bot.view.wording import failures, replies
+from bot.view.wording.permissions import NOT_HERE
 from council.brief import Attachment
 from council.cancel import Stop
 from council.document.conversation import Source
@@ -47,24 +54,15 @@ RETELL_SECONDS, LONGEST_RETELL_SECONDS = 60.0, 15 * 60.0
 TELLING_DAYS = 7
 """How long an answer that couldn't be delivered is tried again; the channel's history keeps it."""
 LONGEST_QUESTION = 20_000
-BUSY = (
-    "Your question couldn't be saved, so it wasn't asked. Try again in a minute; if it happens "
-    "again, tell whoever runs the council."
-)
-DRAINING = "The council is restarting. Try again in a minute."
-NOT_HERE = "This run isn't on record here; it may have been deleted."
-NOT_KEPT = "This run gave no answer, so its details were not kept."
-NO_QUESTION = "There is no question. Write one: /council Should we shard now?"
-NO_TEXT = "There is no question: this message has no text."
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Click:
-    """A pressed button: what it said, and by whom and where it was pressed."""
+    """A pressed button: its value, and by whom and where it was pressed."""
 
     run_id: str
     source: Source
-    is_admin: bool
+    is_admin: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +93,8 @@ class Dispatcher:
         profiles: Mapping[str, Profile],
         queue: Queue,
         durability: Durability | None = None,
-        admins: frozenset[str] = frozenset(),
+        admins: Admins | None = None,
+        access: Access = OPEN,
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
     ) -> None:
@@ -105,9 +104,12 @@ class Dispatcher:
         self._index = index
         self._profiles = profiles
         self._queue = queue
-        self._backlog = Backlog(queue.limits)
+        self.votes = Votes(store, index, runs.now)
+        self.follow_ups = FollowUps(store)
+        self._backlog = Backlog(queue.limits, clock)
         self._durability = durability or Durability()
-        self._admins = admins
+        self.admins = admins or Admins()
+        self.access = access
         self._clock = clock
         self._sleep = sleep
         self._stops: dict[str, Stop] = {}
@@ -120,26 +122,27 @@ class Dispatcher:
         self._draining = False
 
     async def accept(self, question: Question) -> RunRow | None:
-        """Write a question down as a run; `None` for one that was delivered before.
+        """Record a question as a run; return `None` if it was delivered before.
 
         Files without a text hold the question. Raises `Refusal` or `UsageError` with what to tell the
         asker.
         """
         text = question.text.strip() or _in_files(question.attachments)
         if self._draining:
-            raise Refusal(DRAINING)
+            raise Refusal(replies.RESTARTING)
         if not text:
-            raise Refusal(NO_QUESTION)
+            raise Refusal(replies.NO_QUESTION)
         if len(text) > LONGEST_QUESTION:
-            raise Refusal(f"The question is longer than {LONGEST_QUESTION:,} characters. Shorten it.")
+            raise Refusal(replies.too_long(LONGEST_QUESTION))
         profile = question.options.applied(self._profiles)
+        self.access.check(question.source, question.standing, profile.name)
         entry_key = f"{question.source.platform}:{question.entry_key}"
         by = asyncio.get_running_loop().time() + ACCEPT_SECONDS
         try:
             return await self._write_down(replace(question, text=text, entry_key=entry_key), profile, by)
         except (TimeoutError, StorageError) as error:
             log.warning("question_not_taken", reason=error)
-            raise Refusal(BUSY) from error
+            raise Refusal(replies.NOT_SAVED) from error
 
     async def _write_down(self, question: Question, profile: Profile, by: float) -> RunRow | None:
         entry_key, source = question.entry_key, question.source
@@ -147,13 +150,13 @@ class Dispatcher:
         try:
             with self._backlog.admitted(entry_key, source) as is_new:
                 async with asyncio.timeout_at(by):
-                    continued = await self._journal.conversation_in(source)
+                    continued = question.conversation_id or await self._journal.conversation_in(source)
                     if context and await self._journal.opened_thread(source):
                         context = None  # what was said there is the conversation itself
-                # No timeout around this: a write that has begun is done or not done when it says so.
+                # No timeout around this: only the write itself knows whether it was done.
                 whole = replace(question, conversation_id=continued, context=context)
                 begun = await self._runs.accept(whole, profile, by=by)
-        except TooManyWaiting:
+        except OverLimit:
             async with asyncio.timeout_at(by):
                 if await self._journal.knows(entry_key):
                     return None
@@ -163,13 +166,13 @@ class Dispatcher:
         return begun.run if begun.created else None
 
     def begin(self, run: RunRow, venue: Venue) -> None:
-        """Carry a run out and show it, in a task of its own."""
+        """Carry out a run and show it, in a task of its own."""
         self._start(run, venue)
 
     async def undelivered(self, platform: str) -> list[RunRow]:
-        """Return the runs that an earlier process didn't bring to their end; ask before listening.
+        """Return the runs that an earlier process didn't finish; call it before listening.
 
-        From here on they can be stopped.
+        From then on, they can be stopped.
         """
         runs = await self._journal.undelivered(platform, since=self._runs.ago(days=TELLING_DAYS))
         for run in runs:
@@ -178,7 +181,7 @@ class Dispatcher:
         return runs
 
     async def resume(self, runs: Sequence[RunRow], venue_of: VenueOf) -> None:
-        """Resume interrupted runs, the oldest first; those too old are closed, to be retried."""
+        """Resume interrupted runs, the oldest first; close those that are too old, to be retried."""
         resumed: list[tuple[RunRow, Venue]] = []
         for run in runs:
             venue = venue_of(run)
@@ -194,91 +197,110 @@ class Dispatcher:
                 self._start(run, venue, together)
             log.info("runs_resumed", runs=len(resumed))
 
-    async def retry(self, click: Click, venue_of: VenueOf) -> str:
-        """Let a run without an answer run again on its card; says what happens. Raises `Refusal`."""
+    async def retry(self, click: Click, standing: Standing, venue_of: VenueOf) -> str:
+        """Let a run without an answer run again on its card; return what happens. Raises `Refusal`."""
         run = await self.run_of(click)
+        self.access.check(click.source, standing, run.brief.profile.name)
         if self._draining:
-            raise Refusal(DRAINING)
-        if run.id in self._shown:  # reopened now, its ending would be written over it
-            raise Refusal("This run is already in progress.")
+            raise Refusal(replies.RESTARTING)
+        if run.id in self._shown:  # reopened now, it would be overwritten by its ending
+            raise Refusal(replies.IN_PROGRESS)
         venue = venue_of(run)
         with self._backlog.admitted(run.entry_key, run.origin):
-            reopened = await self._journal.reopen(run.id) if venue else None
+            reopened = await self._runs.reopen(run, click.source) if venue else None
             if reopened is None or venue is None:
-                raise Refusal("This run has its answer; there is nothing to retry.")
+                raise Refusal(replies.ANSWERED)
         if run.id in self._shown:
-            raise Refusal("This run is already in progress.")
+            raise Refusal(replies.IN_PROGRESS)
         self._start(reopened, venue, Together(1))
-        return "Resuming this run; finished calls aren't paid for twice."
+        return replies.RESUMING
 
     async def stop(self, click: Click, asker: str | None) -> str:
-        """End a run's members' calls, at a second press its chairman's; says what happened.
+        """End a run's members' calls or, at a second press, its chairman's; return what happened.
 
-        `asker` is the run's asker, who may; so may admins. Raises `Refusal`.
+        Raises `Refusal`.
         """
         stop = self._stops.get(click.run_id)
         if stop is None:
-            raise Refusal("This run is over.")
-        if click.source.user != asker and not self.is_admin(click.source, by_platform=click.is_admin):
-            raise Refusal("Only whoever asked, or an admin, can stop this run.")
+            raise Refusal(replies.OVER)
+        is_admin = self.admins.include(click.source, by_platform=click.is_admin)
+        check("stop", click.source, is_admin=is_admin, asker=asker)
         again = stop.pressed
         stop.press()
         try:
             await self._journal.press_stop(click.run_id)
-        except StorageError:  # it is stopped all the same; only a restart now would forget it
+        except StorageError:  # it is stopped in any case; only a restart now would forget it
             log.exception("stop_not_recorded", run=click.run_id)
         if again:
-            return "Ending it now."
-        return "Stopping. With two answers you still get a summary; press again to end now."
+            return replies.ENDING
+        return replies.STOPPING
 
-    async def run_of(self, click: Click) -> RunRow:
-        """Find the run of a click, if it belongs to where it was clicked. Raises `Refusal`."""
+    async def run_of(self, click: Click, action: Action = "look") -> RunRow:
+        """Find the run of a click, if that person may do this there. Raises `Refusal`."""
         run = await self._journal.get(click.run_id)
-        here = click.source
-        if run is None or (run.origin.platform, run.origin.workspace, run.origin.channel) != (
-            here.platform,
-            here.workspace,
-            here.channel,
-        ):
+        if run is None:
             raise Refusal(NOT_HERE)
+        check_place(run.origin, click.source)
+        is_admin = self.admins.include(click.source, by_platform=click.is_admin)
+        check(action, click.source, is_admin=is_admin, asker=run.origin.user)
         return run
+
+    async def run_shown_as(self, here: Source, message: str) -> RunRow | None:
+        """Find the run whose card or part is this message. Raises `Refusal`."""
+        try:
+            return await self._journal.shown_as(here, message)
+        except StorageError as error:
+            raise Refusal(failures.explain(error, "")) from error
 
     async def transcript(self, run: RunRow) -> tuple[File, ...]:
         """Return a run's conversation as files. Raises `Refusal`."""
         try:
             return await self._files(run)
         except StorageError as error:
-            raise Refusal(words.explain(error, run.id)) from error
+            raise Refusal(failures.explain(error, run.id)) from error
 
     async def _files(self, run: RunRow) -> tuple[File, ...]:
         return await asyncio.to_thread(files_of, await self._store.load(run.conversation_id))
 
     async def detail(self, run: RunRow, what: Detail, seat: int) -> Message:
-        """Return what a button below a thread's message answers. Raises `Refusal`."""
+        """Return what a button below a thread's message shows. Raises `Refusal`."""
         if presenter := self._presenters.get(run.id):
             return await asyncio.to_thread(detail, presenter.view, what, seat)
         try:
             conversation = await self._store.load(run.conversation_id)
         except ConversationNotFound as error:
-            raise Refusal(NOT_KEPT) from error
+            raise Refusal(replies.NOT_KEPT) from error
         except StorageError as error:
-            raise Refusal(words.explain(error, run.id)) from error
+            raise Refusal(failures.explain(error, run.id)) from error
         view = await asyncio.to_thread(run_view, conversation, run.id)
         if view is None:
-            raise Refusal(NOT_KEPT)
+            raise Refusal(replies.NOT_KEPT)
         return await asyncio.to_thread(detail, view, what, seat)
 
     async def help(self, here: Source) -> Message:
-        """Say what the council is, which models see what is asked, and what was spent here."""
-        return guide(self._profiles.values(), self._queue.limits, await self._index.spent(here))
+        """Say what the council is, which models see a question, and what was spent here."""
+        return guide(
+            self._profiles.values(),
+            self._queue.limits,
+            await self._index.spent(here),
+            self._runs.estimate_short,
+            await self._runs.used(here),
+        )
 
     def census(self) -> Census:
         """Count the runs."""
         return Census(self._queue.running, self._queue.waiting, len(self._untold))
 
-    def seat(self, profiles: Mapping[str, Profile]) -> None:
-        """Put these councils in place for the next questions; runs keep those they began with."""
+    def seat(
+        self,
+        profiles: Mapping[str, Profile],
+        access: Access = OPEN,
+        budgets: Budgets = NO_BUDGETS,
+    ) -> None:
+        """Use these councils and rules from the next question on; runs keep those they began with."""
         self._profiles = profiles
+        self.access = access
+        self._runs.budgets = budgets
 
     def profile_names(self) -> list[str]:
         """Name the councils that can be asked."""
@@ -290,7 +312,7 @@ class Dispatcher:
             await asyncio.wait(self._tasks)
 
     async def drain(self, seconds: float | None = None) -> None:
-        """Take nothing new, and give what runs some time to end; the rest is for the next start."""
+        """Take nothing new, and give running work some time to end; the next start resumes the rest."""
         self._draining = True
         with suppress(TimeoutError):
             async with asyncio.timeout(self._durability.drain_seconds if seconds is None else seconds):
@@ -365,7 +387,7 @@ class Dispatcher:
         async def is_wanted() -> bool:
             try:
                 return await self._journal.origin(run) is not None
-            except StorageError:  # a journal that can't be read has forgotten nobody
+            except StorageError:  # if the journal can't be read, nothing counts as forgotten
                 log.exception("run_not_read", run=run.id)
                 return True
 
@@ -380,10 +402,11 @@ class Dispatcher:
             note=note,
             is_wanted=is_wanted,
             transcript=lambda: self._files(run),
+            edited=partial(self._runs.metrics.edited, run.origin.platform),
         )
 
     async def _carry_out(self, run: RunRow, venue: Venue, presenter: Presenter, stop: Stop) -> None:
-        """Take a run through the queue and to its end; the card hears of whatever ends it."""
+        """Take a run through the queue and to its end; the card shows whatever ends it."""
         try:
             await self._take_turn(run, venue, presenter, stop)
         except Exception as error:
@@ -402,7 +425,7 @@ class Dispatcher:
             turn = stack.enter_async_context(
                 self._queue.turn(ticket, lambda position: presenter.hear(RunQueued(position)))
             )
-            with suppress(ModelError):  # stopped while it waited: it ends without its turn
+            with suppress(ModelError):  # stopped while it waited: it ends without a turn
                 await stop.members.guard(turn)
             self._backlog.release(run.entry_key)
             begun = run.brief.started_at
@@ -415,17 +438,17 @@ class Dispatcher:
             if resumed:
                 await self._replayed(presenter, resumed)
                 await presenter.pick_up()
-            elif not await presenter.post_card():  # nobody would see the answer: it isn't paid for
+            elif not await presenter.post_card():  # nobody would see the answer, so nothing is spent
                 stop.everything.cancel("stopped")
                 if await presenter.ended_without_answer():
-                    return "shown"  # the asker was told why, alone
+                    return "shown"  # only the asker was told why
             return await presenter.show()
         except Exception:
             log.exception("card_crashed")
             return "untold"
 
     def _tell_again_later(self, run: RunRow, venue: Venue) -> None:
-        """Show a run again in a while that couldn't be shown to its end."""
+        """Later, show a run again that couldn't be shown to its end."""
         if self._draining or self._runs.age(run) > timedelta(days=TELLING_DAYS).total_seconds():
             self._untold.discard(run.id)
             return
@@ -448,14 +471,14 @@ class Dispatcher:
         waiting.add_done_callback(self._waiting.discard)
 
     async def _replayed(self, presenter: Presenter, together: Together) -> None:
-        """Wait until every resumed run has made its next call: calls first, then cards."""
+        """Wait until every resumed run has made its next call: calls come first, then cards."""
         with suppress(TimeoutError):
             async with asyncio.timeout(REPLAY_SECONDS):
                 await presenter.caught_up()
                 await together.wait()
 
     async def halt(self, run_ids: Sequence[str]) -> None:
-        """End these runs, and wait until they are over or have had their time."""
+        """End these runs, and wait until they are over or their time is up."""
         for run_id in run_ids:
             if stop := self._stops.get(run_id):
                 stop.everything.cancel("stopped")
@@ -464,12 +487,8 @@ class Dispatcher:
                 while any(run_id in self._shown for run_id in run_ids):  # noqa: ASYNC110 - it is soon over
                     await asyncio.sleep(0.05)
 
-    def is_admin(self, who: Source, *, by_platform: bool) -> bool:
-        """Whether somebody may do what admins may: by their platform's word, or by our own list."""
-        return by_platform or f"{who.platform}:{who.user}" in self._admins
-
     def spawn(self, work: Coroutine[Any, Any, None]) -> None:
-        """Do something in the background, held until it is done and waited for by `drain`."""
+        """Do something in the background, referenced until it is done and awaited by `drain`."""
         # The event loop keeps no strong reference to its tasks.
         task = asyncio.create_task(work)
         self._tasks.add(task)
@@ -478,4 +497,4 @@ class Dispatcher:
 
 def _in_files(attachments: Sequence[Attachment]) -> str:
     named = [file.name for file in attachments]
-    return f"The question is in {words.listing(named)}." if named else ""
+    return replies.in_files(named) if named else ""

@@ -1,4 +1,4 @@
-"""Writes that are not given up: a run waits for its storage rather than lose what was paid for."""
+"""Writes that aren't given up: a run waits for its storage rather than losing what was paid for."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from typing import TypeVar
 import structlog
 from tenacity import AsyncRetrying, retry_if_exception, wait_exponential
 
-from bot.view.words import HELD
+from bot.view.wording.failures import HELD
 from council.calls import Call, Outcome, Steps
 from council.events import Emit, RunHeld
 from storage.errors import (
@@ -26,9 +26,9 @@ T = TypeVar("T")
 
 
 async def until_written(write: Callable[[], Awaitable[T]], emit: Emit) -> T:
-    """Write until the storage takes it; the observers hear that the run is held, and when it continues.
+    """Write until the storage accepts it; tell the observers when the run pauses and continues.
 
-    Full, read-only and locked disks are waited out. What the storage refuses for itself is raised.
+    Waits for full, read-only and locked disks. Raises what the storage itself refuses.
     """
     try:
         return await write()
@@ -40,7 +40,7 @@ async def until_written(write: Callable[[], Awaitable[T]], emit: Emit) -> T:
     async def again() -> T:
         return await write()
 
-    # Made for a failing write alone: it costs more than most writes do.
+    # Created only for a failing write: it costs more than most writes.
     retrying = AsyncRetrying(
         retry=retry_if_exception(_passes),
         wait=wait_exponential(multiplier=0.5, max=LONGEST_WAIT),
@@ -68,7 +68,7 @@ async def keep(write: Callable[[], Awaitable[None]], emit: Emit) -> None:
 
 
 def _passes(error: BaseException) -> bool:
-    # A run that was forgotten while it ran has no row any more to write to.
+    # A run that was forgotten while it ran no longer has a row to write to.
     lasts = isinstance(error, ConstraintError | DamageError | WriterError)
     return isinstance(error, DatabaseError | FolderError) and not lasts
 

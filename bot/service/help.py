@@ -1,94 +1,89 @@
-"""What `/council-help` says: what the council is, which models see what is asked, what it costs."""
+"""What `/council-help` says: what the council is, which models see a question, what it costs."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 
-from bot.service.commands import ASK, ATTACHING, FORGET, PAST, described, usage
+from bot.service.budgets import NANO
+from bot.service.commands import ASK, FORGET, PAST, described, usage
 from bot.service.limits import Limits
-from bot.view import words
 from bot.view.message import Block, Heading, Line, Message, Pairs
+from bot.view.wording import budgets, commands, estimates
+from bot.view.wording import help as wording
 from council.context import MOST_MESSAGES
+from council.estimate import Estimate
 from council.profile import Member, Profile
+from storage.errors import Used
 from storage.statistics import Spent
 
-FLAGS = (
-    "On Slack, at the terminal and in a message to the bot type them before the question: "
-    "--rounds 2 --criteria \u201cCost:3, Security!\u201d Should we shard?"
-)
 
+def guide(
+    profiles: Iterable[Profile],
+    limits: Limits,
+    spent: Spent,
+    estimate: Callable[[Profile], Estimate],
+    used: Iterable[Used] = (),
+) -> Message:
+    """Return the help for one place; `spent` is what was spent there.
 
-def guide(profiles: Iterable[Profile], limits: Limits, spent: Spent) -> Message:
-    """Return the help for one place; `spent` is what was spent there."""
+    The cost of a short question is estimated for each council until there are answers here.
+    """
+    at_once = limits.runs_per_user, limits.runs_per_channel
+    waiting = limits.waiting_per_user, limits.waiting_per_channel
+    options = (option.name for option in ASK.options if not option.required)
+    past = (
+        (wording.command(command.name, usage(command)), commands.described(command.description))
+        for command in (*PAST, FORGET)
+    )
     return Message(
         "help",
         (
-            Heading("The council"),
-            Line(
-                "Several language models answer your question, review each other without names, and "
-                "correct themselves; a chairman writes the answer. The thread shows every step."
+            Heading(wording.COUNCIL),
+            Line(wording.WHAT_IT_DOES),
+            Line(wording.HOW_TO_ASK),
+            Line(wording.WHO_SEES),
+            Line(wording.thread(MOST_MESSAGES)),
+            *chain.from_iterable(
+                _council(profile, None if spent.typical else estimate(profile)) for profile in profiles
             ),
-            Line(
-                "Ask with /council and your question, or write it to the bot in a direct message. "
-                "In a thread, mention the bot to ask a follow-up."
-            ),
-            Line(
-                "Your question goes to these models with its files and with what was asked and answered "
-                "before in the same conversation, by others too. Those after \u201cor\u201d get it "
-                "where the one before can't answer."
-            ),
-            Line(
-                "Asked in a thread that people began, it goes with what they wrote there before: the "
-                f"last {MOST_MESSAGES} messages at most, with their text files, if an admin has allowed "
-                "that. The card says how much was read."
-            ),
-            *chain.from_iterable(map(_council, profiles)),
-            Heading("Limits and cost", 3),
-            Line(
-                f"At once: {words.count(limits.runs_per_user, 'question')} per person, "
-                f"{words.count(limits.runs_per_channel, 'question')} per channel; the rest wait, up to "
-                f"{limits.waiting_per_user:,} per person and {limits.waiting_per_channel:,} per channel."
-            ),
-            Line(f"Here so far: {words.runs(spent)}, {words.paid(spent)}."),
-            Heading("Options of /council", 3),
-            Pairs(
-                tuple(
-                    (option.name, described(option.name))
-                    for option in ASK.options
-                    if not option.required
-                )
-            ),
-            Line(FLAGS),
-            Line(ATTACHING),
-            Heading("Past answers of this channel", 3),
-            Pairs(
-                tuple(
-                    (f"/{command.name} {usage(command)}", f"{command.description}.")
-                    for command in (*PAST, FORGET)
-                )
-            ),
+            Heading(wording.LIMITS, 3),
+            Line(wording.limits(at_once, waiting)),
+            Line(wording.so_far(spent)),
+            *([Line(wording.typical(spent.typical))] if spent.typical else []),
+            *map(_budget, used),
+            Heading(wording.OPTIONS, 3),
+            Pairs(tuple((name, described(name)) for name in options)),
+            Line(wording.FLAGS),
+            Line(commands.ATTACHING),
+            Heading(wording.PAST, 3),
+            Pairs(tuple(past)),
         ),
     )
 
 
-def _council(profile: Profile) -> Iterator[Block]:
-    yield Heading(f"Council \u201c{profile.name}\u201d", 3)
+def _budget(used: Used) -> Line:
+    return Line(budgets.state(used.scope, used.period, used.limit / NANO, used.amount / NANO))
+
+
+def _council(profile: Profile, cost: Estimate | None) -> Iterator[Block]:
+    yield Heading(wording.council(profile.name), 3)
     chair = (profile.chairman, *profile.chairman_fallbacks)
-    title = f"; title {_seat(profile.title_model)}" if profile.title_model else ""
-    members = ", ".join(map(_seat, profile.members))
-    yield Line(f"{members}; chairman {' or '.join(map(_seat, chair))}{title}.")
+    title = _seat(profile.title_model) if profile.title_model else None
+    yield Line(wording.seats(map(_seat, profile.members), map(_seat, chair), title))
     yield Line(" ".join(_settings(profile)))
+    if cost:
+        yield Line(estimates.short_question(cost))
 
 
 def _seat(member: Member) -> str:
-    models = " or ".join((member.model, *member.fallbacks))
-    return f"{models} as {member.persona.name}" if member.persona else models
+    persona = member.persona.name if member.persona else None
+    return wording.seat((member.model, *member.fallbacks), persona)
 
 
 def _settings(profile: Profile) -> Iterator[str]:
-    yield f"{words.count(profile.max_rounds, 'round')} of correction, strategy {profile.strategy}."
+    yield wording.rounds(profile.max_rounds, profile.strategy)
     if profile.criteria:
-        yield f"Criteria: {profile.criteria}."
+        yield wording.criteria(profile.criteria)
     if profile.context == "message":
-        yield "Of a thread it reads only the question."
+        yield wording.ONLY_QUESTION
     if profile.web:
-        yield "Members search the web, so what they look for leaves to the provider's search engine."
+        yield wording.WEB

@@ -1,27 +1,22 @@
-"""What a process bounds: runs at once, questions that wait, and the times that runs are given."""
+"""A process's limits: runs at once, waiting questions, and the times for runs."""
 
+import time
 from collections import Counter
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 
 from pydantic import BaseModel, ConfigDict, NonNegativeFloat, PositiveInt
 
-from bot.service.commands import UsageError
-from bot.view.words import count
+from bot.errors import OverLimit
+from bot.view.wording import replies
 from council.document.conversation import Source
-
-OF_ONE_PERSON = (
-    "You already have {} waiting, which is the limit, so this one wasn't asked. Ask again when one of "
-    "them has started, or stop one that you no longer need."
-)
-OF_ONE_CHANNEL = (
-    "This channel already has {} waiting, which is the limit, so yours wasn't asked. Try again in a few "
-    "minutes."
-)
 
 
 class Limits(BaseModel):
-    """How many runs there may be at once, and how many questions may wait for their turn."""
+    """How many runs there may be at once, and how many questions may wait for their turn.
+
+    `cooldown` is the least time in seconds between two questions of one person.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -30,13 +25,14 @@ class Limits(BaseModel):
     runs_per_user: PositiveInt = 2
     waiting_per_channel: PositiveInt = 100
     waiting_per_user: PositiveInt = 10
+    cooldown: NonNegativeFloat = 0.0
 
 
 class Durability(BaseModel):
-    """The times that runs are given, in seconds.
+    """Time limits of runs, in seconds.
 
     An interrupted run resumes at the next start unless it is older than `resume_within`. A process
-    that ends gives its runs `drain_seconds`.
+    that is ending gives its runs `drain_seconds`.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -45,47 +41,49 @@ class Durability(BaseModel):
     drain_seconds: NonNegativeFloat = 25.0
 
 
-class TooManyWaiting(UsageError):
-    """A question is over a limit; the message says the number and what to do."""
-
-
 def user_of(source: Source) -> str:
-    """Name whoever asked, apart from people with the same id elsewhere."""
+    """Name whoever asked, distinct from people with the same id elsewhere."""
     return f"{source.platform}/{source.workspace}/{source.user}"
 
 
 def channel_of(source: Source) -> str:
-    """Name the channel of a question, apart from channels with the same id elsewhere."""
+    """Name the channel of a question, distinct from channels with the same id elsewhere."""
     return f"{source.platform}/{source.workspace}/{source.channel}"
 
 
 class Backlog:
     """Counts the questions that are accepted and have no turn yet, each by its entry key.
 
-    Nothing here awaits, so no number of questions at once gets past a limit.
+    Nothing here awaits, so no number of questions at once gets past a limit. When each person last
+    asked is remembered while the process runs.
     """
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: Limits, clock: Callable[[], float] = time.monotonic) -> None:
         self._limits = limits
+        self._clock = clock
+        self._asked: dict[str, float] = {}
         self._sources: dict[str, Source] = {}
         self._users: Counter[str] = Counter()
         self._channels: Counter[str] = Counter()
 
     @contextmanager
     def admitted(self, key: str, source: Source) -> Generator[bool]:
-        """Count a question while it is written down, and from then on unless that fails.
+        """Count a question while it is recorded, and from then on unless that fails.
 
-        Yields whether it is new, that is not counted already. Raises `TooManyWaiting`.
+        Yields whether it is new, not counted already. Raises `OverLimit`.
         """
         is_new = key not in self._sources
+        before = self._asked.get(user_of(source), float("-inf"))
         if is_new:
             self._check(source)
             self.count(key, source)
+            self._asked[user_of(source)] = self._clock()
         try:
             yield is_new
         except BaseException:
             if is_new:
                 self.release(key)
+                self._asked[user_of(source)] = before
             raise
 
     def count(self, key: str, source: Source) -> None:
@@ -105,8 +103,13 @@ class Backlog:
 
     def _check(self, source: Source) -> None:
         if self._users[user_of(source)] >= self._limits.waiting_per_user:
-            raise TooManyWaiting(OF_ONE_PERSON.format(count(self._limits.waiting_per_user, "question")))
+            raise OverLimit(replies.too_many_of_person(self._limits.waiting_per_user))
         if self._channels[channel_of(source)] >= self._limits.waiting_per_channel:
-            raise TooManyWaiting(
-                OF_ONE_CHANNEL.format(count(self._limits.waiting_per_channel, "question"))
-            )
+            raise OverLimit(replies.too_many_of_channel(self._limits.waiting_per_channel))
+        self._asked = {user: at for user, at in self._asked.items() if self._left(at) > 0}
+        if (at := self._asked.get(user_of(source))) is not None:
+            raise OverLimit(replies.too_soon(self._left(at)))
+
+    def _left(self, asked: float) -> float:
+        """Return the seconds until somebody who last asked then may ask again."""
+        return asked + self._limits.cooldown - self._clock()

@@ -1,4 +1,4 @@
-"""What somebody asks of one run beyond its profile, read from what a command was given."""
+"""What somebody sets for one run beyond its profile, read from a command's options."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -6,7 +6,9 @@ from typing import Any, Literal, Self, cast
 
 from pydantic import ValidationError
 
-from bot.service.commands import ASK, Given, Option, UsageError
+from bot.errors import UsageError
+from bot.service.commands import ASK, Given, Option
+from bot.view.wording import commands as wording
 from council.criteria import EvaluationCriteria
 from council.personas import consultants
 from council.profile import Profile, Strategy
@@ -18,7 +20,7 @@ Mode = Literal["council", "consultants"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunOptions:
-    """The options of one run; what is `None` stays as its profile has it."""
+    """The options of one run; `None` leaves the profile's setting."""
 
     profile: str | None = None
     rounds: int | None = None
@@ -28,7 +30,7 @@ class RunOptions:
 
     @classmethod
     def read(cls, given: Given) -> Self:
-        """Read them from a command's options, texts or already of their type. Raises `UsageError`."""
+        """Read them from a command's options, as texts or already of their type. Raises `UsageError`."""
         return cls(
             profile=cast("str | None", _value("profile", given)),
             rounds=cast("int | None", _value("rounds", given)),
@@ -49,7 +51,7 @@ class RunOptions:
         )
 
     def applied(self, profiles: Mapping[str, Profile]) -> Profile:
-        """Return the profile they name, changed as they say. Raises `UsageError` where there is none."""
+        """Return the profile they name, changed by them. Raises `UsageError` if there is none."""
         chosen = {"max_rounds": self.rounds, "strategy": self.strategy, "criteria": self.criteria}
         changes = {key: value for key, value in chosen.items() if value is not None}
         return self._in_mode(self._named(profiles)).model_copy(update=changes)
@@ -67,10 +69,7 @@ class RunOptions:
             return profile
         if self.profile is None:
             return next(iter(profiles.values()))
-        known = ", ".join(sorted(profiles))
-        raise UsageError(
-            f"There is no profile \u201c{name}\u201d. There is: {known}. Nothing was asked."
-        )
+        raise UsageError(wording.no_profile(name, profiles))
 
 
 AS_THE_PROFILE_HAS_IT = RunOptions()
@@ -98,7 +97,7 @@ def _value(name: str, given: Given) -> object:
                 return chosen
         case _:
             return text
-    raise _wrong(option, text, f"It takes {option.allowed}")
+    raise _wrong(option, text, wording.takes(option.allowed))
 
 
 def _criteria(text: object) -> EvaluationCriteria | None:
@@ -110,12 +109,9 @@ def _criteria(text: object) -> EvaluationCriteria | None:
     except ValidationError as error:
         detail: dict[str, Any] = dict(error.errors()[0])
         reason = str(detail["msg"]).removeprefix("Value error, ")
-        raise _wrong(option, str(text), f"{reason[0].upper()}{reason[1:]}") from error
+        raise _wrong(option, str(text), reason) from error
 
 
 def _wrong(option: Option, value: str, reason: str) -> UsageError:
     shown = value if len(value) <= 60 else f"{value[:59]}\u2026"
-    reason = reason.rstrip(".")
-    return UsageError(
-        f"The option {option.name} can't be \u201c{shown}\u201d. {reason}. Nothing was asked."
-    )
+    return UsageError(wording.not_asked(option.name, shown, reason))

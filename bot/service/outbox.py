@@ -18,8 +18,9 @@ from typing import Protocol, Self, TypeVar
 
 import structlog
 
-from bot.service.errors import Gone, NotAllowed, RateLimited, Unreachable
+from bot.errors import Gone, NotAllowed, RateLimited, Unreachable
 from bot.service.metrics import Metrics
+from bot.view.wording import delivery as wording
 
 log = structlog.get_logger()
 
@@ -32,7 +33,7 @@ FINISH_SECONDS = 5.0
 
 
 class Urgency(IntEnum):
-    """What goes first where there isn't room for everything at once."""
+    """What goes first when there isn't room for everything at once."""
 
     FIRST_CARD = 0
     ANSWER = 1
@@ -41,7 +42,7 @@ class Urgency(IntEnum):
 
 
 class Repeat(Enum):
-    """Whether a request is repeated that may have been carried out.
+    """Whether to repeat a request that may have been carried out.
 
     `FREELY` is for what shows nothing twice, `ONCE` for what does: once, and late. `NEVER` leaves it
     to the caller.
@@ -68,7 +69,7 @@ class Lane:
 
 
 class Budgets(Protocol):
-    """What every lane has left; several processes may share it."""
+    """Each lane's remaining budget; several processes may share it."""
 
     async def take(self, lane: Lane) -> float:
         """Take one request out of a lane's budget; otherwise return the seconds to wait."""
@@ -248,7 +249,7 @@ class Outbox:
     ) -> T:
         """Send a request when its turn has come, until the platform takes it; return its result.
 
-        A `request` raises the errors of `bot.service.errors`. It ends on its own even if whoever waits
+        A `request` raises the errors of `bot.errors`. It ends on its own even if whoever waits
         for it is cancelled, so what it records beside sending isn't lost.
         Raises `Gone` or `NotAllowed` when refused twice, at `believes_at_once` the first time;
         `Malformed`; and `Unreachable` after `give_up` seconds, by default the patience's, or where
@@ -304,7 +305,7 @@ class Outbox:
                 async with asyncio.timeout(self.patience.request):
                     return await request
             except TimeoutError as error:
-                raise Unreachable("there was no response", is_lost=True) from error
+                raise Unreachable(wording.NO_RESPONSE, is_lost=True) from error
 
         sending = asyncio.ensure_future(timed())
         try:
@@ -366,15 +367,16 @@ class Outbox:
                 if not queue.ready() or len(queue.under_way) >= lane.at_once:
                     await queue.freed.wait()
                 elif wait := await self._budgets.take(lane):
+                    self._metrics.held_seconds[self._platform] += wait
                     await self._sleep(wait)
                 elif following := queue.take_next(self._clock(), next(self._numbers)):
                     self._let_through(lane, queue, following)
         except Exception:
-            # Whatever the budgets raise: nobody may wait for a lane that nobody looks after.
+            # Whatever the budgets raise, nobody may wait for a lane without a pump.
             log.exception("lane_broken", lane=lane.name)
             for one in queue.waiting:
                 if not one.turn.done():
-                    one.turn.set_exception(Unreachable("the outbox can't send right now"))
+                    one.turn.set_exception(Unreachable(wording.NOTHING_SENT))
         finally:
             del self._queues[lane.name]
 

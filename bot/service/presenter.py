@@ -15,8 +15,8 @@ from typing import Protocol
 
 import structlog
 
+from bot.errors import Gone, Malformed, NotAllowed, Unreachable, VenueError
 from bot.render.markdown import render
-from bot.service.errors import Gone, Malformed, NotAllowed, Unreachable, VenueError
 from bot.service.outbox import Urgency
 from bot.service.venue import Action, Button, Card, File, Mention, Part, Sent, Venue
 from bot.transcript.html import to_html
@@ -27,6 +27,7 @@ from bot.view.message import Line, Message, Title
 from bot.view.record import record
 from bot.view.state import RunView
 from bot.view.thread import ThreadMessage, is_final, thread
+from bot.view.wording import delivery as wording
 from council.document.conversation import Conversation
 from council.events import Event, MemberStarted, RunAdmitted, RunCompleted, RunFailed, RunQueued
 from council.groups import TaskGroup
@@ -36,13 +37,6 @@ from storage.journal import Delivery, Posts, Telling
 log = structlog.get_logger()
 
 THREAD_TITLE = 90
-DONE = "The council has answered."
-UNDONE = "The council could not answer; the card says why."
-NOT_ON_CARD = "The answer can't be shown on a card. The transcript has it."
-NOT_IN_THREAD = "This part can't be shown here. The transcript has it."
-TRANSCRIPT = "The transcript: every answer, review and correction."
-IN_FILE = "The thread's messages are in this file, because {}."
-IN_FILE_TOO = "The thread's messages and the whole answer are in this file, because {}."
 
 _BUTTONS: Mapping[str, tuple[Action, ...]] = {
     "ranking": ("votes",),
@@ -51,7 +45,7 @@ _BUTTONS: Mapping[str, tuple[Action, ...]] = {
 
 
 class Place(Protocol):
-    """Writes down where a run's card or its thread is, as soon as that is known."""
+    """Records where a run's card or its thread is, as soon as that is known."""
 
     async def __call__(self, **where: str | None) -> None:
         """Keep new values of a `Source`'s `message`, `card` or `thread`."""
@@ -63,7 +57,8 @@ class Presenter:
 
     `posts` remembers what the run has posted below its card; `telling` is what is known of its mention,
     and `note` writes down more; `place` writes down where its card and its thread are; `is_wanted` tells
-    whether the run is still on record; `transcript` returns its stored conversation as files.
+    whether the run is still on record; `transcript` returns its stored conversation as files. `edited`
+    hears of each edit of the card, with how many changes it shows.
     """
 
     def __init__(
@@ -79,6 +74,7 @@ class Presenter:
         note: Callable[[Telling], Awaitable[None]],
         is_wanted: Callable[[], Awaitable[bool]],
         transcript: Callable[[], Awaitable[tuple[File, ...]]],
+        edited: Callable[[int], None],
     ) -> None:
         self._view = view
         self._heard: list[tuple[Event, float]] = []
@@ -94,6 +90,8 @@ class Presenter:
         self._note = note
         self._is_wanted = is_wanted
         self._transcript = transcript
+        self._edited = edited
+        self._changes = 0
         self._more = asyncio.Event()
         self._posted: set[str] = set()
         self._is_open = False
@@ -106,15 +104,16 @@ class Presenter:
     @property
     def view(self) -> RunView:
         """The run as far as it has been heard."""
-        # Folded when it is looked at: a run that is replayed is heard in no time, and looked at once.
+        # Folded only on access: a replayed run's events come all at once and are viewed once.
         for event, now in self._heard:
             self._view = fold(self._view, event, now)
         self._heard.clear()
         return self._view
 
     def hear(self, event: Event) -> None:
-        """Take in an event; what it changes is shown in its own time."""
+        """Hear an event; show what it changes later."""
         self._heard.append((event, self._clock()))
+        self._changes += 1
         self._changed.set()
         self._more.set()
         if isinstance(event, RunQueued | RunAdmitted | RunCompleted | RunFailed):
@@ -135,13 +134,17 @@ class Presenter:
 
     def card(self) -> Card:
         """Return the card in its newest state."""
-        if not self.view.is_over:
-            buttons = (Button("stop", self._run_id),)
-        elif self.view.error is None:
-            buttons = (Button("transcript", self._run_id), Button("again", self._run_id))
-        else:
-            buttons = (Button("retry", self._run_id), Button("again", self._run_id))
+        buttons = tuple(Button(action, self._run_id) for action in self._actions())
         return Card(card(self.view, self._clock()), buttons)
+
+    def _actions(self) -> tuple[Action, ...]:
+        if not self.view.is_over:
+            return ("stop",)
+        if self.view.error is None:
+            notes = self.view.final and self.view.final.notes
+            asks: tuple[Action, ...] = ("answer",) if notes and notes.ask else ()
+            return (*asks, "follow", "transcript", "again", "helpful", "unhelpful")
+        return ("retry", "again")
 
     async def post_card(self) -> bool:
         """Post the run's first card; return whether the channel takes it."""
@@ -167,7 +170,7 @@ class Presenter:
         if is_there:
             return
         if self.view.is_over:
-            self._lost = Gone("there is no card")
+            self._lost = Gone(wording.NO_CARD)
         else:
             await self._post_card()
 
@@ -178,9 +181,9 @@ class Presenter:
         await self._place(card=message)
 
     async def show(self) -> Delivery | None:
-        """Keep card and thread in step until the run is over, its asker told and all of it shown.
+        """Keep card and thread in step until the run is over, its asker told, and all of it shown.
 
-        Returns `untold` where the asker could not be told, and `None` where the thread isn't complete.
+        Returns `untold` if the asker could not be told, and `None` if the thread isn't complete.
         """
         self._changed.set()
         async with TaskGroup() as group:
@@ -209,14 +212,16 @@ class Presenter:
                 log.info("card_not_edited", reason=error)
 
     async def _edit(self) -> None:
-        is_over = False
+        is_over, shown = False, 0
 
         def newest() -> Card:
-            nonlocal is_over
+            nonlocal is_over, shown
             is_over = self.view.is_over
+            shown, self._changes = shown + self._changes, 0
             return self.card()
 
         fits = await self._venue.edit_card(newest, self._urgency, self._card_moved)
+        self._edited(shown)
         if is_over:
             self._fits, self._is_complete = fits, True
 
@@ -226,8 +231,8 @@ class Presenter:
     # ── telling the asker ────────────────────────────────────────────────────────────────────
 
     async def _tell(self) -> bool:
-        """Tell the asker in the first place that is left: card, thread, channel, direct message."""
-        said = UNDONE if self.view.error else DONE
+        """Tell the asker in the first place that still exists: card, thread, channel, direct message."""
+        said = wording.FAILED if self.view.error else wording.DONE
 
         async def sent(message: str) -> None:
             await self._record("mention", said, message)
@@ -235,7 +240,7 @@ class Presenter:
         mention = Mention(said, sent, self._telling, self._note)
         places = (self._tell_on_card, self._tell_in_thread, self._tell_in_channel, self._tell_directly)
         for tell in places:
-            if not await self._is_wanted():  # forgotten: nobody is told any more
+            if not await self._is_wanted():  # forgotten: nobody is told
                 return True
             try:
                 if await tell(mention):
@@ -306,11 +311,11 @@ class Presenter:
         await self._post_thread()
 
     async def _post_thread(self) -> None:
-        """Post the messages of the thread that aren't posted."""
+        """Post the thread's messages that aren't posted yet."""
         if self._refused:
             return
         with self._taking_refusals():
-            # Counting changed words and choosing critics' sentences takes longer than the loop may wait.
+            # Counting changed words and choosing critics' sentences would block the loop too long.
             messages = await asyncio.to_thread(thread, self.view)
             if not self._is_open and (messages or self.view.final):
                 await self._open_thread()
@@ -323,7 +328,7 @@ class Presenter:
 
     @contextmanager
     def _taking_refusals(self) -> Generator[None]:
-        """Note why the thread can't be posted; whatever that is, the asker is told."""
+        """Note why the thread can't be posted; the asker is told in any case."""
         try:
             yield
         except Unreachable as error:
@@ -342,7 +347,7 @@ class Presenter:
         if thread_id:
             await self._place(thread=thread_id)
         if why:
-            await self._post(Message("why", (Line(f"No thread here: {why}."),)), Urgency.THREAD)
+            await self._post(Message("why", (Line(wording.no_thread(why)),)), Urgency.THREAD)
 
     async def _complete(self) -> None:
         """Post what follows the thread's messages: the rest of the answer, and all of it as a file."""
@@ -367,13 +372,14 @@ class Presenter:
         """Return a card that any platform can take."""
         shown = self.card()
         return Card(
-            Message(shown.message.key, (Line(title(self.view)), Line(NOT_ON_CARD))), shown.buttons
+            Message(shown.message.key, (Line(title(self.view)), Line(wording.NOT_ON_CARD))),
+            shown.buttons,
         )
 
     async def _hand_over(self, *, is_cut: bool) -> None:
-        """Attach the transcript, which is all there is of a thread that was refused."""
+        """Attach the transcript in place of a thread that was refused."""
         why = self._refused
-        note = (IN_FILE_TOO if is_cut else IN_FILE).format(why) if why else TRANSCRIPT
+        note = wording.in_file(str(why), with_answer=is_cut) if why else wording.RECORD
 
         async def attach(sent: Sent) -> str:
             return await self._venue.attach(note, sent, *await self._files())
@@ -385,7 +391,7 @@ class Presenter:
         except Unreachable as error:
             log.warning("transcript_stalled", reason=error)
             self._is_stalled = True
-        except (VenueError, StorageError) as error:  # the button below the card still brings it
+        except (VenueError, StorageError) as error:  # the button below the card still sends it
             log.info("transcript_not_posted", reason=error)
         except Exception:
             log.exception("transcript_crashed")
@@ -393,9 +399,10 @@ class Presenter:
 
     async def _files(self) -> tuple[File, ...]:
         if self.view.conversation_id:
-            return (await self._transcript())[:1]
+            page, *_ = await self._transcript()
+            return (replace(page, name=f"council-{self._run_id[:8]}.html"),)
         said = "\n\n".join(render(section.message) for section in record(self.view))
-        return (File("council-thread.md", said),)
+        return (File(f"council-{self._run_id[:8]}-thread.md", said),)
 
     async def _post(self, message: Message, urgency: Urgency, buttons: tuple[Button, ...] = ()) -> None:
         """Post a message in as many parts as it takes, its buttons below the last one."""
@@ -409,7 +416,7 @@ class Presenter:
                     return await self._venue.post(part, key, sent, urgency)
                 except Malformed:
                     log.exception("part_malformed", key=key)
-                    return await self._venue.post(Part(NOT_IN_THREAD), key, sent, urgency)
+                    return await self._venue.post(Part(wording.NOT_IN_THREAD), key, sent, urgency)
 
             await self._once(key, part.content, post)
         self._posted.add(message.key)

@@ -1,7 +1,8 @@
-"""A question on its way from where it was asked to the run that answers it."""
+"""A question on its way from where it was asked to its run."""
 
 from dataclasses import dataclass
 
+from bot.service.access import Standing
 from bot.service.options import AS_THE_PROFILE_HAS_IT, RunOptions
 from council.brief import Attachment, Discussion
 from council.document.conversation import Source
@@ -11,14 +12,15 @@ from council.document.conversation import Source
 class Question:
     """What somebody asked, where, and how it is to be answered.
 
-    `entry_key` is the same for every delivery of the same question. `asker` is how the asker is called
-    there. `conversation_id` names the conversation that it continues, where that is known. `context`
-    says which part of a thread comes before it.
+    `entry_key` is the same for every delivery of the same question. `asker` is the asker's name
+    there, `standing` what the platform says about them. `conversation_id` names the conversation that it
+    continues, where that is known. `context` says which part of a thread comes before it.
     """
 
     text: str
     source: Source
     entry_key: str
+    standing: Standing
     asker: str | None = None
     attachments: tuple[Attachment, ...] = ()
     context: Discussion | None = None

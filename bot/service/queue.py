@@ -1,7 +1,6 @@
 """Whose turn it is: bounds on runs at once, and a queue that is fair between channels.
 
-Each start looks through all that wait: a millisecond where thousands do, since little else may wait
-while there is room for another run.
+Each start looks through the whole queue: a millisecond for thousands, which delays little else.
 """
 
 import asyncio
@@ -14,7 +13,7 @@ from dataclasses import dataclass, field
 from bot.service.limits import Limits
 from bot.view.state import EXACT_POSITIONS
 
-# Further back, a position is told on arrival and again where it reaches one of these.
+# Further back, a position is reported on arrival and again when it reaches one of these.
 MARKS: tuple[int, ...] = tuple(step * 10**power for power in range(1, 7) for step in (2, 5, 10))
 
 
@@ -37,7 +36,7 @@ class _Place:
 
 
 class Queue:
-    """Lets runs in by arrival, each channel in turn; one run at a time for a conversation."""
+    """Admits runs by arrival, each channel in turn, and one run at a time per conversation."""
 
     def __init__(self, limits: Limits) -> None:
         self.limits = limits

@@ -1,30 +1,49 @@
 """From an accepted question to a written answer: the run beside its journal, document and index."""
 
+import asyncio
 import random
+import time
 import uuid
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 
 import structlog
 
+from bot.service.budgets import NANO, NO_BUDGETS, Budgets, RunBudget, nanos, payer, refusal
 from bot.service.durable_writes import DurableSteps, keep, until_written
 from bot.service.metrics import Metrics
 from bot.service.question import Question
-from bot.view.words import INTERRUPTED, explain
-from council.brief import Attachment, Brief, Discussion, Turn
+from bot.view.wording.failures import INTERRUPTED, explain
+from council.brief import Attachment, Brief, Discussion, ThreadMessage, Turn
 from council.calls import Ask
 from council.cancel import Stop
-from council.context import History, recent, room_beside
-from council.document.conversation import AssistantMessage, Conversation, UserMessage, timestamp
+from council.context import BYTES_PER_TOKEN, MOST_CHARACTERS, History, recent, room_beside
+from council.document.conversation import (
+    AssistantMessage,
+    Conversation,
+    Source,
+    UserMessage,
+    timestamp,
+)
 from council.errors import CouncilError, RunError, RunForgotten, RunStopped
+from council.estimate import Estimate, estimate
 from council.events import ContextRead, Emit, HistoryShortened, RunCompleted, RunFailed
 from council.models.catalog import Catalog
-from council.profile import Profile
+from council.profile import Member, Profile
 from council.run import deliberate
+from council.usage import Price
 from storage.conversations import Conversations, Stored
-from storage.errors import ConstraintError, ConversationNotFound, DamageError, StorageError
+from storage.errors import (
+    BudgetExceeded,
+    ConstraintError,
+    ConversationNotFound,
+    DamageError,
+    StorageError,
+    Used,
+)
 from storage.index import Index
 from storage.journal import Begun, Ended, Journal, NewRun, RunRow, Why
 from storage.scope import TERMINAL
@@ -32,8 +51,23 @@ from storage.scope import TERMINAL
 log = structlog.get_logger()
 
 
+PRICES_SECONDS = 0.3
+"""How long a question waits for the models' prices; those that aren't known by then are estimated."""
+
+WARNING_SHARE = 0.8
+"""How much of a budget is used when the log warns of it."""
+
 ReadDiscussion = Callable[[Brief, int], Awaitable[Discussion]]
 """Reads the thread in which a brief's question was asked, as far as it fits into so many tokens."""
+
+
+Prices = Callable[[str, Member], Price | None]
+"""Says what a call of a council's member costs, as far as that is known; nothing is fetched."""
+
+
+def unknown(profile: str, member: Member) -> None:
+    """Know no price."""
+    del profile, member
 
 
 def utc_now() -> datetime:
@@ -41,19 +75,23 @@ def utc_now() -> datetime:
     return datetime.now(UTC)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class Runs:
-    """Accepts questions and carries them out."""
+    """Accepts questions and carries them out; `budgets` are those in force."""
 
     ask: Ask
     catalog: Catalog
     journal: Journal
     store: Conversations
     index: Index
+    prices: Prices = unknown
+    budgets: Budgets = NO_BUDGETS
     now: Callable[[], datetime] = utc_now
     new_id: Callable[[], uuid.UUID] = uuid.uuid4
     entropy: random.Random = field(default_factory=random.SystemRandom)
     metrics: Metrics = field(default_factory=Metrics)
+    warned: set[tuple[str, str, str]] = field(default_factory=set[tuple[str, str, str]])
+    """Whose budgets the log has warned of: scope, name, and the day or month."""
 
     async def accept(
         self,
@@ -68,28 +106,114 @@ class Runs:
         `profile` is the council that answers, the question's options applied to it. Nothing is asked of
         anybody yet, so this is quick; and from here on nothing depends on the configuration any more.
         Raises `TimeoutError` where writing has not begun `by` then, a time on the event loop's clock:
-        the run is not there, nor will it be.
+        the run is not there, nor will it be. Raises `Refusal` where it may cost more than a budget has
+        room for.
         """
-        brief = Brief(
-            question=question.text,
-            profile=profile,
-            seed=self.entropy.getrandbits(53),
-            boundary=f"{self.entropy.getrandbits(64):016x}",
-            notes_mark=f"{self.entropy.getrandbits(64):016x}",
-            asker=question.asker,
-            attachments=question.attachments,
-            context=question.context,
+        brief = _brief(question, profile, self.entropy)
+        run = NewRun(
+            id=run_id or str(self.new_id()),
+            entry_key=question.entry_key,
+            conversation_id=question.conversation_id or str(self.new_id()),
+            origin=question.source,
+            brief=brief,
         )
-        return await self.journal.begin(
-            NewRun(
-                id=run_id or str(self.new_id()),
-                entry_key=question.entry_key,
-                conversation_id=question.conversation_id or str(self.new_id()),
-                origin=question.source,
-                brief=brief,
-            ),
-            by=by,
+        if question.source.platform == TERMINAL:
+            return await self.journal.begin(run, by=by)
+        await self._freshen_prices(profile)
+        async with asyncio.timeout_at(by):
+            cost = self._estimate(await self._foreseen(brief, question.conversation_id))
+        reservation = self.budgets.reservation(cost, question.source)
+        try:
+            begun = await self.journal.begin(run, by=by, reservation=reservation)
+        except BudgetExceeded as error:
+            raise refusal(error, cost) from error
+        await self._warn(question.source)
+        return begun
+
+    async def used(self, source: Source) -> list[Used]:
+        """Return what is used or reserved of each budget that a question asked there counts toward."""
+        reservation = self.budgets.reserving(0, source)
+        if source.platform == TERMINAL or reservation is None or not reservation.limits:
+            return []
+        return await self.journal.used(reservation)
+
+    async def _warn(self, source: Source) -> None:
+        """Log each budget that is nearly used up, once while the program runs."""
+        try:
+            found = await self.used(source)
+        except StorageError:  # the question is taken all the same
+            log.exception("budgets_not_read")
+            return
+        whose, today = payer(source), timestamp(self.now())[:10]
+        for used in found:
+            time = today if used.period == "day" else today[:7]
+            key = used.scope, getattr(whose, used.scope), time
+            if used.amount >= WARNING_SHARE * used.limit and key not in self.warned:
+                self.warned.add(key)
+                log.warning(
+                    "budget_nearly_used",
+                    budget=f"{used.scope}_{used.period}",
+                    dollars=round(used.amount / NANO, 2),
+                    of_dollars=used.limit / NANO,
+                )
+
+    async def reopen(self, run: RunRow, source: Source) -> RunRow | None:
+        """Let a run without an answer run again; whoever presses Retry, there, pays for it.
+
+        Returns `None` if there is none. Raises `Refusal` where a budget has no room for it.
+        """
+        cost = self._estimate(run.brief)
+        reservation = self.budgets.reservation(cost, source)
+        try:
+            return await self.journal.reopen(run.id, reservation)
+        except BudgetExceeded as error:
+            raise refusal(error, cost) from error
+
+    async def _freshen_prices(self, profile: Profile) -> None:
+        """Fetch the models' prices, as far as a question may wait for that."""
+        if self.budgets.are_set and not all(seat.endpoint_id for seat in profile.seats):
+            with suppress(TimeoutError):
+                async with asyncio.timeout(PRICES_SECONDS):
+                    await self.catalog.refresh()
+
+    async def _foreseen(self, brief: Brief, conversation_id: str | None) -> Brief:
+        """Return a brief with what will probably be read beside its question, for an estimate."""
+        window, texts = (
+            self.catalog.window(brief.profile),
+            [brief.question, *map(_text, brief.attachments)],
         )
+        room = room_beside(window, texts)
+        context, history = brief.context, History()
+        if context:
+            longest = "-" * min(MOST_CHARACTERS, room * BYTES_PER_TOKEN)
+            thread = ThreadMessage(author="", name="", text=longest)
+            context = context.model_copy(update={"messages": (thread,)})
+        if conversation_id:
+            with suppress(ConversationNotFound):  # this question begins it
+                history = recent(turns(await self.store.load(conversation_id)), room)
+        return brief.model_copy(
+            update={
+                "context": context,
+                "history": history.turns,
+                "history_left_out": history.left_out,
+            }
+        )
+
+    async def look_up_prices(self) -> None:
+        """Fetch the models' prices, unless those that are known are fresh."""
+        await self.catalog.refresh()
+
+    def estimate(self, question: Question, profile: Profile) -> Estimate:
+        """Return what a question may cost, by the prices that are known."""
+        return self._estimate(_brief(question, profile, random.Random(0)))  # noqa: S311 - asks nobody
+
+    def estimate_short(self, profile: Profile) -> Estimate:
+        """Return what a question of a few words may cost."""
+        return self._estimate(Brief(question="?", profile=profile, seed=0, boundary="0" * 16))
+
+    def _estimate(self, brief: Brief) -> Estimate:
+        prices = partial(self.prices, brief.profile.name)
+        return estimate(brief, prices, self.budgets.unpriced_call)
 
     async def carry_out(
         self,
@@ -104,6 +228,7 @@ class Runs:
         goes through the same again: what the journal has of it isn't asked again. What is
         unexpected is logged under the run's id and shown as that id alone.
         """
+        emit = self.metrics.timed(emit)
         with structlog.contextvars.bound_contextvars(run=run.id):
             if run.error:
                 emit(RunFailed(run.id, run.error.message, run.error.failures))
@@ -154,7 +279,7 @@ class Runs:
             emit(shortened)
         deliberation = await deliberate(
             brief,
-            ask=self.ask,
+            ask=await self._bounded(run, brief, emit),
             steps=DurableSteps(await self.journal.steps(run), emit),
             emit=emit,
             now=self.now,
@@ -180,11 +305,35 @@ class Runs:
         stored = await until_written(save, emit)
         if stored.set_aside:
             log.warning("broken_document_set_aside", copy=str(stored.set_aside))
+        written = time.monotonic()
         try:
             await self.index.upsert(stored)
+            self.metrics.index_lag.add(time.monotonic() - written)
         except StorageError:  # the answer is safe in its document, and the index can be rebuilt
             log.exception("answer_not_indexed", conversation=run.conversation_id)
-        return message
+        # A run that is shown again is said to have taken the time that it took, not the time until now.
+        answers = (each for each in stored.conversation.messages if isinstance(each, AssistantMessage))
+        return next((each for each in answers if each.run_id == run.id), message)
+
+    async def _bounded(self, run: RunRow, brief: Brief, emit: Emit) -> Ask:
+        """Return what makes a run's calls: within what it has reserved, where a budget bounds it."""
+        allowance = await self.journal.allowance(run.id)
+        if allowance is None:
+            return self.ask
+
+        async def enlarge(amount: int) -> bool:
+            reservation = self.budgets.reserving(amount, run.origin)
+            if reservation is None:
+                return False
+            try:
+                await keep(lambda: self.journal.reserve(run.id, reservation), emit)
+            except ConstraintError:
+                return False
+            return True
+
+        answer = nanos(self._estimate(brief).of("stage3"))
+        prices = partial(self.prices, brief.profile.name)
+        return RunBudget(allowance, answer, prices, enlarge).bounded(self.ask)
 
     async def _context(self, run: RunRow, brief: Brief) -> Discussion | None:
         """Return the thread that a run read, without what has been forgotten since."""
@@ -259,8 +408,23 @@ class Runs:
                 "started_at": timestamp(self.now()),
             }
         )
-        await keep(lambda: self.journal.prepare(run.id, brief), emit)
+        # By now it is known what will be read, and the prices are.
+        reservation = self.budgets.reservation(self._estimate(brief), run.origin)
+        await keep(lambda: self.journal.prepare(run.id, brief, reservation), emit)
         return brief
+
+
+def _brief(question: Question, profile: Profile, entropy: random.Random) -> Brief:
+    return Brief(
+        question=question.text,
+        profile=profile,
+        seed=entropy.getrandbits(53),
+        boundary=f"{entropy.getrandbits(64):016x}",
+        notes_mark=f"{entropy.getrandbits(64):016x}",
+        asker=question.asker,
+        attachments=question.attachments,
+        context=question.context,
+    )
 
 
 def _authors(context: Discussion | None) -> set[str]:

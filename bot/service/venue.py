@@ -1,35 +1,49 @@
-"""Where a run is shown: what a platform has to be able to do for it, and how it may refuse."""
+"""Where a run is shown: what a platform must be able to do, and how it may refuse."""
 
 import uuid
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, Self
 
 import orjson
 
+from bot.service import permissions
 from bot.service.outbox import Urgency
 from bot.view.details import Detail
 from bot.view.message import Message
+from bot.view.wording import buttons
 from council.brief import Brief, Discussion
 from storage.journal import Telling
 
-CardAction = Literal["stop", "transcript", "again", "retry"]
+CardAction = Literal["stop", "answer", "follow", "transcript", "again", "retry", "helpful", "unhelpful"]
 Action = CardAction | Detail
 
 LABELS: dict[Action, str] = {
-    "stop": "Stop",
-    "transcript": "Transcript",
-    "again": "Ask again",
-    "retry": "Retry",
-    "votes": "Votes",
-    "changes": "Original and changes",
-    "reviews": "Whole reviews",
+    "stop": buttons.STOP,
+    "answer": buttons.ANSWER_IT,
+    "follow": buttons.FOLLOW_UP,
+    "transcript": buttons.TRANSCRIPT,
+    "again": buttons.AGAIN,
+    "retry": buttons.RETRY,
+    "helpful": buttons.HELPFUL,
+    "unhelpful": buttons.UNHELPFUL,
+    "votes": buttons.VOTES,
+    "changes": buttons.CHANGES,
+    "reviews": buttons.REVIEWS,
+}
+_PERMISSIONS: Mapping[Action, permissions.Action] = {
+    "answer": "follow up",
+    "follow": "follow up",
+    "again": "ask again",
+    "retry": "retry",
+    "helpful": "vote",
+    "unhelpful": "vote",
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Button:
-    """A button under a message of a run; pressed, it brings back the run's id and a member's seat."""
+    """A button under a message of a run; a press returns the run's id and a member's seat."""
 
     action: Action
     run_id: str
@@ -41,13 +55,18 @@ class Button:
         return LABELS[self.action]
 
     @property
+    def permission(self) -> permissions.Action:
+        """The permission that a press needs; Stop checks its own."""
+        return _PERMISSIONS.get(self.action, "look")
+
+    @property
     def value(self) -> str:
-        """What it brings back."""
+        """What a press returns."""
         return f"{self.run_id}:{self.seat}" if self.seat else self.run_id
 
     @classmethod
     def read(cls, action: str, value: str) -> Self:
-        """Read a pressed button. Raises `ValueError` for what no button of ours brings back."""
+        """Read a pressed button. Raises `ValueError` if it isn't one of ours."""
         if action not in LABELS:
             raise ValueError(f"no such button: {action}")
         run_id, _, seat = value.partition(":")
@@ -66,7 +85,7 @@ class Card:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What one post has room for: text, or a platform's own blocks with a text in their place."""
+    """The content of one post: text, or a platform's own blocks with a fallback text."""
 
     text: str
     blocks: tuple[dict[str, Any], ...] = ()
@@ -74,7 +93,7 @@ class Part:
 
     @property
     def content(self) -> str:
-        """All it says, to tell it from other parts."""
+        """All its content, to distinguish it from other parts."""
         return orjson.dumps(self.blocks).decode() if self.blocks else self.text
 
 
@@ -97,9 +116,9 @@ Sent = Callable[[str], Awaitable[None]]
 
 @dataclass(slots=True)
 class Mention:
-    """The one message that mentions a run's asker: what it says, and what is on record of it.
+    """The one message that mentions a run's asker: its text and its record.
 
-    `sent` keeps its id, empty where nobody knows it; after that it isn't sent any more. A platform
+    `sent` keeps its id, empty if nobody knows it; after that, it isn't sent again. A platform
     that can't tell a repeated message from a new one keeps with `note` what may have arrived.
     """
 
@@ -135,8 +154,8 @@ class Venue(Protocol):
     async def post_card(self, newest: Callable[[], Card], sent: Sent) -> str:
         """Post the first card; `newest` is asked for it when its turn has come.
 
-        A refusal is believed at once, since hardly anything is paid for yet; where the bot may not
-        post, the asker alone is told why.
+        A refusal is believed at once, since hardly anything is paid for yet; if the bot may not
+        post, only the asker is told why.
         """
         ...
 
@@ -150,18 +169,18 @@ class Venue(Protocol):
         ...
 
     async def open_thread(self, title: str) -> tuple[str | None, str | None]:
-        """Open a thread on the card, once: return its id, and why the parts go elsewhere if they do.
+        """Open a thread on the card, once; return its id, and why the parts go elsewhere if they do.
 
         Inside a thread, that thread serves; where there can be none, parts are posted in place.
         """
         ...
 
     async def parts(self, message: Message) -> Sequence[Part]:
-        """Cut a message into what single posts have room for."""
+        """Cut a message into parts for single posts."""
         ...
 
     async def post(self, part: Part, key: str, sent: Sent, urgency: Urgency = Urgency.THREAD) -> str:
-        """Post a part into the thread, or in place where there is none."""
+        """Post a part into the thread, or in place if there is none."""
         ...
 
     async def attach(self, note: str, sent: Sent, *files: File) -> str:
@@ -169,7 +188,7 @@ class Venue(Protocol):
         ...
 
     async def mention(self, mention: Mention, *, link: bool = True) -> None:
-        """Mention the asker in the thread or, where it is lost, beside the card, with a `link` to it."""
+        """Mention the asker in the thread or, if it is lost, beside the card, with a `link` to it."""
         ...
 
     async def repost(self, card: Card, mention: Mention, placed: Sent) -> bool:
@@ -183,14 +202,14 @@ class Venue(Protocol):
     async def read_discussion(self, brief: Brief, room: int) -> Discussion:
         """Read the human thread in which a question was asked, as much as fits into `room` tokens.
 
-        It takes seconds at the most and raises no `VenueError`: what couldn't be read is said in the
-        result.
+        It takes a few seconds at most and raises no `VenueError`: the result says what couldn't be
+        read.
         """
         ...
 
     async def direct(self, card: Card, mention: Mention) -> None:
-        """Send the card to the asker alone, who must still be able to see the channel.
+        """Send the card only to the asker, who must still be able to see the channel.
 
-        Raises `NotAllowed` where that can't be known.
+        Raises `NotAllowed` if that can't be known.
         """
         ...

@@ -29,9 +29,11 @@ from slack_bolt.response import BoltResponse
 from slack_sdk.socket_mode.aiohttp import SocketModeClient
 from slack_sdk.web.async_client import AsyncWebClient
 
+from bot.errors import Refusal, VenueError
 from bot.past import chart
 from bot.past.lookup import Lookup
 from bot.past.pages import Sheet
+from bot.service.access import Standing
 from bot.service.commands import (
     ASK,
     FORGET,
@@ -39,31 +41,37 @@ from bot.service.commands import (
     PAST,
     Command,
     Typed,
-    UsageError,
     argument,
     parse,
     parse_message,
     person,
 )
-from bot.service.dispatcher import NO_QUESTION, NO_TEXT, NOT_HERE, Click, Dispatcher
-from bot.service.errors import Refusal, VenueError
+from bot.service.dispatcher import Click, Dispatcher
 from bot.service.metrics import Metrics
 from bot.service.options import RunOptions
 from bot.service.outbox import Outbox, Patience
+from bot.service.permissions import depends_on_admin
 from bot.service.question import Question
 from bot.service.venue import LABELS, Button, File
+from bot.slack import modals
 from bot.slack import past as slack_past
 from bot.slack import text as slack_text
-from bot.slack.client import Access, Json, asking_client, granted, introduced, sending_client
+from bot.slack.client import Installation, Json, asking_client, granted, introduced, sending_client
 from bot.slack.discussion import DiscussionReader
-from bot.slack.errors import REVOKED
 from bot.slack.manifest import PATH, REQUIRED, SHORTCUT
 from bot.slack.past import alone
 from bot.slack.reading import LOOKUP_SECONDS, Reader, plain
 from bot.slack.venue import SlackVenue, Tell, action_id, line, unrecorded
 from bot.slack.workspace import Workspace
 from bot.view.message import Message
-from bot.view.words import UNEXPECTED
+from bot.view.wording import slack as wording
+from bot.view.wording.delivery import TRANSCRIPT
+from bot.view.wording.failures import UNEXPECTED
+from bot.view.wording.follow_ups import ALREADY_ASKED, ASKED_BELOW
+from bot.view.wording.permissions import NOT_HERE
+from bot.view.wording.replies import NO_QUESTION, NO_TEXT
+from bot.view.wording.slack_errors import CODES
+from bot.view.wording.statistics import PICTURE
 from council.brief import Discussion
 from council.document.conversation import Source
 from storage.journal import RunRow
@@ -73,13 +81,7 @@ log = structlog.get_logger()
 Next = Callable[[], Awaitable[object]]
 
 CALL_SECONDS = 30.0
-NOT_AFTER_MENTION = "There is no question. Write it after the mention: @council Should we shard now?"
 CLICKS_REMEMBERED = 1000
-TOO_SLOW = "Slack took too long to open your direct messages. Nothing was done. Try again."
-IN_DIRECT = "The transcript is in your direct messages with the council."
-IN_PRIVATE = "The council will answer in your direct messages."
-CHART = "How each member did."
-TRANSCRIPT = "The whole conversation: the page opens in any browser, the other file is Markdown."
 # A burst of commands over HTTP overflows the usual 128 places; TCP retries the rest a second later.
 BACKLOG = 4096
 
@@ -120,9 +122,9 @@ class SlackBot:
         self._clock = clock
         self._now = now
         self._sleep = sleep
-        self._access = Access(clock)
-        self._client = asking_client(bot_token, api_url, self._access)
-        self._sender = sending_client(bot_token, api_url, self._access)
+        self._installation = Installation(clock)
+        self._client = asking_client(bot_token, api_url, self._installation)
+        self._sender = sending_client(bot_token, api_url, self._installation)
         self._outbox = Outbox("slack", metrics=metrics, patience=patience, clock=clock, sleep=sleep)
         self._socket: SocketModeClient | None = None
         self._open = AsyncExitStack()
@@ -130,8 +132,8 @@ class SlackBot:
         self._strangers: set[str] = set()
 
     async def until_lost(self) -> str:
-        """Wait until Slack has taken the bot's access away for good; return a sentence about it."""
-        return await self._access.until_lost()
+        """Wait until Slack has revoked the bot's access for good; return a sentence about it."""
+        return await self._installation.until_lost()
 
     async def is_connected(self) -> bool:
         """Return whether Slack's events arrive: by the socket, or by whoever reaches the HTTP server."""
@@ -144,7 +146,7 @@ class SlackBot:
             self._client.session = self._sender.session = session
             await stack.enter_async_context(self._outbox)
             bot = await introduced(self._client)
-            if missing := REQUIRED.keys() - bot.scopes:
+            if missing := REQUIRED - bot.scopes:
                 log.warning("slack_scopes_missing", scopes=sorted(missing))
             self._me = str(bot.me["user_id"])
             self._team = str(bot.me["team_id"])
@@ -182,7 +184,7 @@ class SlackBot:
     async def _open_socket(self, app: AsyncApp, token: str, stack: AsyncExitStack) -> None:
         socket = AsyncSocketModeHandler(app, token, web_client=self._client)
         stack.push_async_callback(_close, socket)
-        # Requested here, so that a wrong token ends the start; the SDK would retry it forever.
+        # Requested here, so that a wrong token ends the start; the SDK would retry forever.
         opened = await granted(self._client.apps_connections_open(app_token=token))
         socket.client.wss_uri = opened["url"]
         await socket.connect_async()
@@ -228,10 +230,12 @@ class SlackBot:
         app.event("message")(self._on_event)
         for action in LABELS:
             app.action(action_id(action))(self._on_click)
+        app.view(modals.WHY)(self._on_form)
+        app.view(modals.FOLLOW_UP)(self._on_form)
         return app
 
     async def _only_ours(self, body: Json, next_: Next) -> BoltResponse | None:
-        """Pass on only what is for this installation; acknowledge the rest without acting on it."""
+        """Pass on only what is for this installation; only acknowledge the rest."""
         if self._is_ours(body):
             await next_()
             return None
@@ -247,21 +251,23 @@ class SlackBot:
 
         In a channel shared with another workspace, an event names that one, but its `authorizations`
         name the installation; so does the bot's own message below which somebody has clicked.
-        Source: https://docs.slack.dev/apis/events-api/#authorizations
+        A form names it, too. Source: https://docs.slack.dev/apis/events-api/#authorizations
         """
         if installations := body.get("authorizations"):
             return any(each.get("team_id") == self._team for each in installations)
+        if (body.get("view") or {}).get("app_installed_team_id") == self._team:
+            return True
         if body.get("type") == "block_actions" and (body.get("message") or {}).get("user") == self._me:
             return True
         team: Json = body.get("team") or {}
         return (body.get("team_id") or team.get("id")) == self._team
 
     async def _on_uninstalled(self) -> None:
-        self._access.lose(REVOKED["account_inactive"])
+        self._installation.lose(CODES["account_inactive"])
 
     async def _on_revoked(self, event: Json) -> None:
         if self._me in (event.get("tokens") or {}).get("bot", ()):
-            self._access.lose(REVOKED["token_revoked"])
+            self._installation.lose(CODES["token_revoked"])
 
     async def _on_ask(self, ack: AsyncAck, respond: AsyncRespond, command: Json) -> None:
         tell = alone(respond)
@@ -272,22 +278,26 @@ class SlackBot:
         typed = parse(plain(command["text"]))
         options = RunOptions.read(typed.given)
         channel, user = command["channel_id"], command["user_id"]
+        here = self._source(channel, user)
+        known = await self._known_of(here)
+        private = {"channel": await self._direct(user)} if typed.is_private else {}
         question = Question(
             text=typed.question,
-            source=self._source(await self._direct(user) if typed.is_private else channel, user),
+            source=here.model_copy(update=private),
             entry_key=command["trigger_id"],
+            standing=known,
             asker=command["user_name"],
             options=options,
         )
         if await self._take(question, tell) and question.source.channel != channel:
-            self._dispatcher.spawn(tell(line(IN_PRIVATE)))
+            self._dispatcher.spawn(tell(line(wording.IN_PRIVATE)))
 
     async def _direct(self, user: str) -> str:
         try:
             async with asyncio.timeout(LOOKUP_SECONDS):
                 opened = await granted(self._client.conversations_open(users=user))
         except TimeoutError as error:
-            raise Refusal(TOO_SLOW) from error
+            raise Refusal(wording.TOO_SLOW) from error
         return opened["channel"]["id"]
 
     async def _on_help(self, ack: AsyncAck, respond: AsyncRespond, command: Json) -> None:
@@ -330,9 +340,18 @@ class SlackBot:
         self._dispatcher.spawn(self._lookup.scrub())
         await tell(line(said))
 
+    async def _known_of(self, here: Source) -> Standing:
+        """Return what decides whether somebody may ask here. Raises `Refusal` if Slack doesn't say."""
+        return Standing(
+            workspace=here.workspace,
+            places=frozenset({str(here.channel)}),
+            memberships=await self._reader.memberships(str(here.user), self._dispatcher.access.groups),
+            is_direct=_is_direct(here),
+        )
+
     async def _may(self, who: Source) -> bool:
         person = await self._reader.person(str(who.user))
-        return self._dispatcher.is_admin(who, by_platform=person.is_admin)
+        return self._dispatcher.admins.include(who, by_platform=person.is_admin)
 
     async def _on_past_click(
         self, ack: AsyncAck, respond: AsyncRespond, body: Json, action: Json
@@ -353,7 +372,7 @@ class SlackBot:
         if verb == "transcript":
             self._dispatcher.spawn(self._attempt(tell, self._send_directly(about, here, tell)))
             return
-        sheet = await self._lookup.press(about, here, self._link)
+        sheet = await self._lookup.press(about, here, self._link, verb)
         if verb == "share":
             self._dispatcher.spawn(
                 self._attempt(tell, self._share(sheet, here, who["name"], respond, tell))
@@ -369,15 +388,15 @@ class SlackBot:
         await slack_past.share(respond, sheet, by)
         if picture := await chart.drawn(sheet.chart):
             venue = SlackVenue(self._workspace, str(here.user), tell, here)
-            await venue.attach(CHART, unrecorded, File(chart.PICTURE, picture))
+            await venue.attach(PICTURE, unrecorded, File(chart.PICTURE, picture))
 
     async def _send_directly(self, conversation_id: str, here: Source, tell: Tell) -> None:
-        """Send a transcript directly: a message that only one person sees can hold no file."""
+        """Send a transcript directly: a message that only one person sees can't have a file."""
         files = await self._lookup.transcript(conversation_id, here)
         direct = here.model_copy(update={"channel": await self._direct(str(here.user))})
         venue = SlackVenue(self._workspace, str(here.user), tell, direct)
         await venue.attach(TRANSCRIPT, unrecorded, *files)
-        await tell(line(IN_DIRECT))
+        await tell(line(wording.IN_DIRECT))
 
     async def _on_shortcut(self, ack: AsyncAck, respond: AsyncRespond, body: Json) -> None:
         tell = alone(respond)
@@ -397,7 +416,7 @@ class SlackBot:
             return
         here = self._source(event["channel"], event["user"], event.get("thread_ts"))
         tell = self._beside(here)
-        nothing = NO_QUESTION if event["type"] == "message" else NOT_AFTER_MENTION
+        nothing = NO_QUESTION if event["type"] == "message" else wording.NOT_AFTER_MENTION
         context = Discussion(until=event["ts"])
         await self._attempt(
             tell, self._read(event, here, body["event_id"], None, nothing, tell, context)
@@ -433,6 +452,7 @@ class SlackBot:
             text=typed.question,
             source=here,
             entry_key=entry_key,
+            standing=await self._known_of(here),
             asker=asker,
             attachments=attachments,
             context=None if here.thread is None or _is_direct(here) else context,
@@ -442,7 +462,7 @@ class SlackBot:
             self._dispatcher.spawn(tell(line(left_out)))
 
     async def _take(self, question: Question, tell: Tell) -> bool:
-        """Hand a question to the dispatcher; return whether it is new."""
+        """Pass a question to the dispatcher; return whether it is new."""
         run = await self._dispatcher.accept(question)
         if run is not None:
             self._dispatcher.begin(run, SlackVenue(self._workspace, run.id, tell, question.source))
@@ -472,15 +492,19 @@ class SlackBot:
         thread = card.get("thread_ts")
         here = self._source(card["channel_id"], who["id"], thread)
         button = _button(action)
-        click = Click(run_id=button.run_id, source=here, is_admin=False)
-        run = await self._dispatcher.run_of(click)
+        click = Click(button.run_id, here)
+        run = await self._dispatcher.run_of(click, button.permission)
+        # A card with replies is the head of its own thread; its buttons are pressed in the channel.
+        own = thread == card["message_ts"]
         match button.action:
             case "stop":
-                if who["id"] != run.origin.user:
+                if depends_on_admin("stop", here, run.origin.user):
                     click = replace(click, is_admin=(await self._reader.person(who["id"])).is_admin)
                 self._dispatcher.spawn(tell(line(await self._dispatcher.stop(click, run.origin.user))))
             case "retry":
-                self._dispatcher.spawn(tell(line(await self._dispatcher.retry(click, self._venue_of))))
+                known = await self._known_of(here)
+                said = await self._dispatcher.retry(click, known, self._venue_of)
+                self._dispatcher.spawn(tell(line(said)))
             case "transcript":
                 below = here.model_copy(update={"thread": thread or card["message_ts"]})
                 venue = SlackVenue(self._workspace, who["id"], tell, below)
@@ -490,19 +514,82 @@ class SlackBot:
                 # What a response URL shows to one person alone appears below the channel, not here.
                 tell_here = self._beside(here, otherwise=tell) if thread else tell
                 self._dispatcher.spawn(tell_here(shown))
+            case "follow" | "answer":
+                names, answers = self._dispatcher.profile_names(), button.action == "answer"
+                form = await self._dispatcher.follow_ups.form(run, here, names, answers=answers)
+                about = modals.Opened(run.id, str(here.channel), None if own else thread)
+                await self._show_form(body, modals.follow_up(form, about))
+            case "helpful":
+                said = await self._dispatcher.votes.cast(run, here, helpful=True)
+                self._dispatcher.spawn(tell(line(said)))
+            case "unhelpful":
+                said = await self._dispatcher.votes.cast(run, here, helpful=False)
+                try:
+                    about = modals.Opened(run.id, str(here.channel), None if own else thread)
+                    await self._show_form(body, modals.why(about))
+                except VenueError as error:  # the vote counts without a reason
+                    log.info("form_not_shown", reason=error)
+                    self._dispatcher.spawn(tell(line(said)))
             case "again":
-                # A card with replies is the head of its own thread; the new run gets one of its own.
-                own = thread == card["message_ts"]
                 question = Question(
                     text=run.brief.question,
                     source=here.model_copy(update={"thread": None}) if own else here,
                     entry_key=body["trigger_id"],
+                    standing=await self._known_of(here),
                     asker=who["name"],
                     attachments=run.brief.attachments,
                     context=None if own or run.brief.context is None else run.brief.context.anew,
                     options=RunOptions.of(run.brief.profile),
                 )
                 await self._take(question, tell)
+
+    async def _show_form(self, body: Json, form: Json) -> None:
+        """Show somebody a form within the 3 s for which their click counts."""
+        await granted(self._client.views_open(trigger_id=body["trigger_id"], view=form))
+
+    async def _on_form(self, ack: AsyncAck, body: Json, view: Json) -> None:
+        """Handle a submitted form; show errors in it, so that nothing written is lost."""
+        try:
+            about = modals.Opened.read(view)
+            here = self._source(about.channel, body["user"]["id"], about.thread)
+            run = await self._dispatcher.run_of(Click(about.run_id, here))
+            if view["callback_id"] == modals.WHY:
+                await self._give_reason(run, here, modals.reason(view))
+            else:
+                await self._follow_up(run, here, body["user"]["name"], view)
+        except Refusal as error:
+            said = str(error)
+        except Exception:
+            number = uuid.uuid4().hex[:8]
+            log.exception("slack_listener_failed", id=number)
+            said = UNEXPECTED.format(number)
+        else:
+            await ack()
+            return
+        await ack(response_action="errors", errors={modals.FIRST[view["callback_id"]]: said})
+
+    async def _follow_up(self, run: RunRow, here: Source, asker: str, view: Json) -> None:
+        """Ask a form's question in the conversation's thread."""
+        below = here.model_copy(update={"thread": run.origin.thread or run.origin.message})
+        text, profile = modals.question(view)
+        question = self._dispatcher.follow_ups.question(
+            run,
+            below,
+            text,
+            profile=profile,
+            entry_key=f"form {view['id']}",  # one form asks one question, however often it is sent
+            asker=asker,
+            standing=await self._known_of(below),
+            context=None if _is_direct(below) else Discussion(until=f"{self._now():.6f}"),
+        )
+        is_new = await self._take(question, self._beside(below))
+        said = ASKED_BELOW if is_new else ALREADY_ASKED
+        if not is_new or here.thread != below.thread:  # whoever is in the thread sees the card
+            self._dispatcher.spawn(self._beside(here)(line(said)))
+
+    async def _give_reason(self, run: RunRow, here: Source, reason: str) -> None:
+        said = await self._dispatcher.votes.cast(run, here, helpful=False, reason=reason)
+        self._dispatcher.spawn(self._beside(here)(line(said)))
 
     async def _give_transcript(self, run: RunRow, venue: SlackVenue) -> None:
         await venue.attach(TRANSCRIPT, unrecorded, *await self._dispatcher.transcript(run))
@@ -511,10 +598,10 @@ class SlackBot:
         """Do what somebody asked for; tell only them why it can't be done."""
         try:
             await work
-        except (Refusal, UsageError) as error:
+        except Refusal as error:
             said = str(error)
         except VenueError as error:
-            said = f"That isn't possible: {error}."
+            said = wording.impossible(str(error))
         except Exception:
             number = uuid.uuid4().hex[:8]
             log.exception("slack_listener_failed", id=number)
@@ -527,7 +614,7 @@ class SlackBot:
         return Source(platform="slack", workspace=self._team, channel=channel, thread=thread, user=user)
 
     def _beside(self, here: Source, otherwise: Tell | None = None) -> Tell:
-        """Return what shows messages to one person, in the thread; where refused, `otherwise` does."""
+        """Return what shows messages to one person in the thread or, if refused, by `otherwise`."""
 
         async def tell(message: Message) -> None:
             try:

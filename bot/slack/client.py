@@ -28,6 +28,8 @@ from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
 from bot.slack.errors import ERRORS, REVOKED, classified, code_of
+from bot.view.wording.slack import access_lost
+from bot.view.wording.slack_errors import CODES
 
 log = structlog.get_logger()
 
@@ -44,14 +46,15 @@ APP_TOKEN_METHOD = "apps.connections.open"  # noqa: S105 - a method, the one tha
 
 @dataclass(frozen=True, slots=True)
 class Introduction:
-    """What `auth.test` says of the bot, and the scopes it was granted."""
+    """What `auth.test` says about the bot, its granted scopes, and the time as Slack writes it."""
 
     me: Json
     scopes: frozenset[str]
+    date: str = ""
 
 
-class Access:
-    """Whether Slack still accepts the bot's tokens, as far as its answers and events tell."""
+class Installation:
+    """Whether Slack still accepts the bot's tokens, judging by its responses and events."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -64,19 +67,16 @@ class Access:
         self._refused.pop(token, None)
 
     def refused(self, token: str, code: str) -> None:
-        """Take note that a token was refused; a second time, later, that is final."""
+        """Note that a token was refused; a second, later refusal is final."""
         now = self._clock()
         since = self._refused.setdefault(token, now)
         log.warning("slack_token_refused", where=token, code=code)
         if now - since >= BELIEVED_SECONDS:
-            self.lose(REVOKED[code])
+            self.lose(CODES[code])
 
     def lose(self, why: str) -> None:
-        """Say that access is lost for good."""
-        self._why = self._why or (
-            f"Slack no longer accepts the bot, because {why}: install the app to the workspace again, "
-            "set its tokens, and start the council."
-        )
+        """Record that access is lost for good."""
+        self._why = self._why or access_lost(why)
         self._lost.set()
 
     async def until_lost(self) -> str:
@@ -88,9 +88,9 @@ class Access:
 class WatchedClient(AsyncWebClient):
     """The SDK's client; it reports whether Slack accepts the token of each call."""
 
-    def __init__(self, access: Access, **options: Any) -> None:  # noqa: ANN401 - the SDK's own
+    def __init__(self, installation: Installation, **options: Any) -> None:  # noqa: ANN401 - the SDK's own
         super().__init__(**options)
-        self._access = access
+        self._installation = installation
 
     async def api_call(self, api_method: str, **arguments: Any) -> AsyncSlackResponse:  # noqa: ANN401 - the SDK's own
         """Call a method."""
@@ -99,9 +99,9 @@ class WatchedClient(AsyncWebClient):
             answer = await super().api_call(api_method, **arguments)
         except SlackApiError as error:
             if (code := code_of(error)) in REVOKED:
-                self._access.refused(token, code)
+                self._installation.refused(token, code)
             raise
-        self._access.accepted(token)
+        self._installation.accepted(token)
         return answer
 
 
@@ -115,7 +115,7 @@ async def introduced(client: AsyncWebClient) -> Introduction:
     answer = await _answered(client.auth_test())
     headers = cast("Mapping[str, str]", answer.headers)
     scopes = filter(None, headers.get("x-oauth-scopes", "").split(","))
-    return Introduction(cast("Json", answer.data), frozenset(scopes))
+    return Introduction(cast("Json", answer.data), frozenset(scopes), headers.get("Date", ""))
 
 
 async def _answered(call: Awaitable[AsyncSlackResponse]) -> AsyncSlackResponse:
@@ -125,19 +125,19 @@ async def _answered(call: Awaitable[AsyncSlackResponse]) -> AsyncSlackResponse:
         raise classified(error) from error
 
 
-def sending_client(token: str, api_url: str | None, access: Access) -> AsyncWebClient:
+def sending_client(token: str, api_url: str | None, installation: Installation) -> AsyncWebClient:
     """Build the client for what goes through the outbox, which tries again by itself."""
-    return WatchedClient(access, token=token, base_url=api_url or SLACK, retry_handlers=[])
+    return WatchedClient(installation, token=token, base_url=api_url or SLACK, retry_handlers=[])
 
 
-def asking_client(token: str, api_url: str | None, access: Access) -> AsyncWebClient:
+def asking_client(token: str, api_url: str | None, installation: Installation) -> AsyncWebClient:
     """Build the client for the start and for look-ups, which are tried a few times."""
     handlers = [
         AsyncConnectionErrorRetryHandler(TRIES, error_types=LOST),
         _ServerErrors(TRIES),
         AsyncRateLimitErrorRetryHandler(TRIES),
     ]
-    return WatchedClient(access, token=token, base_url=api_url or SLACK, retry_handlers=handlers)
+    return WatchedClient(installation, token=token, base_url=api_url or SLACK, retry_handlers=handlers)
 
 
 class _ServerErrors(AsyncServerErrorRetryHandler):

@@ -10,16 +10,15 @@ from collections.abc import Awaitable, Callable
 
 from slack_sdk.web.async_client import AsyncWebClient
 
+from bot.errors import NotAllowed, NotTaken
 from bot.service import discussion
-from bot.service.attachments import NotTaken
 from bot.service.discussion import Written
-from bot.service.errors import NotAllowed
 from bot.service.outbox import Lane, Outbox, Urgency
 from bot.slack.client import Json, granted
 from bot.slack.manifest import THREADS
 from bot.slack.reading import Reader, file_name, file_size, plain
 from bot.slack.workspace import AT_ONCE, BURST, TIER_3
-from bot.view.words import listing
+from bot.view.wording import slack as wording
 from council.brief import Attachment, Brief, Discussion
 from council.document.conversation import Source
 
@@ -31,7 +30,7 @@ SAID = (None, "bot_message", "file_share", "me_message", "thread_broadcast")
 
 
 class DiscussionReader:
-    """Reads threads with the bot's own token; `me` is what `auth.test` says of the bot."""
+    """Reads threads with the bot's own token; `me` is what `auth.test` says about the bot."""
 
     def __init__(self, client: AsyncWebClient, outbox: Outbox, reader: Reader, me: Json) -> None:
         self._client = client
@@ -83,8 +82,8 @@ class _SlackThread:
 
     async def messages(self) -> tuple[list[Written[Json]], bool]:
         """Return what was written in the thread before the question, oldest first."""
-        if not self._reader.scopes & THREADS.keys():
-            raise NotAllowed(f"the scopes {listing([*THREADS])} are missing")
+        if not self._reader.scopes & THREADS:
+            raise NotAllowed(wording.lacks_scopes(sorted(THREADS)))
         written: list[Written[Json]] = []
         cursor: str | None = None
         for _ in range(MOST_PAGES):
@@ -95,7 +94,7 @@ class _SlackThread:
             cursor = metadata.get("next_cursor")
             if not cursor:
                 return [each for each in written if each.text or each.files], False
-        raise NotAllowed("it is too long")
+        raise NotAllowed(wording.TOO_LONG)
 
     def _is_theirs(self, message: Json) -> bool:
         mine = message.get("user") == self._me.get("user_id") or (
@@ -119,7 +118,7 @@ class _SlackThread:
         )
 
     async def name(self, author: str) -> str:
-        """Return what somebody is called; nothing where the bot may not ask."""
+        """Return somebody's name; nothing if the bot may not ask."""
         return (await self._reader.person(author)).name
 
     def file_name(self, file: Json) -> str:
@@ -133,5 +132,5 @@ class _SlackThread:
     async def file(self, file: Json) -> Attachment | NotTaken:
         """Fetch a text file."""
         if "files:read" not in self._reader.scopes:
-            return NotTaken("", file_name(file), "the scope files:read is missing")
+            return NotTaken(file_name(file), "", wording.NO_FILES_SCOPE)
         return await self._reader.file(file)

@@ -1,4 +1,4 @@
-"""What Slack's errors mean: which pass, what is gone, what is forbidden, and what we did wrong.
+"""What Slack's errors mean: which are temporary, what is gone, what is forbidden, and what we did wrong.
 
 Sources: https://docs.slack.dev/apis/web-api/rate-limits, and the error tables of the methods used at
 https://docs.slack.dev/reference/methods.
@@ -15,90 +15,105 @@ import aiohttp
 from slack_sdk.errors import SlackApiError, SlackClientError
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
-from bot.service.errors import Gone, Malformed, NotAllowed, RateLimited, Unreachable, VenueError
+from bot.errors import (
+    Gone,
+    Malformed,
+    NotAllowed,
+    NoThread,
+    RateLimited,
+    Revoked,
+    Unreachable,
+    VenueError,
+)
+from bot.view.wording import slack_errors as wording
 
 RETRY_SECONDS = 10.0
 """How long to wait after a rate limit that doesn't say how long."""
 
-NO_ANSWER = "Slack can't be reached"
-IN_TROUBLE = "Slack has a problem of its own"
-MIGRATING = "the workspace is being moved to an organization"
-
 RATE_LIMITS = frozenset({"rate_limited", "ratelimited"})
-TRANSIENT = {
-    "external_channel_migrating": "the channel is being moved",
-    "fatal_error": IN_TROUBLE,
-    "fetch_members_failed": IN_TROUBLE,
-    "file_update_failed": IN_TROUBLE,
-    "internal_error": IN_TROUBLE,
-    "message_limit_exceeded": "the workspace sends too many messages",
-    "org_login_required": MIGRATING,
-    "request_timeout": IN_TROUBLE,
-    "restricted_too_many": "too many messages are scheduled in the channel",
-    "service_unavailable": IN_TROUBLE,
-    "streaming_state_conflict": "the card is being written to",
-    "team_added_to_org": MIGRATING,
-    "update_failed": IN_TROUBLE,
-}
+TRANSIENT = frozenset(
+    {
+        "external_channel_migrating",
+        "fatal_error",
+        "fetch_members_failed",
+        "file_update_failed",
+        "internal_error",
+        "message_limit_exceeded",
+        "org_login_required",
+        "request_timeout",
+        "restricted_too_many",
+        "service_unavailable",
+        "streaming_state_conflict",
+        "team_added_to_org",
+        "update_failed",
+    }
+)
 HALF_DONE = frozenset({"fatal_error", "internal_error"})
 """After these, says Slack, some aspect of the operation may have succeeded."""
-REVOKED = {
-    "account_inactive": "the app was removed from the workspace",
-    "invalid_auth": "Slack doesn't accept the token",
-    "token_expired": "the token has expired",
-    "token_revoked": "the token was revoked",
-}
+REVOKED = frozenset(
+    {
+        "account_inactive",
+        "invalid_auth",
+        "token_expired",
+        "token_revoked",
+    }
+)
 """Codes that are about the token, whatever was asked."""
-GONE = {
-    "cant_update_message": "the card no longer belongs to the bot",
-    "channel_not_found": "the channel doesn't exist, or the bot isn't in it; invite it with /invite",
-    "invalid_channel": "the channel doesn't exist, or the bot isn't in it; invite it with /invite",
-    "is_archived": "the channel is archived",
-    "is_inactive": "the channel is archived",
-    "message_not_found": "the card was deleted",
-    "team_not_found": "the workspace no longer exists",
-    "thread_not_found": "the thread was deleted",
-    "user_disabled": "the asker's account was deactivated",
-    "user_not_found": "the asker's account doesn't exist",
-    "user_not_in_channel": "the asker isn't in the channel",
-    "user_not_visible": "the bot can't see the asker's account",
-}
-_NETWORK = "the workspace doesn't accept requests from this network"
-_POLICY = "the workspace's settings don't allow it"
-_SETTINGS = "this channel's settings keep the bot from posting"
-_CONNECT = "this file or link may not be shared with other organizations"
-FORBIDDEN = {
-    "access_denied": _POLICY,
-    "accesslimited": _NETWORK,
-    "app_access_restricted": _POLICY,
-    "edit_window_closed": "the workspace doesn't let messages be edited so late",
-    "ekm_access_denied": "the workspace's administrators have suspended posting",
-    "enterprise_is_restricted": _POLICY,
-    "file_upload_size_restricted": "the workspace doesn't allow files this large",
-    "file_uploads_disabled": "the workspace doesn't allow files",
-    "forbidden_team": _POLICY,
-    "invalid_token": "Slack doesn't accept the bot's token for this",
-    "invalid_user_combination": "the asker's organization shares no channel with the bot's",
-    "is_bot": "a bot may not do this",
-    "messages_tab_disabled": "the app's Messages tab is switched off",
-    "method_not_supported_for_channel_type": "this kind of conversation doesn't allow it",
-    "no_permission": "the bot's token lacks the permission",
-    "not_allowed_token_type": "the bot's token and the app's token are mixed up",
-    "not_authed": "the token is missing",
-    "not_in_channel": "the bot isn't in this channel; invite it with /invite",
-    "posting_to_channel_denied": _SETTINGS,
-    "restricted_action": _SETTINGS,
-    "restricted_action_read_only_channel": "only some people may post in this channel",
-    "restricted_action_thread_locked": "the thread is locked",
-    "restricted_action_thread_only_channel": "this channel takes replies in threads only",
-    "send_on_behalf_not_allowed": _POLICY,
-    "slack_connect_canvas_sharing_blocked": _CONNECT,
-    "slack_connect_file_link_sharing_blocked": _CONNECT,
-    "slack_connect_lists_sharing_blocked": _CONNECT,
-    "storage_limit_reached": "the workspace has no room left for files",
-    "team_access_not_granted": "the app isn't allowed in this workspace",
-    "two_factor_setup_required": "the workspace requires two-factor authentication",
-}
+GONE = frozenset(
+    {
+        "exchanged_trigger_id",
+        "expired_trigger_id",
+        "invalid_trigger_id",
+        "cant_update_message",
+        "channel_not_found",
+        "invalid_channel",
+        "is_archived",
+        "is_inactive",
+        "message_not_found",
+        "team_not_found",
+        "thread_not_found",
+        "user_disabled",
+        "user_not_found",
+        "user_not_in_channel",
+        "user_not_visible",
+    }
+)
+FORBIDDEN = frozenset(
+    {
+        "access_denied",
+        "accesslimited",
+        "app_access_restricted",
+        "edit_window_closed",
+        "ekm_access_denied",
+        "enterprise_is_restricted",
+        "file_upload_size_restricted",
+        "file_uploads_disabled",
+        "forbidden_team",
+        "invalid_token",
+        "invalid_user_combination",
+        "is_bot",
+        "messages_tab_disabled",
+        "method_not_supported_for_channel_type",
+        "no_permission",
+        "not_allowed_token_type",
+        "not_authed",
+        "not_in_channel",
+        "posting_to_channel_denied",
+        "restricted_action",
+        "restricted_action_read_only_channel",
+        "restricted_action_thread_locked",
+        "restricted_action_thread_only_channel",
+        "send_on_behalf_not_allowed",
+        "slack_connect_canvas_sharing_blocked",
+        "slack_connect_file_link_sharing_blocked",
+        "slack_connect_lists_sharing_blocked",
+        "storage_limit_reached",
+        "team_access_not_granted",
+        "no_such_subteam",
+        "plan_upgrade_required",
+        "two_factor_setup_required",
+    }
+)
 NO_THREADS = frozenset({"cannot_reply_to_message", "restricted_action_non_threadable_channel"})
 MALFORMED = frozenset(
     {
@@ -115,6 +130,7 @@ MALFORMED = frozenset(
         "draft_has_conflict",
         "draft_not_found",
         "duplicate_channel_not_found",
+        "duplicate_external_id",
         "duplicate_message_not_found",
         "file_not_found",
         "insecure_request",
@@ -161,6 +177,7 @@ MALFORMED = frozenset(
         "unknown_snippet_type",
         "unknown_subtype",
         "users_list_not_supplied",
+        "view_too_large",
     }
 )
 
@@ -170,14 +187,6 @@ UNREADABLE = (AttributeError, TypeError, ValueError)
 """What the SDK raises over a body that isn't a JSON object, such as a proxy's page."""
 ERRORS = (SlackClientError, aiohttp.ClientError, TimeoutError, *UNREADABLE)
 """All that a call of the SDK raises in place of an answer."""
-
-
-class Revoked(Gone):
-    """Slack doesn't accept the token."""
-
-
-class NoThread(NotAllowed):
-    """This channel takes no replies in threads."""
 
 
 def code_of(error: Exception) -> str | None:
@@ -191,10 +200,10 @@ def classified(error: Exception) -> VenueError:
     if isinstance(error, SlackApiError):
         return by_status(_status(error), code_of(error), _headers(error), needed=_needed(error))
     if isinstance(error, NOT_SENT):
-        return Unreachable(NO_ANSWER)
+        return Unreachable(wording.NO_ANSWER)
     if isinstance(error, aiohttp.ClientError | TimeoutError):
-        return Unreachable(NO_ANSWER, is_lost=True)
-    return Unreachable("Slack's answer can't be read", is_lost=True, is_known=False)
+        return Unreachable(wording.NO_ANSWER, is_lost=True)
+    return Unreachable(wording.UNREADABLE, is_lost=True, is_known=False)
 
 
 def by_status(
@@ -202,32 +211,32 @@ def by_status(
 ) -> VenueError:
     """Return what an HTTP status and Slack's code mean; `needed` is the scope that is missing."""
     if status == HTTPStatus.TOO_MANY_REQUESTS or code in RATE_LIMITS:
-        return RateLimited("Slack is receiving too many requests", _seconds(headers))
+        return RateLimited(wording.TOO_BUSY, _seconds(headers))
     if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
-        return Unreachable(IN_TROUBLE, may_be_done=status != HTTPStatus.SERVICE_UNAVAILABLE)
+        return Unreachable(wording.IN_TROUBLE, may_be_done=status != HTTPStatus.SERVICE_UNAVAILABLE)
     if code is None:
         is_lost = status == HTTPStatus.OK
-        return Unreachable("Slack's answer can't be read", is_lost=is_lost, is_known=False)
+        return Unreachable(wording.UNREADABLE, is_lost=is_lost, is_known=False)
     return by_code(code, needed)
 
 
 def by_code(code: str, needed: str = "") -> VenueError:
     """Return what one of Slack's codes means; an unknown one may pass."""
     if code in TRANSIENT:
-        return Unreachable(TRANSIENT[code], may_be_done=code in HALF_DONE)
+        return Unreachable(wording.CODES[code], may_be_done=code in HALF_DONE)
     if code in REVOKED:
-        return Revoked(REVOKED[code])
+        return Revoked(wording.CODES[code])
     if code in GONE:
-        return Gone(GONE[code])
+        return Gone(wording.CODES[code])
     if code in NO_THREADS:
-        return NoThread("threads are switched off in this channel")
+        return NoThread(wording.NO_THREADS)
     if code == "missing_scope":
-        return NotAllowed(f"the scope {needed} is missing" if needed else "a scope is missing")
+        return NotAllowed(wording.lacks_scope(needed))
     if code in FORBIDDEN:
-        return NotAllowed(FORBIDDEN[code])
+        return NotAllowed(wording.CODES[code])
     if code in MALFORMED:
-        return Malformed(f"Slack can't take it ({code})")
-    return Unreachable(f"Slack refused ({code})", is_known=False)
+        return Malformed(wording.malformed(code))
+    return Unreachable(wording.refused(code), is_known=False)
 
 
 def _seconds(headers: Mapping[str, str]) -> float:

@@ -6,6 +6,8 @@ Source: https://docs.slack.dev/reference/app-manifest
 from typing import Any
 
 from bot.service.commands import ACTION, COMMANDS, FORGET, Command, usage
+from bot.view.wording.commands import TAKE_MESSAGE
+from bot.view.wording.slack import DESCRIPTION
 
 Json = dict[str, Any]
 
@@ -14,26 +16,33 @@ PLACEHOLDER = "https://YOUR-SERVER"
 SHORTCUT = ACTION.lower().replace(" ", "_")
 """The message action's `callback_id`."""
 EVENTS = ("app_mention", "app_uninstalled", "message.im", "tokens_revoked")
-REQUIRED = {
-    "app_mentions:read": "receive mentions",
-    "chat:write": "post and edit cards and threads",
-    "commands": "slash commands and the message action",
-    "files:write": "post transcripts",
-}
-OPTIONAL = {
-    "channels:read": "see that an asker is still in a public channel, before a direct message",
-    "chat:write.public": "answer in public channels without being invited",
-    "files:read": "read the text files of a message the council is asked about",
-    "groups:read": "see that an asker is still in a private channel, before a direct message",
-    "im:history": "take questions in direct messages",
-    "im:write": "open a direct message for a private run, or for an answer whose channel is lost",
-    "users:read": "tell who is an admin, and name who mentions the bot",
-}
+REQUIRED = frozenset(
+    {
+        "app_mentions:read",
+        "chat:write",
+        "commands",
+        "files:write",
+    }
+)
+OPTIONAL = frozenset(
+    {
+        "channels:read",
+        "chat:write.public",
+        "files:read",
+        "groups:read",
+        "im:history",
+        "im:write",
+        "usergroups:read",
+        "users:read",
+    }
+)
 """Scopes without which the council still runs; it says what it can't do."""
-THREADS = {
-    "channels:history": "read the thread in which it is asked, in public channels",
-    "groups:history": "read the thread in which it is asked, in private channels",
-}
+THREADS = frozenset(
+    {
+        "channels:history",
+        "groups:history",
+    }
+)
 """Scopes that let the bot read what people write; only for those who want that."""
 
 
@@ -42,12 +51,12 @@ def app_manifest(*, socket_mode: bool = True, url: str = PLACEHOLDER, threads: b
 
     With `threads`, the app may read the thread in which it is asked.
     """
-    optional = {**OPTIONAL, **(THREADS if threads else {})}
+    optional = OPTIONAL | THREADS if threads else OPTIONAL
     address = {} if socket_mode else {"request_url": f"{url.rstrip('/')}{PATH}"}
     return {
         "display_information": {
             "name": "Council",
-            "description": "Several language models answer, review each other, and conclude",
+            "description": DESCRIPTION,
         },
         "features": {
             "app_home": {
@@ -61,13 +70,13 @@ def app_manifest(*, socket_mode: bool = True, url: str = PLACEHOLDER, threads: b
                     "name": ACTION,
                     "type": "message",
                     "callback_id": SHORTCUT,
-                    "description": "Take this message as the question",
+                    "description": TAKE_MESSAGE,
                 }
             ],
             "slash_commands": [_command(command, address.get("request_url")) for command in COMMANDS],
         },
         "oauth_config": {
-            "scopes": {"bot": sorted({**REQUIRED, **optional}), "bot_optional": sorted(optional)}
+            "scopes": {"bot": sorted(REQUIRED | optional), "bot_optional": sorted(optional)}
         },
         "settings": {
             "event_subscriptions": {**address, "bot_events": [*EVENTS]},

@@ -1,4 +1,4 @@
-"""What one person is told through a response URL, and past answers with their buttons.
+"""Private replies through a response URL, and past answers with their buttons.
 
 Source: https://docs.slack.dev/interactivity/handling-user-interaction#message_responses
 """
@@ -9,37 +9,37 @@ Source: https://docs.slack.dev/interactivity/handling-user-interaction#message_r
 import asyncio
 import re
 from http import HTTPStatus
-from typing import Any
+from typing import Any, cast
 
 import aiohttp
 import structlog
 from slack_bolt.async_app import AsyncRespond
 
-from bot.past.buttons import Choice
+from bot.past.buttons import Choice, Verb
 from bot.past.pages import Link, Sheet, shared
 from bot.slack import text as slack_text
 from bot.slack.client import Json
 from bot.slack.venue import Tell
 from bot.slack.workspace import Workspace
 from bot.view.message import Message
+from bot.view.wording.past import CUT
 from storage.rows import IndexRow
 
 log = structlog.get_logger()
 
 USES = 5
 """How many messages a response URL takes, within half an hour."""
-REST = "This isn't all of it. The rest is in the transcript."
 PRESSED = re.compile(r"past_(?:turn|see|share|transcript|forget)_\d+")
 """The ids under which clicks arrive; no two in a message are the same."""
 
 
-def verb(action_id: str) -> str:
+def verb(action_id: str) -> Verb:
     """Read what a pressed button does from the id under which the click arrived."""
-    return action_id.split("_")[1]
+    return cast("Verb", action_id.split("_")[1])
 
 
 def alone(respond: AsyncRespond) -> Tell:
-    """Return what shows messages to the one person who typed the command or pressed the button."""
+    """Return a function that shows messages only to whoever typed the command or pressed the button."""
 
     async def tell(message: Message) -> None:
         await show(respond, Sheet(message))
@@ -74,7 +74,7 @@ async def _say(respond: AsyncRespond, sheet: Sheet, blocks: list[Json], **how: A
 
 
 def _parts(sheet: Sheet) -> list[list[Json]]:
-    *before, last = slack_text.parts(sheet.message, USES, REST)
+    *before, last = slack_text.parts(sheet.message, USES, CUT)
     return [*before, [*last, *_actions(sheet.choices)]]
 
 
@@ -94,7 +94,7 @@ def _actions(choices: tuple[Choice, ...]) -> list[Json]:
 
 
 def linked(workspace: Workspace) -> Link:
-    """Return what links to a workspace's cards."""
+    """Return a function that links to a workspace's cards."""
 
     def link(row: IndexRow) -> str | None:
         if row.message is None:

@@ -17,9 +17,9 @@ import aiohttp
 import structlog
 from slack_sdk.web.async_client import AsyncWebClient
 
+from bot.errors import NotTaken, Refusal, VenueError
 from bot.service.attachments import (
     LARGEST_FILE,
-    NotTaken,
     admitted,
     not_given,
     not_text,
@@ -27,8 +27,10 @@ from bot.service.attachments import (
     sorted_out,
     text_file,
 )
-from bot.service.errors import VenueError
 from bot.slack.client import Json, granted
+from bot.view.wording import slack as wording
+from bot.view.wording.access import GROUPS_UNKNOWN
+from bot.view.wording.attachments import NO_NAME
 from council.brief import Attachment
 
 log = structlog.get_logger()
@@ -72,7 +74,7 @@ def plain(text: str, bot: str = "") -> str:
 
 
 class Reader:
-    """Looks files and people up, as far as the granted scopes go."""
+    """Looks up files and people, within the granted scopes."""
 
     def __init__(
         self,
@@ -90,6 +92,7 @@ class Reader:
         self._clock = clock
         self._hosts = {urlsplit(address)[:2] for address in (FILES, client.base_url)}
         self._people: dict[str, tuple[float, Person]] = {}
+        self._groups: dict[str, tuple[float, frozenset[str]]] = {}
 
     async def person(self, user: str) -> Person:
         """Return who this is; without `users:read`, or an answer in time, nobody in particular."""
@@ -113,24 +116,42 @@ class Reader:
         self._people[user] = self._clock(), person
         return person
 
+    async def memberships(self, user: str, groups: frozenset[str]) -> frozenset[str]:
+        """Return which of these user groups somebody is in. Raises `Refusal` where Slack doesn't say."""
+        try:
+            async with asyncio.timeout(LOOKUP_SECONDS):
+                members = await asyncio.gather(*map(self._members, groups))
+        except (TimeoutError, VenueError) as error:
+            log.warning("user_groups_unknown", reason=error)
+            raise Refusal(GROUPS_UNKNOWN) from error
+        return frozenset(group for group, users in zip(groups, members, strict=True) if user in users)
+
+    async def _members(self, group: str) -> frozenset[str]:
+        seen, known = self._groups.get(group, (0.0, None))
+        if known is None or self._clock() - seen >= PERSON_SECONDS:
+            listed = await granted(self._client.usergroups_users_list(usergroup=group))
+            known = frozenset(map(str, listed["users"]))
+            self._groups[group] = self._clock(), known
+        return known
+
     async def files(self, message: Json) -> tuple[tuple[Attachment, ...], str | None]:
         """Return the text files of a message, and which of its files were left out and why."""
         files: list[Json] = message.get("files") or []
         if not files:
             return (), None
         if "files:read" not in self.scopes:
-            return (), "The message's files were left out: the scope files:read is missing."
+            return (), wording.FILES_NOT_ALLOWED
         try:
             async with asyncio.timeout(LOOKUP_SECONDS):
                 read = await asyncio.gather(
                     *map(self.file, admitted(files, name=file_name, size=file_size))
                 )
         except TimeoutError:
-            return (), "The message's files were left out: Slack took too long to give them."
+            return (), wording.FILES_TOO_SLOW
         return sorted_out(read)
 
     async def file(self, file: Json | NotTaken) -> Attachment | NotTaken:
-        """Fetch a text file that Slack tells of, or return why it isn't taken."""
+        """Fetch a text file from a message, or return why it isn't accepted."""
         if isinstance(file, NotTaken):
             return file
         name = file_name(file)
@@ -167,10 +188,10 @@ class Reader:
 
 def file_name(file: Json) -> str:
     """Return a file's name."""
-    return one_line(str(file.get("name") or "")) or "a file"
+    return one_line(str(file.get("name") or "")) or NO_NAME
 
 
 def file_size(file: Json) -> int:
-    """Return the size that Slack tells; without one a file counts as the largest that is taken."""
+    """Return the size that Slack states; without one, a file counts as the largest allowed."""
     size = file.get("size")
     return size if isinstance(size, int) and size >= 0 else LARGEST_FILE

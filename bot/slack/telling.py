@@ -2,7 +2,7 @@
 
 Slack knows no idempotency key: where the response to a post is lost, nobody can tell whether the post
 is there. A mention is therefore posted only once like that. From then on Slack is asked to post it by
-itself, three minutes later: what it has taken on can be looked up until then, so this is done once.
+itself, three minutes later: what it has accepted can be looked up until then, so this is done once.
 
 Sources: https://docs.slack.dev/reference/methods/chat.scheduleMessage,
 https://docs.slack.dev/reference/methods/chat.scheduledMessages.list,
@@ -19,12 +19,12 @@ from dataclasses import replace
 
 import structlog
 
-from bot.service.errors import Unreachable, VenueError
+from bot.errors import Unreachable, VenueError
 from bot.service.outbox import Repeat, Urgency
 from bot.service.venue import Mention, Part, Sent
 from bot.slack.client import Json, granted
-from bot.slack.errors import NO_ANSWER
 from bot.slack.workspace import TIER_3, Workspace
+from bot.view.wording.slack_errors import NO_ANSWER
 from storage.journal import Telling
 
 log = structlog.get_logger()
@@ -92,7 +92,7 @@ class Teller:
     async def send(self, part: Part, channel: str, thread: str | None, mention: Mention) -> None:
         """Post a mention that isn't over; let Slack post it where one may have arrived.
 
-        Raises `VenueError` where the asker surely wasn't told.
+        Raises `VenueError` if the asker certainly wasn't told.
         """
         if not mention.telling.lost:
             try:
@@ -128,7 +128,7 @@ class Teller:
             raise Unsure(str(error)) from error
 
     async def _schedule(self, part: Part, channel: str, thread: str | None, mention: Mention) -> None:
-        """Let Slack post the mention; ask again until it surely will."""
+        """Let Slack post the mention; ask again until it certainly will."""
         before, post_at = mention.telling, 0
 
         async def request() -> None:
@@ -166,7 +166,7 @@ class Teller:
                 return
 
     async def _is_settled(self, mention: Mention, post_at: int) -> bool:
-        """Return whether Slack has taken the mention on for a time, or nobody can know any more."""
+        """Return whether Slack has scheduled the mention, or nobody can know any more."""
         is_taken = await self._look_up(post_at)
         if is_taken:
             await mention.sent("")
@@ -211,6 +211,6 @@ class Teller:
             raise Unreachable(NO_ANSWER, is_lost=True) from error
 
     async def _leave(self, mention: Mention) -> None:
-        """Take the asker for told: one more mention might be the third."""
+        """Count the asker as told: one more mention might be the third."""
         log.warning("mention_unsure", run=self._run)
         await mention.sent("")

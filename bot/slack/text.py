@@ -19,11 +19,7 @@ from bot.render.parsing import beginning
 from bot.render.splitting import Block as Part
 from bot.render.splitting import leading
 from bot.slack.markdown import CODE_WIDTH, DIALECT, Piece, has_room, pieces
-from bot.view import words
 from bot.view.message import (
-    IN_THREAD,
-    IN_TRANSCRIPT,
-    OPEN,
     Block,
     Columns,
     Diff,
@@ -38,6 +34,11 @@ from bot.view.message import (
     Table,
     Title,
 )
+from bot.view.wording import figures
+from bot.view.wording.card import IN_THREAD
+from bot.view.wording.past import OPEN
+from bot.view.wording.thread import IN_TRANSCRIPT
+from council.characters import clip
 
 Json = dict[str, Any]
 
@@ -151,7 +152,7 @@ def card(message: Message, continues: str = IN_THREAD) -> CardBlocks:
 
 
 def _parted(content: Sequence[Block]) -> tuple[Sequence[Block], Sequence[Block]]:
-    """Part what follows a card's last prose from the rest: it is shown even where the prose is cut."""
+    """Separate what follows a card's last prose: it is shown even if the prose is cut."""
     footer = len(content) - sum(isinstance(block, Footer) for block in content)
     ends = [number for number, block in enumerate(content, 1) if isinstance(block, Prose)]
     at = ends[-1] if ends else footer
@@ -169,9 +170,9 @@ def _beginnings(content: Iterable[Block]) -> Iterator[Block]:
 
 def fallback(message: Message) -> str:
     """Return the text for notifications and search: the message without markup, or its beginning."""
-    said = words.clip("\n".join(filter(None, map(_said, message.blocks))), TEXT)
+    said = clip("\n".join(filter(None, map(_said, message.blocks))), TEXT)
     if len(_escaped(said)) > TEXT:
-        said = words.clip(said, TEXT // len("&amp;"))
+        said = clip(said, TEXT // len("&amp;"))
     return _escaped(said)
 
 
@@ -187,7 +188,7 @@ def _said(block: Block) -> str:
             return _plain_beginning(beginning(markdown, TEXT))
         case Entry():
             found = "".join(text for text, _ in block.excerpt)
-            at = words.when(block.at) if block.at else ""
+            at = figures.when(block.at) if block.at else ""
             return "\n".join(filter(None, (block.text, at, block.said, found)))
         case _:
             return block.text
@@ -311,7 +312,7 @@ def _moment(at: datetime) -> Json:
         "type": "date",
         "timestamp": int(at.timestamp()),
         "format": "{date_short_pretty} at {time}",
-        "fallback": words.when(at),
+        "fallback": figures.when(at),
     }
 
 

@@ -16,15 +16,18 @@ from typing import Any, TypeVar
 import aiohttp
 import structlog
 
-from bot.service.errors import Gone, NotAllowed, Unreachable, VenueError
+from bot.errors import Gone, NotAllowed, NoThread, Unreachable, VenueError
 from bot.service.outbox import Lane, Repeat, Urgency
 from bot.service.venue import Button, Card, File, Mention, Part, Sent
 from bot.slack import text as slack_text
 from bot.slack.client import Json, granted
-from bot.slack.errors import NoThread, by_status, classified
+from bot.slack.errors import by_status, classified
 from bot.slack.telling import Teller, Unsure
 from bot.slack.workspace import TIER_3, TIER_4, Workspace
-from bot.view.message import BELOW, IN_THREAD, Line, Message
+from bot.view.message import Line, Message
+from bot.view.wording import slack as wording
+from bot.view.wording.card import BELOW, IN_THREAD
+from bot.view.wording.delivery import no_thread
 from council.brief import Brief, Discussion
 from council.document.conversation import Source
 
@@ -40,7 +43,6 @@ Say = Callable[[str, list[Json] | None, str | None], Awaitable[object]]
 
 CARD_SECONDS = 3.0
 MEMBERS_A_PAGE = 1000
-SEE_THE_CARD = "See the card"
 
 
 class SlackVenue:
@@ -66,24 +68,30 @@ class SlackVenue:
         self._drawn: tuple[Message, str, slack_text.CardBlocks] | None = None
 
     async def pick_up(self, posted: frozenset[str], found: Sent) -> bool:
-        """Take the card that the run's row names: Slack lets the bot read no channel's messages."""
+        """Use the card that the run's row names: the bot can't read a channel's messages on Slack."""
         del posted, found
         self._thread = self._thread or self._card or None
         return bool(self._card)
 
     async def post_card(self, newest: Callable[[], Card], sent: Sent) -> str:
-        """Post the first card; where the bot may not, tell the asker alone why."""
+        """Post the first card; if the bot may not, tell only the asker why."""
 
         async def request() -> str:
             text, blocks = await self._draw(newest(), IN_THREAD)
             return await self._say(text, blocks, self._thread, sent)
 
         try:
-            self._card = await self._post(request, Urgency.FIRST_CARD, believes_at_once=True)
+            try:
+                self._card = await self._post(request, Urgency.FIRST_CARD, believes_at_once=True)
+            except Gone:
+                if self._thread is None:
+                    raise
+                self._thread = None  # it was deleted; the channel may still be there
+                self._card = await self._post(request, Urgency.FIRST_CARD, believes_at_once=True)
         except Unreachable:
             raise
         except VenueError as error:
-            await self._tell(line(f"The council can't answer here: {error}."))
+            await self._tell(line(wording.cannot_answer(str(error))))
             raise
         self._thread = self._thread or self._card
         return self._card
@@ -127,7 +135,7 @@ class SlackVenue:
 
     async def post(self, part: Part, key: str, sent: Sent, urgency: Urgency = Urgency.THREAD) -> str:
         """Post a part into the thread, in place where the channel has no threads."""
-        del key  # Slack has nothing that tells it a message is the same
+        del key  # Slack has no way to recognise a repeated message
         posted = ""
 
         async def say(text: str, blocks: list[Json] | None, thread: str | None) -> None:
@@ -170,7 +178,7 @@ class SlackVenue:
         said = f"<@{self._user}> {_plain(mention.text)}"
         if link:
             address = self._workspace.permalink(self._channel, self._card, self._thread)
-            said += f" <{address}|{SEE_THE_CARD}>"
+            said += f" <{address}|{wording.SEE_THE_CARD}>"
 
         async def say(text: str, blocks: list[Json] | None, thread: str | None) -> None:
             await self._teller.send(Part(text, (*(blocks or ()),)), self._channel, thread, mention)
@@ -199,11 +207,11 @@ class SlackVenue:
         return self._drawn is None or not self._drawn[2].cut
 
     async def direct(self, card: Card, mention: Mention) -> None:
-        """Send the card to the asker alone, who must still be able to see the channel."""
+        """Send the card only to the asker, who must still be able to see the channel."""
         if self._channel.startswith("D"):
-            raise NotAllowed("it was asked in direct messages")
+            raise NotAllowed(wording.ASKED_IN_DIRECT)
         if not await self._sees_channel():
-            raise NotAllowed("the asker isn't in the channel any more")
+            raise NotAllowed(wording.NOT_IN_CHANNEL)
 
         async def opened() -> str:
             return str(
@@ -317,7 +325,7 @@ class SlackVenue:
         except NoThread as error:
             if thread is None:
                 raise
-            why = _plain(f"No thread here: {error}.")
+            why = _plain(no_thread(str(error)))
             if self._thread:  # it is said once
                 self._thread = None
                 await self._post(lambda: self._say(why, None, None, unrecorded), Urgency.THREAD)

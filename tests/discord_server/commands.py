@@ -270,7 +270,7 @@ def fill(
 
 
 def _wired(option: Json, value: Any) -> Any:
-    """Check one value against its option; give what goes on the wire."""
+    """Check one value against its option; return what goes on the wire."""
     kind = option["type"]
     if not isinstance(value, _PYTHON[kind]) or (isinstance(value, bool) and kind != BOOLEAN):
         raise Impossible(f"option {option['name']!r} (type {kind}) can't hold {value!r}")

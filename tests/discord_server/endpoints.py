@@ -1,7 +1,7 @@
 """The endpoints a bot uses with its own token: accounts, guilds, channels, messages, threads."""
 
 from . import errors, posting, wire
-from .permissions import Permission, in_channel
+from .permissions import Permission, in_channel, in_guild
 from .rest import Call, body_of, route
 from .state import Channel, ChannelType, Json, Message, User, World, iso
 
@@ -47,6 +47,24 @@ def me(call: Call) -> Json:
 def application(call: Call) -> Json:
     """Tell the bot about its application."""
     return wire.application(call.world)
+
+
+@route("GET /users/@me/guilds")
+def my_guilds(call: Call) -> list[Json]:
+    """Return the guilds the bot is in, in short."""
+    guilds = [guild for guild in call.world.guilds.values() if guild.has_bot]
+    return [
+        {
+            "id": str(guild.id),
+            "name": guild.name,
+            "icon": None,
+            "banner": None,
+            "owner": False,
+            "permissions": str(in_guild(guild, call.world.bot)),
+            "features": [],
+        }
+        for guild in guilds[: int(call.query.get("limit", "200"))]
+    ]
 
 
 @route("POST /users/@me/channels")

@@ -84,7 +84,7 @@ class Fault:
             self.times = ALWAYS
 
     def release(self) -> None:
-        """Let held requests go on, and let nothing more go wrong."""
+        """Let held requests continue, and let nothing more go wrong."""
         self.times = self.hits
         self.over.set()
         if self.gate is not None:
@@ -139,7 +139,7 @@ def about(world: World, parameters: dict[str, str], body: object) -> About:
 
 @dataclass(slots=True, eq=False)
 class Limit:
-    """A bucket: so many requests in so many seconds, per channel, guild or webhook."""
+    """A bucket: this many requests in this many seconds, per channel, guild or webhook."""
 
     requests: int
     seconds: float

@@ -3,13 +3,13 @@
 import time
 from typing import Any
 
-from . import errors, limits, posting, wire
+from . import errors, limits, modals, posting, wire
 from .rest import Call, body_of, route
 from .state import Interaction, Json, Message, MessageFlag, World
 
 TOKEN_LIFE = 15 * 60.0
 COMPLETIONS = 8
-COMPONENT, AUTOCOMPLETE = 3, 4
+COMPONENT, AUTOCOMPLETE, MODAL = 3, 4, 5
 SLASH_RESPONSE, MENU_RESPONSE = 20, 23
 
 
@@ -55,8 +55,10 @@ def _first(call: Call, interaction: Interaction) -> None:
             interaction.message = _edit(call, interaction.source, data)
         case 8:
             interaction.choices = _choices(data)
+        case 9 if interaction.kind == MODAL:
+            raise errors.invalid("type", "BASE_TYPE_CHOICES", "A form can't open another")
         case 9:
-            limits.check(limits.Shape(data.get("title", ""), [], [], 0, 0))
+            modals.check(data)
         case _:
             raise errors.invalid("type", "BASE_TYPE_CHOICES", "Value must be one of (4, ..., 9).")
     interaction.callback, interaction.response = kind, data
@@ -101,7 +103,7 @@ def _send(call: Call, interaction: Interaction, body: Json) -> Message:
     kind = SLASH_RESPONSE
     if interaction.payload["data"].get("target_id"):
         kind = MENU_RESPONSE
-    elif interaction.kind == COMPONENT:
+    elif interaction.kind in (COMPONENT, MODAL):
         kind = 0
     return posting.post(
         world,

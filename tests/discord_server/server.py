@@ -8,7 +8,7 @@ from typing import Any, Self, TypeVar
 from aiohttp import web
 from aiohttp.typedefs import Middleware
 
-from . import commands, control, endpoints, interactions, posting, wire
+from . import commands, control, endpoints, interactions, modals, posting, wire
 from .errors import Impossible
 from .faults import OBSERVED, Fault, Limit
 from .gateway import Gateway
@@ -38,7 +38,8 @@ TOKEN = "fake.discord.token"  # noqa: S105  a fake's token is no secret
 SECTIONS = (endpoints, interactions, commands)
 """Where the routes are: importing a section registers its own."""
 NO_INTENTS = Intent(0)
-SLASH, COMPONENT, AUTOCOMPLETE = 2, 3, 4
+SLASH, COMPONENT, AUTOCOMPLETE, MODAL = 2, 3, 4, 5
+FORM = 9
 KINDS = {
     "text": ChannelType.TEXT,
     "announcement": ChannelType.ANNOUNCEMENT,
@@ -278,6 +279,24 @@ class DiscordServer:
             self._check_pressable(message, custom_id, user, {2})
         return self._press(message, user, {"component_type": 2, "custom_id": custom_id})
 
+    def submit(self, opened: Interaction, **values: str) -> Interaction:
+        """Fill in the form that an interaction was answered with, and send it."""
+        if opened.callback != FORM or opened.response is None:
+            raise Impossible("this opened no form")
+        try:
+            data = modals.submitted(opened.response, values)
+        except LookupError as error:
+            raise Impossible(str(error)) from error
+        return self._interact(MODAL, opened.channel, opened.user, data, opened.source)
+
+    def submit_forged(self, channel: Channel, user: User, custom_id: str, **values: str) -> Interaction:
+        """Send a form that was never opened, as a modified client could."""
+        fields = [
+            {"type": 4, "id": 2, "custom_id": name, "value": text} for name, text in values.items()
+        ]
+        rows: list[Json] = [{"type": 18, "id": 1, "component": field} for field in fields]
+        return self._interact(MODAL, channel, user, {"custom_id": custom_id, "components": rows})
+
     def select(self, message: Message, custom_id: str, user: User, *values: str) -> Interaction:
         """Choose from a string select."""
         part = self._check_pressable(message, custom_id, user, {3})
@@ -294,6 +313,7 @@ class DiscordServer:
         text: str,
         *,
         reply_to: Message | None = None,
+        pings: bool = True,
         files: dict[str, bytes] | None = None,
     ) -> Message:
         """Let somebody write a message."""
@@ -302,6 +322,8 @@ class DiscordServer:
         body: Json = {"content": text}
         if reply_to is not None:
             body["message_reference"] = {"message_id": str(reply_to.id)}
+            if not pings:
+                body["allowed_mentions"] = {"parse": ["users"], "replied_user": False}
         uploads = {
             index: posting.Upload(name, data, "text/plain; charset=utf-8")
             for index, (name, data) in enumerate((files or {}).items())
@@ -374,7 +396,7 @@ class DiscordServer:
         self.gateway.drop(code)
 
     def old_edits(self, allowed: int | None, retry_after: float = 0.01) -> None:
-        """Allow a message older than an hour so many edits an hour, then 30046; None lifts it."""
+        """Allow a message older than an hour this many edits an hour, then 30046; None lifts it."""
         self.world.old_edits = allowed
         self.world.old_edit_retry_after = retry_after
 
@@ -449,7 +471,7 @@ class DiscordServer:
         return value
 
     async def connected(self, sessions: int = 1, within: float = 30.0) -> None:
-        """Wait until so many shards are connected."""
+        """Wait until this many shards are connected."""
         await self.until(lambda: self.gateway.connected >= sessions, within)
 
     # ── inside ───────────────────────────────────────────────────────────────────────────────

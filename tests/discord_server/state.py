@@ -354,6 +354,8 @@ class World:
         self.old_edit_retry_after = 0.01
         self.bot = self.add_user("council", bot=True)
         self.application_id = self.bot.id
+        self.application: Json = {}
+        """What its owner has set on the application's page, over the defaults of a new one."""
 
     def snowflake(self, step: int = 1) -> int:
         """Return the next id: later ids are larger, and tell their time by this clock."""

@@ -60,6 +60,7 @@ def application(world: World) -> Json:
         "flags": flags,
         "bot": user(world.bot),
         "approximate_guild_count": len(world.guilds),
+        **world.application,
     }
 
 
@@ -254,7 +255,7 @@ def attachment(file: Attachment, *, ephemeral: bool = False) -> Json:
 
 
 def message(entry: Message, world: World) -> Json:
-    """Write a message as it stands."""
+    """Write a message as it is."""
     now, place = entry.now, entry.channel
     body: Json = {
         "id": str(entry.id),
@@ -287,6 +288,9 @@ def message(entry: Message, world: World) -> Json:
             "channel_id": str(place.id),
             "message_id": str(entry.reply_to.id),
         }
+        replied = message(entry.reply_to, world)
+        replied.pop("referenced_message", None)  # Discord goes one message back
+        body["referenced_message"] = replied
     if entry.interaction is not None:
         body |= {
             "webhook_id": str(world.application_id),

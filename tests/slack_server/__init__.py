@@ -12,7 +12,7 @@ strings, and is driven by a test that acts as the people::
         assert delivery.acked
         card = await slack.until(lambda: slack.messages(general))
 
-`post`, `mention` and `slash` send `text` as it stands: what somebody typed as `<`, `>` and `&` is to be
+`post`, `mention` and `slash` send `text` as it is: what somebody typed as `<`, `>` and `&` is to be
 written `&lt;`, `&gt;` and `&amp;`, as Slack writes it.
 """
 

@@ -152,11 +152,11 @@ class Control:
         await self._server.drop_sockets()
 
     async def messages(self, channel: str) -> list[Message]:
-        """What stands in a channel."""
+        """What is in a channel."""
         return self._server.messages(channel)
 
     async def thread(self, channel: str, ts: str) -> list[Message]:
-        """What stands below a message."""
+        """What is below a message."""
         return self._server.thread(channel, ts)
 
     async def ephemerals(self, channel: str, user: str) -> list[Ephemeral]:

@@ -11,6 +11,7 @@ from aiohttp.typedefs import Middleware
 from tests.slack_server import control, payloads
 from tests.slack_server.delivery import Attempt, Courier, Delivery, Endpoint
 from tests.slack_server.faults import Breaks, Fault
+from tests.slack_server.modals import View
 from tests.slack_server.rules import (
     Call,
     Changes,
@@ -120,7 +121,7 @@ class SlackServer:
         return self.courier.endpoint
 
     async def connected(self, sockets: int = 1) -> None:
-        """Wait until so many sockets take deliveries."""
+        """Wait until this many sockets take deliveries."""
         await self.until(lambda: self.courier.sockets >= sockets)
 
     # -- the world
@@ -252,6 +253,23 @@ class SlackServer:
         payload = payloads.block_action(
             self.world.app_id, team, place, author, message, element, block, url, stamp
         )
+        return self.courier.send("interactive", self.api.modals.arm(payload))
+
+    def form(self, user: User | str) -> View:
+        """The form that somebody has on the screen, the newest one.
+
+        Raises:
+            LookupError: there is none.
+        """
+        reader = self._user(user).id
+        shown = [view for view in self.api.modals.views if view.user == reader and view.is_open]
+        if not shown:
+            raise LookupError("no form is open")
+        return shown[-1]
+
+    def submit(self, view: View, **values: str) -> Delivery:
+        """Fill in a form and send it."""
+        payload = self.api.modals.submission(view, self.world.app_id, values)
         return self.courier.send("interactive", payload)
 
     async def redeliver(self, delivery: Delivery, reason: str = "http_timeout") -> Attempt:
@@ -308,7 +326,7 @@ class SlackServer:
         self.rates.channel_post_burst = burst
 
     def delete_message(self, message: Message) -> None:
-        """Let an admin delete a message; what stands below it stays."""
+        """Let an admin delete a message; what is below it stays."""
         message.deleted_at = self.clock()
         self.changes.happened()
 
@@ -391,13 +409,13 @@ class SlackServer:
         return busiest_minute([call.at for call in self.calls(method) if call.team == home])
 
     def messages(self, channel: Channel | str) -> list[Message]:
-        """What stands in a channel, threads left out."""
+        """What is in a channel, threads left out."""
         self.api.board.post_scheduled()
         shown = self._channel(channel).messages.values()
         return [m for m in shown if m.thread_ts is None and m.deleted_at is None]
 
     def thread(self, channel: Channel | str, ts: str) -> list[Message]:
-        """What stands below a message."""
+        """What is below a message."""
         self.api.board.post_scheduled()
         return self._channel(channel).replies(ts)
 
@@ -428,7 +446,9 @@ class SlackServer:
     # -- inside
 
     def _show_answer(self, delivery: Delivery, attempt: Attempt) -> None:
-        """Show what the bot put into the acknowledgement of a slash command."""
+        """Show what the bot put into the acknowledgement of a slash command or of a form."""
+        if delivery.payload.get("type") == "view_submission":
+            self.api.modals.answered(delivery.payload["view"]["id"], attempt.answer)
         if delivery.kind != "slash_commands" or not attempt.answer:
             return
         answer: Json = {"text": attempt.answer} if isinstance(attempt.answer, str) else attempt.answer

@@ -11,6 +11,7 @@ from aiohttp import web
 from tests.slack_server.board import UPDATED_TEXT_MOST, Board, need, read_arguments
 from tests.slack_server.faults import Fault, break_off, page
 from tests.slack_server.files import Files
+from tests.slack_server.modals import Modals
 from tests.slack_server.response_urls import ResponseUrls
 from tests.slack_server.rules import Call, Json, Rates, Refused, Rules
 from tests.slack_server.workspace import Message, Team, Workspace
@@ -42,6 +43,7 @@ class WebApi:
         self.board = Board(world, rules)
         self.files = Files(self.board, self.meet)
         self.response_urls = ResponseUrls(self.board, self.calls, self.meet)
+        self.modals = Modals(world)
         self.tickets: set[str] = set()
         self._methods = {
             "auth.test": Method(self._auth_test),
@@ -58,6 +60,9 @@ class WebApi:
             "conversations.info": Method(self._channel_info, (), 3),
             "conversations.members": Method(self._channel_members, (), 4),
             "conversations.open": Method(self._open, ("im:write",), 3),
+            "users.conversations": Method(self._my_channels, (), 3),
+            "views.open": Method(self.modals.open, (), 4),
+            "usergroups.users.list": Method(self._group_members, ("usergroups:read",), 2),
             "users.info": Method(self._user_info, ("users:read",), 4),
             "files.info": Method(self.files.info, ("files:read",), 4),
             "files.getUploadURLExternal": Method(self.files.upload_url, ("files:write",), 4),
@@ -125,7 +130,7 @@ class WebApi:
             return web.Response(status=call.status, text=refusal.error, headers=headers)
 
     async def suffer(self, fault: Fault, request: web.Request, call: Call) -> web.Response | None:
-        """Let it go wrong; gives what goes out in place of Slack's own answer, if anything does."""
+        """Let it go wrong; return what goes out in place of Slack's own answer, if anything does."""
         if fault.delay:
             await asyncio.sleep(fault.delay)
         if fault.breaks is not None:
@@ -198,6 +203,12 @@ class WebApi:
     def _user_info(self, team: Team, arguments: Json) -> Json:
         return {"user": self.board.user(team, arguments.get("user")).wire()}
 
+    def _group_members(self, team: Team, arguments: Json) -> Json:
+        members = team.groups.get(str(arguments.get("usergroup")))
+        if members is None:
+            raise Refused("no_such_subteam")
+        return {"users": sorted(members)}
+
     def _channel_info(self, team: Team, arguments: Json) -> Json:
         channel = self.board.visible(team, arguments)
         need(team, READ[channel.kind])
@@ -213,6 +224,16 @@ class WebApi:
             "members": people[start : start + limit],
             "response_metadata": {"next_cursor": cursor},
         }
+
+    def _my_channels(self, team: Team, arguments: Json) -> Json:
+        kinds = str(arguments.get("types") or "public_channel").split(",")
+        need(team, *(READ[kind.removesuffix("_channel")] for kind in kinds))
+        mine = [
+            channel.wire(team)
+            for channel in self.world.channels.values()
+            if f"{channel.kind}_channel" in kinds and team.bot.id in channel.members
+        ]
+        return {"channels": mine, "response_metadata": {"next_cursor": ""}}
 
     def _open(self, team: Team, arguments: Json) -> Json:
         users = str(arguments.get("users", "")).split(",")

@@ -66,6 +66,8 @@ class Team:
     bot: User
     bot_id: str
     scopes: set[str]
+    groups: dict[str, set[str]] = field(default_factory=dict[str, set[str]])
+    """User groups, each with its members."""
     revoked: str | None = None
     """The error that every call with the token gets, once it is no longer good."""
 
@@ -150,7 +152,7 @@ class Message:
         return [later - earlier for earlier, later in itertools.pairwise(edits)]
 
     def elements(self) -> Iterable[tuple[Json, Json]]:
-        """Its interactive elements, each with the block it stands in."""
+        """Its interactive elements, each with the block it is in."""
         return interactive_elements(self.blocks)
 
     def wire(self) -> Json:
@@ -220,7 +222,7 @@ class Ephemeral:
         self.history.append(Version(at, text, tuple(blocks)))
 
     def elements(self) -> Iterable[tuple[Json, Json]]:
-        """Its interactive elements, each with the block it stands in."""
+        """Its interactive elements, each with the block it is in."""
         return interactive_elements(self.blocks)
 
 
@@ -246,7 +248,7 @@ class Channel:
     messages: dict[str, Message] = field(default_factory=dict[str, Message])
 
     def replies(self, ts: str) -> list[Message]:
-        """What stands below a message, oldest first."""
+        """What is below a message, oldest first."""
         return [m for m in self.messages.values() if m.thread_ts == ts != m.ts and m.deleted_at is None]
 
     def has_thread(self, ts: str) -> bool:

@@ -6,7 +6,9 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 
-from bot.config.configuration import Configuration, ConfigurationError, load
+from bot.config.configuration import Configuration, load
+from bot.errors import ConfigurationError
+from bot.service.budgets import Budgets
 from council.personas import PRESETS
 from council.profile import Persona
 
@@ -101,7 +103,7 @@ def test_the_environment_comes_before_env_and_toml(env: Write, monkeypatch: pyte
     assert members(configuration, "local") == ["llama"]
 
 
-def test_personas_come_along_by_name(env: Write) -> None:
+def test_personas_are_chosen_by_name(env: Write) -> None:
     """One that the file defines itself takes the place of one that comes along."""
     env(OPENROUTER_API_KEY="sk-or-1")
     toml(
@@ -125,7 +127,7 @@ def test_personas_come_along_by_name(env: Write) -> None:
     assert profile.answer_format == "structured"
 
 
-def test_toml_gives_personas_fallbacks_and_endpoints(env: Write) -> None:
+def test_toml_sets_personas_fallbacks_and_endpoints(env: Write) -> None:
     """A persona is named once and used by name."""
     toml(COUNCIL_TOML)
     env(OPENROUTER_API_KEY="sk-or-1")
@@ -182,9 +184,9 @@ def test_every_secret_file_that_cannot_be_used_is_named(env: Write, tmp_path: Pa
     }
     env(SLACK_HTTP_PORT="0", **{f"{name}_FILE": file for name, file in files.items()})
     assert problems() == [
-        "OPENROUTER_API_KEY_FILE: empty: it is empty. Name a readable file that holds it alone",
-        "DISCORD_TOKEN_FILE: /nowhere/token: No such file or directory. Name a readable file that holds it alone",
-        "SLACK_BOT_TOKEN_FILE: picture: it isn't text. Name a readable file that holds it alone",
+        "OPENROUTER_API_KEY_FILE: empty: it is empty. Name a readable file that contains nothing else",
+        "DISCORD_TOKEN_FILE: /nowhere/token: No such file or directory. Name a readable file that contains nothing else",
+        "SLACK_BOT_TOKEN_FILE: picture: it isn't text. Name a readable file that contains nothing else",
         "SLACK_HTTP_PORT: input should be greater than or equal to 1. It is the port of Slack's HTTP mode",
         "COUNCIL_MEMBERS: there is a model provider, but nobody to ask. Set COUNCIL_MEMBERS=openai/gpt-5,anthropic/claude-sonnet-4.5,google/gemini-2.5-pro",
     ]
@@ -203,9 +205,9 @@ def test_a_key_that_was_badly_copied_is_named(env: Write) -> None:
     }
     env(**cut)
     assert problems() == [
-        "OPENROUTER_API_KEY: it holds a character that no key has: '\\u2026'. It is the key of the model provider",
-        "SLACK_APP_TOKEN: it holds a character that no key has: ' '. It is the Slack app-level token for Socket Mode, xapp-…",
-        "VLLM_KEY: it holds a character that no key has: '\\u2019'. It is a key of profile default",
+        "OPENROUTER_API_KEY: it contains a character that no key has: '\\u2026'. It is the key of the model provider",
+        "SLACK_APP_TOKEN: it contains a character that no key has: ' '. It is the Slack app-level token for Socket Mode, xapp-…",
+        "VLLM_KEY: it contains a character that no key has: '\\u2019'. It is a key of profile default",
     ]
 
 
@@ -235,11 +237,11 @@ def test_what_the_program_gives_a_council_is_not_for_the_file(env: Write) -> Non
     toml(
         "[profiles.default]\n"
         'members = ["a/one", { model = "b/two", name = "Two" }]\n'
-        'name = "ours"\ndemonstration = true'
+        'name = "ours"\ndemonstration = true\nexample = true'
     )
     assert problems() == [
         f"profiles.default.{key}: there is no such key. Remove it; `council config` lists what there is"
-        for key in ("demonstration", "name", "members.1.name")
+        for key in ("demonstration", "example", "name", "members.1.name")
     ]
 
 
@@ -335,6 +337,51 @@ def test_every_problem_of_the_file_is_said_at_once(env: Write) -> None:
     ]
 
 
+def test_every_problem_of_the_budgets_is_said(env: Write) -> None:
+    """An amount that is none, one that would forbid everything, and a key that doesn't exist."""
+    env(COUNCIL_MEMBERS="a/one", OPENROUTER_API_KEY="sk-or")
+    toml('[budgets]\nrun = "much"\nuser_day = 0\nchannel_day = inf\nday = 5\n')
+    keys = ", ".join(Budgets.model_fields)
+    found = problems()
+    assert [problem.split(": ")[1] for problem in found] == [
+        "budgets.run",
+        "budgets.user_day",
+        "budgets.channel_day",
+        "budgets.day",
+    ]
+    assert all(problem.endswith(f"[budgets] has {keys}") for problem in found)
+    toml("[budgets]\nrun = 1\nworkspace_month = 99.5\n")
+    assert load().budgets == Budgets(run=1, workspace_month=99.5)
+
+
+def test_every_problem_of_the_rules_of_access_is_said(env: Write) -> None:
+    """Names instead of ids, lists and profiles that there aren't."""
+    env(OPENROUTER_API_KEY="sk-or-1", COUNCIL_MEMBERS="a/one")
+    toml(
+        """
+        [access]
+        everybody = true
+        [access.allow]
+        channels = ["#general"]
+        people = ["U0123456"]
+        [access.deny]
+        users = [112233445566778899, "ada"]
+        """
+    )
+    fix = 'List ids, such as ["123456789012345678", "C0123456789"]'
+    lists = "workspaces, channels, categories, roles, groups, users"
+    assert problems() == [
+        f"council.toml: access.allow.channels: '#general' isn't an id of that kind. {fix}",
+        f"council.toml: access.allow.people: extra inputs are not permitted. [access.allow] has {lists}",
+        f"council.toml: access.deny.users: 'ada' isn't an id of that kind. {fix}",
+        "council.toml: access.everybody: extra inputs are not permitted. [access] has allow, deny, profiles",
+    ]
+    toml('[access.profiles.fats]\nusers = ["U0123456"]\n[profiles.fast]\nmembers = ["a/one"]\n')
+    assert problems() == [
+        "council.toml: access.profiles.fats: there is no such profile. Did you mean fast?"
+    ]
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [
@@ -383,7 +430,7 @@ def test_a_named_file_must_exist(env: Write) -> None:
 
 
 def test_an_endpoints_key_must_be_set(env: Write) -> None:
-    """It is named by its variable, so that no key stands in the file."""
+    """It is named by its variable, so that no key is in the file."""
     toml(
         "[profiles.default]\n"
         'members = [{ model = "m", endpoint = "http://127.0.0.1:1/v1", api_key_env = "VLLM_KEY" }]'
@@ -399,7 +446,7 @@ def test_an_endpoints_key_must_be_set(env: Write) -> None:
     "endpoint", ["htp://user:secret@127.0.0.1/v1", "http://", "http://127.0.0.1:99999/v1", "llama:1"]
 )
 def test_an_endpoint_is_an_address(endpoint: str) -> None:
-    """A wrong one is found at the start, and isn't repeated: it may hold a password."""
+    """A wrong one is found at the start, and isn't repeated: it may contain a password."""
     toml(f'[profiles.default]\nmembers = [{{ model = "llama", endpoint = "{endpoint}" }}]')
     (problem,) = problems()
     assert problem.startswith("profiles.default: endpoint of llama: an address ")

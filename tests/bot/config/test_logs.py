@@ -11,8 +11,7 @@ import pytest
 import structlog
 
 from bot.config import logs
-from bot.service.commands import UsageError
-from bot.service.errors import Gone
+from bot.errors import Gone, UsageError
 from council.errors import Failure, ModelError
 from storage.errors import DatabaseError
 
@@ -85,7 +84,7 @@ def test_a_field_that_is_not_listed_is_named_and_left_out(out: io.StringIO) -> N
         (ASKED, 1),
     ],
 )
-def test_a_field_holds_what_its_kind_says(out: io.StringIO, name: str, value: object) -> None:
+def test_a_field_has_the_form_of_its_kind(out: io.StringIO, name: str, value: object) -> None:
     """A sentence is no id, no number and no code."""
     logs.configure(level=logging.INFO, secrets=[], stream=out)
     structlog.get_logger().info("told", **{name: value})
@@ -234,7 +233,7 @@ def logged() -> Iterator[tuple[str, ast.Call]]:
                         pass
 
 
-def test_every_line_of_ours_carries_listed_fields_alone() -> None:
+def test_every_line_of_ours_has_only_listed_fields() -> None:
     """What is new is put on the list, with its kind, or not logged."""
     calls = [*logged()]
     assert len(calls) > 40

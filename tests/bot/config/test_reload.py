@@ -2,15 +2,13 @@
 
 import asyncio
 import os
-from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 from structlog.testing import capture_logs
 
-from bot.config.configuration import load
+from bot.config.configuration import Configuration, load
 from bot.config.reload import reload, watch
-from council.profile import Profile
 
 FILE = Path("council.toml")
 ONE = '[profiles.default]\nmembers = [{ model = "a", endpoint = "http://127.0.0.1:1/v1" }]\n'
@@ -43,9 +41,9 @@ class Swapped:
         self.names: list[list[str]] = []
         self.happened = asyncio.Event()
 
-    def __call__(self, profiles: Mapping[str, Profile]) -> None:
+    def __call__(self, changed: Configuration) -> None:
         """Note the profiles' names."""
-        self.names.append(sorted(profiles))
+        self.names.append(sorted(changed.profiles))
         self.happened.set()
 
 
@@ -90,12 +88,12 @@ async def test_variables_are_those_of_the_start() -> None:
     toml(TWO)
     began = load()
     dotenv("COUNCIL_MEMBERS=b/two\nCOUNCIL_MEMBER=c\nNEW_KEY=sk-new")
-    given: list[Mapping[str, Profile]] = []
+    given: list[Configuration] = []
     with capture_logs() as logs:
         await reload(began, given.append)
         toml(ONE.replace(" }", ', api_key_env = "NEW_KEY" }').replace("default", "fast"))
         await reload(began, given.append)
-    assert [[seat.model for seat in each["default"].members] for each in given] == [["a/one"]]
+    assert [[seat.model for seat in each.profiles["default"].members] for each in given] == [["a/one"]]
     assert logs[0]["event"] == "configuration_changed"
     assert logs[1]["problems"] == ["NEW_KEY: profile fast needs it, but it isn't set. Set it in .env"]
 

@@ -13,6 +13,7 @@ from bot.discord.bot import DiscordBot
 from bot.service.dispatcher import Dispatcher
 from bot.service.limits import Limits
 from bot.service.outbox import LocalBudgets, Outbox, Patience
+from bot.service.permissions import Admins
 from bot.service.queue import Queue
 from bot.service.runs import Runs
 from council.errors import ModelError
@@ -64,6 +65,11 @@ class Office:
         ) as running:
             yield running
 
+    async def die(self) -> None:
+        """End the dispatcher as a kill would, and let another take its place over the same storage."""
+        await self.dispatcher.drain(0)
+        self.dispatcher = dispatcher_of(self.library, self.council)
+
     async def card(self, asked: Interaction) -> Message:
         """Wait for the card that answers an interaction."""
         card = (await asked.acknowledged()).message
@@ -91,7 +97,7 @@ class Office:
         return note.text
 
     async def mentioned(self, channel: Channel, text: str) -> list[Message]:
-        """Mention the bot in a channel; gives what it posts there, once all is over."""
+        """Mention the bot in a channel; return what it posts there, once all is over."""
         before = len(self.server.messages(channel, by_bot=True))
         self.server.mention(channel, self.ada, text)
         await self.server.until(lambda: len(self.server.messages(channel, by_bot=True)) > before)
@@ -111,26 +117,33 @@ async def office(
     guild = server.guild("The team")
     ada, general = server.member(guild, "ada"), server.channel(guild, "general")
     async with open_library(Settings(council_data_dir=folder)) as library:
-        runs = Runs(
-            ask=council.ask,
-            catalog=Catalog(_no_list),
-            journal=library.journal,
-            store=library.store,
-            index=library.index,
-            now=Clock(),
-            entropy=random.Random(1),  # noqa: S311 - a test draws the same each time
-        )
-        dispatcher = Dispatcher(
-            runs=runs,
-            journal=library.journal,
-            store=library.store,
-            index=library.index,
-            profiles={"default": profile()},
-            queue=Queue(Limits()),
-            admins=admins,
-        )
-        yield Office(server, general, ada, council, library, dispatcher)
-        await dispatcher.drain(0)
+        place = Office(server, general, ada, council, library, dispatcher_of(library, council, admins))
+        yield place
+        await place.dispatcher.drain(0)
+
+
+def dispatcher_of(
+    library: Library, council: ScriptedCouncil, admins: frozenset[str] = frozenset()
+) -> Dispatcher:
+    """Return a dispatcher over real storage."""
+    runs = Runs(
+        ask=council.ask,
+        catalog=Catalog(_no_list),
+        journal=library.journal,
+        store=library.store,
+        index=library.index,
+        now=Clock(),
+        entropy=random.Random(1),  # noqa: S311 - a test draws the same each time
+    )
+    return Dispatcher(
+        runs=runs,
+        journal=library.journal,
+        store=library.store,
+        index=library.index,
+        profiles={"default": profile()},
+        queue=Queue(Limits()),
+        admins=Admins(admins),
+    )
 
 
 async def _no_list() -> list[dict[str, object]]:

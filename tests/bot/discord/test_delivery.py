@@ -12,15 +12,16 @@ from discord.http import Route
 from bot.discord.location import Location
 from bot.discord.transport import Transport, single_attempts
 from bot.discord.venue import NONCE_SECONDS, DiscordVenue
-from bot.service.errors import NotAllowed, VenueError
+from bot.errors import NotAllowed, VenueError
 from bot.service.outbox import Urgency
-from bot.service.presenter import TRANSCRIPT
 from bot.service.venue import Button, Card, File, Mention, Part
 from bot.view.message import Heading, Line, Message, Prose
+from bot.view.wording.delivery import RECORD
 from council.document.conversation import Source
 from storage.journal import NOTHING_TOLD, RunRow
 from tests.bot.discord.office import HELD, Office, impatient
 from tests.bot.sample_run import accepted
+from tests.bot.shown import FINISHED
 from tests.council.scripted import FOUR
 from tests.discord_server import Channel, DiscordServer, Permission, Ping
 from tests.discord_server import Message as Shown
@@ -142,8 +143,8 @@ async def test_without_card_and_thread_a_new_card_mentions_the_asker(team: Offic
     shown, file = team.server.messages(team.general)
     assert shown.content == f"<@{team.ada.id}> {DONE}"
     assert ANSWER in shown.text
-    assert (file.text, len(file.attachments)) == (TRANSCRIPT, 1)
-    assert [part["label"] for part in shown.buttons] == ["Transcript", "Ask again"]
+    assert (file.text, len(file.attachments)) == (RECORD, 1)
+    assert [part["label"] for part in shown.buttons] == FINISHED
     assert team.server.pings() == [Ping("user", team.ada.id, "post", shown.id)]
 
 
@@ -226,7 +227,7 @@ async def test_where_the_card_is_refused_the_asker_alone_learns_why(
     [
         (403, 50001, "the bot has no access to this channel"),
         (403, 0, "Discord refused it without saying why"),
-        (400, 0, "Discord can't take its content"),
+        (400, 0, "Discord doesn't accept its content"),
         (403, 20026, "Discord has restricted the bot for sending too much"),
         (403, 50013, "the bot lacks Create Public Threads"),
         (400, 50024, "this kind of channel doesn't allow it"),
@@ -248,7 +249,7 @@ async def test_whatever_refuses_a_thread_the_parts_come_in_place(
     assert (
         len(shown) == 1 + 1 + 1 + len(FOUR) + 1 + 1
     )  # card, why, ranking, members, mention, transcript
-    assert [message.text for message in shown if message.attachments] == [TRANSCRIPT]
+    assert [message.text for message in shown if message.attachments] == [RECORD]
     assert len(told(team)) == 1
 
 
@@ -367,7 +368,7 @@ async def test_a_run_of_direct_messages_is_told_nowhere_else(alone: Bench) -> No
 
 async def test_a_venue_that_cannot_know_who_sees_the_channel_tells_nobody(alone: Bench) -> None:
     """This client has heard of no server."""
-    with pytest.raises(VenueError, match="can't be known"):
+    with pytest.raises(VenueError, match="can't tell"):
         await alone.venue().direct(card_of(alone.run), mention(DONE))
     assert alone.server.requests(SEND) == []
 
@@ -418,7 +419,7 @@ async def test_the_next_start_edits_the_newest_card(alone: Bench) -> None:
 
 
 def digest(size: int, start: int = 0) -> Message:
-    """Return a member's message of about so many characters."""
+    """Return a member's message of about this many characters."""
     words = " ".join(f"word{number}" for number in range(start, start + size // 8))
     return Message("member:x", (Heading("x/y"), Line("Ranked 1st of 2."), Prose(words)), bounded=True)
 
@@ -478,9 +479,28 @@ async def test_a_file_that_a_crash_left_unrecorded_is_posted_once(alone: Bench) 
     """It is found by its note."""
     before = alone.venue()
     file = File("council.html", "<!doctype html>")
-    first = await before.attach(TRANSCRIPT, unrecorded, file)
+    first = await before.attach(RECORD, unrecorded, file)
     alone.server.advance(6 * 60)
     after = alone.venue()
     await after.pick_up(frozenset(), unrecorded)
-    assert await after.attach(TRANSCRIPT, unrecorded, file) == first
+    assert await after.attach(RECORD, unrecorded, file) == first
     assert len(alone.server.messages(alone.channel)) == 1
+
+
+async def test_of_two_runs_in_one_place_each_has_its_own_transcript(alone: Bench) -> None:
+    """The same words introduce both; where a kill left them unrecorded, they are told by their names."""
+    ours, theirs = (File(f"council-{name}.html", "<!doctype html>") for name in ("ours", "theirs"))
+    other = await alone.venue().attach(RECORD, unrecorded, theirs)
+    posted = list[str]()
+    for _ in range(2):  # killed before it was posted, then before that was recorded
+        alone.now += NONCE_SECONDS + 1
+        alone.server.advance(6 * 60)
+        venue = alone.venue()
+        await venue.pick_up(frozenset(), unrecorded)
+        posted.append(await venue.attach(RECORD, unrecorded, ours))
+    assert posted[0] == posted[1] != other
+    shown = alone.server.messages(alone.channel)
+    assert [file.filename for message in shown for file in message.attachments] == [
+        theirs.name,
+        ours.name,
+    ]

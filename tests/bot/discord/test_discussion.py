@@ -56,7 +56,7 @@ async def reading(
 def discuss(
     team: Office, number: int, *, private: bool = False, on_message: bool = True
 ) -> tuple[Channel, list[User]]:
-    """Let four people write so many messages in a thread; return it with the people."""
+    """Let four people write this many messages in a thread; return it with the people."""
     server, guild = team.server, team.general.guild
     assert guild is not None
     people = [team.ada, *(server.member(guild, name.lower()) for name in NAMES[1:])]
@@ -109,7 +109,7 @@ async def test_a_short_thread_is_read_with_the_message_it_was_opened_on(reading:
 
 
 async def test_a_thread_on_no_message_is_read(reading: Office) -> None:
-    """Nothing stands above it."""
+    """Nothing is above it."""
     thread, _ = discuss(reading, 2, on_message=False)
     card = await asked(reading, thread, "What now?")
     assert "Read 2 messages of this thread." in card
@@ -254,7 +254,7 @@ async def test_hostile_messages_change_nothing_and_ping_nobody(reading: Office) 
         ({"status": 404, "code": 10003}, "the thread is gone"),
     ],
 )
-async def test_the_run_goes_on_without_a_refused_thread(
+async def test_the_run_continues_without_a_refused_thread(
     reading: Office, fault: dict[str, int], why: str
 ) -> None:
     """And the card says why."""
@@ -278,7 +278,7 @@ async def test_what_passes_is_waited_out(reading: Office) -> None:
 async def test_a_thread_that_doesnt_come_is_not_waited_for(
     reading: Office, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The run goes on after some seconds, whatever Discord does."""
+    """The run continues after some seconds, whatever Discord does."""
     monkeypatch.setattr("bot.service.discussion.READ_SECONDS", 0.05)
     monkeypatch.setattr("bot.service.outbox.FINISH_SECONDS", 0.01)
     thread, _ = discuss(reading, 5)

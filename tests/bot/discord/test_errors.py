@@ -8,7 +8,8 @@ import discord
 import pytest
 
 from bot.discord.errors import BAD_TOKEN_CODES, CODES, classify, code_of, retry_after, settled, why_final
-from bot.service.errors import Gone, Malformed, NotAllowed, RateLimited, Unreachable, VenueError
+from bot.errors import Gone, Malformed, NotAllowed, RateLimited, Unreachable, VenueError
+from bot.view.wording.discord_errors import CODES as WORDS
 from tests.faults.documented import DISCORD
 
 KINDS = (Unreachable, Gone, NotAllowed, Malformed)
@@ -33,7 +34,7 @@ def meaning(error: Exception) -> VenueError:
 @pytest.mark.parametrize("code", CODES)
 def test_every_code_of_the_table_has_one_meaning_and_words(code: int) -> None:
     """The words are a phrase: no placeholder, no full stop, nothing for programmers."""
-    kind, _ = CODES[code]
+    kind = CODES[code]
     found = meaning(refusal(403, code))
     assert type(found) is kind
     assert kind in KINDS
@@ -134,3 +135,8 @@ def test_any_other_end_of_the_connection_may_pass() -> None:
         socket = cast("aiohttp.ClientWebSocketResponse", SimpleNamespace(close_code=code))
         assert why_final(discord.ConnectionClosed(socket, shard_id=0)) is None
     assert why_final(KeyError("url")) is None
+
+
+def test_every_code_has_its_words() -> None:
+    """And no other."""
+    assert CODES.keys() == WORDS.keys()

@@ -11,14 +11,14 @@ from aiohttp import web
 from discord.gateway import DiscordWebSocket
 from discord.http import Route
 
-from bot.config.configuration import ConfigurationError
 from bot.discord.gateway import RESUMES, tolerate_unreadable_frames
+from bot.errors import ConfigurationError
 from tests.bot.discord.office import Office, office
 from tests.council.scripted import ScriptedCouncil
 from tests.discord_server import DiscordServer
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
-NOT_DISCORD = "DISCORD_API_BASE_URL: what answers there doesn't answer as Discord does"
+NOT_DISCORD = "DISCORD_API_BASE_URL: the server there doesn't respond as Discord does"
 REFUSED = (
     "Discord refuses the bot's token; it may have been reset. Copy it again from the application's page, "
     "under Bot, into DISCORD_TOKEN, and start again."
@@ -106,7 +106,7 @@ async def test_a_session_whose_next_frame_stays_unreadable_is_begun_again(
         (4010, "Discord refuses how the connection is sharded (4010). Start again."),
         (
             4011,
-            "The bot is on too many servers for one connection (4011). Start again: it is sharded then.",
+            "The bot is on too many servers for one connection (4011). Start again to shard it.",
         ),
         (4012, "Discord no longer offers this version of its gateway (4012). Update the program."),
         (4013, "Discord doesn't know an intent that the bot asks for (4013). Update the program."),

@@ -9,10 +9,11 @@ import pytest_asyncio
 from discord.gateway import DiscordWebSocket
 from discord.http import Route
 
-from bot.discord.past import SILENT
+from bot.errors import ChartError
 from bot.past import chart
-from bot.past.chart import Chart, ChartError
-from bot.past.lookup import NO_SUCH
+from bot.past.chart import Chart
+from bot.view.wording.discord import SILENT
+from bot.view.wording.past import NO_SUCH
 from tests.bot.discord.office import Office, office
 from tests.council.scripted import FOUR, ScriptedCouncil
 from tests.discord_server import Channel, DiscordServer, Message, Permission, User
@@ -47,7 +48,7 @@ async def told(team: Office, command: str, channel: Channel | None = None, **opt
 
 
 async def pressed(team: Office, note: Message, label: str, user: User | None = None) -> Message:
-    """Press a button; gives what that shows."""
+    """Press a button; return what that shows."""
     [custom_id] = [part["custom_id"] for part in note.buttons if part["label"] == label]
     shown = (await team.server.click(note, custom_id, user or team.ada).acknowledged()).message
     assert shown is not None
@@ -55,7 +56,7 @@ async def pressed(team: Office, note: Message, label: str, user: User | None = N
 
 
 async def forged(team: Office, channel: Channel, custom_id: str) -> Message:
-    """Press a button that somebody put below a message that all see; gives what that shows."""
+    """Press a button that somebody put below a message that all see; return what that shows."""
     posted = team.server.say(channel, team.server.bot, "look")
     button = {"type": 2, "style": 2, "label": "x", "custom_id": custom_id}
     posted.now.components.append({"type": 1, "components": [button]})
@@ -111,7 +112,7 @@ async def test_answers_are_searched_listed_while_typing_and_counted(team: Office
 
 
 async def test_statistics_come_with_a_picture(team: Office, monkeypatch: pytest.MonkeyPatch) -> None:
-    """For the asker alone, and once shared for the channel; without it the text says it all."""
+    """Only for the asker and, once shared, for the channel; without it, the text is complete."""
 
     async def draw(chart: Chart) -> bytes:
         assert {each.member for each in chart.members} == set(FOUR)

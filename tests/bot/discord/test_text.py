@@ -12,8 +12,6 @@ from bot.view.card import card as card_of
 from bot.view.details import Detail, detail
 from bot.view.fold import fold
 from bot.view.message import (
-    BELOW,
-    IN_TRANSCRIPT,
     Block,
     Footer,
     Heading,
@@ -26,6 +24,8 @@ from bot.view.message import (
     Title,
 )
 from bot.view.thread import thread
+from bot.view.wording.card import BELOW
+from bot.view.wording.thread import IN_TRANSCRIPT
 from council.events import RunFailed
 from tests.bot.render.long_answer import answer
 from tests.bot.sample_run import GEMINI, GPT, LATE, RUN_ID, seen
@@ -97,7 +97,7 @@ def test_the_running_card() -> None:
 
 
 def test_the_answer_streams_into_the_card() -> None:
-    """What the chairman has written stands below the progress."""
+    """What the chairman has written is below the progress."""
     text = card(card_of(seen(34), 34.0))
     assert text.description.endswith(
         "(\u201cRate limit reached for grok-4\u201d)\n\n"
@@ -365,7 +365,7 @@ def test_long_answers_are_whole_and_fit(length: int) -> None:
         assert content.count("```") % 2 == 0
 
 
-def test_a_text_that_one_embed_holds_is_one() -> None:
+def test_a_text_that_fits_one_embed_is_one() -> None:
     """A longer one is two embeds in the same message; a message takes at most 6,000."""
     assert pages(Message("m", (Prose("a" * 4_096),))) == [["a" * 4_096]]
     assert [len(page) for page in pages(Message("m", (Prose("word " * 1_000),)))] == [2]
@@ -431,7 +431,7 @@ def unlabelled(text: str) -> str:
 
 
 @pytest.mark.parametrize("length", [200, 5_000, 60_000])
-def test_a_card_holds_what_fits(length: int) -> None:
+def test_a_card_shows_what_fits(length: int) -> None:
     """A longer answer ends at a block's end and says where it continues; the notes stay below it."""
     text = shown(Title("T" * 80), Prose(answer(length)), NOTES, Footer("f" * 200))
     embedded(text)
@@ -463,7 +463,7 @@ def test_notes_that_are_too_long_end_with_an_ellipsis() -> None:
     assert text.footer == "4 members"
 
 
-def test_a_card_without_a_thread_goes_on_below() -> None:
+def test_a_card_without_a_thread_continues_below() -> None:
     """It says so in the same place."""
     text = card(Message("card", (Prose(answer(5_000)),)), BELOW)
     assert text.description.endswith("\n\n*continues below*")

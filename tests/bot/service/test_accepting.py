@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 import bot.service.dispatcher
-from bot.service.dispatcher import BUSY, Refusal
+from bot.errors import Refusal
+from bot.view.wording.replies import NOT_SAVED
 from storage.errors import DatabaseError
 from tests.bot.service.recording_venue import RecordingVenue
 from tests.bot.service.test_dispatcher import Office, office
@@ -40,7 +41,7 @@ async def test_a_refused_question_is_never_asked(tmp_path: Path) -> None:
             other.execute("BEGIN IMMEDIATE")
             with pytest.raises(Refusal) as refused:
                 await place.ask("1")
-        assert str(refused.value) == BUSY
+        assert str(refused.value) == NOT_SAVED
         await write_something(place)
         assert await place.library.journal.undelivered("slack") == []
     assert await runs_on_record(tmp_path) == []
@@ -80,7 +81,7 @@ async def test_a_question_whose_commit_fails_is_refused(
         with pytest.raises(Refusal) as refused:
             await place.ask("1")
         assert isinstance(refused.value.__cause__, DatabaseError)
-        assert str(refused.value) == BUSY
+        assert str(refused.value) == NOT_SAVED
     assert await runs_on_record(tmp_path) == []
 
 
@@ -115,4 +116,4 @@ async def test_a_question_over_a_limit_is_refused_even_if_the_journal_cannot_be_
         monkeypatch.setattr(place.library.journal, "knows", knows)
         with pytest.raises(Refusal) as refused:
             await place.ask("2")
-        assert str(refused.value) == BUSY
+        assert str(refused.value) == NOT_SAVED

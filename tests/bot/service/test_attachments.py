@@ -4,11 +4,11 @@ from dataclasses import dataclass
 
 import pytest
 
+from bot.errors import NotTaken
 from bot.service.attachments import (
     LARGEST_FILE,
     LARGEST_TOGETHER,
     MOST_FILES,
-    NotTaken,
     admitted,
     sorted_out,
     text_file,
@@ -61,7 +61,7 @@ def test_a_file_too_large_by_itself_takes_no_room() -> None:
 
 
 def test_a_name_is_one_short_line_without_control_characters() -> None:
-    """It is shown, and it stands in prompts."""
+    """It is shown, and it is in prompts."""
     hostile = f"a\x1b[2J\r\n\u2028b\x9b{'c' * 300}.md"
     assert text_file(hostile, b"text").name == f"a[2J b{'c' * 93}\u2026"
     with pytest.raises(NotTaken, match=r"^a\[2J bc+\u2026 is not text\. Attach") as refused:

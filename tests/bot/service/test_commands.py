@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bot.errors import UsageError
 from bot.service.commands import (
     ASK,
     COMMANDS,
@@ -18,7 +19,6 @@ from bot.service.commands import (
     Command,
     Given,
     Typed,
-    UsageError,
     argument,
     parse,
     usage,
@@ -165,7 +165,7 @@ def test_the_registry_fits_the_platforms() -> None:
 
 def test_the_docs_name_every_command() -> None:
     """With its options as they are typed."""
-    page = Path("docs/platforms.md").read_text(encoding="utf-8")
+    page = Path("docs/using.md").read_text(encoding="utf-8")
     table = page.partition("## How to use it")[2].partition("\n## ")[0]
     typed = [f"/{command.name} {usage(command)}".strip() for command in COMMANDS if command is not ASK]
     assert all(f"| `{each}` |" in table for each in typed), typed
@@ -173,7 +173,7 @@ def test_the_docs_name_every_command() -> None:
 
 def test_the_docs_name_every_option_and_choice() -> None:
     """In the registry's order."""
-    page = Path("docs/platforms.md").read_text(encoding="utf-8")
+    page = Path("docs/using.md").read_text(encoding="utf-8")
     table = page.partition("## Options of `/council`")[2].partition("\n## ")[0]
     rows = [row for row in table.splitlines() if row.startswith("| `")]
     options = [option for option in ASK.options if not option.required]

@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from bot.service.attachments import LARGEST_FILE, MOST_FILES, NotTaken, not_text
+from bot.errors import NotAllowed, NotTaken
+from bot.service.attachments import LARGEST_FILE, MOST_FILES, not_text
 from bot.service.discussion import Written, read
-from bot.service.errors import NotAllowed
 from council.brief import Attachment, Discussion
 from tests.council.scripted import ScriptedCouncil
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import random
+import re
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
@@ -12,15 +13,16 @@ import pytest
 
 from bot.app import Library, open_library
 from bot.config.settings import Settings
+from bot.errors import Malformed, NotAllowed, Refusal, Unreachable, UsageError, VenueError
 from bot.render.markdown import render
-from bot.service.commands import UsageError
+from bot.service.access import AT_TERMINAL
 from bot.service.dispatcher import Click, Dispatcher
-from bot.service.errors import Malformed, NotAllowed, Refusal, Unreachable, VenueError
 from bot.service.limits import Durability, Limits
 from bot.service.outbox import Urgency
+from bot.service.permissions import Admins
 from bot.service.question import Question
 from bot.service.queue import Queue
-from bot.service.runs import Runs
+from bot.service.runs import Prices, Runs, unknown
 from bot.service.venue import Button, File, Part, Sent
 from bot.view.details import Detail
 from council.brief import Attachment, Discussion
@@ -28,8 +30,10 @@ from council.document.conversation import Conversation, Source
 from council.errors import ModelError
 from council.models.catalog import Catalog
 from council.profile import Member, Persona
+from council.usage import Price
 from storage.errors import DocumentError
 from storage.journal import RunRow
+from storage.sqlite_journal import SqliteJournal
 from tests.bot.service.recording_venue import RecordingVenue
 from tests.council.scripted import FOUR, Clock, ScriptedCouncil, failure, profile
 
@@ -48,12 +52,20 @@ class Office:
     dispatcher: Dispatcher
     council: ScriptedCouncil
     library: Library
+    runs: Runs
 
     async def ask(
         self, key: str = "1", text: str = "Shard or scale up?", source: Source = TEAM, **more: object
     ) -> RunRow | None:
         """Hand a question in."""
-        question = Question(text=text, source=source, entry_key=key, asker="Ada", **more)  # pyright: ignore[reportArgumentType] - named per test
+        question = Question(
+            standing=AT_TERMINAL,
+            text=text,
+            source=source,
+            entry_key=key,
+            asker="Ada",
+            **more,  # pyright: ignore[reportArgumentType] - named per test
+        )
         return await self.dispatcher.accept(question)
 
     async def see(self, venue: RecordingVenue, key: str = "1", **more: object) -> RunRow:
@@ -78,17 +90,22 @@ async def office(
     resume_within: float = 3600,
     now: Callable[[], datetime] | None = None,
     sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
+    prices: Prices = unknown,
+    calendar: Callable[[], datetime] | None = None,
     **limits: int,
 ) -> AsyncGenerator[Office]:
     """Open a dispatcher."""
-    async with open_library(Settings(council_data_dir=folder)) as library:
+    async with open_library(Settings(council_data_dir=folder)) as opened:
+        journal = SqliteJournal(opened.database, calendar) if calendar else opened.journal
+        library = replace(opened, journal=journal)
         runs = Runs(
             ask=council.ask,
             catalog=catalog or Catalog(no_list),
+            prices=prices,
             journal=library.journal,
             store=library.store,
             index=library.index,
-            now=now or Clock(),
+            now=calendar or now or Clock(),
             entropy=random.Random(1),  # noqa: S311 - a test draws the same each time
         )
         dispatcher = Dispatcher(
@@ -99,10 +116,10 @@ async def office(
             profiles={"default": profile()},
             queue=Queue(Limits.model_validate(limits)),
             durability=Durability(resume_within=resume_within),
-            admins=frozenset({"slack:BOSS"}),
+            admins=Admins(frozenset({"slack:BOSS"})),
             sleep=sleep,
         )
-        yield Office(dispatcher, council, library)
+        yield Office(dispatcher, council, library, runs)
         await dispatcher.drain(0)
 
 
@@ -122,7 +139,13 @@ async def test_a_run_is_shown_from_card_to_mention(tmp_path: Path) -> None:
         "- Ada asked: Shard or scale up?\n\n# Shard or scale up?\n\n"
         "The council's answer, written by chair/man."
     )
-    assert [button.action for button in venue.cards[-1].buttons] == ["transcript", "again"]
+    assert [button.action for button in venue.cards[-1].buttons] == [
+        "follow",
+        "transcript",
+        "again",
+        "helpful",
+        "unhelpful",
+    ]
     assert {button.run_id for button in venue.cards[-1].buttons} == {run.id}
     assert venue.mentions == ["The council has answered."]
     assert venue.most_editing == 1
@@ -199,7 +222,7 @@ async def test_a_redelivery_is_one_run(tmp_path: Path) -> None:
         assert await place.ask() is None
 
 
-async def test_an_answer_too_long_for_the_card_stands_whole_in_the_thread(tmp_path: Path) -> None:
+async def test_an_answer_too_long_for_the_card_is_whole_in_the_thread(tmp_path: Path) -> None:
     """After the members' messages, before the transcript."""
     council = ScriptedCouncil(script={"stage3": "All of it. " * 100})
     venue = RecordingVenue(room=300)
@@ -291,7 +314,7 @@ async def test_a_retry_counts_as_well(tmp_path: Path) -> None:
         failed = await place.see(RecordingVenue())
         assert await place.ask("2") is not None
         with pytest.raises(UsageError, match="1 question waiting"):
-            await place.dispatcher.retry(click(failed), lambda _: RecordingVenue())
+            await place.dispatcher.retry(click(failed), AT_TERMINAL, lambda _: RecordingVenue())
         row = await place.library.journal.get(failed.id)
         assert row is not None
         assert row.status == "failed"
@@ -356,7 +379,7 @@ async def test_a_thread_that_cannot_be_written_to_becomes_a_file(tmp_path: Path)
 
 
 @pytest.mark.parametrize("locked", ["from the start", "before the answer"])
-async def test_a_long_answer_without_its_thread_stands_whole_in_the_file(
+async def test_a_long_answer_without_its_thread_is_whole_in_the_file(
     tmp_path: Path, locked: str
 ) -> None:
     """Whenever the thread was lost; the card is shown again, because the answer continues elsewhere."""
@@ -445,7 +468,7 @@ async def test_without_a_thread_the_parts_go_elsewhere_with_the_reason(tmp_path:
     assert len(venue.posted) == WHOLE_THREAD + 1
 
 
-async def test_a_follow_up_in_the_thread_goes_on_with_the_conversation(tmp_path: Path) -> None:
+async def test_a_follow_up_in_the_thread_continues_the_conversation(tmp_path: Path) -> None:
     """What was asked and answered before is context; the messages append to one document."""
     council = ScriptedCouncil()
     async with office(tmp_path, council) as place:
@@ -478,7 +501,7 @@ async def test_attachments_reach_the_members_and_the_run_row(tmp_path: Path) -> 
     [("  ", "There is no question."), ("x" * 20_001, "longer than 20,000 characters")],
 )
 async def test_a_bad_question_is_refused_in_words(tmp_path: Path, text: str, said: str) -> None:
-    """To the asker alone, before anything is written."""
+    """Only to the asker, before anything is written."""
     async with office(tmp_path, ScriptedCouncil()) as place:
         with pytest.raises(Refusal, match=said):
             await place.ask(text=text)
@@ -643,6 +666,43 @@ async def test_help_says_which_models_see_the_question_and_what_was_spent(tmp_pa
     assert "Here so far: 0 answers, 0 runs failed, 0 runs stopped, no cost." in elsewhere
 
 
+async def test_help_says_what_a_question_takes_once_some_were_asked(tmp_path: Path) -> None:
+    """By the median of the last answers here; another channel's don't count."""
+    async with office(tmp_path, ScriptedCouncil()) as place:
+        for number in range(3):
+            assert "Lately" not in render(await place.dispatcher.help(TEAM))
+            await place.see(RecordingVenue(), key=str(number))
+        here = render(await place.dispatcher.help(TEAM))
+        elsewhere = render(await place.dispatcher.help(TEAM.model_copy(update={"channel": "C2"})))
+    assert re.search(
+        r"Lately, a question took [\d.]+ s and cost \$0\.013 \(median of the last 3 answers\)\.", here
+    )
+    assert "Lately" not in elsewhere
+
+
+async def test_help_says_what_a_short_question_may_cost_until_answers_tell(tmp_path: Path) -> None:
+    """By the prices, for each council; a price that isn't known is a stated estimate."""
+
+    def prices(profile: str, member: Member) -> Price | None:
+        del profile
+        known = Price(0.000_001, 0.000_01)
+        return None if member.model == "chair/man" else Price(0, 0) if member.model == "me" else known
+
+    async with office(tmp_path, ScriptedCouncil(), prices=prices) as place:
+        place.dispatcher.seat({"default": profile(), "own": profile("me", chairman="me", quorum=1)})
+        new = render(await place.dispatcher.help(TEAM))
+        for number in range(3):
+            await place.see(RecordingVenue(), key=str(number))
+        known = render(await place.dispatcher.help(TEAM))
+    assert re.search(
+        r"A short question may cost about \$0\.4\d, by the models' prices\. "
+        r"1 call has no known price and is taken to cost \$0\.10\.",
+        new,
+    )
+    assert "A short question has no cost." in new
+    assert "A short question" not in known
+
+
 async def test_help_counts_what_a_run_without_an_answer_cost(tmp_path: Path) -> None:
     """Everything but the chairman's call, which a second Stop ended; as the card says."""
     writing = "stage3.1:chair/man:chairman"
@@ -677,12 +737,11 @@ async def test_help_names_every_model_that_sees_the_question(tmp_path: Path) -> 
         place.dispatcher.seat({"default": seats})
         said = render(await place.dispatcher.help(TEAM))
     assert (
-        "Your question goes to these models with its files and with what was asked and answered before in "
-        "the same conversation, by others too. Those after “or” get it where the one before can't answer."
-        "\n\n"
-        "Asked in a thread that people began, it goes with what they wrote there before: the last 50 "
-        "messages at most, with their text files, if an admin has allowed that. The card says how much "
-        "was read.\n\n"
+        "These models see your question, its files, and the earlier questions and answers of the same "
+        "conversation, including other people's. A model after “or” sees them only if the one before it "
+        "can't answer.\n\n"
+        "In a thread that people started, they also see up to its last 50 messages with their text files, "
+        "if an admin has allowed it. The card says how much was read.\n\n"
         "### Council “default”\n\n"
         "a/one or a/two or a/three, b/one or b/two as The Skeptic; "
         "chairman c/one or c/two or d/one; title t/one.\n\n"
@@ -694,7 +753,7 @@ async def test_help_says_which_council_reads_no_threads(tmp_path: Path) -> None:
     async with office(tmp_path, ScriptedCouncil()) as place:
         place.dispatcher.seat({"quiet": profile(context="message")})
         said = render(await place.dispatcher.help(TEAM))
-    assert "strategy consensus. Of a thread it reads only the question." in said
+    assert "strategy consensus. It doesn't read the thread it is asked in." in said
 
 
 async def test_help_says_how_options_and_files_are_given_everywhere(tmp_path: Path) -> None:
@@ -702,7 +761,7 @@ async def test_help_says_how_options_and_files_are_given_everywhere(tmp_path: Pa
     async with office(tmp_path, ScriptedCouncil()) as place:
         said = render(await place.dispatcher.help(TEAM))
     assert (
-        "On Slack, at the terminal and in a message to the bot type them before the question: "
+        "On Slack, in the terminal and in messages to the bot, type them before the question: "
         "--rounds 2 --criteria “Cost:3, Security!” Should we shard?\n\n"
         "Attach files to a message that mentions the bot, to a direct message to it, or to a message on which "
         "you use “Ask the council”. On Discord there is also the option attachment, at the "

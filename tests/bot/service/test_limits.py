@@ -1,10 +1,11 @@
-"""What may wait: so many questions of a person and of a channel, counted without a gap."""
+"""What may wait: this many questions of a person and of a channel, counted without a gap."""
 
 from contextlib import suppress
 
 import pytest
 
-from bot.service.limits import Backlog, Limits, TooManyWaiting
+from bot.errors import OverLimit
+from bot.service.limits import Backlog, Limits
 from council.document.conversation import Source
 
 HERE = Source(platform="slack", workspace="T1", channel="C1", user="U1")
@@ -13,7 +14,7 @@ OTHER_ROOM = HERE.model_copy(update={"channel": "C2"})
 
 
 def backlog(**limits: int) -> Backlog:
-    """Make one that holds two of a person and three of a channel."""
+    """Make one that contains two of a person and three of a channel."""
     return Backlog(Limits.model_validate({"waiting_per_user": 2, "waiting_per_channel": 3} | limits))
 
 
@@ -30,11 +31,11 @@ def fail(waiting: Backlog, key: str) -> None:
         raise OSError
 
 
-def test_a_person_has_so_many_waiting_wherever_they_ask() -> None:
+def test_a_person_has_a_limit_of_waiting_questions_everywhere() -> None:
     """The sentence says the number and what to do."""
     waiting = backlog()
     arrive(waiting, "1", "2")
-    with pytest.raises(TooManyWaiting) as refused:
+    with pytest.raises(OverLimit) as refused:
         arrive(waiting, "3", source=OTHER_ROOM)
     assert str(refused.value) == (
         "You already have 2 questions waiting, which is the limit, so this one wasn't asked. Ask again "
@@ -43,12 +44,12 @@ def test_a_person_has_so_many_waiting_wherever_they_ask() -> None:
     arrive(waiting, "3", source=BOB)
 
 
-def test_a_channel_has_so_many_waiting_whoever_asks() -> None:
+def test_a_channel_has_a_limit_of_waiting_questions_for_everybody() -> None:
     """The sentence says the number and what to do."""
     waiting = backlog()
     arrive(waiting, "1", "2")
     arrive(waiting, "3", source=BOB)
-    with pytest.raises(TooManyWaiting) as refused:
+    with pytest.raises(OverLimit) as refused:
         arrive(waiting, "4", source=BOB)
     assert str(refused.value) == (
         "This channel already has 3 questions waiting, which is the limit, so yours wasn't asked. Try "
@@ -64,7 +65,7 @@ def test_a_question_that_starts_makes_room() -> None:
     waiting.release("1")
     waiting.release("1")
     arrive(waiting, "3")
-    with pytest.raises(TooManyWaiting):
+    with pytest.raises(OverLimit):
         arrive(waiting, "4")
 
 
@@ -74,7 +75,7 @@ def test_a_question_that_could_not_be_written_down_makes_room() -> None:
     fail(waiting, "1")
     arrive(waiting, "2")
     fail(waiting, "2")
-    with pytest.raises(TooManyWaiting):
+    with pytest.raises(OverLimit):
         arrive(waiting, "3")
 
 
@@ -85,7 +86,23 @@ def test_what_an_earlier_process_accepted_counts_and_is_not_refused() -> None:
         waiting.count(key, HERE)
     waiting.release("1")
     waiting.release("2")
-    with pytest.raises(TooManyWaiting):
+    with pytest.raises(OverLimit):
         arrive(waiting, "5")
     waiting.release("3")
     arrive(waiting, "5")
+
+
+def test_somebody_who_has_just_asked_waits() -> None:
+    """The sentence says how long; others may ask, and a question that failed doesn't count."""
+    now = [100.0]
+    waiting = Backlog(Limits(cooldown=60), clock=lambda: now[0])
+    fail(waiting, "0")
+    arrive(waiting, "1")
+    arrive(waiting, "1")
+    now[0] += 20.5
+    with pytest.raises(OverLimit) as refused:
+        arrive(waiting, "2")
+    assert str(refused.value) == "You can ask again in 40 s."
+    arrive(waiting, "3", source=BOB)
+    now[0] += 39.5
+    arrive(waiting, "2")

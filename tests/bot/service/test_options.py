@@ -5,7 +5,8 @@ import inspect
 import pytest
 
 from bot.cli import ask
-from bot.service.commands import ASK, UsageError
+from bot.errors import UsageError
+from bot.service.commands import ASK
 from bot.service.options import RunOptions
 from council.criteria import Criterion, EvaluationCriteria
 from council.profile import Profile
@@ -117,7 +118,7 @@ def test_an_unknown_profile_is_said_with_those_there_are() -> None:
     with pytest.raises(UsageError) as caught:
         RunOptions(profile="slow").applied(PROFILES)
     assert str(caught.value) == (
-        "There is no profile \u201cslow\u201d. There is: default, fast. Nothing was asked."
+        "There is no profile \u201cslow\u201d. Available: default, fast. Nothing was asked."
     )
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from bot.service.errors import Gone, Malformed, NotAllowed, RateLimited, Unreachable, VenueError
+from bot.errors import Gone, Malformed, NotAllowed, RateLimited, Unreachable, VenueError
 from bot.service.outbox import Lane, LocalBudgets, Outbox, Patience, Repeat, Urgency
 
 POSTS = Lane("posts:C1", interval=1.0)
@@ -96,7 +96,7 @@ async def test_a_lane_keeps_its_budget() -> None:
     assert platform.taken == [(0, "0"), (1, "1"), (2, "2"), (3, "3")]
 
 
-async def test_a_burst_goes_at_once_then_the_pace_holds() -> None:
+async def test_a_burst_goes_at_once_and_then_at_the_pace() -> None:
     """Three at first, then one every two seconds."""
     time = Time()
     platform = Platform(time)

@@ -222,7 +222,7 @@ def test_it_does_what_the_plain_rules_say(limits: Limits, steps: list[Ticket | i
     """Whoever arrives, ends or gives up, in whatever order: the same runs start, in the same order.
 
     A ticket arrives; a number ends the run that arrived in that place, waiting or running. The last
-    position that each one heard is never nearer than where it stands, and exact near the front.
+    position that each one heard is never nearer than where it is, and exact near the front.
     """
 
     async def play() -> None:

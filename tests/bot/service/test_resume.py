@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from bot.service.errors import Gone, Refusal, Unreachable
+from bot.errors import Gone, Refusal, Unreachable
+from bot.service.access import AT_TERMINAL
 from bot.service.runs import utc_now
 from bot.service.venue import Mention, Sent
 from council.calls import Steps
@@ -93,7 +94,7 @@ async def test_calls_go_first_and_then_cards(tmp_path: Path, monkeypatch: pytest
     "held",
     [f"stage1.1:{FOUR[0]}", f"stage2.1:{FOUR[1]}", f"stage2_5.1:{FOUR[2]}", CHAIR],
 )
-async def test_an_interrupted_run_goes_on_on_its_card(tmp_path: Path, held: str) -> None:
+async def test_an_interrupted_run_continues_on_its_card(tmp_path: Path, held: str) -> None:
     """Only what was in flight is asked again; the thread has each message once, in order."""
     first, second, venue = ScriptedCouncil(), ScriptedCouncil(), RecordingVenue()
     await interrupted(tmp_path, first, venue, held)
@@ -234,11 +235,11 @@ async def test_too_old_a_run_is_closed_and_can_be_retried(tmp_path: Path) -> Non
         assert "Press Retry to continue" in venue.texts[-1]
         assert [button.action for button in venue.cards[-1].buttons] == ["retry", "again"]
         assert calls(second) == []
-        said = await place.dispatcher.retry(click(run), lambda _: venue)
+        said = await place.dispatcher.retry(click(run), AT_TERMINAL, lambda _: venue)
         assert said == "Resuming this run; finished calls aren't paid for twice."
         await place.dispatcher.settled()
         with pytest.raises(Refusal, match="has its answer"):
-            await place.dispatcher.retry(click(run), lambda _: venue)
+            await place.dispatcher.retry(click(run), AT_TERMINAL, lambda _: venue)
     assert calls(second) == [CHAIR]
     assert "The council's answer" in venue.texts[-1]
     keys = [message.key for message in venue.posted]
@@ -255,7 +256,7 @@ async def test_a_retry_asks_only_who_failed_and_what_depends_on_it(tmp_path: Pat
         assert "credit" in venue.texts[-1]
         council.script.clear()
         council.calls.clear()
-        await place.dispatcher.retry(click(run), lambda _: venue)
+        await place.dispatcher.retry(click(run), AT_TERMINAL, lambda _: venue)
         await place.dispatcher.settled()
         ended = await place.library.journal.get(run.id)
     assert ended is not None
@@ -273,7 +274,7 @@ async def test_a_retried_member_of_stage_1_is_reviewed(tmp_path: Path) -> None:
         run = await place.see(venue)
         council.script.clear()
         council.calls.clear()
-        await place.dispatcher.retry(click(run), lambda _: venue)
+        await place.dispatcher.retry(click(run), AT_TERMINAL, lambda _: venue)
         await place.dispatcher.settled()
     whole = ScriptedCouncil()
     await whole.run()
@@ -288,7 +289,7 @@ async def test_two_presses_of_retry_run_once(tmp_path: Path) -> None:
         council.script.clear()
         council.calls.clear()
         said = await asyncio.gather(
-            *(place.dispatcher.retry(click(run), lambda _: venue) for _ in range(2)),
+            *(place.dispatcher.retry(click(run), AT_TERMINAL, lambda _: venue) for _ in range(2)),
             return_exceptions=True,
         )
         await place.dispatcher.settled()
@@ -297,7 +298,7 @@ async def test_two_presses_of_retry_run_once(tmp_path: Path) -> None:
 
 
 async def test_retry_before_all_is_shown_changes_nothing(tmp_path: Path) -> None:
-    """Reopened there, the run would be marked as shown to its end, and no start would go on with it."""
+    """Reopened there, the run would be marked as shown to its end, and no start would continue it."""
     mentioning = asyncio.Event()
 
     class SlowMention(RecordingVenue):
@@ -313,7 +314,7 @@ async def test_retry_before_all_is_shown_changes_nothing(tmp_path: Path) -> None
         while not any(button.action == "retry" for card in venue.cards for button in card.buttons):
             await asyncio.sleep(0.001)
         with pytest.raises(Refusal, match="already in progress"):
-            await place.dispatcher.retry(click(run), lambda _: venue)
+            await place.dispatcher.retry(click(run), AT_TERMINAL, lambda _: venue)
         mentioning.set()
         await place.dispatcher.settled()
         ended = await place.library.journal.get(run.id)
@@ -324,7 +325,7 @@ async def test_retry_before_all_is_shown_changes_nothing(tmp_path: Path) -> None
 async def test_a_run_waits_for_a_disk_that_cannot_be_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The card says so; nothing is asked twice, and the run goes on by itself."""
+    """The card says so; nothing is asked twice, and the run continues by itself."""
     council, venue = ScriptedCouncil(), RecordingVenue()
     async with office(tmp_path, council) as place:
         database = place.library.database
@@ -350,7 +351,7 @@ async def test_a_run_waits_for_a_disk_that_cannot_be_written(
     assert len(calls(council)) == len(set(calls(council)))
 
 
-async def test_runs_of_one_conversation_go_on_in_order(tmp_path: Path) -> None:
+async def test_runs_of_one_conversation_continue_in_order(tmp_path: Path) -> None:
     """A follow-up that waited has the first question's answer as its history."""
     first, second, venue = ScriptedCouncil(), ScriptedCouncil(), RecordingVenue()
     thread = Source(platform="slack", workspace="T1", channel="C1", thread="card-1", user="U1")
@@ -390,10 +391,10 @@ async def test_the_clock_may_be_set_back(tmp_path: Path) -> None:
     assert TEAM.user == run.origin.user
 
 
-async def test_a_run_goes_on_without_a_journal_that_is_damaged(
+async def test_a_run_continues_without_a_damaged_journal(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What was paid for becomes an answer all the same: its document needs no journal."""
+    """What was paid for becomes an answer in any case: its document needs no journal."""
     council, venue = ScriptedCouncil(), RecordingVenue()
     async with office(tmp_path, council) as place:
         run = await place.ask()

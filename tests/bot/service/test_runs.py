@@ -16,6 +16,7 @@ import structlog.testing
 
 from bot.app import Library, open_library
 from bot.config.settings import Settings
+from bot.service.access import AT_TERMINAL
 from bot.service.question import Question
 from bot.service.runs import Runs, turns
 from council.brief import Brief, Discussion, ThreadMessage
@@ -64,7 +65,9 @@ def question(
     seats: Profile | None = None,
 ) -> tuple[Question, Profile]:
     """Ask in the team's channel."""
-    asked = Question(text=text, source=TEAM, entry_key=key, conversation_id=conversation_id)
+    asked = Question(
+        standing=AT_TERMINAL, text=text, source=TEAM, entry_key=key, conversation_id=conversation_id
+    )
     return asked, seats or profile()
 
 
@@ -222,7 +225,7 @@ async def test_stop_and_a_refused_account_end_a_stage_with_their_own_words(
 
 
 async def test_an_answer_says_where_its_card_is(tmp_path: Path) -> None:
-    """The card was posted after the run began; the document has its place all the same."""
+    """The card was posted after the run began; the document has its place in any case."""
     council = ScriptedCouncil()
     async with opened(tmp_path, council) as (runs, library):
         run = (await runs.accept(*question())).run
@@ -251,7 +254,7 @@ async def test_an_unexpected_error_shows_the_runs_id_alone(
     assert "the secret insides" in capsys.readouterr().out
 
 
-async def test_a_follow_up_goes_on_with_its_conversation(tmp_path: Path) -> None:
+async def test_a_follow_up_continues_its_conversation(tmp_path: Path) -> None:
     """Earlier questions and final answers are context; the messages append to the same document."""
     council = ScriptedCouncil()
     async with opened(tmp_path, council) as (runs, library):

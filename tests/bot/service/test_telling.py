@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from bot.errors import Gone, Malformed, NotAllowed, Unreachable, VenueError
 from bot.render.markdown import render
-from bot.service.errors import Gone, Malformed, NotAllowed, Unreachable, VenueError
 from bot.service.outbox import Urgency
 from bot.service.queue import Queue
 from bot.service.venue import Card, Mention, Part, Sent
@@ -55,7 +55,13 @@ async def test_without_card_and_thread_a_new_card_is_posted_with_the_mention(tmp
     assert await told(tmp_path, venue) == "shown"
     [(said, card)] = venue.reposts
     assert said == DONE
-    assert [button.action for button in card.buttons] == ["transcript", "again"]
+    assert [button.action for button in card.buttons] == [
+        "follow",
+        "transcript",
+        "again",
+        "helpful",
+        "unhelpful",
+    ]
     assert venue.mentions == []
 
 
@@ -140,7 +146,7 @@ async def test_an_untold_answer_is_told_at_the_next_start(tmp_path: Path) -> Non
 
 
 async def test_what_may_have_arrived_is_on_record_at_the_next_start(tmp_path: Path) -> None:
-    """A platform that can't tell a repeated mention from a new one goes on from there."""
+    """A platform that can't tell a repeated mention from a new one continues from there."""
 
     class Lossy(RecordingVenue):
         async def mention(self, mention: Mention, *, link: bool = True) -> None:
@@ -189,7 +195,7 @@ async def test_a_malformed_card_becomes_a_plain_one(tmp_path: Path) -> None:
 
 
 async def test_a_malformed_part_is_replaced_by_a_line(tmp_path: Path) -> None:
-    """The rest of the thread is posted all the same."""
+    """The rest of the thread is posted in any case."""
 
     class Picky(RecordingVenue):
         async def post(self, part: Part, key: str, sent: Sent, urgency: Urgency = Urgency.THREAD) -> str:

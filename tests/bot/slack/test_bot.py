@@ -16,20 +16,24 @@ from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
 from bot.app import Library, open_library, open_lookup
 from bot.config.settings import Settings
+from bot.errors import VenueError
 from bot.past.lookup import Lookup
 from bot.service.attachments import LARGEST_FILE
-from bot.service.dispatcher import NOT_HERE, Dispatcher
-from bot.service.errors import VenueError
+from bot.service.dispatcher import Dispatcher
 from bot.service.limits import Limits
+from bot.service.permissions import Admins
 from bot.service.queue import Queue
 from bot.service.runs import Runs
-from bot.slack.bot import IN_PRIVATE, TOO_SLOW, SlackBot
+from bot.slack.bot import SlackBot
 from bot.slack.client import granted
 from bot.slack.manifest import SHORTCUT
 from bot.slack.reading import plain
+from bot.view.wording.permissions import NOT_HERE
+from bot.view.wording.slack import IN_PRIVATE, TOO_SLOW
 from council.errors import ModelError
 from council.models.catalog import Catalog
 from storage.journal import RunRow
+from tests.bot.shown import FINISHED
 from tests.council.scripted import FOUR, Clock, ScriptedCouncil, failure, profile
 from tests.slack_server import (
     Channel,
@@ -206,7 +210,7 @@ def dispatcher_of(
         index=library.index,
         profiles={"default": profile()},
         queue=Queue(Limits(runs_per_user=32, runs_per_channel=32)),
-        admins=admins,
+        admins=Admins(admins),
     )
 
 
@@ -281,7 +285,8 @@ class TestRun:
                 "The council's answer, written by chair/man.\n4 members \u00b7 chairman man"
             )
             buttons = [element["action_id"] for element, _ in card.elements()]
-            assert buttons == ["council_transcript", "council_again"]
+            assert labels(card) == FINISHED
+            assert buttons[-2:] == ["council_helpful", "council_unhelpful"]
             thread = place.slack.thread(place.general, card.ts)
             replies = [reply.text for reply in thread]
             assert replies[0].startswith("Ranking\nRank, Member, Mean, Words\n1st, ")
@@ -362,7 +367,7 @@ class TestRun:
             assert mention.text.startswith(f"<@{place.ada.id}> The council has answered.")
 
     async def test_an_answer_too_long_for_the_card_continues_in_the_thread(self, tmp_path: Path) -> None:
-        """It stands there whole."""
+        """The thread has the whole answer."""
         paragraphs = [f"Paragraph {number}: {'word ' * 60}" for number in range(200)]
         council = ScriptedCouncil(script={"stage3": "\n\n".join(paragraphs)})
         async with at_work(tmp_path, council) as place:
@@ -429,7 +434,7 @@ class TestWaysIn:
     async def test_a_question_that_is_not_taken_is_explained_to_the_asker_alone(
         self, tmp_path: Path, text: str, said: str
     ) -> None:
-        """Acknowledged all the same, and nothing in the channel."""
+        """Acknowledged in any case, and nothing in the channel."""
         async with at_work(tmp_path) as place:
             assert (await place.slack.slash(place.general, place.ada, "/council", text)).acked
             assert said in await place.until_told(place.ada)
@@ -462,7 +467,7 @@ class TestWaysIn:
             assert place.slack.messages(place.general) == []
 
     async def test_flags_beside_a_mention_count(self, tmp_path: Path) -> None:
-        """As after the command; what is wrong with them is told to the asker alone."""
+        """As after the command; what is wrong with them is told only to the asker."""
         async with at_work(tmp_path) as place:
             talk = place.slack.post(place.general, place.bob, "Shards, again.")
             await place.slack.mention(
@@ -475,9 +480,7 @@ class TestWaysIn:
             await place.slack.mention(place.general, place.ada, "--private Why?", thread_ts=talk.ts)
             assert await place.until_told(place.ada) == ("--private works only with /council.")
 
-    async def test_a_mention_in_a_runs_thread_goes_on_with_its_conversation(
-        self, tmp_path: Path
-    ) -> None:
+    async def test_a_mention_in_a_runs_thread_continues_its_conversation(self, tmp_path: Path) -> None:
         """Its card and parts come below; earlier question and answer are context."""
         async with at_work(tmp_path) as place:
             first = await place.ask()
@@ -553,7 +556,7 @@ class TestWaysIn:
             await slack.shortcut(SHORTCUT, message, ada)
             assert await place.until_told(ada) == (
                 "Left out: logo.bin (not text), huge.log (larger than 200 kB), "
-                "else.txt (Slack didn't give it)."
+                "else.txt (Slack didn't provide it)."
             )
             await place.dispatcher.settled()
             run = await place.run(place.cards(place.general)[0])
@@ -571,7 +574,7 @@ class TestWaysIn:
             message = slack.post(place.general, ada, "Do these hold?", files=files)
             await slack.shortcut(SHORTCUT, message, ada)
             assert await place.until_told(ada) == (
-                "Left out: 3.md (Slack didn't give it), 10.md, 11.md, 12.md and 387 more (only 10 files "
+                "Left out: 3.md (Slack didn't provide it), 10.md, 11.md, 12.md and 387 more (only 10 files "
                 "are read)."
             )
             await place.dispatcher.settled()
@@ -605,7 +608,7 @@ class TestWaysIn:
             plan = place.slack.add_file("plan.md", b"3 TB", place.ada)
             message = place.slack.post(place.general, place.ada, "Well?", files=[plan])
             await place.slack.shortcut(SHORTCUT, message, place.ada)
-            assert await place.until_told(place.ada) == "Left out: plan.md (Slack didn't give it)."
+            assert await place.until_told(place.ada) == "Left out: plan.md (Slack didn't provide it)."
             await place.dispatcher.settled()
             run = await place.run(place.cards(place.general)[0])
             assert run.brief.attachments == ()
@@ -687,10 +690,7 @@ class TestClicks:
             await place.dispatcher.settled()
             assert place.told(clicker)[0].startswith("Stopping.")
             assert "Stopped early" in card.text
-            assert [element["action_id"] for element, _ in card.elements()] == [
-                "council_transcript",
-                "council_again",
-            ]
+            assert labels(card) == FINISHED
 
     async def test_a_press_delivered_again_is_no_second_one(self, tmp_path: Path) -> None:
         """The chairman isn't stopped too."""
@@ -803,7 +803,7 @@ class TestDetails:
     async def test_whoever_presses_sees_alone_what_the_thread_leaves_out(
         self, tmp_path: Path, label: str
     ) -> None:
-        """Not the asker alone, and in the thread; nobody is pinged, and the thread stays as it is."""
+        """Not only to the asker, but in the thread; nobody is pinged, and the thread stays as it is."""
         action, said = DETAILS[label]
         async with at_work(tmp_path) as place:
             card = await place.ask()
@@ -1046,7 +1046,7 @@ class TestRefusals:
     async def test_a_bug_is_logged_and_shown_without_its_insides(
         self, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """The command is acknowledged all the same."""
+        """The command is acknowledged in any case."""
         async with at_work(tmp_path) as place:
 
             async def broken(_: object) -> None:

@@ -32,7 +32,7 @@ def read_by(council: ScriptedCouncil, step: str = FIRST) -> list[tuple[str, str]
 
 
 def discuss(place: Place, number: int, channel: Channel | None = None) -> tuple[Message, list[User]]:
-    """Let four people write so many messages in a thread; return its first, and the people."""
+    """Let four people write this many messages in a thread; return its first, and the people."""
     where = channel or place.general
     people = [place.ada, place.bob, *(place.slack.add_user(name) for name in PEOPLE[2:])]
     first = place.slack.post(where, people[0], "Message 1: should we shard?")
@@ -131,7 +131,7 @@ class TestThread:
             ]
             assert "Read 1 message of this thread. 1 file was left out." in card
 
-    async def test_names_stand_for_ids_where_the_bot_may_ask(self, tmp_path: Path) -> None:
+    async def test_names_replace_ids_if_the_bot_may_ask(self, tmp_path: Path) -> None:
         """Without `users:read` the ids remain."""
         without = frozenset({"users:read"})
         async with at_work(tmp_path, scopes=frozenset(THREADS), without=without) as place:
@@ -263,10 +263,10 @@ class TestTrouble:
             ("channel_not_found", "the channel doesn't exist, or the bot isn't in it"),
             ("not_in_channel", "the bot isn't in this channel"),
             ("thread_not_found", "the thread was deleted"),
-            ("internal_error", "Slack has a problem of its own"),
+            ("internal_error", "Slack is having problems"),
         ],
     )
-    async def test_the_run_goes_on_without_it(self, tmp_path: Path, error: str, why: str) -> None:
+    async def test_the_run_continues_without_it(self, tmp_path: Path, error: str, why: str) -> None:
         """And the card says why."""
         async with at_work(tmp_path, scopes=frozenset(THREADS)) as place:
             place.slack.fail("conversations.replies", error, times=ALWAYS)
@@ -290,7 +290,7 @@ class TestTrouble:
     async def test_a_thread_that_doesnt_come_is_not_waited_for(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: dict[str, Any]
     ) -> None:
-        """The run goes on after some seconds, whatever Slack does."""
+        """The run continues after some seconds, whatever Slack does."""
         monkeypatch.setattr("bot.service.discussion.READ_SECONDS", 0.05)
         monkeypatch.setattr("bot.service.outbox.FINISH_SECONDS", 0.01)
         async with at_work(tmp_path, scopes=frozenset(THREADS)) as place:

@@ -11,9 +11,19 @@ import aiohttp
 import pytest
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.service.errors import Gone, Malformed, NotAllowed, RateLimited, Unreachable, VenueError
-from bot.slack.client import Access, granted, sending_client
-from bot.slack.errors import NoThread, Revoked, by_code
+from bot.errors import (
+    Gone,
+    Malformed,
+    NotAllowed,
+    NoThread,
+    RateLimited,
+    Revoked,
+    Unreachable,
+    VenueError,
+)
+from bot.slack.client import Installation, granted, sending_client
+from bot.slack.errors import FORBIDDEN, GONE, REVOKED, TRANSIENT, by_code
+from bot.view.wording.slack_errors import CODES
 from tests.slack_server import SlackServer
 from tests.slack_server.faults import Breaks
 
@@ -70,6 +80,7 @@ DOCUMENTED = {
         channel_not_found file_not_found file_update_failed invalid_channel not_in_channel
         posting_to_channel_denied
     """,
+    "usergroups.users.list": "invalid_cursor no_such_subteam plan_upgrade_required",
     "users.info": "user_not_found user_not_visible",
     "auth.test": "",
     "apps.connections.open": "forbidden_team insecure_request is_bot missing_args",
@@ -88,14 +99,14 @@ def test_every_documented_code_is_known(method: str) -> None:
 @pytest.mark.parametrize(
     ("code", "kind", "said"),
     [
-        ("internal_error", Unreachable, "Slack has a problem of its own"),
+        ("internal_error", Unreachable, "Slack is having problems"),
         ("team_added_to_org", Unreachable, "the workspace is being moved to an organization"),
         ("message_not_found", Gone, "the card was deleted"),
         ("token_revoked", Revoked, "the token was revoked"),
         ("not_in_channel", NotAllowed, "the bot isn't in this channel; invite it with /invite"),
         ("cannot_reply_to_message", NoThread, "threads are switched off in this channel"),
         ("missing_scope", NotAllowed, "a scope is missing"),
-        ("invalid_blocks", Malformed, "Slack can't take it (invalid_blocks)"),
+        ("invalid_blocks", Malformed, "Slack doesn't accept it (invalid_blocks)"),
         ("a_new_one", Unreachable, "Slack refused (a_new_one)"),
     ],
 )
@@ -112,7 +123,7 @@ def test_a_code_is_put_into_words(code: str, kind: type[VenueError], said: str) 
 async def calling() -> AsyncGenerator[tuple[SlackServer, AsyncWebClient]]:
     """Start a Slack, and the client for what goes through the outbox."""
     async with SlackServer() as slack, aiohttp.ClientSession() as session:
-        client = sending_client(slack.token, slack.api_url, Access())
+        client = sending_client(slack.token, slack.api_url, Installation())
         client.session = session
         yield slack, client
 
@@ -133,7 +144,7 @@ async def test_a_server_error_may_pass_whatever_its_body(status: int, html: bool
         error = await raised(client)
         assert type(error) is Unreachable
         assert (str(error), error.is_lost, error.is_known) == (
-            "Slack has a problem of its own",
+            "Slack is having problems",
             False,
             True,
         )
@@ -174,7 +185,9 @@ async def test_a_body_that_is_no_answer_is_a_typed_error(body: bytes, kind: str,
 
     server = await asyncio.start_server(answer, "127.0.0.1", 0)
     async with server, aiohttp.ClientSession() as session:
-        client = sending_client("t", f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}", Access())
+        client = sending_client(
+            "t", f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}", Installation()
+        )
         client.session = session
         error = await raised(client)
         assert isinstance(error, Unreachable)
@@ -213,7 +226,7 @@ async def test_an_answer_that_never_comes_may_have_been_carried_out(breaks: Brea
 async def test_a_connection_that_is_refused_carried_nothing_out() -> None:
     """Nothing was sent."""
     async with aiohttp.ClientSession() as session:
-        client = sending_client("t", "http://127.0.0.1:9/api", Access())
+        client = sending_client("t", "http://127.0.0.1:9/api", Installation())
         client.session = session
         error = await raised(client)
         assert isinstance(error, Unreachable)
@@ -226,16 +239,16 @@ class TestAccess:
     async def test_a_second_refusal_some_seconds_later_is_final(self) -> None:
         """In one sentence, of whichever token."""
         now = [0.0]
-        access = Access(lambda: now[0])
-        access.refused("bot", "invalid_auth")
+        installation = Installation(lambda: now[0])
+        installation.refused("bot", "invalid_auth")
         now[0] = 1.0
-        access.refused("bot", "invalid_auth")
-        access.refused("app", "token_revoked")
-        waiting = asyncio.create_task(access.until_lost())
+        installation.refused("bot", "invalid_auth")
+        installation.refused("app", "token_revoked")
+        waiting = asyncio.create_task(installation.until_lost())
         await asyncio.sleep(0)
         assert not waiting.done()
         now[0] = 5.0
-        access.refused("bot", "account_inactive")
+        installation.refused("bot", "account_inactive")
         assert await waiting == (
             "Slack no longer accepts the bot, because the app was removed from the workspace: install "
             "the app to the workspace again, set its tokens, and start the council."
@@ -244,12 +257,17 @@ class TestAccess:
     async def test_a_refusal_that_passes_is_forgotten(self) -> None:
         """A call that is accepted says that the token is good."""
         now = [0.0]
-        access = Access(lambda: now[0])
-        access.refused("bot", "invalid_auth")
-        access.accepted("bot")
+        installation = Installation(lambda: now[0])
+        installation.refused("bot", "invalid_auth")
+        installation.accepted("bot")
         now[0] = 60.0
-        access.refused("bot", "invalid_auth")
-        waiting = asyncio.create_task(access.until_lost())
+        installation.refused("bot", "invalid_auth")
+        waiting = asyncio.create_task(installation.until_lost())
         await asyncio.sleep(0)
         assert not waiting.done()
         waiting.cancel()
+
+
+def test_every_code_has_its_words() -> None:
+    """And no other."""
+    assert CODES.keys() == TRANSIENT | REVOKED | GONE | FORBIDDEN

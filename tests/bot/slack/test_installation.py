@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 import aiohttp
 import pytest
 
-from bot.slack.client import Access, asking_client
+from bot.slack.client import Installation, asking_client
 from bot.slack.reading import Person, Reader
 from tests.bot.slack.test_bot import Json, Place, at_work
 from tests.slack_server import SlackServer, payloads
@@ -127,7 +127,7 @@ async def test_the_admin_of_another_workspace_is_none_here(team: str, is_admin: 
     """In a shared channel Slack tells of them that they are one."""
     async with SlackServer() as slack, aiohttp.ClientSession() as session:
         bob = slack.add_user("bob", admin=True)
-        client = asking_client(slack.token, slack.api_url, Access())
+        client = asking_client(slack.token, slack.api_url, Installation())
         client.session = session
         here = slack.team.id if team == "ours" else "T_ANOTHER"
         reader = Reader(client, session, frozenset({"users:read"}), here)

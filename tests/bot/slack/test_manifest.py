@@ -48,7 +48,7 @@ def test_scopes_are_those_needed_with_the_optional_ones_marked() -> None:
     scopes: Json = app_manifest()["oauth_config"]["scopes"]
     assert set(scopes["bot"]) == {*REQUIRED, *OPTIONAL}
     assert set(scopes["bot_optional"]) == {*OPTIONAL}
-    assert not REQUIRED.keys() & OPTIONAL.keys()
+    assert not REQUIRED & OPTIONAL
     assert [scope for scope in scopes["bot"] if scope.endswith(":history")] == ["im:history"]
 
 

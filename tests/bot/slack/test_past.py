@@ -6,9 +6,9 @@ import pytest
 
 from bot.past import chart
 from bot.past.chart import PICTURE, Chart
-from bot.past.lookup import NO_SUCH
-from bot.slack.bot import IN_DIRECT
-from bot.slack.past import REST, USES
+from bot.slack.past import USES
+from bot.view.wording.past import CUT, NO_SUCH
+from bot.view.wording.slack import IN_DIRECT
 from tests.bot.shown import blocks_text
 from tests.bot.slack.test_bot import Place, at_work
 from tests.council.scripted import ScriptedCouncil
@@ -89,7 +89,7 @@ async def test_what_is_too_long_to_be_shown_ends_with_where_the_rest_is(tmp_path
         shown = place.slack.ephemerals(place.general, place.ada)
         assert len(shown) == USES
         assert [labels(each) for each in shown[:-1]] == [[]] * (USES - 1)
-        assert blocks_text(shown[-1].blocks[:-1]).endswith(f"\n{REST}")
+        assert blocks_text(shown[-1].blocks[:-1]).endswith(f"\n{CUT}")
         assert labels(shown[-1]) == [*LOOKS, "Transcript", "Share here"]
         await pressed(place, shown[-1], "Share here")
         *_, last = public = place.cards(place.general)[1:]
@@ -103,7 +103,7 @@ async def test_answers_are_searched_listed_and_counted(tmp_path: Path) -> None:
     async with at_work(tmp_path) as place:
         await place.ask()
         await place.ask("Shard by tenant?")
-        assert "1 to 2 of 2" in (await told(place, "search council")).text
+        assert "2 results" in (await told(place, "search council")).text
         assert labels(await told(place, "show shard")) == ["1", "2"]
         assert ANSWER in (await told(place, "show shard by")).text
         assert "2 answers, 0 runs failed" in (await told(place, "stats 3650")).text

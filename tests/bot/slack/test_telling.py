@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.service.errors import NotAllowed, Unreachable
+from bot.errors import NotAllowed, Unreachable
 from bot.service.venue import Mention, Part
 from bot.slack.telling import AHEAD_SECONDS, Teller
 from storage.journal import Telling
@@ -71,7 +71,7 @@ class TestLostResponses:
             assert len(await told(place)) == 1 + applied
             assert (await place.run(card)).delivery == "shown"
 
-    async def test_what_slack_has_taken_on_is_not_asked_for_again(self, tmp_path: Path) -> None:
+    async def test_what_slack_has_accepted_is_not_requested_again(self, tmp_path: Path) -> None:
         """The response is lost, but the message is listed."""
         async with answering(tmp_path) as (place, _):
             place.slack.fail(POST, breaks="reset", says=DONE)
@@ -80,7 +80,7 @@ class TestLostResponses:
             assert len(place.slack.calls(SCHEDULE)) == 1
             assert len(place.slack.calls(LIST)) == 1
 
-    async def test_a_mention_that_nobody_can_look_up_is_taken_for_told(self, tmp_path: Path) -> None:
+    async def test_a_mention_that_nobody_can_look_up_counts_as_sent(self, tmp_path: Path) -> None:
         """Slack's list can't be read until it is too late: one more mention might be the third."""
         async with answering(tmp_path) as (place, card):
             place.slack.fail(POST, breaks="reset", applied=True, says=DONE)
@@ -90,7 +90,7 @@ class TestLostResponses:
             assert len(place.slack.calls(SCHEDULE)) == 1
             assert (await place.run(card)).delivery == "shown"
 
-    async def test_a_refusal_to_schedule_leads_down_the_ladder(self, tmp_path: Path) -> None:
+    async def test_a_refusal_to_schedule_falls_back_to_the_next_place(self, tmp_path: Path) -> None:
         """The thread takes no replies any more: the mention comes beside the card."""
         async with answering(tmp_path) as (place, card):
             place.slack.fail(POST, breaks="reset", applied=True, says=DONE)
@@ -156,7 +156,7 @@ class TestRestarts:
             (Telling(begun=1, lost=1), 0, 0),
         ],
     )
-    async def test_it_goes_on_from_there(
+    async def test_it_continues_from_there(
         self, tmp_path: Path, known: Telling, posted: int, scheduled: int
     ) -> None:
         """One that may be there twice isn't sent a third time."""

@@ -12,7 +12,6 @@ from bot.view.card import card as card_of
 from bot.view.details import Detail, detail
 from bot.view.fold import fold
 from bot.view.message import (
-    IN_TRANSCRIPT,
     Block,
     Footer,
     Heading,
@@ -25,6 +24,7 @@ from bot.view.message import (
     Title,
 )
 from bot.view.thread import thread
+from bot.view.wording.thread import IN_TRANSCRIPT
 from council.events import RunFailed
 from tests.bot.render.long_answer import answer
 from tests.bot.sample_run import GEMINI, GPT, LATE, RUN_ID, seen
@@ -135,7 +135,7 @@ def test_the_running_card() -> None:
 
 
 def test_the_answer_streams_into_the_card() -> None:
-    """What the chairman has written stands below the progress."""
+    """What the chairman has written is below the progress."""
     assert card(card_of(seen(34), 34.0)).blocks[-3:] == [
         rich(("Final answer", True)),
         markdown(
@@ -465,7 +465,7 @@ def test_no_message_is_too_long_whatever_the_sizes(sizes: list[tuple[str, int]],
 
 
 @pytest.mark.parametrize("length", [200, 5_000, 7_500, 60_000])
-def test_a_card_holds_what_fits(length: int) -> None:
+def test_a_card_shows_what_fits(length: int) -> None:
     """A longer answer ends at a block's end and says where it continues; the notes stay below it."""
     notes = (("Dissent", "grok holds that sharding waits."), ("Would change the answer", "How many?"))
     text = shown(

@@ -1,11 +1,11 @@
-"""Replies that one person alone sees: to a command, a button or a message."""
+"""Notices that only one person sees: after a command or a button, or in reply to a message."""
 
 import aiohttp
 import discord
 import structlog
 
 from bot.discord.transport import Transport
-from bot.service.errors import VenueError
+from bot.errors import VenueError
 from bot.service.outbox import Urgency
 
 log = structlog.get_logger()
@@ -15,7 +15,7 @@ _DEFERRED = discord.InteractionResponseType.deferred_channel_message
 
 
 async def whisper(interaction: discord.Interaction, text: str) -> bool:
-    """Tell whoever used a command or a button something nobody else sees; return whether it arrived."""
+    """Reply privately to whoever used a command or a button; return whether it arrived."""
     try:
         if interaction.response.type is _DEFERRED:
             await interaction.edit_original_response(content=text, allowed_mentions=NOBODY)
@@ -30,7 +30,7 @@ async def whisper(interaction: discord.Interaction, text: str) -> bool:
 
 
 async def reply(transport: Transport, message: discord.Message, text: str) -> None:
-    """Answer a message; where the bot may not write, its author alone."""
+    """Answer a message; if the bot may not write there, answer its author directly."""
     nonce = f"r{message.id}"
     ways = (
         lambda: message.reply(text, nonce=nonce, mention_author=False),

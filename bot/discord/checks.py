@@ -1,0 +1,268 @@
+"""Discord, checked before the bot runs: token, application, commands, permissions.
+
+Nothing connects to the gateway, and nothing is changed.
+Source: https://discord.com/developers/docs/resources/application
+"""
+
+from collections.abc import Callable, Iterator
+from types import SimpleNamespace
+from typing import Self, cast
+
+import aiohttp
+import discord
+from discord import app_commands
+from discord.http import Route
+
+from bot.checks.check import Check, Finding, Outcome, found, wrong
+from bot.discord.commands import command_tree, shapes
+from bot.discord.errors import classify
+from bot.discord.invite import PERMISSIONS, application_id
+from bot.discord.transport import single_attempts
+from bot.errors import ConfigurationError, Unreachable, VenueError
+from bot.service.access import Access
+from bot.service.commands import COMMANDS, Given, Kind
+from bot.view.message import escaped_line
+from bot.view.wording import doctor_discord as wording
+from bot.view.wording.doctor import Advice
+
+TOKEN, APPLICATION = "Discord token", "Discord application"
+REGISTERED, SERVERS = "Discord commands", "Discord servers"
+TOKEN_DOTS = 2
+MOST_SERVERS = 20
+MOST_NAMED = 5
+SERVER_SECONDS = 40.0
+
+NAMES = {
+    "view_channel": "View Channels",
+    "send_messages": "Send Messages",
+    "send_messages_in_threads": "Send Messages in Threads",
+    "create_public_threads": "Create Public Threads",
+    "embed_links": "Embed Links",
+    "attach_files": "Attach Files",
+    "read_message_history": "Read Message History",
+}
+"""What the permissions of the invitation are called in Discord's settings."""
+_WITH_SENDING = {"embed_links", "attach_files"}
+"""Discord takes these away with Send Messages."""
+_REPLIES = (discord.DiscordException, aiohttp.ClientError, OSError, Unreachable)
+_UNLIKE_DISCORD = (AttributeError, LookupError, TypeError, ValueError)
+"""What discord.py raises where a response isn't what it takes for granted."""
+
+
+class DiscordChecks:
+    """Checks of one bot on Discord; use it with `async with`.
+
+    `access` says in which channels people may ask. `api_base` is another address of Discord's API,
+    `on_date` hears the time that Discord says.
+    """
+
+    def __init__(
+        self,
+        token: str,
+        *,
+        api_base: str | None,
+        reads_messages: bool,
+        access: Access,
+        on_date: Callable[[str], None],
+    ) -> None:
+        self._token = token
+        self._reads_messages = reads_messages
+        self._access = access
+        self._seen: set[str] = set()
+        self._was_used = False
+        if api_base:
+            Route.BASE = api_base
+        self._client = discord.AutoShardedClient(
+            intents=discord.Intents(guilds=True), http_trace=_trace(on_date)
+        )
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        if self._was_used:  # discord.py can't close what was never opened
+            await self._client.close()
+
+    def checks(self) -> list[Check]:
+        """Return the checks."""
+        return [
+            Check(TOKEN, self._log_in),
+            Check(APPLICATION, self._application, needs=(TOKEN,)),
+            Check(REGISTERED, self._commands, needs=(TOKEN,)),
+            Check(SERVERS, self._servers, needs=(TOKEN,), seconds=SERVER_SECONDS),
+        ]
+
+    async def _log_in(self) -> Outcome:
+        if advice := token_advice(self._token):
+            return wrong("DISCORD_TOKEN", advice)
+        self._was_used = True
+        try:
+            await self._client.login(self._token)
+        except discord.LoginFailure:
+            return wrong("DISCORD_TOKEN", wording.DISCORD_REFUSES)
+        except (discord.NotFound, *_UNLIKE_DISCORD):
+            return wrong("DISCORD_API_BASE_URL", wording.NOT_DISCORD)
+        except _REPLIES as error:
+            return wrong("Discord", _unanswered(error))
+        return Outcome(wording.signed_in(str(self._client.user)))
+
+    async def _application(self) -> Outcome:
+        about = cast("discord.AppInfo", self._client.application)
+        has_intent = about.flags.gateway_message_content or about.flags.gateway_message_content_limited
+        where = "the application"
+        findings: list[Finding] = []
+        if about.bot_public:
+            findings.append(found(where, wording.PUBLIC_BOT, "warning"))
+        if about.bot_require_code_grant:
+            findings.append(found(where, wording.CODE_GRANT))
+        if about.interactions_endpoint_url:
+            findings.append(found(where, wording.ENDPOINT_SET))
+        if self._reads_messages and not has_intent:
+            findings.append(found("DISCORD_MESSAGE_CONTENT", wording.INTENT_OFF))
+        if has_intent and not self._reads_messages:
+            findings.append(found("DISCORD_MESSAGE_CONTENT", wording.INTENT_UNUSED, "warning"))
+        return Outcome(wording.APPLICATION_WELL, tuple(findings))
+
+    async def _commands(self) -> Outcome:
+        proposed: tuple[Kind, ...] = ("profile", "conversation")
+        tree = command_tree(
+            self._client,
+            dict.fromkeys(COMMANDS, _unheard),
+            dict.fromkeys(proposed, _unproposed),
+            _unasked,
+        )
+        try:
+            there, ours = await shapes(tree)
+        except _REPLIES as error:
+            return wrong("Discord", _unanswered(error))
+        if not there:
+            return Outcome(wording.NOT_REGISTERED)
+        differing = [key for key in {**ours, **there} if there.get(key) != ours.get(key)]
+        if differing:
+            names = [_typed(kind, escaped_line(name)) for kind, name in differing]
+            return wrong("the commands", wording.commands_differ(names), "warning")
+        return Outcome(wording.COMMANDS_MATCH)
+
+    async def _servers(self) -> Outcome:
+        """Check the permissions on every server, except where nobody may write."""
+        try:
+            guilds = await self._client.http.get_guilds(200, with_counts=False)
+            findings: list[Finding] = []
+            channels = 0
+            for guild in guilds[:MOST_SERVERS]:
+                lacking, usable = await self._server(int(guild["id"]))
+                findings += lacking
+                channels += usable
+        except _REPLIES as error:
+            return wrong("Discord", _unanswered(error))
+        if not guilds:
+            return wrong("the bot", wording.NO_SERVER, "warning")
+        left_out = max(0, len(guilds) - MOST_SERVERS)
+        if not left_out:
+            findings += self._unknown()
+        if not any(self._may_be_asked_on(guild["id"]) for guild in guilds):
+            findings.append(found("[access.allow] in council.toml", wording.SERVERS_NOT_ALLOWED))
+        note = wording.on_servers(len(guilds) - left_out, channels, left_out)
+        return Outcome(note, tuple(findings[:MOST_NAMED]))
+
+    def _unknown(self) -> Iterator[Finding]:
+        """Find ids in the lists of who may ask that aren't on any of the bot's servers."""
+        for one in sorted(self._access.named - self._seen):
+            if one.isdecimal():  # the others are Slack's
+                yield found("[access] in council.toml", wording.not_on_discord(one), "warning")
+
+    async def _server(self, number: int) -> tuple[list[Finding], int]:
+        """Return what the bot lacks on a server, and in how many channels it can answer."""
+        guild = await self._client.fetch_guild(number, with_counts=False)
+        me = await guild.fetch_member(cast("discord.ClientUser", self._client.user).id)
+        server = escaped_line(guild.name)
+        everywhere = _missing(me.guild_permissions)
+        findings: list[Finding] = []
+        if everywhere:
+            findings.append(found(server, wording.role_lacks(map(NAMES.__getitem__, everywhere))))
+        usable = 0
+        channels = await guild.fetch_channels()
+        self._seen |= {str(one.id) for one in (guild, *guild.roles, *channels)}
+        if not self._may_be_asked_on(number):
+            return [], 0
+        for channel in channels:
+            if not isinstance(channel, discord.TextChannel) or not self._is_for_asking(channel, me):
+                continue
+            usable += 1
+            here = [name for name in _missing(channel.permissions_for(me)) if name not in everywhere]
+            if "send_messages" in {*here, *everywhere}:
+                here = [name for name in here if name not in _WITH_SENDING]
+            if here:
+                where = f"#{escaped_line(channel.name)} on {server}"
+                findings.append(found(where, wording.channel_lacks(map(NAMES.__getitem__, here))))
+        if not usable and not everywhere:
+            findings.append(found(server, wording.SEES_NO_CHANNEL, "warning"))
+        return findings, usable
+
+    def _may_be_asked_on(self, guild: int | str) -> bool:
+        workspaces = self._access.allow.workspaces
+        return not workspaces or str(guild) in workspaces
+
+    def _is_for_asking(self, channel: discord.TextChannel, me: discord.Member) -> bool:
+        """Whether people should be able to ask in a channel.
+
+        If the lists say nothing, it is for asking if the bot sees it and it isn't read-only.
+        """
+        allowed = self._access.allow
+        if any(one.isdecimal() for one in allowed.places):
+            return not allowed.places.isdisjoint({str(channel.id), str(channel.category_id)})
+        may = channel.permissions_for(me)
+        is_closed = not channel.permissions_for(channel.guild.default_role).send_messages
+        return may.view_channel and (may.send_messages or not is_closed)
+
+
+def token_advice(token: str) -> Advice | None:
+    """Say what is wrong with a bot token, as far as its looks tell."""
+    try:
+        application_id(token)
+    except ConfigurationError:
+        return wording.DISCORD_SHAPE
+    return None if token.count(".") >= TOKEN_DOTS else wording.DISCORD_SHAPE
+
+
+def _missing(allowed: discord.Permissions) -> list[str]:
+    needed = discord.Permissions(PERMISSIONS)
+    return [name for name in NAMES if getattr(needed, name) and not getattr(allowed, name)]
+
+
+def _typed(kind: int, name: str) -> str:
+    is_slash = kind == discord.AppCommandType.chat_input.value
+    return f"/{name}" if is_slash else name
+
+
+def _unanswered(error: Exception) -> Advice:
+    if isinstance(error, aiohttp.ClientError | OSError):
+        return wording.DISCORD_UNREACHABLE
+    why = error if isinstance(error, VenueError) else classify(error)
+    return wording.discord_trouble(str(why))
+
+
+def _trace(on_date: Callable[[str], None]) -> aiohttp.TraceConfig:
+    async def note(
+        _: aiohttp.ClientSession, __: SimpleNamespace, params: aiohttp.TraceRequestEndParams
+    ) -> None:
+        on_date(params.response.headers.get("Date", ""))
+
+    trace = single_attempts(by_all=True)
+    trace.on_request_end.append(note)
+    return trace
+
+
+# The commands are only compared: nobody can use them here.
+
+
+async def _unheard(interaction: discord.Interaction, given: Given) -> None:
+    raise RuntimeError(f"{interaction.id}: a check hears no command, with {given} or without")
+
+
+async def _unproposed(interaction: discord.Interaction, typed: str) -> list[app_commands.Choice[str]]:
+    raise RuntimeError(f"{interaction.id}: a check proposes nothing for {typed}")
+
+
+async def _unasked(interaction: discord.Interaction, message: discord.Message) -> None:
+    raise RuntimeError(f"{interaction.id}: a check hears no action on {message.id}")

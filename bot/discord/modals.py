@@ -1,0 +1,121 @@
+"""Forms that a button opens: one process may send a form, and another receive it.
+
+A form's custom id says what it is about, so it is read from the interaction alone.
+Source: https://discord.com/developers/docs/components/using-modal-components
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, cast
+
+import discord
+from discord import ui
+
+from bot.service.follow_ups import LONGEST_TEXT, Form
+from bot.service.votes import LONGEST_REASON
+from bot.view.wording import follow_ups as following
+from bot.view.wording import votes as voting
+from bot.view.wording.buttons import ANSWER_IT, FOLLOW_UP, UNHELPFUL
+
+Json = Mapping[str, Any]
+
+_WHY, _FOLLOW = "council-why", "council-follow"
+_UUID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
+_SUBMITTED = re.compile(rf"{_WHY}:(?P<why>{_UUID})|{_FOLLOW}:(?P<follow>{_UUID}):(?P<opened>\d{{1,20}})")
+_REASON, _TEXT, _PROFILE = "reason", "text", "profile"
+_MOST_OPTIONS = 25
+
+
+@dataclass(frozen=True, slots=True)
+class Why:
+    """Somebody says why an answer didn't help."""
+
+    run_id: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class FollowUp:
+    """Somebody asks a follow-up; `opened` is the interaction that opened the form."""
+
+    run_id: str
+    opened: str
+    text: str
+    profile: str
+
+
+Submitted = Why | FollowUp
+
+
+def why(run_id: str) -> ui.Modal:
+    """Return the form that asks why an answer didn't help."""
+    text = ui.TextInput[ui.Modal](
+        custom_id=_REASON,
+        style=discord.TextStyle.paragraph,
+        required=False,
+        max_length=LONGEST_REASON,
+    )
+    label = ui.Label(text=voting.WHY_LABEL, description=voting.WHY_HINT, component=text)
+    return _form(UNHELPFUL, f"{_WHY}:{run_id}", label)
+
+
+def follow_up(form: Form, opened: int) -> ui.Modal:
+    """Return the form that asks for a follow-up."""
+    text = ui.TextInput[ui.Modal](
+        custom_id=_TEXT,
+        style=discord.TextStyle.paragraph,
+        default=form.text or None,
+        max_length=LONGEST_TEXT,
+    )
+    label = ui.Label(
+        text=following.ANSWER if form.answers else following.QUESTION,
+        description=following.ANSWER_HINT if form.answers else following.QUESTION_HINT,
+        component=text,
+    )
+    title = ANSWER_IT if form.answers else FOLLOW_UP
+    return _form(title, f"{_FOLLOW}:{form.run_id}:{opened}", label, *_profiles(form))
+
+
+def _profiles(form: Form) -> Iterator[ui.Label[ui.Modal]]:
+    if not form.profiles:
+        return
+    offered = sorted(form.profiles, key=lambda name: name != form.profile)[:_MOST_OPTIONS]
+    options = [
+        discord.SelectOption(label=name[:100], value=name[:100], default=name == form.profile)
+        for name in offered
+    ]
+    choice = ui.Select[ui.Modal](custom_id=_PROFILE, options=options, required=False, min_values=0)
+    yield ui.Label(text=following.PROFILE, description=following.PROFILE_HINT, component=choice)
+
+
+def read(interaction: discord.Interaction) -> Submitted | None:
+    """Return the form that was submitted, if it is one of ours."""
+    if interaction.type is not discord.InteractionType.modal_submit:
+        return None
+    data = cast("Json", interaction.data or {})
+    found = _SUBMITTED.fullmatch(str(data.get("custom_id", "")))
+    if found is None:
+        return None
+    given = dict(_values(data.get("components", [])))
+    if found["why"]:
+        return Why(found["why"], given.get(_REASON, ""))
+    return FollowUp(found["follow"], found["opened"], given.get(_TEXT, ""), given.get(_PROFILE, ""))
+
+
+def _form(title: str, custom_id: str, *items: ui.Item[ui.Modal]) -> ui.Modal:
+    modal = ui.Modal(title=title, custom_id=custom_id, timeout=None)
+    for item in items:
+        modal.add_item(item)
+    modal.stop()  # discord.py forgets a form that has ended; the client itself handles its submission
+    return modal
+
+
+def _values(components: list[Json]) -> Iterator[tuple[str, str]]:
+    """Yield each filled-in value by its custom id; for a choice, the first."""
+    for each in components:
+        inside = each.get("components") or ([each["component"]] if "component" in each else [])
+        yield from _values(inside)
+        if "custom_id" in each:
+            chosen = [*(each.get("values") or ()), each.get("value") or ""]
+            yield str(each["custom_id"]), str(chosen[0])

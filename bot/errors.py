@@ -1,0 +1,124 @@
+"""Everything that `bot` raises, as a tree under `council.errors.CouncilError`.
+
+    CouncilError
+    ├── ConfigurationError  the settings can't be used; it has every problem
+    ├── Refusal             a question, a click or a command is refused; one person reads why
+    │   └── UsageError      it was asked for wrongly; the message says how to do it
+    │       ├── OverLimit   too many questions are waiting already
+    │       └── NotTaken    a file isn't read with a question
+    ├── ChartError          the picture of the statistics couldn't be drawn; the text says it all
+    └── VenueError          a platform didn't do what it was asked
+        ├── Gone            the message, thread, channel or token isn't there any more
+        │   └── Revoked     the platform doesn't accept the bot's token
+        ├── NotAllowed      a permission or a setting keeps the bot from it
+        │   └── NoThread    the channel takes no replies in threads
+        ├── Malformed       the platform never accepts what was sent
+        ├── Unreachable     it may work later
+        └── RateLimited     it works after a stated time
+
+The message of a `Refusal` is a sentence for a person, that of a `VenueError` a short phrase without a
+full stop. Both come from `bot.view.wording`, where `failures.explain` has the words for everything else.
+"""
+
+from dataclasses import dataclass
+
+from council.errors import CouncilError
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing wrong with the configuration: where, what, and what to do."""
+
+    where: str
+    what: str
+    fix: str
+
+    def __str__(self) -> str:
+        return f"{self.where}: {self.what}. {self.fix}"
+
+
+class ConfigurationError(CouncilError):
+    """The configuration can't be used; `problems` lists every reason."""
+
+    def __init__(self, problems: list[Problem]) -> None:
+        super().__init__("\n".join(map(str, problems)))
+        self.problems = problems
+
+
+class Refusal(CouncilError):
+    """Something is refused; the message tells only the person who asked for it why."""
+
+
+class UsageError(Refusal):
+    """Something was asked for wrongly; the message says how to do it."""
+
+
+class OverLimit(UsageError):
+    """A question is over a limit; the message says the number and what to do."""
+
+
+class NotTaken(UsageError):
+    """A file isn't taken; the message says what to do, `why` says it in a few words."""
+
+    def __init__(self, name: str, message: str, why: str) -> None:
+        super().__init__(message)
+        self.name = name
+        self.why = why
+
+
+class ChartError(CouncilError):
+    """The picture could not be drawn; the message says why, for the log."""
+
+
+class VenueError(CouncilError):
+    """A platform didn't do what it was asked."""
+
+
+class Gone(VenueError):
+    """The message, thread, channel or token isn't there any more, or not for the bot."""
+
+
+class Revoked(Gone):
+    """The platform doesn't accept the bot's token."""
+
+
+class NotAllowed(VenueError):
+    """The bot may not do this here; the message names what is missing."""
+
+
+class NoThread(NotAllowed):
+    """This channel takes no replies in threads."""
+
+
+class Malformed(VenueError):
+    """The platform doesn't accept what was sent: sending it again changes nothing."""
+
+
+class Unreachable(VenueError):
+    """The platform gave no answer, or one that may change later.
+
+    `is_lost` says that the request was sent and its response never seen. `may_be_done` says that the
+    request may have been carried out: its response was lost, or the platform failed halfway.
+    `is_known` is false for an error that the platform doesn't document.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        is_lost: bool = False,
+        may_be_done: bool = False,
+        is_known: bool = True,
+    ) -> None:
+        super().__init__(message)
+        self.is_lost = is_lost
+        self.may_be_done = may_be_done or is_lost
+        self.is_known = is_known
+
+
+class RateLimited(VenueError):
+    """The platform was asked too often and takes the same request again in `after` seconds."""
+
+    def __init__(self, message: str, after: float) -> None:
+        super().__init__(message)
+        self.after = after

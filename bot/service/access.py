@@ -1,0 +1,149 @@
+"""Who may ask, where, and which council: `[access]` of `council.toml`.
+
+Denials win. Of the lists that allow, those of places (channels, categories) and those of people
+(users, roles, user groups) must both let a question in; within each kind one entry is enough. Direct
+messages are in no channel, and Discord has no roles there: such lists refuse them, except to users
+who are listed by id.
+"""
+
+import re
+from dataclasses import dataclass
+from typing import Annotated
+
+from pydantic import AfterValidator, BaseModel, ConfigDict
+
+from bot.errors import Refusal
+from bot.view.wording import access as wording
+from council.document.conversation import Source
+from storage.scope import TERMINAL
+
+_DISCORD = r"\d{15,20}"
+
+
+def _like(*forms: str) -> AfterValidator:
+    """Return a validator: each id of a list has one of these forms."""
+    form = re.compile("|".join(forms))
+
+    def check(ids: frozenset[str]) -> frozenset[str]:
+        if wrong := sorted(one for one in ids if not form.fullmatch(one)):
+            raise ValueError(wording.not_an_id(wrong[0]))
+        return ids
+
+    return AfterValidator(check)
+
+
+Nobody: frozenset[str] = frozenset()
+
+
+class Rules(BaseModel):
+    """Lists of the platforms' ids; an empty one has no effect."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", coerce_numbers_to_str=True)
+
+    workspaces: Annotated[frozenset[str], _like(_DISCORD, "[TE][A-Z0-9]{6,}")] = Nobody
+    channels: Annotated[frozenset[str], _like(_DISCORD, "[CG][A-Z0-9]{6,}")] = Nobody
+    categories: Annotated[frozenset[str], _like(_DISCORD)] = Nobody
+    roles: Annotated[frozenset[str], _like(_DISCORD)] = Nobody
+    groups: Annotated[frozenset[str], _like("S[A-Z0-9]{6,}")] = Nobody
+    users: Annotated[frozenset[str], _like(_DISCORD, "[UW][A-Z0-9]{6,}")] = Nobody
+
+    @property
+    def places(self) -> frozenset[str]:
+        """The channels and categories."""
+        return self.channels | self.categories
+
+    @property
+    def memberships(self) -> frozenset[str]:
+        """The roles and user groups."""
+        return self.roles | self.groups
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """What a platform says about somebody who acts: where they are, and what they belong to.
+
+    `workspace` is also Discord's server. `places` are the channel, a thread's parent channel, and
+    their category; `memberships` are roles and user groups, at least those that the lists name.
+    """
+
+    workspace: str | None = None
+    places: frozenset[str] = Nobody
+    memberships: frozenset[str] = Nobody
+    is_direct: bool = False
+
+
+AT_TERMINAL = Standing()
+"""Of whoever runs the program: everything is theirs to ask."""
+
+
+class Access(BaseModel):
+    """Who may ask; `profiles` restricts single councils further."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    allow: Rules = Rules()
+    deny: Rules = Rules()
+    profiles: dict[str, Rules] = {}
+
+    @property
+    def groups(self) -> frozenset[str]:
+        """All of Slack's user groups that appear in a rule."""
+        return Nobody.union(
+            *(rules.groups for rules in (self.allow, self.deny, *self.profiles.values()))
+        )
+
+    @property
+    def named(self) -> frozenset[str]:
+        """All workspaces, channels, categories and roles that appear in a rule."""
+        every = (self.allow, self.deny, *self.profiles.values())
+        return Nobody.union(*(rules.workspaces | rules.places | rules.roles for rules in every))
+
+    def check(self, source: Source, standing: Standing, profile: str) -> None:
+        """Raise `Refusal` if a question may not be asked, saying who can change that."""
+        if source.platform == TERMINAL:
+            return
+        refused = _denied(self.deny, self.allow, source, standing) or _not_allowed(
+            self.allow, source, standing
+        )
+        if refused is None and _not_allowed(self.profiles.get(profile, Rules()), source, standing):
+            refused = wording.not_this_profile(profile)
+        if refused:
+            raise Refusal(f"{refused} {wording.WHO_CHANGES_IT}")
+
+
+OPEN = Access()
+
+
+def _denied(deny: Rules, allow: Rules, source: Source, standing: Standing) -> str | None:
+    if standing.workspace in deny.workspaces:
+        return wording.NOT_IN_WORKSPACE
+    if deny.places & standing.places:
+        return wording.NOT_IN_CHANNEL
+    if source.user in deny.users or deny.memberships & standing.memberships:
+        return wording.NOT_THIS_PERSON
+    if deny.roles and _hides_roles(source, standing) and source.user not in allow.users:
+        return wording.NOT_DIRECTLY
+    return None
+
+
+def _not_allowed(allow: Rules, source: Source, standing: Standing) -> str | None:
+    is_listed = source.user in allow.users
+    is_known_directly = standing.is_direct and is_listed
+    if allow.workspaces and standing.workspace not in allow.workspaces:
+        if standing.is_direct and not is_listed:
+            return wording.NOT_DIRECTLY
+        if not standing.is_direct:
+            return wording.NOT_IN_WORKSPACE
+    if allow.places and not (is_known_directly or allow.places & standing.places):
+        return wording.NOT_DIRECTLY if standing.is_direct else wording.NOT_IN_CHANNEL
+    if (allow.users or allow.memberships) and not (
+        is_listed or allow.memberships & standing.memberships
+    ):
+        hidden = allow.roles and _hides_roles(source, standing)
+        return wording.NOT_DIRECTLY if hidden else wording.NOT_THIS_PERSON
+    return None
+
+
+def _hides_roles(source: Source, standing: Standing) -> bool:
+    """Whether roles can't be known: on Discord they belong to a server."""
+    return standing.is_direct and source.platform == "discord"

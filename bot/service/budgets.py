@@ -1,0 +1,165 @@
+"""What questions may cost: `[budgets]` of `council.toml`, in US dollars; days and months are UTC.
+
+Whoever asks at the terminal runs the program, so nothing bounds them.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from bot.errors import Refusal
+from bot.service.limits import channel_of, user_of
+from bot.view.wording import budgets as wording
+from council.calls import Ask, Call, Reply
+from council.document.conversation import Source
+from council.errors import Failure, ModelError
+from council.estimate import UNPRICED_CALL, Estimate, PriceOf, call_cost
+from council.usage import Usage
+from storage.errors import BudgetExceeded
+from storage.journal import BUDGETED, Allowance, Budgeted, Payer, Reservation
+from storage.scope import TERMINAL
+
+NANO = 1_000_000_000
+Dollars = Annotated[float, Field(gt=0, le=1_000_000, allow_inf_nan=False)]
+
+
+class Budgets(BaseModel):
+    """The most that a run, and everybody or every place in a day or a month, may cost.
+
+    `unpriced_call` is what a call without a known price is taken to cost.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    run: Dollars | None = None
+    user_day: Dollars | None = None
+    user_month: Dollars | None = None
+    channel_day: Dollars | None = None
+    channel_month: Dollars | None = None
+    workspace_day: Dollars | None = None
+    workspace_month: Dollars | None = None
+    unpriced_call: Dollars = UNPRICED_CALL
+
+    @property
+    def are_set(self) -> bool:
+        """Whether there is any budget."""
+        return self.run is not None or any(self._limits())
+
+    def reservation(self, estimate: Estimate, source: Source) -> Reservation | None:
+        """Return what a question asked there reserves; `None` for one asked at the terminal.
+
+        Raises `Refusal` for a question that may cost more than any may.
+        """
+        if source.platform == TERMINAL:
+            return None
+        if self.run is not None and estimate.cost > self.run:
+            raise Refusal(wording.over_run(self.run, estimate))
+        return self._reservation(nanos(estimate.cost), source)
+
+    def reserving(self, amount: int, source: Source) -> Reservation | None:
+        """Return a reservation of an amount; `None` if no run may cost as much."""
+        if self.run is not None and amount > nanos(self.run):
+            return None
+        return self._reservation(amount, source)
+
+    def _reservation(self, amount: int, source: Source) -> Reservation:
+        return Reservation(
+            payer=payer(source),
+            amount=amount,
+            unpriced_call=nanos(self.unpriced_call),
+            limits=dict(self._limits()),
+            is_bound=self.run is not None,
+        )
+
+    def _limits(self) -> Iterator[tuple[Budgeted, int]]:
+        for scope, period in BUDGETED:
+            limit: float | None = getattr(self, f"{scope}_{period}")
+            if limit is not None:
+                yield (scope, period), nanos(limit)
+
+
+NO_BUDGETS = Budgets()
+
+
+def payer(source: Source) -> Payer:
+    """Say whose budgets a question asked there counts toward.
+
+    On Discord a person is the same in every server. Its direct messages belong to no server: together
+    they count as one.
+    """
+    is_global = source.platform == "discord"
+    return Payer(
+        user=f"{source.platform}/{source.user}" if is_global else user_of(source),
+        channel=channel_of(source),
+        workspace=f"{source.platform}/{source.workspace}",
+    )
+
+
+def refusal(error: BudgetExceeded, estimate: Estimate) -> Refusal:
+    """Return what an asker is told whose question has no room in a budget."""
+    used = error.used
+    return Refusal(
+        wording.over_budget(used.scope, used.period, used.limit / NANO, used.amount / NANO, estimate)
+    )
+
+
+def nanos(dollars: float) -> int:
+    """Return billionths of a dollar, which add up exactly."""
+    return round(dollars * NANO)
+
+
+class RunBudget:
+    """What one run may spend: each call reserves what it may cost before it starts.
+
+    `answer` is kept for the final answer: no other call may use it. Where a call doesn't fit, `enlarge`
+    reserves more, as far as the budgets have room. Amounts are in billionths of a dollar.
+    """
+
+    def __init__(
+        self,
+        allowance: Allowance,
+        answer: int,
+        price_of: PriceOf,
+        enlarge: Callable[[int], Awaitable[bool]],
+    ) -> None:
+        self._reserved = allowance.reserved
+        self._spent = allowance.spent
+        self._unpriced_call = allowance.unpriced_call
+        self._answer = answer
+        self._price_of = price_of
+        self._enlarge = enlarge
+        self._in_flight = 0
+        self._reserving = asyncio.Lock()
+
+    def bounded(self, ask: Ask) -> Ask:
+        """Return what passes on to `ask` the calls that there is room for; the others fail."""
+
+        async def asked(call: Call) -> Reply:
+            cost = nanos(call_cost(call, self._price_of(call.member), self._unpriced_call / NANO))
+            await self._reserve(cost, is_last=call.step.startswith("stage3."))
+            try:
+                reply = await ask(call)
+            except ModelError as error:
+                self._settle(error.failure.usage)
+                raise
+            finally:
+                self._in_flight -= cost
+            self._settle(reply.usage)
+            return reply
+
+        return asked
+
+    async def _reserve(self, cost: int, *, is_last: bool) -> None:
+        async with self._reserving:
+            taken = self._spent + self._in_flight + cost + (0 if is_last else self._answer)
+            if cost and taken > self._reserved:
+                if not await self._enlarge(taken):
+                    raise ModelError(Failure(cause="over_budget", attempts=0))
+                self._reserved = taken
+            self._in_flight += cost
+
+    def _settle(self, usage: Usage | None) -> None:
+        if usage:
+            self._spent += nanos(usage.cost) + usage.unpriced * self._unpriced_call

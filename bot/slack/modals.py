@@ -1,0 +1,137 @@
+"""Forms that a button opens, and what comes back when they are submitted.
+
+A form carries its run and its place in its metadata, so that any process can read it.
+Source: https://docs.slack.dev/surfaces/modals
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Self
+
+import orjson
+
+from bot.errors import Refusal
+from bot.service.follow_ups import LONGEST_TEXT, Form
+from bot.service.votes import LONGEST_REASON
+from bot.slack.client import Json
+from bot.view.wording import follow_ups as following
+from bot.view.wording import votes as voting
+from bot.view.wording.buttons import ANSWER_IT, UNHELPFUL
+from bot.view.wording.permissions import NOT_HERE
+
+WHY, FOLLOW_UP = "council_why", "council_follow_up"
+_REASON, _TEXT, _PROFILE = "reason", "text", "profile"
+FIRST = {WHY: _REASON, FOLLOW_UP: _TEXT}
+"""The field of each form below which an error is shown."""
+
+
+_MOST_OPTIONS = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """What a form is about: a run, and where its button was pressed."""
+
+    run_id: str
+    channel: str
+    thread: str | None = None
+
+    @classmethod
+    def read(cls, view: Json) -> Self:
+        """Read a submitted form's metadata. Raises `Refusal` for what isn't ours."""
+        try:
+            about: Json = orjson.loads(str(view["private_metadata"]))
+            return cls(str(about["run_id"]), str(about["channel"]), about.get("thread"))
+        except (orjson.JSONDecodeError, KeyError, TypeError) as error:
+            raise Refusal(NOT_HERE) from error
+
+    @property
+    def metadata(self) -> str:
+        """What a form carries."""
+        return orjson.dumps(self).decode()
+
+
+def why(about: Opened) -> Json:
+    """Return the form that asks why an answer didn't help."""
+    reason = {
+        "type": "input",
+        "block_id": _REASON,
+        "optional": True,
+        "label": _plain(voting.WHY_LABEL),
+        "hint": _plain(voting.WHY_HINT),
+        "element": {
+            "type": "plain_text_input",
+            "action_id": _REASON,
+            "multiline": True,
+            "max_length": LONGEST_REASON,
+        },
+    }
+    return _form(WHY, UNHELPFUL, voting.SEND, about, reason)
+
+
+def follow_up(form: Form, about: Opened) -> Json:
+    """Return the form that asks for a follow-up."""
+    text = {
+        "type": "input",
+        "block_id": _TEXT,
+        "label": _plain(following.ANSWER if form.answers else following.QUESTION),
+        "hint": _plain(following.ANSWER_HINT if form.answers else following.QUESTION_HINT),
+        "element": {
+            "type": "plain_text_input",
+            "action_id": _TEXT,
+            "multiline": True,
+            "max_length": LONGEST_TEXT,
+            **({"initial_value": form.text} if form.text else {}),
+        },
+    }
+    title = ANSWER_IT if form.answers else following.TITLE
+    return _form(FOLLOW_UP, title, following.SEND, about, text, *_profiles(form))
+
+
+def _profiles(form: Form) -> Iterator[Json]:
+    if not form.profiles:
+        return
+    offered = sorted(form.profiles, key=lambda name: name != form.profile)[:_MOST_OPTIONS]
+    options = [{"text": _plain(name[:75]), "value": name[:150]} for name in offered]
+    chosen = {"initial_option": options[0]} if form.profile else {}
+    select = {"type": "static_select", "action_id": _PROFILE, "options": options, **chosen}
+    yield {
+        "type": "input",
+        "block_id": _PROFILE,
+        "optional": True,
+        "label": _plain(following.PROFILE),
+        "hint": _plain(following.PROFILE_HINT),
+        "element": select,
+    }
+
+
+def reason(view: Json) -> str:
+    """Return what was written into the form that asks why."""
+    return _value(view, _REASON)
+
+
+def question(view: Json) -> tuple[str, str]:
+    """Return what was asked in the form for a follow-up, and of which profile."""
+    return _value(view, _TEXT), _value(view, _PROFILE)
+
+
+def _form(callback_id: str, title: str, submit: str, about: Opened, *blocks: Json) -> Json:
+    return {
+        "type": "modal",
+        "callback_id": callback_id,
+        "private_metadata": about.metadata,
+        "title": _plain(title),
+        "submit": _plain(submit),
+        "close": _plain(voting.CANCEL),
+        "blocks": [*blocks],
+    }
+
+
+def _plain(text: str) -> Json:
+    return {"type": "plain_text", "text": text, "emoji": False}
+
+
+def _value(view: Json, name: str) -> str:
+    given: Json = view.get("state", {}).get("values", {}).get(name, {}).get(name, {})
+    chosen: Json = given.get("selected_option") or {}
+    return str(chosen.get("value") or given.get("value") or "")

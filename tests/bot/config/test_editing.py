@@ -1,0 +1,89 @@
+"""Changed settings leave every other line as it was."""
+
+import io
+import tomllib
+
+import pytest
+from dotenv import dotenv_values
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.config.editing import with_council, with_variables
+
+MEMBERS, CHAIRMAN = '[\n    "a/x",\n    { model = "b/y" },\n]', '"c/z"'
+COUNCIL = f"[profiles.default]\nmembers = {MEMBERS}\nchairman = {CHAIRMAN}\n"
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("", "KEY=1\n"),
+        ("# mine\nOTHER='a b' # c", "# mine\nOTHER='a b' # c\nKEY=1\n"),
+        ("KEY=\nOTHER=2\n", "KEY=1\nOTHER=2\n"),
+        ("\n\nkey = 'old'  # why\n\nOTHER=2\n", "\n\nKEY=1\n\nOTHER=2\n"),
+        ("export KEY=old\r\nOTHER=2\r\n", "export KEY=1\nOTHER=2\r\n"),
+        ("KEY=a\nOTHER=2\nKEY=b\n", "KEY=1\nOTHER=2\n"),
+        ('OTHER="two\nKEY=lines"\n', 'OTHER="two\nKEY=lines"\nKEY=1\n'),
+        ("# KEY=commented\n", "# KEY=commented\nKEY=1\n"),
+    ],
+)
+def test_a_variable_changes_where_it_is(before: str, after: str) -> None:
+    """Or is added at the end."""
+    assert with_variables(before, {"KEY": "1"}) == after
+
+
+def test_a_removed_variable_is_emptied() -> None:
+    """One that isn't there isn't written."""
+    assert with_variables("KEY=1\n", {"KEY": "", "ABSENT": ""}) == "KEY=\n"
+
+
+def test_a_value_that_would_be_replaced_is_refused() -> None:
+    """`${…}` names another variable there."""
+    with pytest.raises(ValueError, match=r"^$"):
+        with_variables("", {"KEY": "a${HOME}b"})
+
+
+@given(st.text(), st.text(st.characters(min_codepoint=33, max_codepoint=126)))
+def test_what_is_written_is_what_is_read(before: str, value: str) -> None:
+    """Whatever else is in the file."""
+    try:
+        after = with_variables(before, {"KEY": value})
+    except ValueError:
+        assert "${" in value
+        return
+    assert (dotenv_values(stream=io.StringIO(after)).get("KEY") or "") == value
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("", COUNCIL),
+        ("[limits]\nrunning = 2", f"[limits]\nrunning = 2\n\n{COUNCIL}"),
+        (
+            '[profiles.own]\nmembers = ["m"]\n',
+            f'[profiles.own]\nmembers = ["m"]\n\n{COUNCIL}',
+        ),
+        (
+            '[profiles.default] # mine\n# note\nmembers = [\n  "m", # ]\n  "n"]\nquorum = 2\n\n[limits]\n',
+            f"{COUNCIL.replace(']', '] # mine', 1)}# note\nquorum = 2\n\n[limits]\n",
+        ),
+    ],
+)
+def test_a_council_changes_its_members_alone(before: str, after: str) -> None:
+    """Comments and other keys stay."""
+    assert with_council(before, MEMBERS, CHAIRMAN) == after
+    assert tomllib.loads(after)["profiles"]["default"]["chairman"] == "c/z"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'profiles.default.members = ["m"]\n',
+        '[profiles]\ndefault = { members = ["m"] }\n',
+        'x = """\n[profiles.default]\n"""\n',
+    ],
+)
+def test_what_cannot_be_changed_safely_is_left(text: str) -> None:
+    """A person has to do it."""
+    with pytest.raises(ValueError):  # noqa: PT011 - TOML's own error is one
+        with_council(text, MEMBERS, CHAIRMAN)

@@ -1,0 +1,103 @@
+"""Votes on Discord, through the real client: *Helpful*, *Not helpful*, and the line for why."""
+
+import asyncio
+
+from council.document.conversation import AssistantMessage
+from tests.bot.discord.office import Office
+from tests.bot.discord.test_bot import button
+from tests.council.scripted import ScriptedCouncil, failure
+from tests.discord_server import DiscordServer, Message
+
+Vote = tuple[int, bool, str | None]
+UNHELPFUL = "Your vote: not helpful. Press the other button to change it."
+
+
+async def votes(team: Office) -> list[Vote]:
+    """Return the votes on the one answer there is, as its document has them."""
+    [conversation] = await team.documents()
+    [answer] = [
+        message
+        for message in (await team.library.store.load(conversation)).messages
+        if isinstance(message, AssistantMessage)
+    ]
+    assert {vote.platform for vote in answer.votes} <= {"discord"}
+    return [(int(vote.voter), vote.helpful, vote.reason) for vote in answer.votes]
+
+
+async def test_a_reader_votes_and_changes_the_vote(server: DiscordServer, team: Office) -> None:
+    """Only the voter is told; the vote counts before a reason is given, and without one."""
+    card = await team.asked()
+    said = await team.refused(server.click(card, button(card, "Helpful"), team.ada))
+    assert said == "Your vote: helpful. Press the other button to change it."
+    assert await votes(team) == [(team.ada.id, True, None)]
+    opened = await server.click(card, button(card, "Not helpful"), team.ada).acknowledged()
+    assert await votes(team) == [(team.ada.id, False, None)]
+    assert await team.refused(server.submit(opened)) == UNHELPFUL
+    said = await team.refused(server.submit(opened, reason="Too vague.\n  Say how."))
+    assert said == "Your vote: not helpful. Your reason is kept with the answer, without your name."
+    assert await votes(team) == [(team.ada.id, False, "Too vague. Say how.")]
+    await team.refused(server.click(card, button(card, "Helpful"), team.ada))
+    assert await votes(team) == [(team.ada.id, True, None)]
+    assert server.unhandled() == []
+
+
+async def test_anyone_in_the_channel_votes_once(server: DiscordServer, team: Office) -> None:
+    """Strangers, too, all at once, and however often the same click is delivered."""
+    card = await team.asked()
+    assert team.general.guild is not None
+    readers = [server.member(team.general.guild, f"reader {number}") for number in range(5)]
+    pressed = [server.click(card, button(card, "Helpful"), reader) for reader in readers]
+    await asyncio.gather(*(each.acknowledged() for each in pressed))
+    for each in pressed:
+        server.redeliver(each)
+    again = server.click(card, button(card, "Helpful"), readers[0])
+    await again.acknowledged()
+    assert sorted(await votes(team)) == sorted((reader.id, True, None) for reader in readers)
+
+
+async def test_old_buttons_and_forms_are_heard_after_a_restart(
+    server: DiscordServer, quiet: Office
+) -> None:
+    """The form was opened by a process that is gone."""
+    async with quiet.bot():
+        card = await quiet.asked()
+        opened = await server.click(card, button(card, "Not helpful"), quiet.ada).acknowledged()
+    async with quiet.bot():
+        await quiet.refused(server.submit(opened, reason="Wrong"))
+        assert await votes(quiet) == [(quiet.ada.id, False, "Wrong")]
+        await quiet.refused(server.click(card, button(card, "Helpful"), quiet.ada))
+        assert await votes(quiet) == [(quiet.ada.id, True, None)]
+
+
+async def test_forged_buttons_and_forms_reach_no_other_channel(
+    server: DiscordServer, team: Office
+) -> None:
+    """Nor does one that names no run at all."""
+    card = await team.asked()
+    guild = team.general.guild
+    assert guild is not None
+    elsewhere = server.channel(guild, "elsewhere")
+    theirs: Message = server.say(elsewhere, server.bot, "look")
+    theirs.now.components.extend(card.now.components)
+    run_id = button(card, "Helpful").rpartition(":")[2]
+    for forged in (button(card, "Helpful"), button(card, "Not helpful")):
+        said = await team.refused(server.click(theirs, forged, team.ada))
+        assert said.startswith("This run isn't on record here")
+    sent = server.submit_forged(elsewhere, team.ada, f"council-why:{run_id}", reason="x")
+    assert (await team.refused(sent)).startswith("This run isn't on record here")
+    unknown = f"council-why:{run_id[:-4]}0000"
+    said = await team.refused(server.submit_forged(team.general, team.ada, unknown, reason="x"))
+    assert said.startswith("This run isn't on record here")
+    assert await votes(team) == []
+
+
+async def test_a_run_without_an_answer_takes_no_vote(
+    server: DiscordServer, team: Office, council: ScriptedCouncil
+) -> None:
+    """Its card has no such buttons; a forged one is answered in words."""
+    council.script["stage1"] = failure("not_found")
+    card = await team.asked()
+    for part in card.buttons:
+        part["custom_id"] = part["custom_id"].replace(":again:", ":helpful:")
+    said = await team.refused(server.click(card, button(card, "Ask again"), team.ada))
+    assert said == "This run has no answer to vote on."

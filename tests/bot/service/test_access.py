@@ -1,0 +1,205 @@
+"""Who may ask: every kind of list, on both platforms."""
+
+import itertools
+
+import pytest
+
+from bot.errors import Refusal
+from bot.service.access import AT_TERMINAL, OPEN, Access, Standing
+from council.document.conversation import Source
+
+SERVER, GENERAL, OFFICE, ENGINEER, ADA = (f"{kind}{'0' * 16}" for kind in range(11, 16))
+"""Discord's ids: a server, a channel, its category, a role, a person."""
+TEAM, ROOM, GROUP, BOB = "T0000001", "C0000001", "S0000001", "U0000001"
+"""Slack's: a workspace, a channel, a user group, a person."""
+NOBODY = {"users": [f"99{'0' * 16}"]}
+ELSEWHERE = {"channels": ["C9999999"]}
+
+IN_CHANNEL, DIRECTLY = "in a channel", "directly"
+ON_DISCORD, ON_SLACK = "discord", "slack"
+HERE: dict[tuple[str, str], Standing] = {
+    (ON_DISCORD, IN_CHANNEL): Standing(
+        workspace=SERVER,
+        places=frozenset({GENERAL, OFFICE}),
+        memberships=frozenset({ENGINEER}),
+    ),
+    (ON_DISCORD, DIRECTLY): Standing(places=frozenset({f"77{'0' * 16}"}), is_direct=True),
+    (ON_SLACK, IN_CHANNEL): Standing(
+        workspace=TEAM, places=frozenset({ROOM}), memberships=frozenset({GROUP})
+    ),
+    (ON_SLACK, DIRECTLY): Standing(
+        workspace=TEAM,
+        places=frozenset({"D0000001"}),
+        memberships=frozenset({GROUP}),
+        is_direct=True,
+    ),
+}
+WORKSPACE = "The council isn't open to this server or workspace."
+CHANNEL = "The council isn't open in this channel."
+PERSON = "The council isn't open to you here."
+DIRECT = "The council isn't open to you in direct messages. Ask in a channel."
+PROFILE = "The profile fast isn't open to you here. Choose another one."
+
+TABLE: list[tuple[str, dict[str, object], tuple[str | None, str | None, str | None, str | None]]] = [
+    # what the file says; what is said on Discord in a channel and directly, on Slack likewise
+    ("nothing", {}, (None, None, None, None)),
+    ("allow the workspaces", {"allow": {"workspaces": [SERVER, TEAM]}}, (None, DIRECT, None, None)),
+    ("allow a workspace", {"allow": {"workspaces": [TEAM]}}, (WORKSPACE, DIRECT, None, None)),
+    (
+        "allow the workspaces and the people",
+        {"allow": {"workspaces": [SERVER, TEAM], "users": [ADA, BOB]}},
+        (None, None, None, None),
+    ),
+    ("allow the channels", {"allow": {"channels": [GENERAL, ROOM]}}, (None, DIRECT, None, DIRECT)),
+    ("allow another channel", {"allow": ELSEWHERE}, (CHANNEL, DIRECT, CHANNEL, DIRECT)),
+    ("allow the category", {"allow": {"categories": [OFFICE]}}, (None, DIRECT, CHANNEL, DIRECT)),
+    (
+        "allow another channel and the category",
+        {"allow": ELSEWHERE | {"categories": [OFFICE]}},
+        (None, DIRECT, CHANNEL, DIRECT),
+    ),
+    (
+        "allow the channels and the people",
+        {"allow": {"channels": [GENERAL, ROOM], "users": [ADA, BOB]}},
+        (None, None, None, None),
+    ),
+    (
+        "allow another channel and the people",
+        {"allow": ELSEWHERE | {"users": [ADA, BOB]}},
+        (CHANNEL, None, CHANNEL, None),
+    ),
+    ("allow the people", {"allow": {"users": [ADA, BOB]}}, (None, None, None, None)),
+    ("allow other people", {"allow": NOBODY}, (PERSON, PERSON, PERSON, PERSON)),
+    ("allow the role", {"allow": {"roles": [ENGINEER]}}, (None, DIRECT, PERSON, PERSON)),
+    ("allow the group", {"allow": {"groups": [GROUP]}}, (PERSON, PERSON, None, None)),
+    (
+        "allow role and group",
+        {"allow": {"roles": [ENGINEER], "groups": [GROUP]}},
+        (None, DIRECT, None, None),
+    ),
+    (
+        "allow role, group and people",
+        {"allow": {"roles": [ENGINEER], "groups": [GROUP], "users": [ADA, BOB]}},
+        (None, None, None, None),
+    ),
+    (
+        "allow the channels and other people",
+        {"allow": {"channels": [GENERAL, ROOM]} | NOBODY},
+        (PERSON, DIRECT, PERSON, DIRECT),
+    ),
+    (
+        "deny the workspaces",
+        {"deny": {"workspaces": [SERVER, TEAM]}},
+        (WORKSPACE, None, WORKSPACE, WORKSPACE),
+    ),
+    ("deny the channels", {"deny": {"channels": [GENERAL, ROOM]}}, (CHANNEL, None, CHANNEL, None)),
+    ("deny the category", {"deny": {"categories": [OFFICE]}}, (CHANNEL, None, None, None)),
+    ("deny the people", {"deny": {"users": [ADA, BOB]}}, (PERSON, PERSON, PERSON, PERSON)),
+    ("deny the role", {"deny": {"roles": [ENGINEER]}}, (PERSON, DIRECT, None, None)),
+    ("deny the group", {"deny": {"groups": [GROUP]}}, (None, None, PERSON, PERSON)),
+    ("deny others", {"deny": NOBODY}, (None, None, None, None)),
+    (
+        "deny the role, allow the people",
+        {"deny": {"roles": [ENGINEER]}, "allow": {"users": [ADA, BOB]}},
+        (PERSON, None, None, None),
+    ),
+    (
+        "deny and allow the same people",
+        {"deny": {"users": [ADA, BOB]}, "allow": {"users": [ADA, BOB]}},
+        (PERSON, PERSON, PERSON, PERSON),
+    ),
+    (
+        "deny the channels, allow the people",
+        {"deny": {"channels": [GENERAL, ROOM]}, "allow": {"users": [ADA, BOB]}},
+        (CHANNEL, None, CHANNEL, None),
+    ),
+    (
+        "narrow the profile to the channels",
+        {"profiles": {"fast": {"channels": [GENERAL, ROOM]}}},
+        (None, PROFILE, None, PROFILE),
+    ),
+    (
+        "narrow the profile to other people",
+        {"profiles": {"fast": NOBODY}},
+        (PROFILE, PROFILE, PROFILE, PROFILE),
+    ),
+    (
+        "narrow the profile to role and group",
+        {"profiles": {"fast": {"roles": [ENGINEER], "groups": [GROUP]}}},
+        (None, PROFILE, None, None),
+    ),
+    ("narrow another profile", {"profiles": {"slow": NOBODY}}, (None, None, None, None)),
+]
+CASES = [
+    (name, access, platform, where, said)
+    for name, access, expected in TABLE
+    for (platform, where), said in zip(
+        itertools.product((ON_DISCORD, ON_SLACK), (IN_CHANNEL, DIRECTLY)), expected, strict=True
+    )
+]
+
+
+@pytest.mark.parametrize(
+    ("access", "platform", "where", "said"),
+    [case[1:] for case in CASES],
+    ids=[f"{name}: {platform}, {where}" for name, _, platform, where, _ in CASES],
+)
+def test_a_question_is_let_in_or_refused_with_who_can_change_that(
+    access: dict[str, object], platform: str, where: str, said: str | None
+) -> None:
+    """What denies wins; places and people must both be allowed."""
+    user = ADA if platform == ON_DISCORD else BOB
+    source = Source(platform=platform, channel="-", user=user)
+    rules = Access.model_validate(access)
+    if said is None:
+        rules.check(source, HERE[platform, where], "fast")
+        return
+    with pytest.raises(Refusal) as refused:
+        rules.check(source, HERE[platform, where], "fast")
+    assert str(refused.value) == (
+        f"{said} Whoever runs the bot can change that, under [access] in council.toml."
+    )
+
+
+def test_the_table_has_enough_cases() -> None:
+    """Sixty at least, and each refusal in it."""
+    assert len(CASES) >= 60
+    assert {said for *_, said in CASES} == {None, WORKSPACE, CHANNEL, PERSON, DIRECT, PROFILE}
+
+
+def test_the_terminal_is_open_to_whoever_runs_the_program() -> None:
+    """The lists are of Discord's and Slack's ids."""
+    Access.model_validate({"allow": NOBODY}).check(Source(platform="terminal"), AT_TERMINAL, "fast")
+
+
+def test_ids_may_be_written_as_numbers() -> None:
+    """Discord's are numbers to those who copy them."""
+    rules = Access.model_validate({"allow": {"users": [int(ADA)]}})
+    assert rules.allow.users == {ADA}
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("channels", "general"),
+        ("channels", "#general"),
+        ("channels", "U0000001"),
+        ("users", "C0000001"),
+        ("groups", ENGINEER),
+        ("roles", "S0000001"),
+        ("workspaces", "acme.slack.com"),
+    ],
+)
+def test_a_name_is_no_id(key: str, value: str) -> None:
+    """A name can be changed by others, so lists have ids."""
+    with pytest.raises(ValueError, match="isn't an id of that kind"):
+        Access.model_validate({"allow": {key: [value]}})
+
+
+def test_the_groups_that_matter_are_known() -> None:
+    """Slack is asked for the members of these alone."""
+    assert OPEN.groups == frozenset()
+    rules = Access.model_validate(
+        {"deny": {"groups": ["S0000002"]}, "profiles": {"fast": {"groups": [GROUP]}}}
+    )
+    assert rules.groups == {"S0000002", GROUP}

@@ -1,0 +1,552 @@
+"""What questions may cost: reserved before a run, settled after it, and refused with the numbers."""
+
+import asyncio
+import random
+import re
+import sqlite3
+from contextlib import closing
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+import structlog
+from pydantic import ValidationError
+
+from bot.errors import Refusal
+from bot.render.markdown import render
+from bot.service.access import AT_TERMINAL
+from bot.service.budgets import NANO, Budgets
+from bot.service.dispatcher import Click
+from council.brief import Attachment, Discussion
+from council.calls import Call, Reply
+from council.document.conversation import AssistantMessage, Source
+from council.profile import Member
+from council.usage import Price, Usage
+from storage.journal import RunRow
+from tests.bot.service.recording_venue import RecordingVenue
+from tests.bot.service.test_dispatcher import TEAM, Office, office
+from tests.council.scripted import FOUR, ScriptedCouncil, failure, profile
+
+ELSEWHERE = Source(platform="slack", workspace="T1", channel="C2", user="U2")
+SPENT = 0.013
+"""Dollars that a scripted run costs: 13 calls."""
+
+
+def prices(profile: str, member: Member) -> Price:
+    """Charge everybody the same."""
+    del profile, member
+    return Price(0.000_001, 0.000_002)
+
+
+def partly(profile: str, member: Member) -> Price | None:
+    """Know the chairman's price alone."""
+    return prices(profile, member) if member.model == "chair/man" else None
+
+
+@dataclass
+class Calendar:
+    """A clock that a test sets."""
+
+    moment: datetime = datetime(2026, 3, 31, 12, tzinfo=UTC)
+
+    def __call__(self) -> datetime:
+        """Return the moment."""
+        return self.moment
+
+
+@dataclass(frozen=True)
+class Spending:
+    """A row of the table."""
+
+    amount: int
+    settled: int
+    reserved: int
+
+
+def counted(folder: Path) -> list[Spending]:
+    """Read what counts toward budgets."""
+    with closing(sqlite3.connect(folder / "council.db")) as database:
+        found = database.execute(
+            "SELECT amount, settled, reserved FROM spending ORDER BY settled, amount"
+        )
+        return [Spending(*row) for row in found]
+
+
+async def ask(place: Office, key: str, source: Source = TEAM, **more: Any) -> RunRow:
+    """Ask, where nothing is in the way."""
+    run = await place.ask(key, source=source, **more)
+    assert run is not None
+    return run
+
+
+async def refused(place: Office, key: str, source: Source = TEAM, **more: Any) -> str:
+    """Ask what is refused; return the reason."""
+    with pytest.raises(Refusal) as caught:
+        await place.ask(key, source=source, **more)
+    return str(caught.value)
+
+
+def allow(place: Office, **budgets: float) -> None:
+    """Put budgets in force."""
+    place.dispatcher.seat({"default": profile()}, budgets=Budgets.model_validate(budgets))
+
+
+async def reserved_by_one(place: Office, folder: Path) -> int:
+    """Return what the usual question reserves."""
+    run = await ask(place, "first")
+    [row] = counted(folder)
+    place.dispatcher.begin(run, RecordingVenue())
+    await place.dispatcher.settled()
+    return row.reserved
+
+
+async def test_a_hundred_questions_at_once_never_reserve_more_than_a_budget(tmp_path: Path) -> None:
+    """As many are taken as there is room for; what they cost replaces it, to the billionth."""
+    async with office(tmp_path, ScriptedCouncil(), prices=prices, waiting_per_user=200) as place:
+        each = await reserved_by_one(place, tmp_path)
+        limit = (each * 7.5 + SPENT * NANO) / NANO
+        allow(place, channel_day=limit)
+        asked = await asyncio.gather(
+            *(place.ask(str(number)) for number in range(100)), return_exceptions=True
+        )
+        taken = [run for run in asked if isinstance(run, RunRow)]
+        assert len(taken) == 7
+        assert all(isinstance(run, RunRow | Refusal) for run in asked)
+        open_, settled = counted(tmp_path)[:-1], counted(tmp_path)[-1]
+        assert [row.amount for row in open_] == [each] * 7
+        assert settled == Spending(round(SPENT * NANO), 1, each)
+        for run in taken:
+            place.dispatcher.begin(run, RecordingVenue())
+        await place.dispatcher.settled()
+        assert {(row.amount, row.settled) for row in counted(tmp_path)} == {(round(SPENT * NANO), 1)}
+        for run in taken:
+            [_, message] = (await place.library.store.load(run.conversation_id)).messages
+            assert isinstance(message, AssistantMessage)
+            assert message.usage is not None
+            assert round(message.usage.run.cost * NANO) == round(SPENT * NANO)
+        await ask(place, "there is room again")
+
+
+async def test_several_processes_share_a_budget(tmp_path: Path) -> None:
+    """The statement decides, not what a process remembers."""
+    async with (
+        office(tmp_path, ScriptedCouncil(), prices=prices) as one,
+        office(tmp_path, ScriptedCouncil(), prices=prices) as other,
+    ):
+        each = await reserved_by_one(one, tmp_path)
+        for place in (one, other):
+            allow(place, workspace_month=(each * 3.5 + SPENT * NANO) / NANO)
+        asked = await asyncio.gather(
+            *(place.ask(f"{number}") for number in range(8) for place in (one, other)),
+            return_exceptions=True,
+        )
+    assert len([run for run in asked if isinstance(run, RunRow)]) == 3
+
+
+async def test_a_refusal_has_the_numbers_and_says_who_can_change_them(tmp_path: Path) -> None:
+    """Nothing of the question is kept; the same one can be asked later."""
+    async with office(tmp_path, ScriptedCouncil(), prices=prices) as place:
+        await reserved_by_one(place, tmp_path)
+        allow(place, channel_day=0.05)
+        said = await refused(place, "2")
+        assert re.fullmatch(
+            r"This channel's budget for today is \$0\.05; \$0\.01 is used or reserved, and this question may "
+            r"cost \$0\.\d\d\. Whoever runs the bot can change that, under \[budgets\] in council\.toml\.",
+            said,
+        )
+        assert len(counted(tmp_path)) == 1
+        assert not await place.library.journal.knows("slack:2")
+        allow(place)
+        await ask(place, "2")
+
+
+@pytest.mark.parametrize(
+    ("budget", "whose", "free"),
+    [
+        ("user_day", "Your budget for today", ELSEWHERE),
+        ("user_month", "Your budget for this month", ELSEWHERE),
+        ("channel_day", "This channel's budget for today", ELSEWHERE),
+        ("channel_month", "This channel's budget for this month", ELSEWHERE),
+        (
+            "workspace_day",
+            "The budget of this server or workspace for today",
+            ELSEWHERE.model_copy(update={"workspace": "T2"}),
+        ),
+        (
+            "workspace_month",
+            "The budget of this server or workspace for this month",
+            ELSEWHERE.model_copy(update={"workspace": "T2"}),
+        ),
+    ],
+)
+async def test_each_budget_is_of_its_own_kind_and_time(
+    tmp_path: Path, budget: str, whose: str, free: Source
+) -> None:
+    """Others have their own; a day ends at midnight UTC, a month with its last day."""
+    calendar = Calendar(datetime(2026, 3, 30, 23, 59, 59, tzinfo=UTC))
+    async with office(tmp_path, ScriptedCouncil(), prices=prices, calendar=calendar) as place:
+        allow(place, **{budget: 0.15})
+        await ask(place, "1")
+        assert (await refused(place, "2")).startswith(f"{whose} is $0.15; ")
+        await ask(place, "3", free)
+        calendar.moment += timedelta(seconds=1)  # the last day of March
+        if budget.endswith("day"):
+            await ask(place, "4")
+        else:
+            await refused(place, "4")
+            calendar.moment += timedelta(days=1)
+            await ask(place, "5")
+
+
+async def test_a_thread_counts_toward_its_channel_and_a_person_is_one_on_all_of_discord(
+    tmp_path: Path,
+) -> None:
+    """Direct messages are no way around a budget."""
+    server = Source(platform="discord", workspace="1", channel="2", user="3")
+    directly = Source(platform="discord", channel="9", user="3")
+    async with office(tmp_path, ScriptedCouncil(), prices=prices) as place:
+        allow(place, user_day=0.15)
+        await ask(place, "1", server)
+        await refused(place, "2", directly)
+        allow(place, channel_day=0.15)
+        await refused(place, "3", server.model_copy(update={"thread": "7", "user": "4"}))
+
+
+async def test_no_question_may_cost_more_than_a_run(tmp_path: Path) -> None:
+    """A longer one is refused where a short one isn't."""
+    plan = Attachment(name="plan.md", text="A plan of many words. " * 5_000)
+    async with office(tmp_path, ScriptedCouncil(), prices=prices) as place:
+        allow(place, run=0.15)
+        await ask(place, "1")
+        said = await refused(place, "2", attachments=(plan,))
+    assert re.fullmatch(
+        r"A question may cost \$0\.15 at most, and this one may cost \$0\.\d\d\. Whoever runs the bot can "
+        r"change that, under \[budgets\] in council\.toml\.",
+        said,
+    )
+
+
+async def test_calls_without_a_known_price_are_bounded_by_a_stated_estimate(tmp_path: Path) -> None:
+    """Reserved, settled and said."""
+    async with office(tmp_path, ScriptedCouncil(), prices=partly) as place:
+        allow(place, user_day=5, unpriced_call=0.25)
+        await ask(place, "1")
+        [row] = counted(tmp_path)
+        assert 3 * NANO < row.reserved < 3.1 * NANO
+        said = await refused(place, "2")
+    assert said.startswith("Your budget for today is $5.00; $3.0")
+    assert "12 calls have no known price and are taken to cost $0.25 each." in said
+
+
+async def test_a_redelivered_question_reserves_once(tmp_path: Path) -> None:
+    """Also if the budget is used up by then."""
+    async with office(tmp_path, ScriptedCouncil(), prices=prices) as place:
+        allow(place, user_day=0.15)
+        await ask(place, "1")
+        assert await place.ask("1") is None
+        assert len(counted(tmp_path)) == 1
+
+
+@pytest.mark.parametrize("ending", ["failed", "stopped", "too old"])
+async def test_a_run_without_an_answer_settles_what_its_calls_cost(tmp_path: Path, ending: str) -> None:
+    """Whatever ends it; nothing stays reserved."""
+    council = ScriptedCouncil(held={"stage3.1:chair/man:chairman"})
+    async with office(tmp_path, council, prices=prices) as place:
+        run = await ask(place, "1")
+        if ending == "failed":
+            council.script = {"stage1": failure()}
+        place.dispatcher.begin(run, RecordingVenue())
+        if ending == "stopped":
+            await council.until_called("stage3.1:chair/man:chairman")
+            await place.dispatcher.halt([run.id])
+        if ending == "too old":
+            await council.until_called("stage3.1:chair/man:chairman")
+            await place.dispatcher.drain(0)
+            assert [row.settled for row in counted(tmp_path)] == [0]
+            await place.runs.give_up(run)
+        else:
+            await place.dispatcher.settled()
+    [row] = counted(tmp_path)
+    assert (row.settled, row.amount) == (1, 0 if ending == "failed" else round(0.012 * NANO))
+
+
+async def test_retry_reserves_again_and_pays_only_what_is_asked_again(tmp_path: Path) -> None:
+    """By whoever presses it; without room it is refused, and the run stays as it was."""
+    held = "stage3.1:chair/man:chairman"
+    council = ScriptedCouncil(held={held})
+    presser = TEAM.model_copy(update={"user": "U9"})
+    async with office(tmp_path, council, prices=prices) as place:
+        run = await ask(place, "1")
+        place.dispatcher.begin(run, RecordingVenue())
+        await council.until_called(held)
+        await place.dispatcher.halt([run.id])
+        await place.dispatcher.settled()
+        allow(place, user_day=0.01)
+        click = Click(run.id, presser)
+        with pytest.raises(Refusal, match=r"Your budget for today is \$0\.01; nothing is used"):
+            await place.dispatcher.retry(click, AT_TERMINAL, lambda _: RecordingVenue())
+        left = await place.library.journal.get(run.id)
+        assert left is not None
+        assert (left.status, left.retries) == ("stopped", 0)
+        allow(place, user_day=0.15)
+        council.held.clear()
+        await place.dispatcher.retry(click, AT_TERMINAL, lambda _: RecordingVenue())
+        await place.dispatcher.settled()
+        assert "Your budget for today is $0.15; $0.0" in await refused(
+            place, "2", presser, attachments=(Attachment(name="a", text="word " * 5_000),)
+        )
+    assert [(row.settled, row.amount) for row in counted(tmp_path)] == [
+        (1, round(0.001 * NANO)),
+        (1, round(0.012 * NANO)),
+    ]
+
+
+async def test_forgetting_leaves_no_id_and_resets_no_budget(tmp_path: Path) -> None:
+    """What somebody has spent this month still counts; the file has no byte that names them."""
+    somebody = Source(platform="slack", workspace="T1", channel="C1", user="U0FORGOTTEN")
+    async with office(tmp_path, ScriptedCouncil(), prices=prices) as place:
+        run = await ask(place, "1", somebody)
+        place.dispatcher.begin(run, RecordingVenue())
+        await place.dispatcher.settled()
+        forgetting = place.library.forgetting
+        await forgetting.forget(await forgetting.user("slack", "U0FORGOTTEN"), by="admin")
+        await forgetting.scrub()
+        [row] = counted(tmp_path)
+        assert (row.settled, row.amount) == (1, round(SPENT * NANO))
+        content = b"".join((tmp_path / f"council.db{end}").read_bytes() for end in ("", "-wal"))
+        assert b"U0FORGOTTEN" not in content
+        assert run.id.encode() not in content
+        allow(place, user_month=0.013)
+        assert "Your budget for this month is $0.01; $0.01 is used" in await refused(
+            place, "2", somebody
+        )
+
+
+async def test_a_running_question_that_is_forgotten_is_settled(tmp_path: Path) -> None:
+    """With what its calls have cost by then."""
+    held = "stage3.1:chair/man:chairman"
+    council = ScriptedCouncil(held={held})
+    async with office(tmp_path, council, prices=prices) as place:
+        run = await ask(place, "1")
+        place.dispatcher.begin(run, RecordingVenue())
+        await council.until_called(held)
+        forgetting = place.library.forgetting
+        await forgetting.forget(await forgetting.user("slack", "U1"), by="admin")
+        [row] = counted(tmp_path)
+        assert (row.settled, row.amount) == (1, round(0.012 * NANO))
+        council.release(held)
+        await place.dispatcher.settled()
+        assert counted(tmp_path) == [row]
+
+
+async def test_a_question_whose_thread_turns_out_too_long_asks_nobody(tmp_path: Path) -> None:
+    """What is read is known only when its turn comes; what it reserved is free again."""
+
+    class Long(RecordingVenue):
+        async def read_discussion(self, brief: object, room: int) -> Discussion:
+            del brief, room
+            return Discussion.model_validate(
+                {"until": "9", "messages": [{"author": "U", "name": "Ada", "text": "word " * 60_000}]}
+            )
+
+    venue = Long()
+    async with office(tmp_path, ScriptedCouncil(), prices=prices) as place:
+        allow(place, channel_day=0.5)
+        run = await ask(place, "1", context=Discussion(until="9"))
+        place.dispatcher.begin(run, venue)
+        await place.dispatcher.settled()
+        assert place.council.calls == []
+        assert "may cost more than the budget has room for, so nobody was asked" in venue.texts[-1]
+    [row] = counted(tmp_path)
+    assert (row.settled, row.amount) == (1, 0)
+
+
+@dataclass
+class Dear(ScriptedCouncil):
+    """A council whose first answers cost more than was foreseen."""
+
+    answers_cost: float = 0.0
+
+    async def ask(self, call: Call) -> Reply:
+        """Answer by script, at that cost; all first answers are under way together."""
+        reply = await super().ask(call)
+        if not call.step.startswith("stage1"):
+            return reply
+        while len(self.asked("stage1")) < len(FOUR):
+            await asyncio.sleep(0)
+        return reply.model_copy(update={"usage": Usage(cost=self.answers_cost)})
+
+
+async def test_at_the_limit_only_the_final_answer_is_asked_for(tmp_path: Path) -> None:
+    """What was paid for still gives an answer; the others say why they weren't asked."""
+    council, venue = Dear(), RecordingVenue()
+    async with office(tmp_path, council, prices=prices) as place:
+        foreseen = place.runs.estimate_short(profile())
+        limit = foreseen.cost * 1.05
+        council.answers_cost = (limit - foreseen.of("stage3") - 0.001) / 4
+        allow(place, run=limit)
+        run = await ask(place, "1")
+        place.dispatcher.begin(run, venue)
+        await place.dispatcher.settled()
+        [_, message] = (await place.library.store.load(run.conversation_id)).messages
+    assert isinstance(message, AssistantMessage)
+    assert [call.step.partition(".")[0] for call in council.calls] == ["stage1"] * 4 + ["stage3"]
+    assert message.stage3.source == "chairman"
+    assert {failed.failure.cause for failed in message.failures} == {"over_budget"}
+    assert any("the budget for this run is used up" in text for text in venue.texts)
+    [row] = counted(tmp_path)
+    assert row.amount == round((council.answers_cost * 4 + 0.001) * NANO)
+
+
+async def test_without_room_for_the_final_answer_the_best_one_is_it(tmp_path: Path) -> None:
+    """Calls under way may cost more than foreseen; nothing else is paid after that."""
+    council = Dear(answers_cost=1.0)
+    async with office(tmp_path, council, prices=prices) as place:
+        allow(place, run=0.15)
+        run = await ask(place, "1")
+        place.dispatcher.begin(run, RecordingVenue())
+        await place.dispatcher.settled()
+        [_, message] = (await place.library.store.load(run.conversation_id)).messages
+    assert isinstance(message, AssistantMessage)
+    assert (len(council.calls), message.stage3.source) == (4, "verbatim")
+    assert [row.amount for row in counted(tmp_path)] == [4 * NANO]
+
+
+async def test_a_run_reserves_more_while_its_budgets_have_room(tmp_path: Path) -> None:
+    """An estimate is no limit; what others have reserved is."""
+    council = Dear(answers_cost=0.1)
+    async with office(tmp_path, council, prices=prices) as place:
+        allow(place, channel_day=1)
+        run = await ask(place, "1")
+        place.dispatcher.begin(run, RecordingVenue())
+        await place.dispatcher.settled()
+        assert len(council.calls) == 13
+        [row] = counted(tmp_path)
+        assert row.amount == round(0.409 * NANO) < row.reserved
+        allow(place, channel_day=0.75)
+        await ask(place, "takes what is left")
+        council.calls.clear()
+        run = await ask(place, "2")
+        place.dispatcher.begin(run, RecordingVenue())
+        await place.dispatcher.settled()
+        assert len(council.calls) == 4
+
+
+async def test_a_resumed_run_has_spent_what_it_recorded(tmp_path: Path) -> None:
+    """Recorded calls reserve nothing, and are not paid twice."""
+    held = "stage3.1:chair/man:chairman"
+    council = ScriptedCouncil(held={held})
+    async with office(tmp_path, council, prices=prices) as place:
+        allow(place, run=0.15)
+        run = await ask(place, "1")
+        place.dispatcher.begin(run, RecordingVenue())
+        await council.until_called(held)
+        await place.dispatcher.drain(0)
+        allowance = await place.library.journal.allowance(run.id)
+        assert allowance is not None
+        assert allowance.spent == round(0.012 * NANO)
+    council.held.clear()
+    async with office(tmp_path, council, prices=prices) as place:
+        await place.dispatcher.resume(
+            await place.dispatcher.undelivered("slack"), lambda _: RecordingVenue()
+        )
+        await place.dispatcher.settled()
+    assert [(row.settled, row.amount) for row in counted(tmp_path)] == [(1, round(SPENT * NANO))]
+
+
+async def test_a_budget_that_is_nearly_used_is_logged_once(tmp_path: Path) -> None:
+    """At 80 %, by its name and its numbers; nobody is named."""
+    calendar = Calendar()
+    async with office(tmp_path, ScriptedCouncil(), prices=prices, calendar=calendar) as place:
+        each = place.runs.estimate_short(profile()).cost
+        allow(place, channel_day=each * 6, user_month=each * 100)
+        with structlog.testing.capture_logs() as logs:
+            for number in range(4):
+                await ask(place, str(number))
+            assert not [line for line in logs if line["event"] == "budget_nearly_used"]
+            await ask(place, "5")
+            await refused(place, "6")
+        [line] = [line for line in logs if line["event"] == "budget_nearly_used"]
+    assert (line["budget"], line["log_level"]) == ("channel_day", "warning")
+    assert 0.8 <= line["dollars"] / line["of_dollars"] < 1
+    assert not {"C1", "U1", "T1"} & {*map(str, line.values())}
+
+
+async def test_help_says_how_much_of_each_budget_is_used(tmp_path: Path) -> None:
+    """Of those that count where it is asked."""
+    async with office(tmp_path, ScriptedCouncil(), prices=prices) as place:
+        await ask(place, "1", ELSEWHERE)
+        allow(place, channel_day=2, workspace_month=9)
+        said = render(await place.dispatcher.help(TEAM))
+        allow(place)
+        assert "is used or reserved" not in render(await place.dispatcher.help(TEAM))
+    assert "This channel's budget for today is $2.00; nothing is used or reserved." in said
+    assert re.search(r"workspace for this month is \$9\.00; \$0\.1\d is used or reserved\.", said)
+
+
+async def test_nobody_at_the_terminal_is_bounded(tmp_path: Path) -> None:
+    """Whoever runs the program pays for it anyhow."""
+    async with office(tmp_path, ScriptedCouncil(), prices=prices) as place:
+        allow(place, run=0.001, user_day=0.001)
+        await ask(place, "1", Source(platform="terminal", user="ada"))
+        assert counted(tmp_path) == []
+
+
+async def test_rows_of_past_months_are_deleted(tmp_path: Path) -> None:
+    """Once they are settled, with the first question of a later month."""
+    calendar = Calendar()
+    async with office(tmp_path, ScriptedCouncil(), prices=prices, calendar=calendar) as place:
+        run = await ask(place, "1")
+        await ask(place, "still open")
+        place.dispatcher.begin(run, RecordingVenue())
+        await place.dispatcher.settled()
+        calendar.moment += timedelta(days=1)
+        await ask(place, "2")
+    assert [row.settled for row in counted(tmp_path)] == [0, 0]
+
+
+@pytest.mark.parametrize("table", [{"run": 0}, {"user_day": -1}, {"unpriced_call": "x"}, {"day": 1}])
+def test_what_is_no_budget_is_refused(table: dict[str, object]) -> None:
+    """Amounts are above nothing; other keys don't exist."""
+    with pytest.raises(ValidationError):
+        Budgets.model_validate(table)
+
+
+@pytest.mark.parametrize("seed", range(3))
+async def test_amounts_add_up_whatever_happens(tmp_path: Path, seed: int) -> None:
+    """Questions, endings and retries in any order: what is open is reserved, what is over was measured."""
+    chance = random.Random(seed)  # noqa: S311 - a test draws the same each time
+    council = ScriptedCouncil()
+    async with office(tmp_path, council, prices=prices, waiting_per_user=99) as place:
+        allow(place, workspace_month=0.6)
+        failed: list[RunRow] = []
+        for number in range(25):
+            council.script = {"stage3": failure()} if chance.random() < 0.3 else {}
+            council.script |= {"stage1": failure()} if chance.random() < 0.3 else {}
+            if failed and chance.random() < 0.3:
+                again = Click(failed.pop().id, TEAM)
+                try:
+                    await place.dispatcher.retry(again, AT_TERMINAL, lambda _: RecordingVenue())
+                except Refusal:
+                    continue
+            else:
+                try:
+                    run = await ask(place, str(number))
+                except Refusal:
+                    continue
+                place.dispatcher.begin(run, RecordingVenue())
+            assert sum(row.amount for row in counted(tmp_path)) <= 0.6 * NANO
+            await place.dispatcher.settled()
+            found = [
+                row
+                for row in await place.library.journal.undelivered("slack", "")
+                if row.status == "failed"
+            ]
+            failed += found
+        paid = sum(call.step != "" for call in council.calls)
+        assert paid
+        assert all(row.settled for row in counted(tmp_path))
+        answered = len(council.finished)
+        assert sum(row.amount for row in counted(tmp_path)) == round(answered * 0.001 * NANO)

@@ -1,0 +1,65 @@
+"""Slack after a kill at any message of a thread: the next start posts what is missing.
+
+Slack knows no idempotency key and lets the bot read no channel's messages: what the dead process
+posted and didn't record is posted again, and nothing else.
+"""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.bot.last_post import LastPost, dying_at
+from tests.bot.shown import FINISHED, blocks_text
+from tests.bot.slack.test_bot import Place, at_work, labels, restarted
+from tests.council.scripted import FOUR, ScriptedCouncil
+from tests.slack_server import Message
+
+TOOK = re.compile(r"(?<= )[\d.]+ s\b")
+LONG = "\n\n".join(f"Reason {number}: " + "why " * 30 for number in range(120))
+"""More than a card holds, and more than one message of the thread."""
+
+Shown = tuple[str, list[str], int]
+"""What a message says, its buttons, and how many files it has."""
+
+
+def shown(place: Place, card: Message) -> list[Shown]:
+    """Return a thread's messages in order, without the mention, which waits for none of them, and times."""
+    return [
+        (TOOK.sub("", blocks_text(reply.blocks) or reply.text), labels(reply), len(reply.files))
+        for reply in place.slack.thread(place.general, card.ts)
+        if not reply.text.startswith("<@")
+    ]
+
+
+@pytest.mark.parametrize("recorded", [False, pytest.param(True, marks=pytest.mark.soak)])
+async def test_a_run_killed_at_any_post_is_shown_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, recorded: bool
+) -> None:
+    """In order, with the buttons of the end; twice at most what wasn't recorded, at the place of the kill."""
+    script = {"stage2_5": LONG, "stage3": LONG}
+    (tmp_path / "whole").mkdir()
+    async with at_work(tmp_path / "whole", ScriptedCouncil(script={**script})) as place:
+        whole = shown(place, await place.ask())
+    assert len(whole) == 1 + len(FOUR) + 2 + 1  # the long answer is continued
+    number, is_dead = 0, True
+    while is_dead:
+        number += 1
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        last = LastPost(number, recorded)
+        async with at_work(folder, ScriptedCouncil(script={**script})) as place:
+            async with dying_at(place.library.journal, monkeypatch, last):
+                await place.slack.slash(place.general, place.ada, "/council", "Shard or scale up?")
+                card = await place.card()
+                is_dead = await last.reached_or_settled(place.dispatcher)
+                await place.dispatcher.drain(0)
+            async with restarted(place) as again:
+                await again.settled()
+            posted = shown(place, card)
+            once = [each for at, each in enumerate(posted) if each not in posted[:at]]
+            assert once == whole, number
+            assert len(posted) - len(whole) <= len(last.lost)
+            assert 1 <= len(place.pings()) <= 1 + ("mention" in last.lost)
+            assert labels(card) == FINISHED
+    assert number == len(whole) + 2  # the mention is a post, too; the last run wasn't killed

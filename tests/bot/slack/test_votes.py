@@ -1,0 +1,113 @@
+"""Votes on Slack, through the real Bolt app: *Helpful*, *Not helpful*, and the line for why."""
+
+from pathlib import Path
+
+import pytest
+
+from council.document.conversation import AssistantMessage
+from tests.bot.slack.test_bot import Place, at_work, restarted
+from tests.slack_server import Delivery, Message, User
+
+REFUSED = "This run isn't on record here; it may have been deleted."
+HELPFUL, UNHELPFUL = "council_helpful", "council_unhelpful"
+
+
+async def votes(place: Place) -> list[tuple[str, bool, str | None]]:
+    """Return the votes on the one answer there is, as its document has them."""
+    [row] = await place.library.index.find_as_operator("")
+    answer = (await place.library.store.load(row.id)).messages[1]
+    assert isinstance(answer, AssistantMessage)
+    assert {vote.platform for vote in answer.votes} <= {"slack"}
+    return [(vote.voter, vote.helpful, vote.reason) for vote in answer.votes]
+
+
+async def press(place: Place, card: Message, action: str, user: User) -> Delivery:
+    """Press a button and wait until what it does is done."""
+    delivery = await place.slack.click(card, action, user)
+    assert delivery.acked
+    await place.dispatcher.settled()
+    return delivery
+
+
+@pytest.mark.parametrize("by_http", [False, True])
+async def test_a_reader_votes_and_changes_the_vote(tmp_path: Path, by_http: bool) -> None:
+    """Only the voter is told; the vote counts before a reason is given, and without one."""
+    async with at_work(tmp_path, by_http=by_http) as place:
+        card = await place.ask()
+        await press(place, card, HELPFUL, place.ada)
+        assert place.told(place.ada) == ["Your vote: helpful. Press the other button to change it."]
+        assert await votes(place) == [(place.ada.id, True, None)]
+        await press(place, card, UNHELPFUL, place.ada)
+        assert await votes(place) == [(place.ada.id, False, None)]
+        form = place.slack.form(place.ada)
+        sent = await place.slack.submit(form, reason="Too vague.\n  Say how.")
+        await place.dispatcher.settled()
+        assert not form.is_open
+        assert await votes(place) == [(place.ada.id, False, "Too vague. Say how.")]
+        told = place.told(place.ada)[-1]
+        assert told == "Your vote: not helpful. Your reason is kept with the answer, without your name."
+        await place.slack.redeliver(sent)
+        await press(place, card, HELPFUL, place.ada)
+        assert await votes(place) == [(place.ada.id, True, None)]
+        assert place.told(place.bob) == []
+        assert not any(call.error for call in place.slack.requests)
+
+
+async def test_anyone_in_the_channel_votes_once(tmp_path: Path) -> None:
+    """Strangers, too, all at once, and however often the same click is delivered."""
+    async with at_work(tmp_path) as place:
+        card = await place.ask()
+        readers = [place.slack.add_user(f"reader{number}") for number in range(5)]
+        place.general.members.update(reader.id for reader in readers)
+        pressed = [place.slack.click(card, HELPFUL, reader) for reader in readers]
+        for each in pressed:
+            await each
+            await place.slack.redeliver(each)
+        await press(place, card, HELPFUL, readers[0])
+        assert sorted(await votes(place)) == sorted((reader.id, True, None) for reader in readers)
+
+
+async def test_old_buttons_and_forms_are_heard_after_a_restart(tmp_path: Path) -> None:
+    """The form was opened by a process that is gone."""
+    async with at_work(tmp_path) as place:
+        card = await place.ask()
+        await press(place, card, UNHELPFUL, place.ada)
+        async with restarted(place) as dispatcher:
+            await place.slack.submit(place.slack.form(place.ada), reason="Wrong")
+            assert await votes(place) == [(place.ada.id, False, "Wrong")]
+            await place.slack.click(card, HELPFUL, place.ada)
+            await dispatcher.settled()
+            assert await votes(place) == [(place.ada.id, True, None)]
+
+
+async def test_a_forged_button_reaches_no_other_channel(tmp_path: Path) -> None:
+    """Nor does a form whose answer was deleted meanwhile: it says so and stays open."""
+    async with at_work(tmp_path) as place:
+        card = await place.ask()
+        run = await place.run(card)
+        other = place.slack.add_channel("other", place.ada, place.bob)
+        await place.slack.slash(other, place.bob, "/council", "Theirs?")
+        await place.dispatcher.settled()
+        [theirs] = place.cards(other)
+        for action in (HELPFUL, UNHELPFUL):
+            await place.slack.click(theirs, action, place.bob, value=run.id)
+        await place.dispatcher.settled()
+        assert place.told(place.bob, other) == [REFUSED, REFUSED]
+        await press(place, card, UNHELPFUL, place.ada)
+        form = place.slack.form(place.ada)
+        await place.library.forgetting.forget(
+            await place.library.forgetting.user("slack", place.ada.id), by="slack:BOSS"
+        )
+        await place.slack.submit(form, reason="Too late")
+        assert form.errors == {"reason": REFUSED}
+        assert form.is_open
+
+
+async def test_a_form_that_slack_refuses_leaves_the_vote_counted(tmp_path: Path) -> None:
+    """The trigger may be too old; the voter is told in words."""
+    async with at_work(tmp_path) as place:
+        card = await place.ask()
+        place.slack.fail("views.open", "expired_trigger_id")
+        await press(place, card, UNHELPFUL, place.ada)
+        assert await votes(place) == [(place.ada.id, False, None)]
+        assert place.told(place.ada) == ["Your vote: not helpful. Press the other button to change it."]
