@@ -1,18 +1,22 @@
 """The composition root: everything is built here, nothing at import."""
 
-from collections.abc import AsyncGenerator, Mapping
+import asyncio
+from collections.abc import AsyncGenerator, Iterable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 
 import structlog
 
-from bot.config.configuration import NOBODY_TO_ASK, Configuration, ConfigurationError
+from bot.config.configuration import NOBODY_TO_ASK, Configuration
 from bot.config.settings import OPENROUTER, Settings
+from bot.errors import ConfigurationError
 from bot.past.lookup import Lookup
 from bot.service.dispatcher import Dispatcher
 from bot.service.metrics import Metrics
+from bot.service.permissions import Admins
 from bot.service.queue import Queue
 from bot.service.runs import Runs
+from council.models.catalog import Catalog
 from council.models.directory import Directory
 from council.profile import Profile
 from storage.archive import Archive
@@ -23,7 +27,7 @@ from storage.forgetting import Audit, Forgetting
 from storage.holds import Holds
 from storage.index import Index
 from storage.journal import Journal
-from storage.recovery import open_sound_database
+from storage.salvage import open_sound_database
 from storage.sqlite_journal import SqliteJournal
 
 log = structlog.get_logger()
@@ -31,9 +35,9 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True)
 class Library:
-    """What is in the data folder: documents, index, the archive read through it, journal.
+    """The contents of the data folder: documents, index, archive and journal.
 
-    `holds` says which of the folder's processes works on what.
+    `holds` records which process works on what.
     """
 
     database: Database
@@ -56,7 +60,7 @@ class Council:
 
 @asynccontextmanager
 async def open_library(settings: Settings) -> AsyncGenerator[Library]:
-    """Open the data folder, making it where it is missing. Raises `StorageError`."""
+    """Open the data folder, creating it if it is missing. Raises `StorageError`."""
     folder = settings.council_data_dir
     async with open_sound_database(folder / "council.db") as opened:
         database = opened.database
@@ -92,7 +96,7 @@ async def open_council(
 ) -> AsyncGenerator[Council]:
     """Open the way to the models; without any configured, start the built-in one.
 
-    `metrics` counts calls and runs. Raises `ConfigurationError` where there is neither.
+    `metrics` counts calls and runs. Raises `ConfigurationError` if there are no models at all.
     """
     from council.models.client import ModelClient
 
@@ -119,9 +123,13 @@ async def open_council(
                 addresses=addresses,
             )
         )
+        if not configuration.is_demonstration:
+            await stack.enter_async_context(_warning_of_unlisted(client.catalog, profiles.values()))
         runs = Runs(
             ask=counts.counted(client.ask),
             catalog=client.catalog,
+            prices=client.price,
+            budgets=configuration.budgets,
             journal=library.journal,
             store=library.store,
             index=library.index,
@@ -130,8 +138,24 @@ async def open_council(
         yield Council(profiles, runs, directory)
 
 
+@asynccontextmanager
+async def _warning_of_unlisted(catalog: Catalog, profiles: Iterable[Profile]) -> AsyncGenerator[None]:
+    """In the background, log the configured models that the provider doesn't have."""
+
+    async def look() -> None:
+        for model, near in (await catalog.unlisted(profiles)).items():
+            log.warning("model_not_listed", model=model, did_you_mean=near)
+
+    looking = asyncio.create_task(look())
+    try:
+        yield
+    finally:
+        looking.cancel()
+        await asyncio.wait({looking})
+
+
 def open_dispatcher(configuration: Configuration, library: Library, council: Council) -> Dispatcher:
-    """Open the dispatcher, to which every platform's questions go."""
+    """Open the dispatcher, which takes every platform's questions."""
     return Dispatcher(
         runs=council.runs,
         journal=library.journal,
@@ -140,7 +164,8 @@ def open_dispatcher(configuration: Configuration, library: Library, council: Cou
         profiles=council.profiles,
         queue=Queue(configuration.limits),
         durability=configuration.durability,
-        admins=frozenset(configuration.settings.council_admins or ()),
+        admins=Admins(frozenset(configuration.settings.council_admins or ())),
+        access=configuration.access,
     )
 
 

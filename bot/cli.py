@@ -15,33 +15,35 @@ from enum import StrEnum
 from functools import partial
 from pathlib import Path
 from typing import Annotated, NoReturn, TypeVar, cast
+from urllib.parse import urlsplit
 
 import typer
 from pydantic import SecretStr
 
 from bot.app import Library, open_council, open_library
 from bot.config import logs
-from bot.config.configuration import INNER_KEYS, Configuration, ConfigurationError, load
+from bot.config.configuration import INNER_KEYS, Configuration, load
+from bot.errors import ConfigurationError, Refusal, UsageError
 from bot.service.attachments import LARGEST_FILE, text_file
-from bot.service.commands import UsageError, described
+from bot.service.commands import described
 from bot.service.options import RunOptions
 from bot.terminal.ask import say, show, warn
 from bot.view.message import escaped_line
-from bot.view.words import count, explain
+from bot.view.wording import cli as wording
+from bot.view.wording import estimates
+from bot.view.wording.failures import explain
 from council.brief import Attachment
 from council.errors import CouncilError
 from council.profile import Member
 from storage.documents import is_id
 from storage.index import IndexReport
-from storage.recovery import copies_set_aside
+from storage.salvage import copies_set_aside
 
 FAILED = 1
 MISUSED = 2
-LOST = 78  # EX_CONFIG of sysexits.h: started again, it would be lost again
-NOT_SET = "not set"
-NOT_UTF8 = "it isn't text in UTF-8."
+LOST = 78  # EX_CONFIG of sysexits.h: a restart would only fail again
 HIDDEN = "\u2022" * 4
-LONG_SECRET = 16  # characters: of such a one the last four tell which it is, and little of it
+LONG_SECRET = 16  # characters: its last four identify it and reveal little
 
 T = TypeVar("T")
 
@@ -65,12 +67,12 @@ def _utf8(given: str | None) -> str | None:
     try:
         (given or "").encode()
     except UnicodeEncodeError:
-        raise typer.BadParameter(NOT_UTF8) from None
+        raise typer.BadParameter(wording.NOT_UTF8) from None
     return given
 
 
 class Format(StrEnum):
-    """What a conversation can be exported as."""
+    """The formats of an export."""
 
     html = "html"
     md = "md"
@@ -78,10 +80,41 @@ class Format(StrEnum):
 
 
 class Thread(StrEnum):
-    """How much of what the members said is written below the card."""
+    """How much of the members' texts is written below the card."""
 
     digest = "digest"
     full = "full"
+
+
+@app.command()
+def demo(
+    *,
+    speed: Annotated[
+        float, typer.Option(min=0.1, max=1000, help="2 plays the example twice as fast.")
+    ] = 1.0,
+    events: Annotated[bool, typer.Option("--events", help="Print events as JSON lines.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the answer's message as JSON.")] = False,
+) -> None:
+    """Watch a complete example, written by hand: needs no key and asks no model.
+
+    Nothing of it is saved. In a terminal it ends with buttons to try.
+    """
+    from bot.demo.player import Player
+    from bot.terminal import ask as terminal_ask
+    from bot.terminal.demo import demo as play
+    from bot.terminal.demo import replay
+
+    if events and as_json:
+        _end(wording.ONE_FORM, MISUSED)
+    logs.configure(level=logging.WARNING, secrets=[])
+    player = Player(speed)
+    surface = terminal_ask.events if events else terminal_ask.document if as_json else None
+    try:
+        played = _carry_out(replay(player, surface) if surface else play(player))
+    except KeyboardInterrupt:
+        played = False
+    if not played:
+        raise typer.Exit(FAILED)
 
 
 @app.command()
@@ -99,10 +132,13 @@ def ask(
     events: Annotated[bool, typer.Option("--events", help="Print events as JSON lines.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the answer's message as JSON.")] = False,
     thread: Annotated[
-        Thread, typer.Option(help="digest: one part a member; full: every answer and review.")
+        Thread, typer.Option(help="digest: one part per member; full: every answer and review.")
     ] = Thread.digest,
     new: Annotated[
         bool, typer.Option("--new", help="Start over, even if this question's run was interrupted.")
+    ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what the question may cost, and ask nothing.")
     ] = False,
 ) -> None:
     """Ask a council and watch it answer.
@@ -113,10 +149,12 @@ def ask(
     from bot.terminal import ask as terminal_ask
 
     if events and as_json:
-        _end("Choose one of --events and --json.", MISUSED)
+        _end(wording.ONE_FORM, MISUSED)
+    if events and dry_run:
+        _end(estimates.NO_EVENTS, MISUSED)
     text = (_piped() if question == "-" else question).strip()
     if not text:
-        _end('There is no question. Write one: council ask "Should we shard now?"', MISUSED)
+        _end(wording.NO_QUESTION, MISUSED)
     people = partial(terminal_ask.people, full=thread is Thread.full)
     surface = terminal_ask.events if events else terminal_ask.document if as_json else people
     given = {
@@ -132,6 +170,7 @@ def ask(
     except UsageError as error:
         _end(str(error), MISUSED)
     configuration = _configuration()
+    _offer_servers(configuration)
 
     async def run(library: Library) -> str | None:
         async with open_council(configuration, library) as council:
@@ -141,6 +180,8 @@ def ask(
                 _end(str(error), MISUSED)
             resume_within = configuration.durability.resume_within
             terminal = terminal_ask.Asking(library, council.runs, resume_within)
+            if dry_run:
+                return await terminal.estimate(seats, text, attachments, as_json=as_json)
             return await terminal.ask(seats, text, surface, attachments=attachments, start_over=new)
 
     if not _with_library(configuration, run):
@@ -162,7 +203,7 @@ def retry(
             terminal = terminal_ask.Asking(library, council.runs, resume_within)
             try:
                 return await terminal.retry(run, terminal_ask.people)
-            except terminal_ask.NotRetried as error:
+            except Refusal as error:
                 _end(str(error), MISUSED)
 
     if not _with_library(configuration, again):
@@ -175,6 +216,7 @@ def run() -> None:
     from bot.serve import serve
 
     configuration = _configuration(logging.INFO)
+    _offer_servers(configuration)
     if lost := _with_library(configuration, lambda library: serve(configuration, library)):
         _end(lost, LOST)
 
@@ -185,22 +227,31 @@ def chat() -> None:
     from bot.terminal.bot import chat as hold_chat
 
     configuration = _configuration()
+    _offer_servers(configuration)
     _with_library(configuration, lambda library: hold_chat(configuration, library))
 
 
 @manifest.command()
 def slack(
+    *,
     threads: Annotated[
         bool, typer.Option("--threads", help="Let it read the thread in which it is asked.")
     ] = False,
+    url: Annotated[
+        str | None,
+        typer.Option(help="For HTTP instead of Socket Mode: the public https address of your proxy."),
+    ] = None,
 ) -> None:
     """Print the manifest to make the Slack app from."""
-    from bot.slack.manifest import app_manifest
+    from bot.slack.manifest import PLACEHOLDER, app_manifest
 
+    if url is not None and not (url.startswith("https://") and urlsplit(url).hostname):
+        _end(wording.no_public_address(url), MISUSED)
     settings = _configuration().settings
-    # The bot takes the socket where it has a token for it; so does the app then.
-    socket_mode = settings.slack_app_token is not None or settings.slack_http_port is None
-    say(json.dumps(app_manifest(socket_mode=socket_mode, threads=threads), indent=2))
+    # The bot uses Socket Mode if it has the token for it, and then the app does, too.
+    is_http = settings.slack_http_port is not None and settings.slack_app_token is None
+    made = app_manifest(socket_mode=url is None and not is_http, url=url or PLACEHOLDER, threads=threads)
+    say(json.dumps(made, indent=2))
 
 
 @invite.command()
@@ -210,10 +261,7 @@ def discord() -> None:
 
     token = _configuration().settings.discord_token
     if token is None:
-        _end(
-            "DISCORD_TOKEN isn't set. The address needs the application's id, which comes from it.",
-            MISUSED,
-        )
+        _end(wording.NO_TOKEN, MISUSED)
     say(discord_invite(token.get_secret_value()))
 
 
@@ -229,12 +277,48 @@ def config() -> None:
         for key, value in profile:
             if key not in INNER_KEYS:
                 _line(key, value, configuration.origins.get(f"profiles.{name}.{key}", "default"))
-    for name, operations in (("limits", configuration.limits), ("durability", configuration.durability)):
+    for name, operations in configuration.operations:
         say(f"\n[{name}]")
         for key, value in operations:
             _line(key, value, configuration.origins.get(f"{name}.{key}", "default"))
     if configuration.is_demonstration:
-        say("\nNo provider or member is configured: the built-in demonstration model answers.")
+        say(wording.DEMONSTRATION)
+
+
+@app.command()
+def doctor(
+    *,
+    live: Annotated[
+        bool, typer.Option("--live", help="Also ask each member for one word, which costs a little.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the findings as JSON.")] = False,
+) -> None:
+    """Check tokens, permissions, models and data, and say how to fix what is wrong."""
+    from bot.doctor import diagnose
+
+    # The findings are complete; a check's own failure is logged without values.
+    logs.configure(level=logging.CRITICAL, secrets=())
+    examination = asyncio.run(diagnose(live=live))
+    say(examination.to_json() if as_json else examination.text())
+    if not examination.is_well:
+        raise typer.Exit(FAILED)
+
+
+@app.command()
+def init() -> None:
+    """Set up a council of your own: a few questions, then `.env` is written."""
+    from bot.terminal.init.dialogue import init as set_up
+
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        _end(wording.NO_TERMINAL, MISUSED)
+    # What is typed says it all; a log line would fall between the questions.
+    logs.configure(level=logging.CRITICAL, secrets=())
+    try:
+        is_done = set_up()
+    except ConfigurationError as error:
+        _refuse(error)
+    if not is_done:
+        raise typer.Exit(FAILED)
 
 
 @app.command()
@@ -250,7 +334,8 @@ def export(
     conversation: Annotated[str, typer.Argument(help="Its id, or the start of it.", callback=_utf8)],
     *,
     form: Annotated[
-        Format, typer.Option("--format", help="html is a page by itself, md Markdown, json as stored.")
+        Format,
+        typer.Option("--format", help="html: a self-contained page; md: Markdown; json: as stored."),
     ] = Format.md,
 ) -> None:
     """Print a whole conversation."""
@@ -260,11 +345,11 @@ def export(
     async def run(library: Library) -> str:
         found = await library.index.find_as_operator(conversation)
         if len(found) > 1:
-            titles = "".join(f"\n  {row.id}  {escaped_line(row.title)}" for row in found)
-            _end(f"More than one conversation begins with {conversation}.{titles}", MISUSED)
-        # A document that was copied in by hand isn't in the index yet; its whole id still finds it.
+            rows = ((row.id, escaped_line(row.title)) for row in found)
+            _end(wording.several(conversation, rows), MISUSED)
+        # A document copied in by hand isn't in the index yet, but its whole id finds it.
         if not found and not is_id(conversation):
-            _end(f"No conversation begins with {conversation}.", MISUSED)
+            _end(wording.none(conversation), MISUSED)
         chosen = found[0].id if found else conversation
         if form is Format.json:
             return (await library.store.content(chosen)).decode().rstrip()
@@ -282,28 +367,28 @@ def import_(folder: Annotated[Path, typer.Argument(help="A folder of conversatio
 
     async def run(library: Library) -> None:
         report = await import_folder(folder, library.store, library.index)
-        say(f"{len(report.imported)} imported, {len(report.skipped)} skipped")
+        say(wording.imported(len(report.imported), len(report.skipped)))
         for problem in report.skipped:
-            say(f"  {escaped_line(problem.name)}: {escaped_line(problem.reason)}")
+            say(wording.skipped(escaped_line(problem.name), escaped_line(problem.reason)))
 
     _with_library(_configuration(), run)
 
 
 @app.command()
-def backup(file: Annotated[Path, typer.Argument(help="Where to write it; .tar.gz.")]) -> None:
+def backup(file: Annotated[Path, typer.Argument(help="The file to write, a .tar.gz.")]) -> None:
     """Write everything in the data folder into one file; the bot may be running."""
     from storage.backup import backup as write_backup
 
     folder = _configuration().settings.council_data_dir
     report = _carry_out(write_backup(folder, file))
-    say(f"{count(report.conversations, 'conversation')} in {file}, {report.size / 1e6:.1f} MB")
+    say(wording.backed_up(report.conversations, file, report.size))
 
 
 @app.command()
 def restore(
-    file: Annotated[Path, typer.Argument(help="What `council backup` wrote.")],
+    file: Annotated[Path, typer.Argument(help="The file that `council backup` wrote.")],
     *,
-    replace: Annotated[bool, typer.Option("--replace", help="Overwrite what is there.")] = False,
+    replace: Annotated[bool, typer.Option("--replace", help="Overwrite existing data.")] = False,
 ) -> None:
     """Restore a backup, after checking all of it."""
     from storage.restore import restore as read_backup
@@ -316,7 +401,7 @@ def restore(
         await library.index.mend(library.store)
 
     _with_library(configuration, mend)
-    say(f"{count(report.conversations, 'conversation')} restored to {folder}")
+    say(wording.restored(report.conversations, folder))
 
 
 @index.command()
@@ -327,12 +412,11 @@ def check() -> None:
         report = await library.index.check(library.store)
         _tell(report)
         for copy in copies_set_aside(library.database.path):
-            said = "was set aside: the database was damaged, its journal carried over"
-            say(f"{escaped_line(copy.name)} {said}")
+            say(wording.database_set_aside(escaped_line(copy.name)))
         return report.consistent
 
     if not _with_library(_configuration(), run):
-        _end("Run `council index rebuild` to repair it.", FAILED)
+        _end(wording.REPAIR, FAILED)
 
 
 @index.command()
@@ -341,14 +425,14 @@ def rebuild() -> None:
 
     async def run(library: Library) -> None:
         _tell(await library.index.rebuild(library.store))
-        say("The index is rebuilt.")
+        say(wording.REBUILT)
 
     _with_library(_configuration(), run)
 
 
 def main() -> None:
     """Run the command line."""
-    # As standard error does: the name of a file may hold what isn't text.
+    # As standard error does: a file's name may contain bytes that aren't text.
     cast("io.TextIOWrapper[io.BufferedWriter]", sys.stdout).reconfigure(errors="backslashreplace")
     app()
 
@@ -357,7 +441,7 @@ def _piped() -> str:
     try:
         return sys.stdin.buffer.read().decode(sys.stdin.encoding)
     except UnicodeDecodeError:
-        _end(f"Standard input can't be read: {NOT_UTF8}", MISUSED)
+        _end(wording.input_unreadable(), MISUSED)
 
 
 def _read(file: Path) -> Attachment:
@@ -366,7 +450,7 @@ def _read(file: Path) -> Attachment:
         with file.open("rb") as content:
             return text_file(name, content.read(LARGEST_FILE + 1))
     except OSError as error:
-        raise UsageError(f"{file} can't be read ({error.strerror}).") from error
+        raise UsageError(wording.file_unreadable(file, error.strerror)) from error
 
 
 def _configuration(level: int = logging.WARNING) -> Configuration:
@@ -377,6 +461,17 @@ def _configuration(level: int = logging.WARNING) -> Configuration:
     logs.configure(level=level, secrets=configuration.secrets)
     sys.excepthook = logs.log_uncaught
     return configuration
+
+
+def _offer_servers(configuration: Configuration) -> None:
+    """If no model is configured, name the model servers on this machine."""
+    if not configuration.is_demonstration:
+        return
+    from bot.view.wording.servers import offer
+    from council.models.local import find_servers
+
+    for server in asyncio.run(find_servers()):
+        warn(offer(server, str(configuration.settings.council_config)))
 
 
 def _with_library(configuration: Configuration, work: Callable[[Library], Awaitable[T]]) -> T:
@@ -397,42 +492,43 @@ def _carry_out(work: Coroutine[object, object, T]) -> T:
 
 
 def _refuse(error: ConfigurationError) -> NoReturn:
-    _end("\n".join(["The configuration can't be used:", *map(str, error.problems)]), MISUSED)
+    _end("\n".join([wording.NOT_CONFIGURED, *map(str, error.problems)]), MISUSED)
 
 
 def _tell(report: IndexReport) -> None:
-    say(count(report.documents, "conversation"))
+    say(wording.indexed(report.documents))
     for ids, meaning in (
-        (report.missing, "not in the index"),
-        (report.stale, "changed since they were indexed"),
-        (report.orphaned, "in the index without a document"),
+        (report.missing, wording.MISSING),
+        (report.stale, wording.STALE),
+        (report.orphaned, wording.ORPHANED),
     ):
         if ids:
-            say(f"{len(ids)} {meaning}: {', '.join(ids[:10])}{', …' if len(ids) > 10 else ''}")
+            say(wording.listed(ids, meaning))
     for problem in report.unreadable:
-        say(f"{escaped_line(problem.name)} can't be read: {escaped_line(problem.reason)}")
+        say(wording.unreadable(escaped_line(problem.name), escaped_line(problem.reason)))
     for name in report.set_aside:
-        say(f"{escaped_line(name)} was set aside")
+        say(wording.set_aside(escaped_line(name)))
 
 
 def _line(name: str, value: object, source: str) -> None:
     shown = _shown(value)
-    say(f"{name:<22} {shown}" + ("" if shown == NOT_SET else f"  ({source})"))
+    say(f"{name:<22} {shown}" + ("" if shown == wording.NOT_SET else f"  ({source})"))
 
 
 def _shown(value: object) -> str:
     match value:
         case None | ():
-            return NOT_SET
+            return wording.NOT_SET
         case SecretStr():
             secret = value.get_secret_value()
             return HIDDEN + (secret[-4:] if len(secret) >= LONG_SECRET else "")
+        case frozenset():
+            return ", ".join(sorted(cast("frozenset[str]", value))) or wording.NOT_SET
         case list() | tuple():
             return ", ".join(map(_shown, cast("Iterable[object]", value)))
         case Member():
-            endpoint = f" at {value.endpoint}" if value.endpoint else ""
-            persona = f" as {value.persona.name}" if value.persona else ""
-            return f"{value.model}{persona}{endpoint}"
+            persona = value.persona.name if value.persona else None
+            return wording.seat(value.model, persona, value.endpoint)
         case _:
             return str(value)
 

@@ -1,4 +1,4 @@
-"""Whether the program can serve: what a process manager asks before it sends anybody here."""
+"""Whether the program can serve: what a process manager asks before it sends traffic here."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from bot.service.dispatcher import Dispatcher
+from bot.view.wording import serving as wording
 from storage.database import Database
 from storage.errors import StorageError
 
@@ -26,22 +27,22 @@ class Health:
     _writing: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def connected(self) -> dict[str, bool]:
-        """Return by platform whether it is connected."""
+        """Return whether each platform is connected."""
         return {name: await is_connected() for name, is_connected in self.platforms.items()}
 
     async def troubles(self) -> list[str]:
         """Return why the program can't serve right now, in sentences; none if it can."""
         if self.phase != "serving":
-            return [f"The council is {self.phase}."]
+            return [wording.phase(self.phase)]
         lost = [name for name, is_connected in (await self.connected()).items() if not is_connected]
-        return [f"{name} isn't connected." for name in lost] + await self._trouble_of_the_journal()
+        return [wording.not_connected(name) for name in lost] + await self._trouble_of_the_journal()
 
     async def _trouble_of_the_journal(self) -> list[str]:
-        async with self._writing:  # however often this is asked for, one write waits
+        async with self._writing:  # however often this is called, at most one write waits
             try:
                 await self.database.check_writable(asyncio.get_running_loop().time() + WRITE_SECONDS)
             except TimeoutError:
-                return [f"The journal has been busy for {WRITE_SECONDS:.0f} s."]
+                return [wording.journal_busy(WRITE_SECONDS)]
             except StorageError as error:
-                return [f"The journal has a problem: {error.told_in_chat}."]
+                return [wording.journal_trouble(error.told_in_chat)]
             return []

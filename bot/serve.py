@@ -1,46 +1,41 @@
 """`council run`: every configured platform in one process, until it is told to stop."""
 
 import asyncio
-import errno
 import gc
-import os
 import signal
-import socket
-from collections.abc import Awaitable, Callable, Coroutine, Generator, Mapping
-from contextlib import AsyncExitStack, contextmanager
+from collections.abc import Awaitable, Callable, Coroutine
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 
 import structlog
 
 from bot.app import Council, Library, open_council, open_dispatcher, open_lookup
-from bot.config.configuration import Configuration, ConfigurationError, Problem
+from bot.config.configuration import Configuration
+from bot.config.ports import listening
 from bot.config.reload import watch
 from bot.config.settings import Settings
+from bot.errors import ConfigurationError, Problem, VenueError
 from bot.health import Health
 from bot.past.lookup import Lookup
 from bot.service.dispatcher import Dispatcher
-from bot.service.errors import VenueError
 from bot.service.metrics import Metrics
 from bot.upkeep import keep_up
-from council.profile import Profile
+from bot.view.wording import serving as wording
 
 log = structlog.get_logger()
 
 HANDOVER_SECONDS = 5.0
 """How much longer than its drain a process that is being replaced may take."""
 
-OTHER_FOLDER = "Stop it first, or use another folder for this one"
 NO_PLATFORM = Problem(
     "DISCORD_TOKEN",
-    "neither Discord nor Slack is configured",
-    "Set DISCORD_TOKEN, or SLACK_BOT_TOKEN with SLACK_APP_TOKEN (Socket Mode) or with "
-    "SLACK_SIGNING_SECRET and SLACK_HTTP_PORT (HTTP); docs/platforms.md is the guide",
+    wording.NO_PLATFORM,
+    wording.SET_A_PLATFORM,
 )
 HALF_SLACK = Problem(
     "SLACK_BOT_TOKEN",
-    "Slack is only half configured",
-    "It takes SLACK_BOT_TOKEN and either SLACK_APP_TOKEN (Socket Mode), or SLACK_SIGNING_SECRET and "
-    "SLACK_HTTP_PORT (HTTP)",
+    wording.HALF_SLACK,
+    wording.COMPLETE_SLACK,
 )
 
 
@@ -50,7 +45,7 @@ Endings = list[Callable[[], Awaitable[str]]]
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """What serves; `stack` closes what was opened."""
+    """The running program; `stack` closes what was opened."""
 
     configuration: Configuration
     library: Library
@@ -62,11 +57,11 @@ class Program:
 
 
 async def serve(configuration: Configuration, library: Library) -> str | None:
-    """Listen until SIGTERM or SIGINT, then let runs end, as far as there is time.
+    """Listen until SIGTERM or SIGINT, then let runs end, if there is time.
 
-    Returns why a platform is lost for good where that ends it. A start that is told to end is broken
-    off. Raises `ConfigurationError` where there is nothing to listen to, and `WriterError` as soon as
-    nothing can be written any more.
+    Returns why a platform is lost for good, if that ends it. A signal during the start aborts it.
+    Raises `ConfigurationError` if there is nothing to listen to, and `WriterError` as soon as nothing
+    can be written any more.
     """
     settings = configuration.settings
     check(settings)
@@ -99,7 +94,7 @@ async def serve(configuration: Configuration, library: Library) -> str | None:
 
 
 async def _until(ended: asyncio.Event, endings: Endings) -> str | None:
-    """Wait to be told to end, or for the first thing that is lost for good; return why it is lost."""
+    """Wait for the end, or until something is lost for good; return why it is lost."""
 
     async def told() -> None:
         await ended.wait()
@@ -118,7 +113,7 @@ async def _until(ended: asyncio.Event, endings: Endings) -> str | None:
 
 
 async def _before(ended: asyncio.Event, start: Coroutine[object, object, None]) -> None:
-    """Start, unless the end comes first: it breaks the start off."""
+    """Start, unless the end comes first, which aborts the start."""
     starting, ending = asyncio.create_task(start), asyncio.create_task(ended.wait())
     await asyncio.wait({starting, ending}, return_when=asyncio.FIRST_COMPLETED)
     ending.cancel()
@@ -146,7 +141,7 @@ async def _show_status(
     from bot.status import Status
 
     host, port = settings.council_status_host, settings.council_status_port or 0
-    with _listening("COUNCIL_STATUS", host, port):
+    with listening("COUNCIL_STATUS", host, port):
         status = Status(health, metrics)
         await stack.enter_async_context(status.serve(host, port))
 
@@ -154,11 +149,11 @@ async def _show_status(
 async def _watch(
     configuration: Configuration, council: Council, dispatcher: Dispatcher, stack: AsyncExitStack
 ) -> None:
-    """Take changed councils over while the bot runs: by looking at the file, and at SIGHUP."""
+    """Apply changed councils while the bot runs: when the file changes, and at SIGHUP."""
 
-    def swap(profiles: Mapping[str, Profile]) -> None:
-        council.directory.add(profiles.values())
-        dispatcher.seat(profiles)
+    def swap(changed: Configuration) -> None:
+        council.directory.add(changed.profiles.values())
+        dispatcher.seat(changed.profiles, changed.access, changed.budgets)
 
     asked = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, asked.set)
@@ -172,7 +167,7 @@ async def _watch(
 
 
 def collect_rarely() -> None:
-    """Have garbage collected less often: what was made at the start stays anyhow.
+    """Collect garbage less often: objects made at the start live on in any case.
 
     With a thousand runs at once, looking through all their objects again and again takes a quarter
     of the process's time.
@@ -182,7 +177,7 @@ def collect_rarely() -> None:
 
 
 def check(settings: Settings) -> None:
-    """Refuse settings that name no platform, or one by half. Raises `ConfigurationError`."""
+    """Refuse settings without a whole platform. Raises `ConfigurationError`."""
     slack = (
         settings.slack_bot_token,
         settings.slack_app_token,
@@ -190,7 +185,7 @@ def check(settings: Settings) -> None:
         settings.slack_http_port,
     )
     problems: list[Problem] = []
-    if any(slack) and not _slack_is_whole(settings):
+    if any(slack) and not slack_is_whole(settings):
         problems.append(HALF_SLACK)
     elif not any(slack) and settings.discord_token is None:
         problems.append(NO_PLATFORM)
@@ -198,7 +193,8 @@ def check(settings: Settings) -> None:
         raise ConfigurationError(problems)
 
 
-def _slack_is_whole(settings: Settings) -> bool:
+def slack_is_whole(settings: Settings) -> bool:
+    """Return whether Slack is fully configured, for Socket Mode or for HTTP."""
     by_http = settings.slack_signing_secret and settings.slack_http_port
     return bool(settings.slack_bot_token and (settings.slack_app_token or by_http))
 
@@ -210,8 +206,8 @@ async def _hold_platforms(configuration: Configuration, library: Library, stack:
     wait = configuration.durability.drain_seconds + HANDOVER_SECONDS
     for platform in (name for name, token in tokens.items() if token):
         if not await stack.enter_async_context(library.holds.hold(platform.lower(), wait=wait)):
-            what = f"another council run serves {platform} from this folder"
-            raise ConfigurationError([Problem("COUNCIL_DATA_DIR", what, OTHER_FOLDER)])
+            what = wording.held(platform)
+            raise ConfigurationError([Problem("COUNCIL_DATA_DIR", what, wording.OTHER_FOLDER)])
 
 
 async def _start_platforms(program: Program, lookup: Lookup) -> None:
@@ -247,27 +243,11 @@ async def _start_platforms(program: Program, lookup: Lookup) -> None:
             metrics=program.metrics,
         )
         try:
-            with _listening("SLACK_HTTP", settings.slack_http_host, settings.slack_http_port):
+            with listening("SLACK_HTTP", settings.slack_http_host, settings.slack_http_port):
                 await stack.enter_async_context(bot)
         except VenueError as error:
-            fix = "Check the tokens, and that SLACK_API_URL is right or unset"
-            raise ConfigurationError([Problem("SLACK_BOT_TOKEN", str(error), fix)]) from error
+            raise ConfigurationError(
+                [Problem("SLACK_BOT_TOKEN", str(error), wording.CHECK_SLACK)]
+            ) from error
         health.platforms["Slack"] = bot.is_connected
         program.endings.append(bot.until_lost)
-
-
-@contextmanager
-def _listening(variables: str, host: str, port: int | None) -> Generator[None]:
-    """Say which setting is wrong if nothing can listen there. Raises `ConfigurationError`."""
-    try:
-        yield
-    except OSError as error:
-        if isinstance(error, socket.gaierror) or error.errno == errno.EADDRNOTAVAIL:
-            what = f"{host} isn't an address of this machine"
-            fix = "Set 127.0.0.1 for a proxy on this machine, or 0.0.0.0 for every address"
-            raise ConfigurationError([Problem(f"{variables}_HOST", what, fix)]) from error
-        if error.errno not in (errno.EADDRINUSE, errno.EACCES):
-            raise
-        what = f"nothing can listen on port {port} ({os.strerror(error.errno)})"
-        fix = "Set another, or stop the program that uses it"
-        raise ConfigurationError([Problem(f"{variables}_PORT", what, fix)]) from error

@@ -7,6 +7,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Iterator, Mapping
 from contextlib import asynccontextmanager
 from http import HTTPStatus
+from itertools import accumulate
 
 from aiohttp import web
 from prometheus_client import (
@@ -17,11 +18,16 @@ from prometheus_client import (
     disable_created_metrics,
     generate_latest,
 )
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.core import (
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    HistogramMetricFamily,
+    Metric,
+)
 from prometheus_client.registry import Collector
 
 from bot.health import Health
-from bot.service.metrics import Metrics
+from bot.service.metrics import Durations, Metrics
 from bot.service.outbox import Urgency
 from storage.journal import ENDED
 
@@ -104,7 +110,7 @@ class _Counts(Collector):
         self.connected: Mapping[str, bool] = {}
 
     def collect(self) -> Iterator[Metric]:
-        """Yield every metric, also those that nothing was counted of yet."""
+        """Yield every metric, including those that are still zero."""
         yield from self._outboxes()
         yield from self._runs()
         yield from self._calls()
@@ -128,13 +134,27 @@ class _Counts(Collector):
         limited = CounterMetricFamily(
             "council_outbox_rate_limited", "Refusals by a rate limit.", labels=["platform"]
         )
+        held = CounterMetricFamily(
+            "council_outbox_held_seconds",
+            "Seconds that requests were held back to keep a rate limit.",
+            labels=["platform"],
+        )
+        edits = CounterMetricFamily("council_card_edits", "Edits of cards.", labels=["platform"])
+        coalesced = CounterMetricFamily(
+            "council_card_changes_coalesced",
+            "Changes of cards that shared an edit with a later one.",
+            labels=["platform"],
+        )
         for platform, count in counts.waiting.items():
             by_urgency = count()
             for urgency in (each.name.lower() for each in Urgency):
                 waiting.add_metric([platform, urgency], by_urgency[urgency])
                 late.add_metric([platform, urgency], counts.sent_late[platform, urgency])
             limited.add_metric([platform], counts.rate_limited[platform])
-        yield from (waiting, late, limited)
+            held.add_metric([platform], counts.held_seconds[platform])
+            edits.add_metric([platform], counts.edits[platform])
+            coalesced.add_metric([platform], counts.coalesced[platform])
+        yield from (waiting, late, limited, held, edits, coalesced)
 
     def _runs(self) -> Iterator[Metric]:
         census = self._health.dispatcher.census() if self._health.dispatcher else None
@@ -148,6 +168,17 @@ class _Counts(Collector):
         for outcome in ENDED:
             ended.add_metric([outcome], self._metrics_of.runs_ended[outcome])
         yield ended
+        stages = HistogramMetricFamily(
+            "council_stage_seconds", "How long stages took.", labels=["stage"]
+        )
+        for stage, durations in self._metrics_of.stages.items():
+            _add(stages, [stage], durations)
+        yield stages
+        lag = HistogramMetricFamily(
+            "council_index_lag_seconds", "How long after its document a conversation was indexed."
+        )
+        _add(lag, [], self._metrics_of.index_lag)
+        yield lag
 
     def _calls(self) -> Iterator[Metric]:
         counts = self._metrics_of
@@ -156,6 +187,11 @@ class _Counts(Collector):
         )
         for labels, number in counts.calls.items():
             calls.add_metric(labels, number)
+        times = HistogramMetricFamily(
+            "council_call_seconds", "How long answered model calls took.", labels=["model"]
+        )
+        for model, durations in counts.call_times.items():
+            _add(times, [model], durations)
         tokens = CounterMetricFamily(
             "council_tokens", "Tokens of model calls.", labels=["model", "kind"]
         )
@@ -166,4 +202,10 @@ class _Counts(Collector):
         )
         for model, dollars in counts.cost.items():
             cost.add_metric([model], dollars)
-        yield from (calls, tokens, cost)
+        yield from (calls, times, tokens, cost)
+
+
+def _add(family: HistogramMetricFamily, labels: list[str], durations: Durations) -> None:
+    bounds = [*map(str, durations.bounds), "+Inf"]
+    counts = [float(count) for count in accumulate(durations.counts)]
+    family.add_metric(labels, [*zip(bounds, counts, strict=True)], durations.seconds)

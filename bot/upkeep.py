@@ -1,4 +1,4 @@
-"""What the data folder needs beside the questions: an index in step, and old answers gone in time."""
+"""Upkeep of the data folder: the index kept in step, and old answers deleted in time."""
 
 import asyncio
 from collections.abc import Callable
@@ -18,7 +18,7 @@ async def keep_up(library: Library, retention_days: int | None, *, every: timede
     while True:
         try:
             await look_after(library, retention_days)
-        except Exception:  # the bot answers all the same, and the next round tries again
+        except Exception:  # the bot still answers, and the next round tries again
             log.exception("upkeep_failed")
         await asyncio.sleep(every.total_seconds())
 
@@ -28,7 +28,7 @@ async def look_after(
     retention_days: int | None,
     now: Callable[[], datetime] = lambda: datetime.now(UTC),
 ) -> None:
-    """Mend the index, forget what is older than `retention_days`, scrub what was forgotten."""
+    """Repair the index, forget what is older than `retention_days`, scrub what was forgotten."""
     await mend(library)
     if retention_days is not None:
         before = now() - timedelta(days=retention_days)
@@ -45,7 +45,7 @@ async def look_after(
 
 
 async def mend(library: Library) -> None:
-    """Bring the index into step with the documents, and say what wasn't."""
+    """Bring the index into step with the documents, and log what wasn't."""
     report = await library.index.mend(library.store)
     if not report.consistent:
         log.warning(

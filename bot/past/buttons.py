@@ -1,6 +1,6 @@
-"""What somebody can look at among past answers, and how a button says so in a few characters.
+"""The views of past answers, and how a button encodes one in a few characters.
 
-A button carries an id or a cursor, never a place: whatever it says is looked up where it is pressed.
+A button carries an id or a cursor, never a place: its target is looked up where it is pressed.
 """
 
 from dataclasses import dataclass
@@ -56,7 +56,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Detail:
-    """One member's message of the thread, or what a button below it answers; `rank` counts from 0."""
+    """One member's message of the thread, or what a button below it shows; `rank` counts from 0."""
 
     part: Part
     conversation_id: str
@@ -70,7 +70,7 @@ class Detail:
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """What the channel's councils came to in the last days."""
+    """The channel's statistics for the last days."""
 
     days: int
 
@@ -83,7 +83,7 @@ Look = History | Search | Answer | Detail | Figures
 
 
 def read(text: str) -> Look:
-    """Read what a button says. Raises `ValueError` for what no button of ours says."""
+    """Read what a button says. Raises `ValueError` if it isn't one of our buttons."""
     kind, _, rest = printable(text).partition(":")
     match kind:
         case "history":

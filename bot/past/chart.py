@@ -1,4 +1,4 @@
-"""How each member of a channel's councils did, as a picture: a row a member, bars a figure.
+"""How each member of a channel's councils did, as a picture: a row per member, bars per figure.
 
 It is drawn by a process of its own (`python -m bot.past.chart`): loading matplotlib would hold up
 everything else for a quarter of a second, and each drawing for twenty milliseconds and more.
@@ -20,8 +20,11 @@ from typing import TYPE_CHECKING, Any
 import structlog
 from pydantic import TypeAdapter
 
-from bot.view import words
-from council.errors import CouncilError
+from bot.errors import ChartError
+from bot.view.wording import figures
+from bot.view.wording import statistics as wording
+from bot.view.wording.names import short_names
+from council.characters import clip
 from council.usage import Usage
 from storage.statistics import Figure, MemberStatistics
 
@@ -57,16 +60,13 @@ PICTURE = "council-statistics.png"
 log = structlog.get_logger()
 
 
-class ChartError(CouncilError):
-    """The picture could not be drawn; the message says why, for the log."""
-
-
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """What a picture shows: its title, and a row a member in this order."""
+    """What a picture shows: its title, a row per member in this order, and a `note` below them."""
 
     title: str
     members: tuple[MemberStatistics, ...]
+    note: str = ""
 
 
 _CHART = TypeAdapter(Chart)
@@ -74,10 +74,9 @@ _CHART = TypeAdapter(Chart)
 
 @dataclass(frozen=True, slots=True)
 class _Column:
-    """One figure: its head, how to read it, and what a full bar means (`None`: the largest there is)."""
+    """One figure: its head in two lines, and what a full bar means (`None`: the largest there is)."""
 
     head: str
-    note: str
     of: Callable[[MemberStatistics], Figure]
     said: Callable[[float], str]
     color: str
@@ -89,21 +88,21 @@ def _percent(share: float) -> str:
 
 
 def _money(cost: float) -> str:
-    return words.money(Usage(cost=cost))
+    return figures.money(Usage(cost=cost))
 
 
 _COLUMNS = (
-    _Column("Mean rank", "1 is best", lambda member: member.mean_rank, words.position, "#3355c4"),
-    _Column("Ranked first", "of its runs", lambda member: member.win_rate, _percent, "#3355c4", 1.0),
-    _Column("Changed", "its answer", lambda member: member.change_rate, _percent, "#2a8a7e", 1.0),
-    _Column("Failed", "in a call", lambda member: member.failure_rate, _percent, "#b8443c", 1.0),
-    _Column("Cost", "a run", lambda member: member.cost, _money, "#97772a"),
-    _Column("Time", "a call", lambda member: member.seconds, words.duration, "#7a7e86"),
+    _Column(wording.MEAN_RANK, lambda member: member.mean_rank, figures.position, "#3355c4"),
+    _Column(wording.RANKED_FIRST, lambda member: member.win_rate, _percent, "#3355c4", 1.0),
+    _Column(wording.CHANGED, lambda member: member.change_rate, _percent, "#2a8a7e", 1.0),
+    _Column(wording.FAILED, lambda member: member.failure_rate, _percent, "#b8443c", 1.0),
+    _Column(wording.COST, lambda member: member.cost, _money, "#97772a"),
+    _Column(wording.TIME, lambda member: member.seconds, figures.duration, "#7a7e86"),
 )
 
 
 async def drawn(chart: Chart | None) -> bytes | None:
-    """Return a chart as a PNG; `None` where there is none or it can't be drawn: the text says it all."""
+    """Return a chart as a PNG; `None` if there is none or it can't be drawn: the text is complete."""
     if chart is None:
         return None
     try:
@@ -119,7 +118,7 @@ async def draw(chart: Chart) -> bytes:
     At most `MOST_MEMBERS` are drawn. It takes a second or two, the first time on a machine some
     more. Raises `ChartError`.
     """
-    # -P: a folder called `bot` where the program runs isn't ours.
+    # -P: a folder called `bot` in the working directory isn't ours.
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-P", "-m", "bot.past.chart"), stdin=PIPE, stdout=PIPE, stderr=PIPE
     )
@@ -127,7 +126,7 @@ async def draw(chart: Chart) -> bytes:
         async with asyncio.timeout(SECONDS):
             png, said = await process.communicate(_CHART.dump_json(chart))
     except TimeoutError as error:
-        raise ChartError(f"It took longer than {SECONDS:.0f} seconds.") from error
+        raise ChartError(wording.too_slow(SECONDS)) from error
     finally:
         if process.returncode is None:
             process.kill()
@@ -145,7 +144,7 @@ def png(chart: Chart) -> bytes:
 
 
 def lay_out(chart: Chart) -> "Canvas":
-    """Put everything in its place: an axes a figure, with a bar a member."""
+    """Put everything in its place: axes per figure, with a bar per member."""
     from matplotlib import rc_context
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure as Canvas
@@ -161,25 +160,26 @@ def lay_out(chart: Chart) -> "Canvas":
         axes = canvas.subplots(1, len(_COLUMNS), sharey=True, squeeze=False)[0]
         for each, column in zip(axes, _COLUMNS, strict=True):
             _fill(each, column, [column.of(member) for member in shown])
-        short = words.short_names(member.member for member in shown)
-        names = [_drawable(words.clip(short[member.member], _LONGEST_NAME)) for member in shown]
+        short = short_names(member.member for member in shown)
+        names = [_drawable(clip(short[member.member], _LONGEST_NAME)) for member in shown]
         axes[0].set_yticks(range(len(names)), names)
         axes[0].invert_yaxis()
-        said = _foot(shown, len(chart.members) - len(shown), is_whole=_MISSING not in "".join(names))
+        left_out, is_whole = len(chart.members) - len(shown), _MISSING not in "".join(names)
+        said = " ".join(filter(None, (_foot(shown, left_out, is_whole=is_whole), chart.note)))
         canvas.supxlabel(said, x=_LEFT, ha="left", fontsize=8.5, color=_QUIET)
     return canvas
 
 
-def _fill(axes: "Axes", column: _Column, figures: Sequence[Figure]) -> None:
-    full = column.full or max((figure.value or 0.0 for figure in figures), default=0.0) or 1.0
-    rows = range(len(figures))
-    axes.set_title(f"{column.head}\n{column.note}")
+def _fill(axes: "Axes", column: _Column, values: Sequence[Figure]) -> None:
+    full = column.full or max((figure.value or 0.0 for figure in values), default=0.0) or 1.0
+    rows = range(len(values))
+    axes.set_title(column.head)
     axes.set_xlim(0, full)
     axes.xaxis.set_visible(False)
     axes.barh(rows, [full] * len(rows), height=_BAR, color=_TRACK)
-    axes.barh(rows, [figure.value or 0.0 for figure in figures], height=_BAR, color=column.color)
-    for row, figure in zip(rows, figures, strict=True):
-        value = "\u2013" if figure.value is None else column.said(figure.value)
+    axes.barh(rows, [figure.value or 0.0 for figure in values], height=_BAR, color=column.color)
+    for row, figure in zip(rows, values, strict=True):
+        value = wording.UNKNOWN if figure.value is None else column.said(figure.value)
         axes.text(0, row - _BAR, value, va="bottom")
         runs = "" if figure.value is None else f"{figure.runs:,}"
         axes.text(full, row - _BAR, runs, va="bottom", ha="right", fontsize=8.5, color=_QUIET)
@@ -187,18 +187,18 @@ def _fill(axes: "Axes", column: _Column, figures: Sequence[Figure]) -> None:
 
 def _foot(members: Sequence[MemberStatistics], left_out: int, *, is_whole: bool) -> str:
     if not members:
-        return "No council has answered here in this period."
-    said = ["Grey numbers: the runs behind a figure."]
+        return wording.NOBODY
+    said = [wording.GREY]
     if left_out:
-        said.append(f"Not drawn: {words.count(left_out, 'further member')}.")
+        said.append(wording.not_drawn(left_out))
     if not is_whole:
-        said.append(f"{_MISSING}: no font here has the character; the members are in the text's order.")
+        said.append(wording.no_font(_MISSING))
     return " ".join(said)
 
 
 @cache
 def fonts() -> list[str]:
-    """Name the fonts to draw with: the one there is for certain, then what is installed for CJK."""
+    """Name the fonts to draw with: the one that is always there, then any installed for CJK."""
     from matplotlib.font_manager import fontManager
 
     return [_FONT, *(name for name in fontManager.get_font_names() if _CJK_FONT.search(name))]

@@ -1,7 +1,7 @@
 """Finds past answers for whoever asks, in the scope of their place and nowhere else.
 
-Every command, button and proposal comes through here with the place it was used in. What that
-scope doesn't hold is refused in the same words, whether it exists elsewhere or not.
+Every command, button and proposal comes through here with the place it was used in. What
+isn't in that scope is refused in the same words, whether it exists elsewhere or not.
 """
 
 import asyncio
@@ -10,8 +10,9 @@ from contextlib import contextmanager
 
 import structlog
 
+from bot.errors import Refusal
 from bot.past import pages
-from bot.past.buttons import Answer, Detail, Figures, History, Look, Search, read
+from bot.past.buttons import Answer, Detail, Figures, History, Look, Search, Verb, read
 from bot.past.pages import HITS, Found, Link, Sheet
 from bot.service.commands import (
     AT_ONCE,
@@ -24,11 +25,13 @@ from bot.service.commands import (
     Given,
     person,
 )
-from bot.service.errors import Refusal
+from bot.service.permissions import check
 from bot.service.presenter import files_of
 from bot.service.venue import File
-from bot.view import words
 from bot.view.message import printable
+from bot.view.wording import failures, forgetting
+from bot.view.wording import past as wording
+from council.characters import clip
 from council.document.conversation import Source
 from storage.archive import Archive
 from storage.conversations import ConversationStore
@@ -43,17 +46,14 @@ log = structlog.get_logger()
 Halt = Callable[[Sequence[str]], Awaitable[None]]
 """Ends these runs, and returns when they are over."""
 
-NO_SUCH = "There is no such answer here."
-SEVERAL = "Several match. Type more of the title, or the id from /council-history."
 USER = "user:"
 """What a button that deletes all of a person's begins with; no conversation's id does."""
-_WORKSPACES = {"discord": " on this server", "slack": " in this workspace"}
 PROPOSED = 25
 LISTED = 10
 
 
 class Lookup:
-    """Looks past answers up; knows no platform. Every method raises `Refusal`."""
+    """Looks up past answers; knows no platform. Every method raises `Refusal`."""
 
     def __init__(
         self, archive: Archive, store: ConversationStore, journal: Journal, forgetting: Forgetting
@@ -73,12 +73,13 @@ class Lookup:
             return await self._find(str(given["answer"]), here, link)
         return await self.open(Figures(_number(given.get("days"), DAYS)), here, link)
 
-    async def press(self, about: str, here: Source, link: Link) -> Sheet:
+    async def press(self, about: str, here: Source, link: Link, verb: Verb = "see") -> Sheet:
         """Return what a button opens, if it is in scope here."""
+        check("share" if verb == "share" else "look", here)
         try:
             look = read(about)
         except ValueError as error:
-            raise Refusal(NO_SUCH) from error
+            raise Refusal(wording.NO_SUCH) from error
         return await self.open(look, here, link)
 
     async def open(self, look: Look, here: Source, link: Link) -> Sheet:
@@ -107,10 +108,10 @@ class Lookup:
                     row = await self._row(scope, look.conversation_id)
                     return await asyncio.to_thread(pages.detail, await self._store.load(row.id), look)
                 case Figures(days):
-                    return pages.figures(await self._archive.statistics(scope, days=days), look)
+                    return pages.statistics(await self._archive.statistics(scope, days=days), look)
 
     async def proposals(self, typed: str, here: Source) -> list[IndexRow]:
-        """Return the conversations that begin as somebody types, the newest for nothing typed."""
+        """Return the conversations that match what somebody types, or the newest if nothing is typed."""
         with _told():
             return await self._archive.find(Scope.of(here), _line(typed), PROPOSED)
 
@@ -134,18 +135,18 @@ class Lookup:
         return pages.farewell(what, about, selection, row, at_terminal=who.platform == TERMINAL)
 
     async def forget(self, about: str, who: Source, halt: Halt, *, is_admin: bool) -> str:
-        """Delete what a button says, as far as who pressed it may; says what was deleted."""
+        """Delete what a button says, if whoever pressed it may; return what was deleted."""
         with _told():
             what, selection = await self._selected(about, who, is_admin=is_admin)
             if running := [run.id for run in selection.runs if run.is_running]:
                 await halt(running)
-                # One of them may have given its answer at the last moment.
+                # One of them may have answered at the last moment.
                 what, selection = await self._selected(about, who, is_admin=is_admin)
             await self._forgetting.forget(selection, by=f"{who.platform}:{who.user}")
-        return f"Deleted {what}." if who.platform == TERMINAL else f"Deleted {what}. {pages.REMAINS}"
+        return forgetting.done(what, cards_remain=who.platform != TERMINAL)
 
     async def scrub(self) -> None:
-        """Overwrite what deleted answers have left in the database's file."""
+        """Overwrite what deleted answers left in the database's file."""
         try:
             await self._forgetting.scrub()
         except StorageError:  # the next upkeep tries again
@@ -154,9 +155,9 @@ class Lookup:
     async def _one(self, scope: Scope, wanted: str) -> IndexRow:
         rows = await self._archive.find(scope, wanted, 2)
         if not rows or not wanted:
-            raise Refusal(NO_SUCH)
+            raise Refusal(wording.NO_SUCH)
         if len(rows) > 1:
-            raise Refusal(SEVERAL)
+            raise Refusal(wording.SEVERAL)
         return rows[0]
 
     async def _selected(self, about: str, who: Source, *, is_admin: bool) -> tuple[str, Selection]:
@@ -164,44 +165,41 @@ class Lookup:
         scope = Scope.of(who)
         match about:
             case "me":
+                check("forget own", who)
                 # On Discord a person is the same everywhere, on Slack within a workspace.
                 workspace = None if who.platform == "discord" else who.workspace
-                what = "everything you asked"
+                what = forgetting.ALL_OF_MINE
                 selection = await self._forgetting.user(who.platform, str(who.user), workspace=workspace)
             case "channel":
-                if not is_admin:
-                    raise Refusal("Only an admin can delete all of a channel.")
-                what, selection = "all of this channel", await self._forgetting.channel(scope)
+                check("forget channel", who, is_admin=is_admin)
+                what, selection = forgetting.ALL_OF_CHANNEL, await self._forgetting.channel(scope)
             case _ if about.startswith(USER):
-                if not is_admin:
-                    raise Refusal("Only an admin can delete everything somebody else asked.")
+                check("forget person", who, is_admin=is_admin)
                 what, selection = await self._of_person(about.removeprefix(USER), who)
             case _:
                 row = await self._row(scope, printable(about))
-                if not is_admin and (row.user is None or row.user != who.user):
-                    raise Refusal("Only whoever asked, or an admin, can delete this answer.")
-                what = f"\u201c{words.clip(' '.join(row.title.split()), 80)}\u201d"
+                check("forget answer", who, is_admin=is_admin, asker=row.user)
+                what = forgetting.one(clip(" ".join(row.title.split()), 80))
                 selection = await self._forgetting.conversation(scope, row.id)
         if selection.is_empty:
-            raise Refusal("There is nothing to delete.")
+            raise Refusal(forgetting.NOTHING)
         return what, selection
 
     async def _of_person(self, user: str, who: Source) -> tuple[str, Selection]:
-        """Select what somebody else asked, no further than an admin's word goes."""
+        """Select what somebody else asked, within the admin's workspace."""
         selection = await self._forgetting.user(who.platform, user, workspace=who.workspace)
         run = await self._journal.get(selection.runs[-1].id) if selection.runs else None
-        name = words.clip(_line((run and run.brief.asker) or ""), 80) or user
-        where = _WORKSPACES.get(who.platform, "") if who.workspace else ""
-        return f"everything {name} asked{where}", selection
+        name = clip(_line((run and run.brief.asker) or ""), 80) or user
+        return forgetting.all_of(name, who.platform if who.workspace else None), selection
 
     async def _find(self, wanted: str, here: Source, link: Link) -> Sheet:
-        """Return the conversation of this id, or the one that begins so, or those that do."""
+        """Return the conversation with this id, or the one or more that match it as a prefix."""
         scope, text = Scope.of(here), _line(wanted)
         with _told():
             whole = await self._archive.get(scope, text.lower())
             rows = [whole] if whole else await self._archive.find(scope, text, LISTED + 1)
         if not rows:
-            raise Refusal(NO_SUCH)
+            raise Refusal(wording.NO_SUCH)
         if len(rows) == 1:
             return await self.open(Answer(rows[0].id), here, link)
         listed = rows[:LISTED]
@@ -211,7 +209,7 @@ class Lookup:
     async def _row(self, scope: Scope, conversation_id: str) -> IndexRow:
         row = await self._archive.get(scope, conversation_id)
         if row is None:
-            raise Refusal(NO_SUCH)
+            raise Refusal(wording.NO_SUCH)
         return row
 
     async def _found(self, rows: Iterable[IndexRow], link: Link) -> Found:
@@ -225,10 +223,10 @@ def _number(value: object, default: int) -> int:
 def _words(typed: str) -> str:
     text = _line(typed)
     if not text:
-        raise Refusal("There are no words to search for.")
-    # As Discord counts what a button holds, at its strictest.
+        raise Refusal(wording.NO_WORDS)
+    # Discord's strictest count of a button's text.
     if len(text.encode("utf-16-le")) > 2 * LONGEST_WORDS:
-        raise Refusal(f"That is more than {LONGEST_WORDS} characters. Search for the words that matter.")
+        raise Refusal(wording.too_many_words(LONGEST_WORDS))
     return text
 
 
@@ -238,10 +236,10 @@ def _line(text: str) -> str:
 
 @contextmanager
 def _told() -> Generator[None]:
-    """Say what is wrong with the council's data in words for people."""
+    """Say in people's words what is wrong with the council's data."""
     try:
         yield
     except ConversationNotFound as error:  # forgotten a moment ago
-        raise Refusal(NO_SUCH) from error
+        raise Refusal(wording.NO_SUCH) from error
     except StorageError as error:
-        raise Refusal(words.explain(error, "")) from error
+        raise Refusal(failures.explain(error, "")) from error

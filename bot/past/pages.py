@@ -1,7 +1,6 @@
 """Past answers as messages: pages of them, one answer, its details, a channel's figures.
 
-Pure: what is shown was looked up in the reader's scope before. A sheet has the buttons that go with
-its message.
+Pure: everything shown was looked up in the reader's scope before. A sheet has its message's buttons.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -10,18 +9,24 @@ from datetime import datetime
 
 from bot.past.buttons import Answer, Choice, Detail, Figures, History, Part, Search
 from bot.past.chart import Chart
-from bot.view import card, details, words
+from bot.view import card, details
 from bot.view.fold import of_document
-from bot.view.message import Block, Entry, Footer, Heading, Line, Message, Quote, Table, Title
+from bot.view.message import Block, Entry, Footer, Heading, Line, Message, Pairs, Quote, Table, Title
 from bot.view.ranking import ranked
 from bot.view.state import RunView
 from bot.view.thread import thread
+from bot.view.wording import buttons, figures, forgetting, votes
+from bot.view.wording import past as wording
+from bot.view.wording import statistics as told
+from bot.view.wording.card import agreement
+from bot.view.wording.names import short_names
+from council.characters import clip
 from council.document.conversation import AssistantMessage, Conversation, UserMessage
 from council.usage import Usage
 from storage.archive import Hits, Page
 from storage.forgetting import Selection
 from storage.rows import IndexRow
-from storage.statistics import Figure, MemberStatistics, Statistics
+from storage.statistics import Figure, MemberStatistics, Statistics, VoteCount
 
 Link = Callable[[IndexRow], str | None]
 """Returns the address of a conversation on its platform, if it has one."""
@@ -31,25 +36,17 @@ HITS = 5
 RANKED = 1_000
 MOST_MEMBERS = 20
 LABEL = 40
-SHARE = "Share here"
-REMAINS = (
-    "Cards and threads remain in the channel; "
-    "whoever may delete the bot's messages there can remove them."
-)
-_SHARED = "Where others have asked in the same conversation, their questions and answers stay."
-_NONE = "\u2013"
 _DETAILS: Mapping[Part, str] = {
-    "member": "Members",
-    "votes": "Votes",
-    "changes": "Original and changes",
-    "reviews": "Whole reviews",
+    "member": buttons.MEMBERS,
+    "votes": buttons.VOTES,
+    "changes": buttons.CHANGES,
+    "reviews": buttons.REVIEWS,
 }
-_NOTHING = "This is not on record for this answer."
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What is known of conversations beyond their rows: where they are, and who began them."""
+    """What is known about conversations beyond their rows: where they are, and who began them."""
 
     link: Link
     askers: Mapping[str, str]
@@ -57,7 +54,7 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Sheet:
-    """A message that answers one person, the buttons below it, and what is also drawn of it."""
+    """A message that answers one person, the buttons below it, and its picture."""
 
     message: Message
     choices: tuple[Choice, ...] = ()
@@ -65,8 +62,8 @@ class Sheet:
 
 
 def shared(sheet: Sheet, by: str) -> Sheet:
-    """Return a sheet as the whole channel sees it: who shared it, and no page to turn."""
-    blocks = (Line(f"{by} shares this from the council's past answers."), *sheet.message.blocks)
+    """Return a sheet as the whole channel sees it: with who shared it and without page buttons."""
+    blocks = (Line(wording.shared(by)), *sheet.message.blocks)
     choices = tuple(choice for choice in sheet.choices if choice.verb in ("see", "transcript"))
     return Sheet(Message("shared", blocks), choices, sheet.chart)
 
@@ -75,36 +72,40 @@ def history(page: Page, look: History, found: Found) -> Sheet:
     """Return a page of the channel's conversations."""
     if not page.rows:
         is_first = look.before is None and look.after is None
-        said = (
-            "There is no answer here yet. Ask with /council." if is_first else "There is nothing here."
-        )
-        return Sheet(Message("past", (Heading("Past answers"), Line(said))))
+        said = wording.NONE_YET if is_first else wording.NOTHING_HERE
+        return Sheet(Message("past", (Heading(wording.HISTORY), Line(said))))
     turning = (
-        *([Choice("Newer", "turn", str(History(look.count, after=page.newer)))] if page.newer else []),
-        *([Choice("Older", "turn", str(History(look.count, before=page.older)))] if page.older else []),
+        *(
+            [Choice(buttons.NEWER, "turn", str(History(look.count, after=page.newer)))]
+            if page.newer
+            else []
+        ),
+        *(
+            [Choice(buttons.OLDER, "turn", str(History(look.count, before=page.older)))]
+            if page.older
+            else []
+        ),
     )
     entries = tuple(_entry(number, row, found) for number, row in enumerate(page.rows, 1))
     return Sheet(
-        Message("past", (Heading("Past answers"), *entries)),
-        (*_numbered(page.rows), *turning, Choice(SHARE, "share", str(look))),
+        Message("past", (Heading(wording.HISTORY), *entries)),
+        (*_numbered(page.rows), *turning, Choice(buttons.SHARE, "share", str(look))),
     )
 
 
 def search(hits: Hits, look: Search, found: Found) -> Sheet:
-    """Return a page of the conversations that hold these words, best first."""
-    heading = Heading(f"Results for \u201c{look.words}\u201d")
+    """Return a page of the conversations that contain these words, best first."""
+    heading = Heading(wording.results(look.words))
     if not hits.hits:
-        said = (
-            "No answer in this channel has all these words." if look.offset == 0 else "No more results."
-        )
+        said = wording.NOTHING_FOUND if look.offset == 0 else wording.NO_MORE
         return Sheet(Message("past", (heading, Line(said))))
     first, last = look.offset + 1, look.offset + len(hits.hits)
-    some = f"more than {RANKED:,}, of which the newest are ranked" if hits.found >= RANKED else None
+    said = wording.page(first, last, hits.found, RANKED)
     entries = tuple(
         replace(_entry(number, hit.row, found), excerpt=hit.context)
         for number, hit in enumerate(hits.hits, first)
     )
-    steps = (("Previous", look.offset - HITS), ("Next", look.offset + HITS))
+    steps = ((buttons.PREVIOUS, look.offset - HITS), (buttons.NEXT, look.offset + HITS))
     turning = (
         Choice(label, "turn", str(Search(look.words, max(offset, 0))))
         for label, offset in steps
@@ -112,44 +113,43 @@ def search(hits: Hits, look: Search, found: Found) -> Sheet:
     )
     rows = (hit.row for hit in hits.hits)
     return Sheet(
-        Message("past", (heading, *entries, Footer(f"{first} to {last} of {some or hits.found}"))),
-        (*_numbered(rows, first), *turning, Choice(SHARE, "share", str(look))),
+        Message("past", (heading, *entries, Footer(said))),
+        (*_numbered(rows, first), *turning, Choice(buttons.SHARE, "share", str(look))),
     )
 
 
 def matches(rows: Iterable[IndexRow], wanted: str, found: Found, *, more: bool) -> Sheet:
-    """Return the conversations that begin as somebody typed, to choose one of them."""
+    """Return the conversations that match what somebody typed, to choose from."""
     listed = [*rows]
-    number = f"More than {len(listed)}" if more else "Several"
-    said = f"{number} match. Pick one, or type more."
+    said = wording.several(len(listed), more=more)
     entries = (_entry(number, row, found) for number, row in enumerate(listed, 1))
     return Sheet(
-        Message("past", (Heading(f"Answers like \u201c{wanted}\u201d"), Line(said), *entries)),
+        Message("past", (Heading(wording.similar(wanted)), Line(said), *entries)),
         tuple(_numbered(listed)),
     )
 
 
 def answer(conversation: Conversation, row: IndexRow, look: Answer, found: Found) -> Sheet:
-    """Return one answer of a conversation, the last one where the look names none."""
+    """Return one answer of a conversation, by default the last one."""
     runs = exchanges(conversation)
     if not runs:
         asked = (Quote(one.content) for one in conversation.messages if isinstance(one, UserMessage))
-        unanswered = (Title(conversation.title), *asked, Line("It has no answer."))
+        unanswered = (Title(conversation.title), *asked, Line(wording.NO_ANSWER))
         return Sheet(Message("past", unanswered))
     turn = len(runs) - 1 if look.turn is None else min(look.turn, len(runs) - 1)
     message, view = runs[turn]
     asker = found.askers.get(row.id)
-    facts = [f"Question {turn + 1} of {len(runs)}."] if len(runs) > 1 else []
+    facts = [wording.question(turn + 1, len(runs))] if len(runs) > 1 else []
     if asker:
-        facts.append(f"Started by {asker}." if len(runs) > 1 else f"Asked by {asker}.")
+        facts.append(wording.started_by(asker) if len(runs) > 1 else wording.asked_by(asker))
     at = _moment(message.finished_at) or _moment(row.updated_at)
     blocks = (
         Title(conversation.title),
-        Entry(" ".join(facts) or "Asked", at=at, url=found.link(row)),
+        Entry(" ".join(facts) or wording.ASKED, at=at, url=found.link(row)),
         Quote(view.question),
         *card.answer(view, message.stage3, now=0.0),
     )
-    steps = (("Earlier question", turn - 1), ("Later question", turn + 1))
+    steps = ((buttons.EARLIER, turn - 1), (buttons.LATER, turn + 1))
     turning = (
         Choice(label, "turn", str(Answer(row.id, step)))
         for label, step in steps
@@ -165,22 +165,22 @@ def answer(conversation: Conversation, row: IndexRow, look: Answer, found: Found
         (
             *turning,
             *looks,
-            Choice("Transcript", "transcript", row.id),
-            Choice(SHARE, "share", str(Answer(row.id, turn))),
+            Choice(buttons.TRANSCRIPT, "transcript", row.id),
+            Choice(buttons.SHARE, "share", str(Answer(row.id, turn))),
         ),
     )
 
 
 def detail(conversation: Conversation, look: Detail) -> Sheet:
-    """Return the votes, or what is shown of one member; the other members are a button away."""
+    """Return the votes, or one member's message, with buttons for the other members."""
     runs = exchanges(conversation)
     view = runs[look.turn][1] if look.turn < len(runs) else None
     messages = _messages(view, look.part) if view else []
     if not view or look.rank >= len(messages):
-        return Sheet(Message("past", (Title(conversation.title), Line(_NOTHING))))
+        return Sheet(Message("past", (Title(conversation.title), Line(wording.NOT_ON_RECORD))))
     short = card.names(view)
     others = [
-        Choice(words.clip(short[name], LABEL), "turn", str(replace(look, rank=rank)))
+        Choice(clip(short[name], LABEL), "turn", str(replace(look, rank=rank)))
         for rank, (name, _) in enumerate(messages)
         if rank != look.rank
     ]
@@ -189,7 +189,7 @@ def detail(conversation: Conversation, look: Detail) -> Sheet:
         for part, label in _DETAILS.items()
         if part not in (look.part, "votes")
     )
-    left_out = f"Buttons show {MOST_MEMBERS} of {len(messages)} members; the transcript has all."
+    left_out = wording.members_left_out(MOST_MEMBERS, len(messages))
     _, message = messages[look.rank]
     blocks = (
         Title(conversation.title),
@@ -201,14 +201,14 @@ def detail(conversation: Conversation, look: Detail) -> Sheet:
         (
             *others[: MOST_MEMBERS - 1],
             *(looks if look.part != "votes" else ()),
-            Choice("Transcript", "transcript", look.conversation_id),
-            Choice(SHARE, "share", str(look)),
+            Choice(buttons.TRANSCRIPT, "transcript", look.conversation_id),
+            Choice(buttons.SHARE, "share", str(look)),
         ),
     )
 
 
 def _messages(view: RunView, part: Part) -> list[tuple[str, Message]]:
-    """Return each member's message with its name, best first; the votes are one for all."""
+    """Return each member's message with its name, best first; all members share the votes."""
     if part == "votes":
         return [("", details.detail(view, "votes"))] if view.ranking and view.ranking.ballots else []
     if part == "member":
@@ -235,106 +235,108 @@ def exchanges(conversation: Conversation) -> list[tuple[AssistantMessage, RunVie
 def farewell(
     what: str, about: str, selection: Selection, row: IndexRow | None, *, at_terminal: bool
 ) -> Sheet:
-    """Ask somebody whether all of this is to be deleted; a terminal has no cards that remain.
+    """Ask somebody whether to delete all of this; in a terminal, no cards remain.
 
-    `row` is the one conversation that it is about, told from others of its title by date and id.
+    `row` is the conversation it is about, distinguished from others with its title by date and id.
     """
-    counted = words.listing(
-        (
-            words.count(len(selection.conversations) + len(selection.shared), "conversation"),
-            words.count(len(selection.runs), "run"),
-        )
-    )
     has_asked = selection.conversations or selection.shared or selection.runs
-    said = f"That is {counted}: questions, answers, and everything the models wrote."
+    conversations = len(selection.conversations) + len(selection.shared)
     blocks = (
-        Heading(f"Delete {what}?"),
+        Heading(forgetting.ask(what)),
         *([_told_apart(row)] if row else []),
-        *([Line(said)] if has_asked else []),
-        *([Line(_SHARED)] if selection.shared else []),
+        *([Line(forgetting.extent(conversations, len(selection.runs)))] if has_asked else []),
+        *([Line(forgetting.SHARED)] if selection.shared else []),
         *_heard(selection),
-        *([Line("Runs in progress are stopped first.")] if _is_running(selection) else []),
-        *([] if at_terminal else [Line(REMAINS)]),
-        Line("This can't be undone."),
+        *([Line(votes.deleted(selection.votes))] if selection.votes else []),
+        *([Line(forgetting.STOPPED_FIRST)] if _is_running(selection) else []),
+        *([] if at_terminal else [Line(forgetting.REMAINS)]),
+        Line(forgetting.FOR_GOOD),
     )
-    return Sheet(Message("past", blocks), (Choice("Delete", "forget", about),))
+    return Sheet(Message("past", blocks), (Choice(buttons.DELETE, "forget", about),))
 
 
 def _heard(selection: Selection) -> list[Line]:
     others = max(len(selection.heard), len(selection.read))
     if not others:
         return []
-    said = (
-        f"Messages in threads that were read for {words.count(others, 'question')} of others are deleted"
-    )
-    return [Line(f"{said}, too." if selection.runs or selection.conversations else f"{said}.")]
+    beside = bool(selection.runs or selection.conversations)
+    return [Line(forgetting.read_by_others(others, beside=beside))]
 
 
 def _told_apart(row: IndexRow) -> Entry:
-    question = words.clip(" ".join(row.question.split()), card.TITLE_LENGTH)
-    return Entry(question, f"id {row.id[:8]}", _moment(row.updated_at))
+    question = clip(" ".join(row.question.split()), card.TITLE_LENGTH)
+    return Entry(question, wording.short_id(row.id), _moment(row.updated_at))
 
 
 def _is_running(selection: Selection) -> bool:
     return any(run.is_running for run in selection.runs)
 
 
-def figures(statistics: Statistics, look: Figures) -> Sheet:
-    """Return what a channel's councils came to, and how each member did."""
-    title = f"Statistics of this channel, {_days(look.days)}"
+def statistics(found: Statistics, look: Figures) -> Sheet:
+    """Return a channel's statistics, and how each member did."""
+    title = told.title(look.days)
     heading = Heading(title)
-    if not (statistics.answered or statistics.failed or statistics.stopped):
-        return Sheet(Message("past", (heading, Line("Nothing was asked here in this period."))))
-    table = _members(statistics.members) if statistics.members else ()
+    if not (found.answered or found.failed or found.stopped):
+        return Sheet(Message("past", (heading, Line(told.NOTHING_ASKED))))
+    table = _members(found.members) if found.members else ()
     return Sheet(
-        Message("past", (heading, Line(" ".join(_totals(statistics))), *table)),
-        (Choice(SHARE, "share", str(look)),),
-        Chart(title, statistics.members) if statistics.members else None,
+        Message("past", (heading, Line(told.totals(found)), *table, *_votes(found))),
+        (Choice(buttons.SHARE, "share", str(look)),),
+        Chart(title, found.members, _voted(found)) if found.members else None,
     )
 
 
-def _days(days: int) -> str:
-    return "last day" if days == 1 else f"last {days:,} days"
+def _votes(statistics: Statistics) -> tuple[Block, ...]:
+    """Return the votes on the answers, by the council that was asked and by who wrote them."""
+    chairmen = short_names(each.name for each in statistics.by_chairman if each.name)
+    return (
+        *_counted(votes.BY_PROFILE, statistics.by_profile, votes.NO_PROFILE, {}),
+        *_counted(votes.BY_CHAIRMAN, statistics.by_chairman, votes.NO_CHAIRMAN, chairmen),
+    )
 
 
-def _totals(statistics: Statistics) -> Iterator[str]:
-    yield f"{words.runs(statistics)}."
-    yield f"{words.count(statistics.tokens, 'token')}, {words.paid(statistics)}."
-    if statistics.seconds.value is not None:
-        yield f"Half of the answers took less than {_behind(statistics.seconds, words.duration)}."
+def _counted(
+    heading: str, counts: Iterable[VoteCount], nameless: str, short: Mapping[str, str]
+) -> tuple[Block, ...]:
+    rows = tuple(
+        (
+            short.get(each.name, each.name) if each.name else nameless,
+            votes.counted(each.helpful, each.unhelpful),
+        )
+        for each in counts
+    )
+    return (Heading(heading, 3), Pairs(rows)) if rows else ()
+
+
+def _voted(statistics: Statistics) -> str:
+    helpful = sum(each.helpful for each in statistics.by_profile)
+    unhelpful = sum(each.unhelpful for each in statistics.by_profile)
+    return votes.in_chart(helpful, unhelpful) if helpful or unhelpful else ""
 
 
 def _members(members: Iterable[MemberStatistics]) -> tuple[Block, ...]:
     counted = [*members]
-    short = words.short_names(each.member for each in counted)
-    header = ("Member", "Mean rank", "Came first", "Changed", "Failed", "Cost a run", "Time a call")
+    short = short_names(each.member for each in counted)
     rows = (
         (
             short[each.member],
-            _behind(each.mean_rank, words.position),
-            _behind(each.win_rate, _percent),
-            _behind(each.change_rate, _percent),
-            _behind(each.failure_rate, _percent),
-            _behind(each.cost, lambda cost: words.money(Usage(cost=cost))),
-            _behind(each.seconds, words.duration),
+            _behind(each.mean_rank, figures.position),
+            _behind(each.win_rate, told.percent),
+            _behind(each.change_rate, told.percent),
+            _behind(each.failure_rate, told.percent),
+            _behind(each.cost, lambda cost: figures.money(Usage(cost=cost))),
+            _behind(each.seconds, figures.duration),
         )
         for each in counted
     )
     return (
-        Table(header, tuple(rows)),
-        Line(
-            "In brackets: the number of runs behind a figure. Rank 1 is best. Changed: how often a "
-            "member changed its answer when it could. Failed: how often one of its calls failed."
-        ),
+        Table(told.HEADER, tuple(rows)),
+        Line(told.HOW_TO_READ),
     )
 
 
 def _behind(figure: Figure, said: Callable[[float], str]) -> str:
-    return _NONE if figure.value is None else f"{said(figure.value)} ({figure.runs:,})"
-
-
-def _percent(rate: float) -> str:
-    return f"{rate:.0%}".replace("%", " %")
+    return told.UNKNOWN if figure.value is None else told.behind(said(figure.value), figure.runs)
 
 
 def _numbered(rows: Iterable[IndexRow], first: int = 1) -> Iterator[Choice]:
@@ -343,17 +345,17 @@ def _numbered(rows: Iterable[IndexRow], first: int = 1) -> Iterator[Choice]:
 
 
 def _entry(number: int, row: IndexRow, found: Found) -> Entry:
-    """Say of a conversation who asked, who answered, how far they agreed, and its id's beginning."""
+    """Describe a conversation: who asked, who answered, how far they agreed, and its short id."""
     facts = [found.askers.get(row.id)]
     if row.exchanges:
-        facts.append(words.count(len(row.members), "member"))
+        facts.append(wording.members(len(row.members)))
     if row.agreement:
-        facts.append(words.agreement(row.agreement))
+        facts.append(agreement(row.agreement))
     if row.exchanges != 1:
-        facts.append(words.count(row.exchanges, "answer") if row.exchanges else "no answer")
-    facts.append(f"id {row.id[:8]}")
+        facts.append(wording.answers(row.exchanges))
+    facts.append(wording.short_id(row.id))
     return Entry(
-        f"{number}. {words.clip(row.title, card.TITLE_LENGTH)}",
+        wording.title(number, clip(row.title, card.TITLE_LENGTH)),
         " \u00b7 ".join(filter(None, facts)),
         _moment(row.updated_at),
         found.link(row),

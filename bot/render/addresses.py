@@ -55,7 +55,7 @@ def same(shown: str, target: str) -> bool:
 
 
 def is_honest(shown: str, target: str) -> bool:
-    """Return whether a link may hide its target: its text names no other site, and it is no invite."""
+    """Return whether a link may hide its target: its text names no other site and it's no invite."""
     if _INVITATION.match(target):
         return False
     try:

@@ -16,7 +16,7 @@ _MARKS: Mapping[Kind, tuple[str, ...]] = {"same": (), "removed": ("~~",), "added
 def changed_lines(before: str, after: str) -> list[list[Piece]]:
     """Return the lines in which the versions differ, in pieces that were kept, removed or added.
 
-    An ellipsis stands for those in which they don't. It takes tens of milliseconds for long texts: not
+    An ellipsis replaces the others. It takes tens of milliseconds for long texts: not
     for an event loop.
     """
     lines: list[list[Piece]] = [[]]

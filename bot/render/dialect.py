@@ -22,7 +22,7 @@ APART = "\u200b"
 LINE = "\u2500" * 10
 
 _LONG_CODE = 100
-_SHORT = 40  # every part has room for that much
+_SHORT = 40  # every part has room for at least this much
 _SPACE, _SPACE_OR_BREAK = re.compile(r"([ \t]+)"), re.compile(r"([ \t]+|\n)")
 _LANGUAGE = re.compile(r"[\w+#.-]{1,24}$")
 _TICKS = re.compile("`+")

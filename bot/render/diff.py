@@ -11,7 +11,7 @@ from rapidfuzz.distance import LCSseq
 
 Kind = Literal["same", "removed", "added"]
 
-# Scripts that don't part their words by spaces are compared character by character.
+# Scripts that don't separate words with spaces are compared character by character.
 _UNSPACED = "\u0e00-\u0eff\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
 _LINES = re.compile(r"[^\n]*\n|[^\n]+")
 _FINE = re.compile(rf"[{_UNSPACED}]|[^\W{_UNSPACED}]+|\n|[^\S\n]+|[^\w\s]")
@@ -49,7 +49,7 @@ def diff(before: str, after: str) -> tuple[Piece, ...]:
     compared word by word are compared by coarser words, then as wholes. A word or two that two
     rewritten passages happen to share is part of the change.
     """
-    # Changes that were joined once are large enough to take in what is left between them.
+    # Changes that were joined once are large enough to absorb what is left between them.
     return tuple(_pieces(_legible(_legible(_changes(before, after)))))
 
 
@@ -76,7 +76,7 @@ def _words(before: str, after: str) -> tuple[list[str], list[str]]:
 
 
 def _compared(before: Sequence[str], after: Sequence[str]) -> Iterator[tuple[str, str, str]]:
-    """Return what both have, then what only the first has, then what only the second has, and again."""
+    """Return repeatedly what both have, what only the first has, and what only the second has."""
     if len(before) * len(after) > LARGEST:
         before, after = ["".join(before)], ["".join(after)]
     # Small numbers hash several times as fast as words.

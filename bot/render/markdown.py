@@ -26,9 +26,7 @@ from bot.render.parsing import (
     limit_work,
     parse_with,
 )
-from bot.view import words
 from bot.view.message import (
-    OPEN,
     Block,
     Columns,
     Diff,
@@ -43,6 +41,8 @@ from bot.view.message import (
     Table,
     Title,
 )
+from bot.view.wording import figures
+from bot.view.wording.past import OPEN
 
 LOWEST = 6
 # Separates a list from what would join it: another list, or indented text.
@@ -116,7 +116,7 @@ def _list(title: str, items: tuple[str, ...]) -> str:
 
 def _entry(entry: Entry) -> Iterator[str]:
     yield f"**{_INLINE.sub(_escaped, entry.text)}**"
-    facts = [words.when(entry.at)] if entry.at else []
+    facts = [figures.when(entry.at)] if entry.at else []
     facts += [_INLINE.sub(_escaped, entry.said)] if entry.said else []
     facts += [f"[{OPEN}]({entry.url})"] if entry.url else []
     if facts:

@@ -52,7 +52,7 @@ class _Work:
 
 
 class _References(dict[str, Any]):
-    """Link definitions; they stop resolving once the addresses they gave are too long together."""
+    """Link definitions; they stop resolving once the resolved addresses are too long in total."""
 
     def __init__(self, definitions: dict[str, Any], allowance: int) -> None:
         super().__init__(definitions)

@@ -97,7 +97,7 @@ def parts(blocks: Iterable[Block], limit: int, measure: Measure) -> Iterator[str
 def _packed(blocks: Iterable[Block], limit: int, measure: Measure) -> Iterator[list[_Piece]]:
     part: list[_Piece] = []
     used = 0
-    room = limit + measure("\n")  # each line counts with its newline, which a part's last line lacks
+    room = limit + measure("\n")  # each line counts with its newline, except a part's last line
     cutter = _Cutter(room, measure)
     for piece in cutter.pieces(blocks):
         cost = _cost(piece, part, measure)
@@ -238,6 +238,9 @@ class _Cutter:
         around = (*block.head, *block.foot)
         if _size((*around, ""), prefix, self._measure) > self._room // 2:
             place, prefix = _Piece((), loose=place.loose), ""
+            if not block.foot and _size((*around, ""), prefix, self._measure) > self._room // 2:
+                # A table's head that has no room above each part is cut like its rows.
+                block, around = Lines((*block.head, *block.lines)), ()
         room = self._room - _size((*around, ""), prefix, self._measure)
         whole = "\n".join(block.lines)
         # A line of few characters fits, whatever they count: it needn't be measured to know.
@@ -258,7 +261,7 @@ class _Cutter:
         used = _cost(piece, (_Piece(()),), self._measure)
         for line in lines:
             size = self._measure(f"{prefix}{line}\n")
-            # A line without room opens the next part, whose room `left` then tells.
+            # A line without room opens the next part; `left` is then that part's room.
             if together and used + size > self.left:
                 yield replace(piece, lines=tuple(together))
                 piece, used, together = replace(piece, opened=0, loose=False), 0, []
@@ -269,7 +272,7 @@ class _Cutter:
 
     def _cut_nest(self, nest: Nest, place: _Piece, prefix: str) -> Iterator[_Piece]:
         frames, opened = place.frames, place.opened
-        # Where nesting takes half of the room, deeper blocks aren't indented.
+        # If nesting takes half of the room, deeper blocks aren't indented.
         if self._measure(prefix + nest.rest) <= self._room // 2:
             frames, opened = (*frames, nest), opened + 1
         count, begins_loose = 0, place.loose
@@ -348,7 +351,7 @@ def _chopped(line: str, room: int, measure: Measure) -> Iterator[str]:
     while start + 1 < len(letters) and ends[-1] - ends[start] > room:
         end = max(start + 1, bisect_right(ends, ends[start] + room) - 1)
         after = bisect_right(spaces, end)
-        # A space that the piece begins with is no place to end it.
+        # A piece can't end at the space that it begins with.
         end = spaces[after - 1] if after and spaces[after - 1] > start + 1 else end
         yield "".join(letters[start:end])
         start = end

@@ -1,4 +1,4 @@
-"""Questions at the terminal: how a run is shown, what Ctrl-C does, what became of interrupted ones.
+"""Questions at the terminal: how a run is shown, what Ctrl-C does, and how interrupted runs resume.
 
 All that the command line writes passes through `say` and `show`, except the card that rich draws.
 """
@@ -18,7 +18,7 @@ from contextlib import (
     redirect_stdout,
     suppress,
 )
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from time import monotonic
 from typing import TYPE_CHECKING
 
@@ -26,14 +26,18 @@ import orjson
 import structlog
 
 from bot.app import Library
+from bot.errors import Refusal
+from bot.service.access import AT_TERMINAL
 from bot.service.question import Question
 from bot.service.runs import Runs
-from bot.view.message import escaped, printable
-from bot.view.words import clip
+from bot.view.message import Message, escaped, printable
+from bot.view.wording import estimates
+from bot.view.wording import terminal as wording
 from council.brief import Attachment
 from council.cancel import Stop
+from council.characters import clip
 from council.document.conversation import Source
-from council.errors import CouncilError
+from council.estimate import Estimate
 from council.events import Emit, Event, RunCompleted, RunFailed, to_json
 from council.profile import Profile
 from storage.errors import StorageError
@@ -49,22 +53,6 @@ Surface = Callable[[str, Profile], AbstractContextManager[Emit]]
 """Shows one run, from the question and the council it was put to; hears the run's events."""
 
 HERE = Source(platform=TERMINAL)
-RESUMING = (
-    "Resuming this question's interrupted run with the settings it was asked with. Answers it already "
-    "has aren't paid for again. To start over, use --new."
-)
-TOO_OLD = "A run was interrupted too long ago to resume by itself: {}\nTo resume it:\n  council retry {}"
-NOT_HERE = "No run from this terminal has the id {}."
-LEFT = "Stopped before the end. To resume, ask the same question again, or:\n  council retry {}"
-LOST = (
-    "The output can't be written any more ({}). The run continues, and its answer will be kept:\n"
-    "  council export {}"
-)
-NOTHING_TO_RETRY = "This run has its answer or is still running, so there is nothing to retry."
-
-
-class NotRetried(CouncilError):
-    """There is nothing to retry; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,25 +78,29 @@ class Asking:
         `after` names a conversation to continue. The same question's interrupted run resumes, unless
         `start_over` is set.
         """
-        question = Question(
-            text=text,
-            source=person(),
-            entry_key=f"{HERE.platform}:{uuid.uuid4()}",
-            attachments=attachments,
-            conversation_id=after,
-        )
+        question = _question(text, attachments, after)
         async with self._run(question, profile, start_over) as run:
             return await self._show(run, surface)
 
+    async def estimate(
+        self, profile: Profile, text: str, attachments: tuple[Attachment, ...], *, as_json: bool
+    ) -> str:
+        """Say what a question may cost, and ask nothing; return what was said."""
+        await self.runs.look_up_prices()
+        found = self.runs.estimate(_question(text, attachments), profile)
+        said = _json(found) if as_json else estimates.dry_run(found)
+        say(said)
+        return said
+
     async def retry(self, run_id: str, surface: Surface) -> str | None:
-        """Let a run without an answer run again; return what `ask` returns. Raises `NotRetried`."""
+        """Let a run without an answer run again; return what `ask` returns. Raises `Refusal`."""
         run = await self.library.journal.get(run_id)
         if run is None or run.origin.platform != HERE.platform:
-            raise NotRetried(NOT_HERE.format(run_id))
+            raise Refusal(wording.no_run(run_id))
         async with self.library.holds.hold(run_id) as held:
             reopened = await self.library.journal.reopen(run_id) if held else None
             if reopened is None:
-                raise NotRetried(NOTHING_TO_RETRY)
+                raise Refusal(wording.NOTHING_TO_RETRY)
             return await self._show(reopened, surface)
 
     async def _show(self, run: RunRow, surface: Surface) -> str | None:
@@ -127,7 +119,7 @@ class Asking:
             presses.append(asyncio.create_task(self._record_stop(run.id)))
 
         def lose(error: OSError) -> None:
-            warn(LOST.format(error.strerror, run.conversation_id[:8]))
+            warn(wording.output_lost(error.strerror, run.conversation_id))
 
         loop = asyncio.get_running_loop()
         with lasting_output(lose) as output, surface(run.brief.question, run.brief.profile) as emit:
@@ -138,7 +130,7 @@ class Asking:
             except asyncio.CancelledError:
                 if not left:
                     raise
-                warn(LEFT.format(run.id))
+                warn(wording.left(run.id))
                 return None
             finally:
                 loop.remove_signal_handler(signal.SIGINT)
@@ -151,7 +143,7 @@ class Asking:
     async def _record_stop(self, run_id: str) -> None:
         try:
             await self.library.journal.press_stop(run_id)
-        except StorageError as error:  # it is stopped all the same
+        except StorageError as error:  # it is stopped in any case
             log.warning("stop_not_recorded", run=run_id, reason=error)
 
     @asynccontextmanager
@@ -170,7 +162,7 @@ class Asking:
                 if self.runs.age(current) > self.resume_within and not current.is_over:
                     await self._close(current)
                 elif not start_over and _asks(current, question, profile):
-                    warn(RESUMING)
+                    warn(wording.RESUMING)
                     yield current
                     return
         run_id = str(self.runs.new_id())
@@ -181,7 +173,23 @@ class Asking:
     async def _close(self, run: RunRow) -> None:
         await self.runs.give_up(run)
         await self.library.journal.deliver(run.id, "shown")
-        warn(TOO_OLD.format(clip(" ".join(run.brief.question.split()), 80), run.id))
+        warn(wording.too_old(clip(" ".join(run.brief.question.split()), 80), run.id))
+
+
+def _question(text: str, attachments: tuple[Attachment, ...], after: str | None = None) -> Question:
+    return Question(
+        standing=AT_TERMINAL,
+        text=text,
+        source=person(),
+        entry_key=f"{HERE.platform}:{uuid.uuid4()}",
+        attachments=attachments,
+        conversation_id=after,
+    )
+
+
+def _json(found: Estimate) -> str:
+    sums = {"calls": found.calls, "tokens": found.tokens, "cost": found.cost, "unpriced": found.unpriced}
+    return orjson.dumps({**sums, **asdict(found)}, option=orjson.OPT_INDENT_2).decode()
 
 
 def _asks(run: RunRow, question: Question, profile: Profile) -> bool:
@@ -195,12 +203,12 @@ def _asks(run: RunRow, question: Question, profile: Profile) -> bool:
 
 
 def _addresses(profile: Profile) -> set[str | None]:
-    """Say where a council's models are asked: the built-in ones can't be, once there are others."""
+    """Name the addresses of a council's models; the built-in ones have none once there are others."""
     return {seat.endpoint_id for seat in profile.seats}
 
 
 def person() -> Source:
-    """Say who asks here; in a container it may be somebody who has only a number."""
+    """Return who asks here; in a container, it may be only a number."""
     try:
         name = getpass.getuser()
     except (KeyError, OSError):
@@ -225,6 +233,16 @@ def show(document: str) -> None:
     _write(printable(document))
 
 
+def display(message: Message) -> None:
+    """Write a message to standard output, drawn where somebody watches, and an empty line below it."""
+    from rich.console import Console
+
+    from bot.terminal.venue import write
+
+    write(message, Console())
+    say("")
+
+
 def _write(text: str) -> None:
     sys.stdout.write(f"{text}\n")
     sys.stdout.flush()
@@ -235,11 +253,11 @@ def people(question: str, profile: Profile, *, full: bool = False) -> Generator[
     """Show the card, then the thread or, where that is wanted, the `full` record, then the answer."""
     from rich.console import Console
 
-    from bot.terminal.venue import TerminalChannel
+    from bot.terminal.venue import TerminalChannel, digest, everything
     from bot.view.state import opening
 
     view = opening(question, profile, now=monotonic())
-    with TerminalChannel(Console(), view, full=full) as channel:
+    with TerminalChannel(Console(), view, thread=everything if full else digest) as channel:
         yield channel.hear
 
 
@@ -273,7 +291,7 @@ def document(question: str, profile: Profile) -> Generator[Emit]:
 
 
 class Output(io.FileIO):
-    """A file that takes everything: after the first failed write, nothing more is written."""
+    """A file that accepts everything: after the first failed write, nothing more is written."""
 
     def __init__(self, number: int, lose: Callable[[OSError], None]) -> None:
         super().__init__(number, "w", closefd=False)

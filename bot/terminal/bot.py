@@ -1,31 +1,34 @@
 """`council chat`: the terminal as a channel, with the commands of a team's chat."""
 
-import signal
-import sys
+import re
 
 from bot.app import Library, open_council, open_dispatcher, open_lookup
 from bot.config.configuration import Configuration
+from bot.errors import Refusal, UsageError
 from bot.past.buttons import Choice
 from bot.past.lookup import Halt, Lookup
 from bot.past.pages import Sheet
-from bot.render.markdown import render
-from bot.service.commands import ASK, FORGET, HELP, PAST, UsageError, argument, parse, usage
-from bot.service.errors import Refusal
+from bot.service.commands import ASK, FORGET, HELP, PAST, argument, parse, usage
+from bot.service.dispatcher import Click, Dispatcher
 from bot.service.options import RunOptions
 from bot.terminal import ask as terminal_ask
-from bot.terminal.ask import say, show
+from bot.terminal.ask import display, say
+from bot.terminal.typed import read_line
 from bot.upkeep import mend
-from bot.view.words import listing
+from bot.view.wording import terminal as wording
+from bot.view.wording.buttons import HELPFUL, UNHELPFUL
+from bot.view.wording.votes import AT_TERMINAL, NOTHING_TO_VOTE_ON
+from council.document.conversation import AssistantMessage
+from storage.errors import ConversationNotFound
 from storage.rows import IndexRow
 
-HINT = (
-    f"/{ASK.name} QUESTION asks, @council QUESTION continues the conversation, "
-    f"{listing(f'/{each.name} {usage(each)}' for each in PAST)} show past answers, "
-    f"/{FORGET.name} {usage(FORGET)} deletes them, "
-    f"/{HELP.name} explains, Ctrl-D leaves."
+HINT = wording.hint(
+    f"/{ASK.name}",
+    (f"/{each.name} {usage(each)}" for each in PAST),
+    f"/{FORGET.name} {usage(FORGET)}",
+    f"/{HELP.name}",
 )
-NOT_UTF8 = "That isn't text in UTF-8; nothing was asked."
-TRANSCRIPT = "Its transcript as a page: council export {0} --format html > council-{0}.html"
+_VOTE = re.compile(rf"{HELPFUL}|{UNHELPFUL}(?:[:,.]?\s+(?P<reason>.+))?", re.IGNORECASE | re.DOTALL)
 
 
 async def chat(configuration: Configuration, library: Library) -> None:
@@ -38,10 +41,10 @@ async def chat(configuration: Configuration, library: Library) -> None:
         shelf = _Shelf(open_lookup(library), dispatcher.halt)
         conversation: str | None = None
         say(HINT)
-        while (line := _read()) is not None:
+        while (line := read_line()) is not None:
             word, _, rest = line.strip().partition(" ")
             if word == f"/{HELP.name}":
-                show(render(await dispatcher.help(terminal_ask.HERE)))
+                display(await dispatcher.help(terminal_ask.HERE))
             elif word in (f"/{ASK.name}", "@council"):
                 try:
                     typed = parse(rest)
@@ -53,9 +56,28 @@ async def chat(configuration: Configuration, library: Library) -> None:
                 answered = await terminal.ask(profile, typed.question, terminal_ask.people, after=after)
                 if answered:
                     conversation = answered
-                    say(TRANSCRIPT.format(answered[:8]))
+                    say(wording.as_page(answered))
+                    say(AT_TERMINAL)
+            elif conversation and (vote := _VOTE.fullmatch(line.strip())):
+                say(await _cast(dispatcher, library, conversation, vote))
             elif word and not await shelf.take(word, line.strip()):
                 say(HINT)
+
+
+async def _cast(
+    dispatcher: Dispatcher, library: Library, conversation: str, typed: re.Match[str]
+) -> str:
+    """Count a vote on the newest answer; returns what to say."""
+    who, is_helpful = terminal_ask.person(), typed["reason"] is None and len(typed[0]) == len(HELPFUL)
+    try:
+        messages = (await library.store.load(conversation)).messages
+        run_id = next(each.run_id for each in messages[::-1] if isinstance(each, AssistantMessage))
+        run = await dispatcher.run_of(Click(str(run_id), who), "vote")
+        return await dispatcher.votes.cast(run, who, helpful=is_helpful, reason=typed["reason"])
+    except ConversationNotFound:
+        return NOTHING_TO_VOTE_ON
+    except Refusal as refusal:
+        return str(refusal)
 
 
 class _Shelf:
@@ -85,37 +107,18 @@ class _Shelf:
                 say(said)
             elif choice:
                 self._show(await self._lookup.press(choice.about, terminal_ask.HERE, _nowhere))
-        except (Refusal, UsageError) as refusal:
+        except Refusal as refusal:
             say(str(refusal))
         return bool(command or choice)
 
     def _show(self, sheet: Sheet) -> None:
         choices = [choice for choice in sheet.choices if choice.verb in ("turn", "see", "forget")]
         self._choices = {choice.label.casefold(): choice for choice in choices}
-        show(render(sheet.message))
+        display(sheet.message)
         if choices:
-            say(f"Type one of these: {', '.join(choice.label for choice in choices)}.")
+            say(wording.buttons(choice.label for choice in choices))
 
 
 def _nowhere(row: IndexRow) -> None:
     """Say that a conversation of the terminal has no address."""
     del row
-
-
-def _read() -> str | None:
-    """Wait for a line; `None` where the input ends, or at Ctrl-C. Nothing else happens meanwhile."""
-    before = signal.getsignal(signal.SIGINT)
-    try:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-        while True:
-            if sys.stdin.isatty():
-                sys.stdout.write("> ")
-                sys.stdout.flush()
-            try:
-                return sys.stdin.buffer.readline().decode(sys.stdin.encoding) or None
-            except UnicodeDecodeError:
-                say(NOT_UTF8)
-    except KeyboardInterrupt:
-        return None
-    finally:
-        signal.signal(signal.SIGINT, before)

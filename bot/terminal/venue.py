@@ -23,8 +23,7 @@ from rich.text import Text
 from bot.render.changes import changed_lines
 from bot.render.diff import Kind
 from bot.render.markdown import contain, render
-from bot.view import words
-from bot.view.card import asked, before, card, correction, names, progress, stage_line
+from bot.view.card import asked, card, correction, names, origin, progress, stage_line
 from bot.view.fold import fold
 from bot.view.message import (
     Block,
@@ -34,6 +33,7 @@ from bot.view.message import (
     Footer,
     Heading,
     Line,
+    Message,
     Pairs,
     Prose,
     Quote,
@@ -45,6 +45,8 @@ from bot.view.record import record
 from bot.view.state import RunView
 from bot.view.thread import thread
 from bot.view.wording import card as wording
+from bot.view.wording import failures, figures, terminal
+from council.characters import clip
 from council.events import (
     Event,
     MemberAnswered,
@@ -55,7 +57,6 @@ from council.events import (
 )
 
 FRAMES_PER_SECOND = 4
-SAVED = "Saved as conversation {}."
 COLUMN = 30  # cells: what a column of text needs
 INDENT = 2
 MESSAGE_LEVEL = 2  # a heading down to here begins a message
@@ -65,11 +66,24 @@ _STYLES: Mapping[Kind, str] = {"same": "", "removed": "strike dim", "added": "bo
 TEXT_LINES = 3  # of the streaming answer, in however low a window
 
 
+Messages = Callable[[RunView], Iterable[Message]]
+
+
+def digest(view: RunView) -> Iterable[Message]:
+    """Return the thread as it is in a chat."""
+    return (part.message for part in thread(view))
+
+
+def everything(view: RunView) -> Iterable[Message]:
+    """Return a thread with everything the members said."""
+    return (part.message for part in record(view))
+
+
 class TerminalChannel:
     """Shows one run: `hear` its events between `start` and `stop`, or inside `with`.
 
-    `stop` writes the thread and the answer, or the error, when the run is over by then. A `full`
-    thread holds everything the members said, not its digest alone.
+    `stop` writes the messages of the `thread` and then the answer, or the error, when the run is over by
+    then. `saved` says where the conversation is.
     """
 
     def __init__(
@@ -77,17 +91,19 @@ class TerminalChannel:
         console: Console,
         view: RunView,
         *,
-        full: bool = False,
+        thread: Messages = digest,
+        saved: Callable[[str], str] | None = terminal.saved,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.view = view
         self._console = console
-        self._full = full
+        self._thread = thread
+        self._saved = saved
         self._clock = clock
         # rich's own thread redraws, so the time moves on even while the event loop is busy.
         self._live = (
             Live(console=console, get_renderable=self._frame, refresh_per_second=FRAMES_PER_SECOND)
-            if console.is_terminal and not console.is_dumb_terminal
+            if is_watched(console)
             else None
         )
 
@@ -108,9 +124,8 @@ class TerminalChannel:
         if self._live:
             self._live.start()
             return
-        self._write(asked(self.view))
-        if self.view.demonstration:
-            self._write(wording.DEMONSTRATION)
+        for line in (asked(self.view), *origin(self.view)):
+            self._write(line)
 
     def hear(self, event: Event) -> None:
         """Take in an event; the card shows it with its next frame."""
@@ -125,15 +140,15 @@ class TerminalChannel:
             self._live.stop()
         if not self.view.is_over:
             return
-        parts = record(self.view) if self._full else thread(self.view)
-        for message in (*(part.message for part in parts), card(self.view, self._clock())):
-            if self._live:
-                self._console.print()
-                self._console.print(drawn(message.blocks, self._console))
-            else:
-                self._write(f"\n{render(message)}", end="")
-        if self.view.conversation_id:
-            self._write(f"\n{SAVED.format(self.view.conversation_id)}")
+        for message in (*self._thread(self.view), card(self.view, self._clock())):
+            self.show(message)
+        if self._saved and self.view.conversation_id:
+            self._write(f"\n{self._saved(self.view.conversation_id)}")
+
+    def show(self, message: Message) -> None:
+        """Write a message below what is there."""
+        self._write("")
+        write(message, self._console)
 
     def _write(self, text: str, end: str = "\n") -> None:
         self._console.out(printable(text), highlight=False, end=end)
@@ -144,7 +159,7 @@ class TerminalChannel:
             match block:
                 case Quote(markdown):
                     length = QUESTION_LINES * (self._console.width - INDENT)
-                    frame.append(Quote(words.clip(" ".join(markdown.split()), length)))
+                    frame.append(Quote(clip(" ".join(markdown.split()), length)))
                 case Prose() | Heading() if self.view.is_over:
                     pass  # the whole answer is below the thread
                 case _:
@@ -152,51 +167,65 @@ class TerminalChannel:
         return _fitted(frame, self._console)
 
 
+def is_watched(console: Console) -> bool:
+    """Return whether what is written is drawn for a person."""
+    return console.is_terminal and not console.is_dumb_terminal
+
+
+def write(message: Message, console: Console) -> None:
+    """Write a message: drawn where somebody watches, else as Markdown."""
+    if is_watched(console):
+        console.print(drawn(message.blocks, console))
+    else:
+        console.out(printable(render(message)), highlight=False, end="")
+
+
 def told(view: RunView, event: Event, now: float) -> Iterator[str]:
-    """Say in plain lines what an event is worth telling."""
+    """Return an event in plain lines, if it is worth reporting."""
     short = names(view)
     match event:
         case MemberStarted("stage3", member):
-            yield f"{short[member]} is writing the final answer."
+            yield terminal.writing(short[member])
         case MemberAnswered():
-            yield f"{short[event.member]} {_gave(view, event)}."
+            yield terminal.did(short[event.member], _gave(view, event))
         case MemberRetried():
-            wait = words.duration(event.wait)
-            yield f"{short[event.member]} is asked again in {wait}: {words.cause(event.failure)}."
+            why = failures.cause(event.failure)
+            yield terminal.again(short[event.member], event.wait, why)
         case MemberFailed():
-            yield f"{short[event.member]} {_lacked(view, event)}: {words.failure(event.failure)}."
+            why = failures.failure(event.failure)
+            yield terminal.failed(short[event.member], _lacked(view, event), why)
         case StageCompleted() if event.stage != "stage3":
             name, said = stage_line(view, view.stage(event.stage), now)
-            yield f"{name}: {said}."
+            yield terminal.stage(name, said)
         case _:
             pass
 
 
 def _gave(view: RunView, event: MemberAnswered) -> str:
-    took = words.duration(event.latency_ms / 1000)
+    took = event.latency_ms / 1000
     match event.stage:
         case "stage1":
-            return f"answered in {took}"
+            return terminal.answered(took)
         case "stage2":
-            return f"reviewed the others in {took}"
+            return terminal.reviewed(took)
         case "stage2_5":
             seat = view.seat(event.member)
             return correction(seat) if seat else "corrected"
         case "stage3":
-            return f"wrote the final answer in {took}"
+            return terminal.wrote(took)
 
 
 def _lacked(view: RunView, event: MemberFailed) -> str:
     match event.stage:
         case "stage1":
-            return "gave no answer"
+            return terminal.NO_ANSWER
         case "stage2":
-            return "gave no review"
+            return terminal.NO_REVIEW
         case "stage2_5":
             seat = view.seat(event.member)
-            return f"kept its {before(seat)}" if seat else "could not be corrected"
+            return terminal.kept(wording.kept_answer(seat.number)) if seat else terminal.NO_CORRECTION
         case "stage3":
-            return "could not write the final answer"
+            return terminal.NO_FINAL_ANSWER
 
 
 def drawn(blocks: Iterable[Block], console: Console) -> RenderableType:
@@ -224,15 +253,16 @@ def _draw(block: Block, level: int, console: Console) -> RenderableType:
         case Pairs(rows):
             return _pairs(rows)
         case Entry(text, said, at):
-            facts = (words.when(at) if at else "", said)
-            found = "".join(part for part, _ in block.excerpt)
-            return Group(Text(text, style="bold"), Text("\n".join(filter(None, (*facts, found)))))
+            facts = (figures.when(at) if at else "", said)
+            found = Text.assemble(*((part, "bold" if marked else "") for part, marked in block.excerpt))
+            lines = (Text(text, style="bold"), *map(Text, facts), found)
+            return Text("\n").join(line for line in lines if line)
         case Table():
             return _table(block, console)
         case Columns(columns):
             return _columns(columns, console)
         case Prose(markdown):
-            # Links show where they lead; what isn't ours stands indented.
+            # Links show their targets; other people's text is indented.
             return _indented(
                 Markdown(contain(markdown, level), hyperlinks=False, code_theme="ansi_dark")
             )
@@ -263,7 +293,7 @@ def _pairs(rows: Iterable[tuple[str, str]]) -> RichTable:
 
 
 def _columns(columns: tuple[tuple[str, tuple[str, ...]], ...], console: Console) -> RenderableType:
-    """Draw lists side by side; where a column would be too narrow, one below the other."""
+    """Draw lists side by side or, if a column would be too narrow, one below the other."""
     lists = [_list(title, items) for title, items in columns]
     if len(lists) * COLUMN > console.width:
         return Group(*lists)
@@ -282,7 +312,7 @@ def _list(title: str, items: tuple[str, ...]) -> RenderableType:
 
 
 def _table(block: Table, console: Console) -> RenderableType:
-    """Draw a table; where the window is too narrow for it, a line a row."""
+    """Draw a table or, if the window is too narrow for it, a line per row."""
     table = RichTable(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
     for name in block.header:
         table.add_column(Text(name), no_wrap=True)
@@ -300,7 +330,7 @@ def _table(block: Table, console: Console) -> RenderableType:
 
 
 def _fitted(blocks: list[Block], console: Console) -> RenderableType:
-    """Draw the card as high as the window: of the answer's text so far its end."""
+    """Draw the card as high as the window, with the end of the answer's text so far."""
     fixed = [block for block in blocks if not isinstance(block, Prose)]
     room = console.height - len(console.render_lines(drawn(fixed, console))) - 3
     parts: list[RenderableType] = []

@@ -30,7 +30,7 @@ def html(
 ) -> Markup:
     """Return blocks as HTML, below a heading of level `under`.
 
-    `written` has the HTML of those texts that are shown in a way of their own.
+    `written` has the HTML of texts that are shown in their own way.
     """
     return Markup("\n").join(_written(blocks, under, written))
 
@@ -70,7 +70,7 @@ def _written(blocks: Iterable[Block], under: int, written: Mapping[str, Markup])
 
 
 def _name(text: str) -> Markup:
-    # Names and titles are other people's: what turns the direction of writing ends with them.
+    # Names and titles are other people's: a change of writing direction ends with them.
     return Markup("<bdi>{0}</bdi>").format(text)
 
 

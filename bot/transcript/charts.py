@@ -6,14 +6,15 @@ from itertools import groupby
 
 from markupsafe import Markup
 
-from bot.view import words
+from bot.view.wording import transcript as wording
+from council.characters import clip
 from council.consultation import HIGHEST
 
 WIDTH = 360
 _ROW = 56
 _BASE = 32  # from a row's top to its axis
 _RADIUS = 9.0
-_CROWD = 120.0  # what votes at one place may take together
+_CROWD = 120.0  # the most room for votes at one place
 _LONGEST_LABEL = 46
 _BAR = 12
 
@@ -54,7 +55,7 @@ class Sure:
 
 
 def positions(standings: Sequence[Standing]) -> Markup:
-    """Draw a row an answer: every vote where it puts the answer, and a mark at their mean."""
+    """Draw a row per answer: every vote at its position, and a mark at their mean."""
     crowd = max((len(votes) for each in standings for _, votes in _places(each)), default=1)
     apart = min(2 * _RADIUS + 1, _CROWD / crowd)
     margin = apart * (crowd - 1) / 2 + _RADIUS + 2
@@ -92,12 +93,11 @@ def _places(standing: Standing) -> list[tuple[int, list[str]]]:
 
 
 def _standing_said(standing: Standing) -> str:
-    votes = ", ".join(f"{place} by {letter}" for letter, place in standing.votes) or "no vote"
-    return f"{standing.name}: {votes}, mean {words.position(standing.mean)}"
+    return wording.votes_of(standing.name, standing.votes, standing.mean)
 
 
 def moves(moved: Sequence[Moved]) -> Markup:
-    """Draw a row a member: words removed to the left, words added to the right."""
+    """Draw a row per member: words removed to the left, words added to the right."""
     most = max((max(each.removed, each.added) for each in moved), default=0) or 1
     middle, room = WIDTH / 2, WIDTH / 2 - 44
 
@@ -113,18 +113,15 @@ def moves(moved: Sequence[Moved]) -> Markup:
                 yield _RECT.format(middle, top, right, _BAR, "added")
                 yield _TEXT.format(middle + right + 6, top + 10, "right", f"+{each.added}")
             if not each.removed and not each.added:
-                yield _TEXT.format(middle + 6, top + 10, "right", "no change")
+                yield _TEXT.format(middle + 6, top + 10, "right", wording.NO_CHANGE)
             yield _LINE.format(middle, top - 5, middle, top + _BAR + 5, "axis")
 
-    said = (
-        f"{each.name}: {words.count(each.removed, 'word')} removed, {each.added:,} added"
-        for each in moved
-    )
+    said = (wording.move_of(each.name, each.removed, each.added) for each in moved)
     return _drawn(len(moved) * _ROW, said, marks())
 
 
 def confidences(sure: Sequence[Sure]) -> Markup:
-    """Draw a row a member: how sure it was of its answer, and of its corrected one, from 1 to 10."""
+    """Draw a row per member: how sure it was of its answer and of its corrected one, from 1 to 10."""
     room = WIDTH - 40
 
     def across(score: int) -> float:
@@ -149,12 +146,11 @@ def confidences(sure: Sequence[Sure]) -> Markup:
 
 
 def _sure_said(sure: Sure) -> str:
-    first, last = ("no score" if score is None else str(score) for score in (sure.before, sure.after))
-    return f"{sure.name}: {first} before, {last} after"
+    return wording.sure_of(sure.name, sure.before, sure.after)
 
 
 def _label(name: str, row: int) -> Markup:
-    return _TEXT.format(0, row * _ROW + 12, "name", words.clip(name, _LONGEST_LABEL))
+    return _TEXT.format(0, row * _ROW + 12, "name", clip(name, _LONGEST_LABEL))
 
 
 def _drawn(height: float, said: Iterator[str], marks: Iterator[Markup]) -> Markup:

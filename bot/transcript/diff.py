@@ -43,7 +43,7 @@ def _read(tokens: Iterable[Token]) -> str:
 
 
 def _leaves(tokens: Iterable[Token]) -> Iterator[Token]:
-    """Yield what holds the words that are read, in order, and a line's end after each block."""
+    """Yield the tokens that contain readable words, in order, and a line's end after each block."""
     for token in tokens:
         if token.type == "inline":
             yield from (each for each in token.children or () if each.type in _SHOWN)
@@ -71,7 +71,7 @@ def _mark(tokens: Iterable[Token], pieces: Sequence[Piece], kind: str, tag: str)
 
 
 def _stretches(pieces: Iterable[Piece], kind: str) -> Iterator[tuple[int, int]]:
-    """Yield where the pieces of a kind begin and end in the text that has them."""
+    """Yield where the pieces of a kind begin and end in their text."""
     position = 0
     for piece in pieces:
         if piece.kind in ("same", kind):

@@ -1,6 +1,6 @@
 """A conversation as one HTML file that needs nothing else: no network, and no script to be read.
 
-Its words are those of the card and the thread, through the same view and messages as everywhere.
+Its words are those of the card and the thread, from the same view and messages as everywhere.
 It adds what only a page can show: a tab per member, what each correction changed word by
 word, and small charts.
 """
@@ -18,19 +18,22 @@ from markupsafe import Markup
 from bot.transcript import blocks, charts, diff
 from bot.transcript.charts import Moved, Standing, Sure
 from bot.transcript.turns import Turn, begun, turns
-from bot.view import words
 from bot.view.card import answer, names
+from bot.view.discussion import discussion
 from bot.view.message import Block, Heading, Line, Message, Prose, Quote, printable
 from bot.view.ranking import counted_votes, ranked
 from bot.view.record import Kind, record
 from bot.view.state import RunView, Seat
+from bot.view.votes import votes
+from bot.view.wording import figures
+from bot.view.wording import transcript as wording
+from bot.view.wording.card import agreement
 from council.document.conversation import Conversation
 from council.usage import total
 
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-PLATFORMS = {"discord": "on Discord", "slack": "on Slack", "terminal": "in the terminal"}
 NAMED_BY_ID = ("discord", "slack")
 """Where a document's `user` is a number to people."""
 UNDER = 1
@@ -52,7 +55,7 @@ class Chart:
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """What one member gave in one round, how its correction differs, and what its peers said."""
+    """One member's text in one round, how its correction differs, and what its peers said."""
 
     round: int
     answers: Markup
@@ -73,7 +76,7 @@ class Panel:
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """One question with what the council made of it."""
+    """One question with the council's answer."""
 
     id: str
     heading: str
@@ -87,7 +90,7 @@ class Exchange:
 def to_html(conversation: Conversation) -> str:
     """Return the whole conversation as a page.
 
-    It takes a tenth of a second and more for long answers: not for an event loop.
+    Long answers take a tenth of a second or more: don't call it on an event loop.
     """
     all_turns = turns(conversation)
     exchanges = [_exchange(turn, number, len(all_turns) > 1) for number, turn in enumerate(all_turns, 1)]
@@ -110,25 +113,22 @@ def to_html(conversation: Conversation) -> str:
 
 
 def _facts(conversation: Conversation, views: list[RunView]) -> Iterator[tuple[str, str]]:
-    """Return what a reader wants to know before reading."""
+    """Return the facts that a reader wants first."""
     if source := conversation.source:
-        by = f" by {source.user}" if source.user and source.platform not in NAMED_BY_ID else ""
-        where = PLATFORMS.get(source.platform, f"on {source.platform}")
-        yield "Asked", f"{where}{by}"
-    yield "Begun", begun(conversation)
+        by = None if source.platform in NAMED_BY_ID else source.user
+        yield wording.ASKED, wording.place(source.platform, by)
+    yield wording.BEGUN, begun(conversation)
     seated = dict.fromkeys(name for view in views for name in _seated(view))
     if seated:
-        yield "Members", ", ".join(seated)
-    agreements = dict.fromkeys(
-        words.agreement(view.ranking.agreement_word) for view in views if view.ranking
-    )
-    if said := ", then ".join(filter(None, agreements)):
-        yield "Agreement", said
+        yield wording.MEMBERS, ", ".join(seated)
+    alike = dict.fromkeys(agreement(view.ranking.agreement_word) for view in views if view.ranking)
+    if said := ", then ".join(filter(None, alike)):
+        yield wording.RANKING, said
     if spent := [view.usage for view in views if view.usage]:
-        free = all(view.demonstration for view in views)
-        yield "Cost", words.NO_COST if free else words.money(total(spent))
-        yield "Tokens", words.tokens(total(spent))
-    yield "Conversation", conversation.id
+        free = all(view.demonstration or view.example for view in views)
+        yield wording.COST, figures.NO_COST if free else figures.money(total(spent))
+        yield wording.TOKENS, figures.tokens(total(spent))
+    yield wording.CONVERSATION, conversation.id
 
 
 def _seated(view: RunView) -> list[str]:
@@ -137,11 +137,11 @@ def _seated(view: RunView) -> list[str]:
 
 
 def _exchange(turn: Turn, number: int, numbered: bool) -> Exchange:
-    heading = f"Question {number}" if numbered else "Question"
-    question = blocks.html([Quote(turn.question)], under=UNDER + 1)
+    heading = wording.question(number, of_several=numbered)
+    question = blocks.html([Quote(turn.question), *discussion(turn.read)], under=UNDER + 1)
     view = turn.view
     if view is None or view.final is None:
-        nothing = blocks.html([Line("It has no answer.")], under=UNDER)
+        nothing = blocks.html([Line(wording.NO_ANSWER)], under=UNDER)
         return Exchange(f"question-{number}", heading, question, nothing)
     sections: Sections = {(each.kind, each.round, each.member): each.message for each in record(view)}
     panels = [
@@ -153,7 +153,7 @@ def _exchange(turn: Turn, number: int, numbered: bool) -> Exchange:
         f"question-{number}",
         heading,
         question,
-        blocks.html(answer(view, view.final, now=0.0), under=UNDER + 1),
+        blocks.html((*answer(view, view.final, now=0.0), *votes(turn.votes)), under=UNDER + 1),
         tuple(
             blocks.html(each.blocks, under=UNDER)
             for (_, _, member), each in sections.items()
@@ -174,8 +174,8 @@ def _panel(view: RunView, seat: Seat, sections: Sections, panel_id: str) -> Pane
     )
     if not passages:
         return None
-    place = view.place(seat.name)
-    return Panel(panel_id, names(view)[seat.name], words.ordinal(place) if place else "", passages)
+    rank = view.rank(seat.name)
+    return Panel(panel_id, names(view)[seat.name], figures.rank(rank) if rank else "", passages)
 
 
 def _rounds(view: RunView) -> tuple[RunView, ...]:
@@ -204,7 +204,7 @@ def _passage(
 def _answers(
     said: tuple[Block, ...], number: int, seat: Seat, previous: Seat | None
 ) -> tuple[Markup, int, int]:
-    """Return what a member gave with what its correction changed marked in both texts.
+    """Return a member's texts, with its correction's changes marked in both.
 
     The text before is above the one after, in every round.
     """
@@ -215,8 +215,7 @@ def _answers(
     marked = diff.correction(before.markdown, after.markdown, UNDER + blocks.PART)
     if before not in said:
         heading = max(place for place in range(at) if isinstance(said[place], Heading))
-        of = "Original response" if number == 1 else f"Response of round {number - 1}"
-        said = (*said[:heading], Heading(of, blocks.PART), before, *said[heading:])
+        said = (*said[:heading], Heading(wording.before(number), blocks.PART), before, *said[heading:])
     moved = Markup('<p class="facts">{0}</p>\n').format(_moved(marked))
     written = {before.markdown: marked.before, after.markdown: moved + marked.after}
     return blocks.html(said, under=UNDER, written=written), marked.removed, marked.added
@@ -224,9 +223,10 @@ def _answers(
 
 def _moved(marked: diff.Correction) -> Markup:
     if not marked.removed and not marked.added:
-        return Markup("Only the form changed, not a word.")
-    return Markup("{0} <del>removed</del> above, {1} <ins>added</ins> here.").format(
-        words.count(marked.removed, "word"), words.count(marked.added, "word")
+        return Markup("{0}").format(wording.ONLY_FORM)
+    return Markup("{0} <del>{1}</del> {2}, {3} <ins>{4}</ins> {5}.").format(
+        *(wording.words(marked.removed), wording.REMOVED, wording.ABOVE),
+        *(wording.words(marked.added), wording.ADDED, wording.HERE),
     )
 
 
@@ -246,12 +246,10 @@ def _texts(seat: Seat, previous: Seat | None) -> tuple[Prose | None, Prose | Non
 def _charts(view: RunView, panels: list[Panel]) -> Iterator[Chart]:
     for each in _rounds(view):
         if each.ranking and each.ranking.ballots:
-            which = f", round {each.number}" if view.earlier else ""
             yield Chart(
-                f"Where each reviewer put each answer{which}",
+                wording.votes(each.number if view.earlier else None),
                 charts.positions([*_standings(each)]),
-                "A circle is a vote, by its reviewer\u2019s letter; the triangle is their mean. "
-                "1, on the left, is the best.",
+                wording.VOTES_NOTE,
             )
     moved = [
         Moved(
@@ -262,18 +260,10 @@ def _charts(view: RunView, panels: list[Panel]) -> Iterator[Chart]:
         for panel in panels
     ]
     if any(each.removed or each.added for each in moved):
-        whose = "member\u2019s corrections" if view.earlier else "correction"
-        yield Chart(
-            f"How much each {whose} changed",
-            charts.moves(moved),
-            "Words removed to the left, words added to the right.",
-        )
+        several = bool(view.earlier)
+        yield Chart(wording.moves(several=several), charts.moves(moved), wording.MOVES_NOTE)
     if sure := [*_sure(view)]:
-        yield Chart(
-            "How sure each member was",
-            charts.confidences(sure),
-            "From 1 to 10, by its own word: the ring before its peers\u2019 critiques, the dot after.",
-        )
+        yield Chart(wording.SURE, charts.confidences(sure), wording.SURE_NOTE)
 
 
 def _sure(view: RunView) -> Iterator[Sure]:

@@ -5,8 +5,11 @@ from collections.abc import Iterator
 from bot.render.markdown import render
 from bot.transcript.turns import begun, turns
 from bot.view.card import answer
+from bot.view.discussion import discussion
 from bot.view.message import Heading, Line, Message, Quote, Title
 from bot.view.record import record
+from bot.view.votes import votes
+from bot.view.wording import transcript as wording
 from council.document.conversation import Conversation
 
 
@@ -18,17 +21,19 @@ def to_markdown(conversation: Conversation) -> str:
 def _parts(conversation: Conversation) -> Iterator[str]:
     head = (
         Title(conversation.title),
-        Line(f"Conversation {conversation.id}, begun {begun(conversation)}."),
+        Line(wording.head(conversation.id, begun(conversation))),
     )
     yield render(Message("head", head))
     asked = turns(conversation)
     for number, turn in enumerate(asked, 1):
-        which = f"Question {number}" if len(asked) > 1 else "Question"
-        yield render(Message(f"question:{number}", (Heading(which), Quote(turn.question))))
+        which = wording.question(number, of_several=len(asked) > 1)
+        yield render(
+            Message(f"question:{number}", (Heading(which), Quote(turn.question), *discussion(turn.read)))
+        )
         if turn.view is None or turn.view.final is None:
-            yield render(Message(f"answer:{number}", (Line("It has no answer."),)))
+            yield render(Message(f"answer:{number}", (Line(wording.NO_ANSWER),)))
             continue
         final = answer(turn.view, turn.view.final, now=0.0)
-        yield render(Message(f"answer:{number}", (Heading("Answer"), *final)))
+        yield render(Message(f"answer:{number}", (Heading(wording.ANSWER), *final, *votes(turn.votes))))
         for section in record(turn.view):
             yield render(section.message, under=1)

@@ -14,6 +14,7 @@ from markupsafe import Markup
 
 from bot.render.addresses import same
 from bot.render.parsing import Env, label_of, parse_blocks, parse_inline
+from bot.view.wording import transcript as wording
 
 DEEPEST_HEADING = 6
 _SCHEMES = ("http://", "https://", "mailto:")
@@ -78,12 +79,16 @@ def _tamed(tokens: Iterable[Token], under: int, env: Env) -> Iterator[Token]:
             case "heading_open" | "heading_close":
                 token.tag = f"h{min(int(token.tag[1:]) + under, DEEPEST_HEADING)}"
             case "th_open" | "td_open":
-                # A style attribute is against the page's policy; a class isn't.
+                # The page's policy forbids a style attribute, but not a class.
                 style = str(token.attrs.pop("style", ""))
                 if style in _ALIGNED:
                     token.attrSet("class", _ALIGNED[style])
             case "table_open":
-                yield _written(Markup('<div class="wide" role="group" aria-label="Table" tabindex="0">'))
+                yield _written(
+                    Markup('<div class="wide" role="group" aria-label="{0}" tabindex="0">').format(
+                        wording.TABLE
+                    )
+                )
             case "inline":
                 token.children = [*_links(parse_inline(token.content, env))]
             case _:
@@ -108,7 +113,7 @@ def _links(tokens: Iterable[Token]) -> Iterator[Token]:
 
 
 def _unlinked(label: Iterable[Token]) -> Iterator[Token]:
-    """Return what a link says: no link is within another."""
+    """Return a link's text: links can't be nested."""
     for token in label:
         match token.type:
             case "image":
@@ -146,7 +151,7 @@ def _attribute(token: Token, name: str) -> str:
 
 
 def _alternative(image: Token) -> Token:
-    return _said(_plain(image.children or ()) or "picture")
+    return _said(_plain(image.children or ()) or wording.PICTURE)
 
 
 def _plain(label: Iterable[Token]) -> str:

@@ -117,7 +117,6 @@ RANKING = AggregateRanking(
         Place(label="Response C", model=GPT, mean_position=2.0, votes=2, wins=0),
     ],
     agreement=None,
-    agreement_word="too few shared votes",
     ballots=3,
 )
 BUSY = Failure(cause="rate_limited", detail="Rate limit reached for grok-4.", status=429, attempts=3)

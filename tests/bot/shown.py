@@ -8,6 +8,8 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 READER = MarkdownIt("commonmark", {"html": False, "maxNesting": 200}).enable(["table", "strikethrough"])
+FINISHED = ["Follow up", "Transcript", "Ask again", "Helpful", "Not helpful"]
+"""The labels of the buttons below an answer."""
 HIDDEN = str.maketrans("", "", "\u200b\u2060")
 
 

@@ -16,13 +16,14 @@ from prometheus_client.parser import text_string_to_metric_families
 import bot.health
 from bot.app import Library, open_library
 from bot.config.settings import Settings
+from bot.errors import Gone, RateLimited, Unreachable
 from bot.health import Health
-from bot.service.errors import Gone, RateLimited, Unreachable
 from bot.service.metrics import Metrics
 from bot.service.outbox import Lane, Outbox, Patience, Urgency
 from bot.status import Status
 from council.calls import Call, Reply
 from council.errors import Failure, ModelError
+from council.events import STAGES, Event, MemberStarted, StageCompleted, StageStarted
 from council.profile import Member
 from council.usage import Usage
 from tests.bot.service.recording_venue import RecordingVenue
@@ -172,7 +173,7 @@ class TestMetrics:
         """Failures cost, too."""
         async with served(tmp_path) as page:
             outcomes = [
-                Reply(text="Yes.", usage=USAGE, latency_ms=1),
+                Reply(text="Yes.", usage=USAGE, latency_ms=1500),
                 Failure(cause="empty", usage=USAGE),
                 failure("rate_limited"),
             ]
@@ -195,6 +196,10 @@ class TestMetrics:
         assert samples["council_tokens_total kind=prompt model=a/one"] == 200
         assert samples["council_tokens_total kind=completion model=a/one"] == 40
         assert samples["council_cost_dollars_total model=a/one"] == 0.5
+        assert samples["council_call_seconds_bucket le=1.0 model=a/one"] == 0
+        assert samples["council_call_seconds_bucket le=2.0 model=a/one"] == 1
+        assert samples["council_call_seconds_count model=a/one"] == 1
+        assert samples["council_call_seconds_sum model=a/one"] == 1.5
 
     async def test_runs_are_counted(self, tmp_path: Path) -> None:
         """Those under way, those that wait, those whose asker couldn't be told, and how they ended."""
@@ -218,7 +223,61 @@ class TestMetrics:
             samples = await page.samples()
             assert samples["council_runs_under_way"] == samples["council_runs_queued"] == 0
             assert samples["council_runs_untold"] == 1
-            assert place.dispatcher._runs.metrics.runs_ended == {"answered": 2}  # pyright: ignore[reportPrivateUsage] - as they are built together
+            counts = place.dispatcher._runs.metrics  # pyright: ignore[reportPrivateUsage] - as they are built together
+            assert counts.runs_ended == {"answered": 2}
+            assert {stage: sum(times.counts) for stage, times in counts.stages.items()} == dict.fromkeys(
+                STAGES, 2
+            )
+            assert sum(counts.index_lag.counts) == 2
+            assert counts.edits["slack"] >= 1
+            assert counts.coalesced["slack"] >= 1
+
+    async def test_stages_are_timed_unless_they_are_only_recalled(self, tmp_path: Path) -> None:
+        """A resumed run recalls what it has; a second round counts by itself."""
+        heard: list[Event] = []
+        now = iter((0.0, 3.0, 5.0, 5.0, 65.0))
+        async with served(tmp_path) as page:
+            hear = page.metrics.timed(heard.append, lambda: next(now))
+            events = (
+                StageStarted("stage1", ("a/one",)),
+                MemberStarted("stage1", "a/one"),
+                StageCompleted("stage1", ()),
+                StageStarted("stage2", ("a/one",)),
+                StageCompleted("stage2", ()),
+                StageStarted("stage2", ("a/one",), 2),
+                MemberStarted("stage2", "a/one", 2),
+                StageCompleted("stage2", (), 2),
+            )
+            for event in events:
+                hear(event)
+            samples = await page.samples()
+        assert heard == [*events]
+        assert samples["council_stage_seconds_sum stage=stage1"] == 3
+        assert samples["council_stage_seconds_count stage=stage2"] == 1
+        assert samples["council_stage_seconds_sum stage=stage2"] == 60
+        assert samples["council_stage_seconds_bucket le=40.0 stage=stage2"] == 0
+
+    async def test_what_a_budget_holds_back_is_counted_in_seconds(self, tmp_path: Path) -> None:
+        """Whoever is in the queue meanwhile."""
+
+        async def post() -> None:
+            await asyncio.sleep(0)
+
+        now = [0.0]
+
+        async def pass_time(seconds: float) -> None:
+            now[0] += seconds
+            await asyncio.sleep(0)
+
+        async with (
+            served(tmp_path) as page,
+            Outbox("slack", metrics=page.metrics, clock=lambda: now[0], sleep=pass_time) as box,
+        ):
+            for run in ("1", "2", "3"):
+                lane = Lane("posts", interval=2.0)
+                await box.send(lane, post, run=run, urgency=lambda: Urgency.PROGRESS)
+            samples = await page.samples()
+        assert samples["council_outbox_held_seconds_total platform=slack"] == 4
 
     async def test_what_waits_in_an_outbox_is_counted(self, tmp_path: Path) -> None:
         """For its turn, and to be sent again; and what a rate limit refused."""

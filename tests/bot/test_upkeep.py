@@ -45,8 +45,8 @@ async def test_the_index_is_mended_and_old_answers_are_forgotten(tmp_path: Path)
         assert logs == []
 
 
-async def test_upkeep_goes_on_whatever_happens(tmp_path: Path) -> None:
-    """What went wrong is logged, and the next round comes all the same."""
+async def test_upkeep_continues_whatever_happens(tmp_path: Path) -> None:
+    """What went wrong is logged, and the next round comes in any case."""
     async with open_library(Settings(council_data_dir=tmp_path)) as library:
         with structlog.testing.capture_logs() as logs:
             keeping = asyncio.create_task(keep_up(library, 10**9, every=timedelta(milliseconds=1)))

@@ -29,7 +29,7 @@ LOOKS: st.SearchStrategy[Look] = st.one_of(
 
 
 @given(LOOKS)
-def test_a_button_leads_to_what_it_was_made_for(look: Look) -> None:
+def test_a_button_opens_what_it_was_made_for(look: Look) -> None:
     """And fits into Discord's 100 characters, with what the button does before it."""
     assert read(str(look)) == look
     assert len(f"past:share:{look}") <= 100

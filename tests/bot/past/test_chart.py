@@ -6,8 +6,9 @@ from dataclasses import replace
 import pytest
 from matplotlib.font_manager import fontManager
 
+from bot.errors import ChartError
 from bot.past import chart as module
-from bot.past.chart import MOST_MEMBERS, Chart, ChartError, draw, lay_out
+from bot.past.chart import MOST_MEMBERS, Chart, draw, lay_out
 from storage.statistics import Figure, MemberStatistics
 
 CLAUDE = MemberStatistics(
@@ -55,7 +56,7 @@ def only_font(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "fonts", lambda: ["DejaVu Sans"])
 
 
-def test_every_figure_stands_with_the_runs_behind_it() -> None:
+def test_every_figure_shows_the_runs_behind_it() -> None:
     """A figure over no run is a dash, a character that can't be drawn is marked."""
     said = texts(CLAUDE, NEW)
     assert said[0] == "The last 30 days"
@@ -69,8 +70,8 @@ def test_every_figure_stands_with_the_runs_behind_it() -> None:
         *("Ranked first: of its runs", "55%", "24", "\u2013", ""),
         *("Changed: its answer", "41%", "23", "100%", "1"),
         *("Failed: in a call", "0%", "24", "100%", "1"),
-        *("Cost: a run", "$0.0312", "24", "\u2013", ""),
-        *("Time: a call", "14 s", "1,024", "1 min 20 s", "1"),
+        *("Cost: per run", "$0.0312", "24", "\u2013", ""),
+        *("Time: per call", "14 s", "1,024", "1 min 20 s", "1"),
     ]  # fmt: skip
 
 

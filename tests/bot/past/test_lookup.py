@@ -9,12 +9,13 @@ import pytest
 
 from bot.app import Library, open_library, open_lookup
 from bot.config.settings import Settings
+from bot.errors import Refusal
 from bot.past.buttons import Answer, Choice, Detail, Figures, History, Look, Search
-from bot.past.lookup import NO_SUCH, Lookup
+from bot.past.lookup import Lookup
 from bot.past.pages import Sheet
 from bot.render.markdown import render
 from bot.service.commands import HISTORY, PAST, SEARCH, SHOW, STATS, Given
-from bot.service.dispatcher import Refusal
+from bot.view.wording.past import NO_SUCH
 from council.brief import Brief
 from council.document.conversation import Source, timestamp
 from storage.archive import Cursor
@@ -53,7 +54,7 @@ class Room:
         at: datetime = NOW,
         conversation_id: str | None = None,
     ) -> str:
-        """Leave an answered question of Ada's; gives its id."""
+        """Leave an answered question of Ada's; return its id."""
         said = answer("Shard by tenant.").model_copy(update={"finished_at": timestamp(at)})
         stored = await self.library.store.add_exchange(
             conversation_id or new_id(), "Should we shard?", said, title=title, source=source, now=at
@@ -117,7 +118,7 @@ async def test_pages_turn_both_ways(room: Room) -> None:
 async def test_an_answer_is_found_by_its_words_and_by_how_id_or_title_begin(room: Room) -> None:
     """Several that begin so are listed, to choose from."""
     one, other = await room.leave("Shard or scale"), await room.leave("Sharding costs")
-    assert "2 of 2" in text(await room.lookup.answer(SEARCH, {"words": "tenant"}, HERE, nowhere))
+    assert "2 results" in text(await room.lookup.answer(SEARCH, {"words": "tenant"}, HERE, nowhere))
     for wanted in (one, one.upper(), one[:13], "shard OR"):
         assert text(await room.show(wanted)).startswith("# Shard or scale\n\n**Asked by Ada.**")
     listed = await room.show("shard")
@@ -137,7 +138,7 @@ async def test_the_statistics_are_the_channels(room: Room) -> None:
 
 
 @pytest.mark.parametrize("words", [" ", "\ud800", "x" * 76, "\U0001f600" * 38])
-async def test_words_that_no_button_could_hold_are_refused(room: Room, words: str) -> None:
+async def test_words_too_long_for_a_button_are_refused(room: Room, words: str) -> None:
     """Before anything is searched."""
     with pytest.raises(Refusal, match=r"no words|more than 75 characters"):
         await room.lookup.answer(SEARCH, {"words": words}, HERE, nowhere)
@@ -224,7 +225,7 @@ async def nothing_runs(run_ids: Sequence[str]) -> None:
     del run_ids
 
 
-async def test_who_asked_can_have_an_answer_deleted_after_saying_so_twice(room: Room) -> None:
+async def test_the_asker_can_delete_an_answer_after_confirming(room: Room) -> None:
     """First it is said what goes, then it goes; a second press finds nothing."""
     mine, other = await room.leave("Mine"), await room.leave("Other")
     asked = await room.lookup.ask_to_forget({"what": mine[:9]}, HERE, is_admin=False)
@@ -273,7 +274,7 @@ async def test_nobody_deletes_what_isnt_theirs(room: Room) -> None:
             await room.lookup.ask_to_forget({"what": "Mine"}, there, is_admin=True)
         with pytest.raises(Refusal, match="nothing to delete"):
             await room.lookup.forget("channel", there, nothing_runs, is_admin=True)
-    assert "Deleted all of this channel" in await room.lookup.forget(
+    assert "Deleted this channel's whole history" in await room.lookup.forget(
         "channel", bob, nothing_runs, is_admin=True
     )
     assert await room.lookup.proposals("", HERE) == []

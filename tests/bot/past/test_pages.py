@@ -13,7 +13,7 @@ from bot.view.message import Entry, Message
 from council.document.conversation import AssistantMessage, Conversation, Stage1Result, UserMessage
 from storage.archive import Cursor, Hit, Hits, Page
 from storage.rows import IndexRow
-from storage.statistics import Figure, MemberStatistics, Statistics
+from storage.statistics import Figure, MemberStatistics, Statistics, VoteCount
 from tests.bot.sample_run import ASSISTANT, CONVERSATION, CONVERSATION_ID, FINAL, QUESTION, TITLE
 from tests.bot.shown import blocks_text
 
@@ -91,7 +91,7 @@ def test_a_search_shows_the_words_in_their_context() -> None:
         "**6. Cron or Temporal for nightly jobs**  \n"
         "2026-01-20 10:30 UTC · 3 members · reviewers ranked alike · id 550e8400  \n"
         "keep the rest on cron.\n\n"
-        "_6 to 6 of 11_\n"
+        "_Result 6 of 11_\n"
     )
     assert labels(sheet) == ["6", "Previous", "Next", "Share here"]
     assert labels(pages.search(Hits(hits, 5), Search("cron"), NOWHERE)) == [*"12345", "Share here"]
@@ -100,8 +100,8 @@ def test_a_search_shows_the_words_in_their_context() -> None:
     assert nothing.choices == ()
 
 
-def test_one_answer_stands_with_its_question_and_leads_to_its_details() -> None:
-    """Each button holds the conversation's id and the place of the answer in it, nothing else."""
+def test_one_answer_shows_its_question_and_links_to_its_details() -> None:
+    """Each button contains the conversation's id and the place of the answer in it, nothing else."""
     sheet = pages.answer(CONVERSATION, ROW, Answer(ROW.id), FOUND)
     assert render(sheet.message) == (
         "# Cron or Temporal for nightly jobs\n\n"
@@ -171,7 +171,7 @@ def test_more_members_than_buttons_are_counted() -> None:
 
 
 def test_a_conversation_without_an_answer_says_so() -> None:
-    """As other programs may leave it; its question is shown all the same."""
+    """As other programs may leave it; its question is shown in any case."""
     asked = CONVERSATION.model_copy(update={"messages": CONVERSATION.messages[:1]})
     sheet = pages.answer(asked, ROW, Answer(ROW.id), FOUND)
     assert render(sheet.message) == f"# {TITLE}\n\n> {QUESTION}\n\nIt has no answer.\n"
@@ -210,24 +210,73 @@ def test_statistics_say_how_many_runs_are_behind_each_figure() -> None:
         seconds=Figure(44.0, 12),
         members=(member,),
     )
-    sheet = pages.figures(counted, Figures(30))
+    sheet = pages.statistics(counted, Figures(30))
     assert render(sheet.message) == (
         "## Statistics of this channel, last 30 days\n\n"
         "12 answers, 1 run failed, 0 runs stopped. 4,500 tokens, $0.30 where prices are known. "
         "Half of the answers took less than 44 s (12).\n\n"
-        "| Member | Mean rank | Came first | Changed | Failed | Cost a run | Time a call |\n"
+        "| Member | Mean rank | Came first | Changed | Failed | Cost per run | Time per call |\n"
         "| --- | --- | --- | --- | --- | --- | --- |\n"
-        "| one | 1.33 (12) | 50 % (12) | \u2013 | 0 % (12) | $0.0021 (9) | 4 s (12) |\n\n"
+        "| one | 1.33 (12) | 50% (12) | \u2013 | 0% (12) | $0.0021 (9) | 4 s (12) |\n\n"
         "In brackets: the number of runs behind a figure. Rank 1 is best. Changed: how often a member "
         "changed its answer when it could. Failed: how often one of its calls failed.\n"
     )
     assert sheet.choices == (Choice("Share here", "share", "figures:30"),)
     failed = replace(counted, answered=0, members=(), seconds=Figure(None, 0))
     assert "0 answers, 1 run failed, 0 runs stopped. 4,500 tokens, $0.30 where prices are known." in (
-        render(pages.figures(failed, Figures(30)).message)
+        render(pages.statistics(failed, Figures(30)).message)
     )
     nobody = replace(failed, failed=0)
-    assert "Nothing was asked here in this period." in render(pages.figures(nobody, Figures(1)).message)
+    assert "Nothing was asked here in this period." in render(
+        pages.statistics(nobody, Figures(1)).message
+    )
+
+
+def test_statistics_count_votes_by_profile_and_by_chairman() -> None:
+    """Also below the chart, and nothing where nobody voted."""
+    counted = Statistics(
+        answered=3,
+        failed=0,
+        stopped=0,
+        cost=0.0,
+        tokens=10,
+        seconds=Figure(None, 0),
+        members=(),
+        by_profile=(
+            VoteCount(name="fast", helpful=2, unhelpful=1),
+            VoteCount(name=None, helpful=1, unhelpful=0),
+        ),
+        by_chairman=(
+            VoteCount(name="d/chair", helpful=2, unhelpful=0),
+            VoteCount(name=None, helpful=1, unhelpful=1),
+        ),
+    )
+    assert render(pages.statistics(counted, Figures(30)).message).endswith(
+        "### Readers' votes by profile\n\n"
+        "- fast: 2 helpful, 1 not helpful\n"
+        "- profile not on record: 1 helpful\n\n"
+        "### Readers' votes by chairman\n\n"
+        "- chair: 2 helpful\n"
+        "- no chairman (a member's own answer): 1 helpful, 1 not helpful\n"
+    )
+    member = MemberStatistics(
+        member="a/one",
+        runs=1,
+        mean_rank=Figure(None, 0),
+        win_rate=Figure(None, 0),
+        change_rate=Figure(None, 0),
+        failure_rate=Figure(0.0, 1),
+        cost=Figure(None, 0),
+        seconds=Figure(None, 0),
+    )
+    chart = pages.statistics(replace(counted, members=(member,)), Figures(30)).chart
+    assert chart is not None
+    assert chart.note == "Votes on the answers: 3 helpful, 1 not helpful."
+    silent = replace(counted, members=(member,), by_profile=(), by_chairman=())
+    sheet = pages.statistics(silent, Figures(30))
+    assert "votes" not in render(sheet.message).lower()
+    assert sheet.chart is not None
+    assert sheet.chart.note == ""
 
 
 ENTRY = Entry(

@@ -86,7 +86,7 @@ def test_a_bomb_is_shown_to_its_end(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", EACH)
-def test_a_bomb_on_a_card_is_taken(kind: str) -> None:
+def test_a_bomb_on_a_card_is_accepted(kind: str) -> None:
     """As a question and as an answer, both cut; no platform refuses the card."""
     message = Message("card", (Quote(bomb(kind, SHORTER)), Prose(BOMBS[kind])))
     shown = discord_text.card(message)

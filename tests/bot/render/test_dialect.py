@@ -85,7 +85,7 @@ def test_markdown_is_written_again(markdown: str, discord: str, slack: str) -> N
         ("[a](http://[b)", "[a](<http://%5Bb>)", "[a](http://%5Bb)"),
     ],
 )  # fmt: skip
-def test_a_link_shows_where_it_leads_unless_its_text_is_honest(
+def test_a_link_shows_its_target_unless_its_text_is_honest(
     markdown: str, discord: str, slack: str
 ) -> None:
     """A text that looks like another address, an invitation and anything but the web show their target."""
@@ -111,7 +111,7 @@ def test_long_code_can_be_cut() -> None:
     ("code", "span"),
     [("a", "`a`"), ("a`b", "``a`b``"), ("`", "`` ` ``"), ("a``b", "`a``b`"), (" a ", "`  a  `")],
 )
-def test_code_stands_between_enough_backticks(code: str, span: str) -> None:
+def test_code_is_fenced_with_enough_backticks(code: str, span: str) -> None:
     """It reads as the same code."""
     assert code_span(code) == span
     assert shown(span) == code

@@ -29,7 +29,7 @@ def rebuilt(before: str, after: str) -> tuple[str, str]:
 
 
 @given(TEXTS, TEXTS)
-def test_a_diff_holds_both_texts_whole(before: str, after: str) -> None:
+def test_a_diff_contains_both_texts_whole(before: str, after: str) -> None:
     """Without what was added it is the first, without what was removed the second; no piece is empty."""
     assert rebuilt(before, after) == (before, after)
     assert all(piece.text for piece in diff(before, after))

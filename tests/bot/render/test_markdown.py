@@ -32,7 +32,7 @@ def shown(token: Token) -> str:
 
 @given(TEXT)
 def test_a_line_of_ours_shows_as_it_is(text: str) -> None:
-    """Whatever stands in it, a line is one paragraph of that very text."""
+    """Whatever is in it, a line is one paragraph of that very text."""
     line = Line(text)
     tokens = READER.parse(render(Message("m", (line,))))
     if line.text:
@@ -109,7 +109,7 @@ def test_prose_keeps_its_words(markdown: str, contained: str) -> None:
 
 
 def test_escaping_is_sparing() -> None:
-    """What can't be markup where it stands is left alone, so the source reads well."""
+    """What can't be markup in its place is left alone, so the source reads well."""
     plain = "openai/gpt-4.1_mini: +3 lines, $0.0123 (2026-01-20) & more | 50% #1 - 2."
     assert escape(plain) == plain
     assert escape("1. a_ *b*") == "1\\. a\\_ \\*b\\*"

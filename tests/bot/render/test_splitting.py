@@ -53,6 +53,7 @@ def is_within(some: str, all_: str) -> bool:
 @example(markdown=f"`    ```[a](http://x.y/b){'long' * 20}`[a](http://x.y/b)", limit=120)
 @example(markdown=f"```  1. ``````~~~~~~~~~~~~{'long' * 20}```", limit=120)
 @example(markdown="[<https://a.b>\\[a](http://x.y/b)", limit=120)
+@example(markdown=f"|{'a b c d e f g h ' * 9}\n---", limit=120)
 def test_nothing_is_lost_and_every_part_fits(
     cut: Split, measure: Callable[[str], int], markdown: str, limit: int
 ) -> None:
@@ -66,6 +67,14 @@ def test_nothing_is_lost_and_every_part_fits(
     said = "".join(map(letters, parts))
     assert said == whole or ("http" in markdown and is_within(whole, said))
     assert is_within(letters(markdown), whole)
+
+
+@pytest.mark.parametrize("rows", ["", "|1|2|\n|3|4|"])
+def test_a_tables_head_that_has_no_room_above_each_part_is_cut_like_a_row(rows: str) -> None:
+    """Nothing of it is lost, and no part is too long."""
+    parts = slack(f"|{'one two three ' * 12}|x|\n|---|---|\n{rows}", 120)
+    assert all(0 < len(part) <= 120 for part in parts)
+    assert "".join(map(letters, parts)) == f"{'onetwothree' * 12}x{letters(rows)}"
 
 
 @given(markdown=FRAGMENTS, limit=st.integers(120, 400))
@@ -114,7 +123,7 @@ def test_a_fence_is_closed_and_opened_again() -> None:
     ]
 
 
-def test_a_part_goes_on_with_a_fence_and_what_follows() -> None:
+def test_a_part_continues_a_fence_and_what_follows() -> None:
     """The last piece of a long fence shares its part."""
     lines = "\n".join(f"line {number}" for number in range(10, 16))
     assert discord(f"```py\n{lines}\n```\n\nEnd.", 44) == [
@@ -124,7 +133,7 @@ def test_a_part_goes_on_with_a_fence_and_what_follows() -> None:
 
 
 def test_a_line_of_code_is_cut_at_a_space_else_hard() -> None:
-    """Code that has no line's end in sight still goes on as code."""
+    """Code that has no line's end in sight still continues as code."""
     assert discord(f"```\n{'abcd ' * 4}{'x' * 20}\n```", 23) == [
         "```\nabcd abcd abcd \n```",
         "```\nabcd \n```",
@@ -134,12 +143,12 @@ def test_a_line_of_code_is_cut_at_a_space_else_hard() -> None:
 
 
 def test_an_item_that_fits_stays_whole() -> None:
-    """A list is cut between its items, numbers go on."""
+    """A list is cut between its items, numbers continue."""
     items = [f"{number}. " + "item " * 7 + "end" for number in range(9, 13)]
     assert discord("\n".join(items), 100) == ["\n".join(items[:2]), "\n".join(items[2:])]
 
 
-def test_an_item_too_long_goes_on_unindented() -> None:
+def test_an_item_too_long_continues_unindented() -> None:
     """Indented text at a part's head would be code; the next item is one again."""
     long = "\n\n".join(f"   {name * 40}" for name in "abc")
     assert discord(f"1. Start\n\n{long}\n2. Next", 70) == [
@@ -150,7 +159,7 @@ def test_an_item_too_long_goes_on_unindented() -> None:
 
 
 def test_a_nested_fence_keeps_its_place() -> None:
-    """Its lines are indented in the item's part, and not in those that go on with it."""
+    """Its lines are indented in the item's part, and not in those that continue it."""
     code = "\n".join(f"   line {number}" for number in range(10, 18))
     parts = slack(f"1. Run:\n\n   ```sh\n{code}\n   ```\n\n   Then stop.\n2. Next", 60)
     assert parts == [
@@ -160,7 +169,7 @@ def test_a_nested_fence_keeps_its_place() -> None:
     ]
 
 
-def test_a_quote_goes_on_as_a_quote() -> None:
+def test_a_quote_continues_as_a_quote() -> None:
     """Each of its lines keeps its mark, the empty ones too."""
     one, two = "a" * 30, "b" * 30
     assert discord(f"> {one}\n>\n> {two}\n>\n> c", 50) == [f"> {one}", f"> {two}\n> \n> c"]
@@ -190,7 +199,7 @@ def test_a_long_line_is_cut_at_a_space() -> None:
     ]
 
 
-def test_what_stands_together_is_parted_before_it_is_torn() -> None:
+def test_blocks_are_separated_before_they_are_cut() -> None:
     """A link that finds no room beside the word it touches begins a line of its own."""
     link = "[link](https://x.y/z)"
     assert slack(f"one {'a' * 8}{link} two", 26) == [f"one\n{'a' * 8}", f"{link} two"]

@@ -10,7 +10,7 @@ from bot.render.markdown import render
 from bot.terminal.venue import TerminalChannel, drawn
 from bot.view.card import card
 from bot.view.fold import fold
-from bot.view.message import Block, Line, Prose, Table
+from bot.view.message import Block, Entry, Line, Prose, Table
 from bot.view.record import record
 from bot.view.state import RunView, opening
 from bot.view.thread import thread
@@ -191,9 +191,20 @@ def test_untrusted_text_cannot_steer_the_terminal(live: bool) -> None:
     assert "http://e.vil" in plain
 
 
-def test_prose_shows_html_and_stands_indented() -> None:
+def test_prose_shows_html_and_is_indented() -> None:
     """Rich would drop HTML; a reader sees it, and sees what isn't ours."""
     assert printed([Line("Ours."), Prose("see <b>this</b>")]) == "Ours.\n\n  see <b>this</b>"
+
+
+def test_what_was_searched_for_is_bold() -> None:
+    """In the line in which it was found."""
+    out = io.StringIO()
+    console = Console(file=out, force_terminal=True, width=80, color_system="standard")
+    entry = Entry(
+        "1. Queues", "3 members", excerpt=(("cron or ", False), ("Temporal", True), ("?", False))
+    )
+    console.print(drawn([entry], console))
+    assert out.getvalue() == "\x1b[1m1. Queues\x1b[0m\n3 members\ncron or \x1b[1mTemporal\x1b[0m?\n"
 
 
 def test_a_verbatim_answer_needs_no_writer() -> None:

@@ -52,7 +52,7 @@ HOSTILE = (
 def browser() -> Iterator[Browser]:
     """One browser for all tests of this module."""
     with sync_playwright() as playwright:
-        # Chromium refuses to run as root with its sandbox; the page holds only what a test made.
+        # Chromium refuses to run as root with its sandbox; the page contains only what a test made.
         browser = playwright.chromium.launch(
             executable_path=CHROMIUM, chromium_sandbox=False, args=["--disable-gpu"]
         )
@@ -263,8 +263,8 @@ def test_consultations_show_their_case_and_how_sure_they_are(reader: Reader) -> 
     assert "9 of 10" in page.locator(".panel:visible").inner_text()
 
 
-def test_rounds_stand_one_below_the_other_in_each_members_tab(reader: Reader) -> None:
-    """Each with its own diff and reviews; how answers moved and why it ended stands with the rankings."""
+def test_rounds_are_one_below_the_other_in_each_members_tab(reader: Reader) -> None:
+    """Each with its own diff and reviews; the rankings say how answers moved and why it ended."""
     with ThreadPoolExecutor(1) as pool:  # Playwright has a loop of its own in this thread
         _, message = pool.submit(lambda: asyncio.run(held(profile(*SEATS, max_rounds=2)))).result()
     page = reader.open(conversation(UserMessage(role="user", content=QUESTION), message))
@@ -313,10 +313,10 @@ def test_a_page_says_when_its_first_run_began(reader: Reader) -> None:
     stored = conversation(asked, ASSISTANT, asked, later).model_copy(
         update={"created_at": "2026-01-20T10:31:30.000Z"}
     )
-    assert "Begun\n2026-01-20 10:30 UTC" in reader.open(stored).locator("header dl").inner_text()
+    assert "Started\n2026-01-20 10:30 UTC" in reader.open(stored).locator("header dl").inner_text()
     old = ASSISTANT.model_copy(update={"started_at": None})
     without = stored.model_copy(update={"messages": [asked, old]})
-    assert "Begun\n2026-01-20 10:31 UTC" in reader.open(without).locator("header dl").inner_text()
+    assert "Started\n2026-01-20 10:31 UTC" in reader.open(without).locator("header dl").inner_text()
     reader.requests.pop()
 
 

@@ -1,0 +1,130 @@
+"""One check, what it finds, and how many run at the same time."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import structlog
+
+from bot.view.wording import doctor as wording
+from bot.view.wording.doctor import Advice
+
+log = structlog.get_logger()
+
+SECONDS = 15.0
+"""How long a check may take."""
+
+MARKS = {"ok": "\u2713", "skipped": "\u2013", "warning": "!", "error": "\u2717"}
+WIDTH = 20
+
+Weight = Literal["error", "warning"]
+"""An `error` keeps something from working at all; a `warning` is a risk, or a part that is missing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that is wrong: the setting or place, what is wrong there, and what to do."""
+
+    where: str
+    what: str
+    fix: str
+    weight: Weight = "error"
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a check found; a `skipped` one couldn't run, and its `note` says why."""
+
+    note: str = ""
+    findings: tuple[Finding, ...] = ()
+    skipped: bool = False
+
+    @property
+    def lets_others_look(self) -> bool:
+        """Whether the checks that need this one can run."""
+        return not self.skipped and all(one.weight == "warning" for one in self.findings)
+
+    @property
+    def state(self) -> str:
+        """The outcome in a word: `error`, `warning`, `skipped` or `ok`."""
+        if any(finding.weight == "error" for finding in self.findings):
+            return "error"
+        if self.findings:
+            return "warning"
+        return "skipped" if self.skipped else "ok"
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """A check of one thing.
+
+    It is skipped unless the checks it `needs`, by name, found nothing serious. It begins when those
+    named in `after` are over, whatever they found.
+    """
+
+    name: str
+    look: Callable[[], Awaitable[Outcome]]
+    needs: tuple[str, ...] = ()
+    after: tuple[str, ...] = ()
+    seconds: float = SECONDS
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """A finished check."""
+
+    name: str
+    outcome: Outcome
+
+    def lines(self) -> list[str]:
+        """Write it for people: a line, and what is wrong with its fix below."""
+        note = "" if self.outcome.findings else self.outcome.note
+        lines = [f"{MARKS[self.outcome.state]} {self.name:<{WIDTH}}{note}".rstrip()]
+        for finding in self.outcome.findings:
+            lines += [f"    {finding.where}: {finding.what}.", f"    Fix: {finding.fix}."]
+        return lines
+
+
+def found(where: str, advice: Advice, weight: Weight = "error") -> Finding:
+    """Return what is wrong somewhere."""
+    return Finding(where, advice.what, advice.fix, weight)
+
+
+def wrong(where: str, advice: Advice, weight: Weight = "error") -> Outcome:
+    """Return the outcome of a check that found one thing."""
+    return Outcome(findings=(found(where, advice, weight),))
+
+
+async def carry_out(checks: Sequence[Check]) -> list[Checked]:
+    """Run all checks at once, unless they need each other; no check hides another.
+
+    A check comes after those it needs in `checks`.
+    """
+    tasks: dict[str, asyncio.Task[Outcome]] = {}
+    async with asyncio.TaskGroup() as group:
+        for check in checks:
+            needed = {name: tasks[name] for name in check.needs}
+            before = [tasks[name] for name in check.after if name in tasks]
+            tasks[check.name] = group.create_task(_outcome(check, needed, before))
+    return [Checked(name, task.result()) for name, task in tasks.items()]
+
+
+async def _outcome(
+    check: Check,
+    needed: dict[str, asyncio.Task[Outcome]],
+    before: Sequence[asyncio.Task[Outcome]],
+) -> Outcome:
+    await asyncio.gather(*before)
+    for name, task in needed.items():
+        if not (await task).lets_others_look:
+            return Outcome(wording.needs(name), skipped=True)
+    try:
+        async with asyncio.timeout(check.seconds):
+            return await check.look()
+    except TimeoutError:
+        return wrong(check.name, wording.too_slow(check.seconds))
+    except Exception:
+        # An unforeseen error in one check doesn't hide the others.
+        log.critical("check_failed", where=check.name.replace(" ", "_"), exc_info=True)
+        return wrong(check.name, wording.CHECK_FAILED)

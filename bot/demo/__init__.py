@@ -1,0 +1,1 @@
+"""The example council: one run written by hand, played back instead of models' replies."""

@@ -1,0 +1,192 @@
+"""`council doctor`: everything needed to run, checked at once, each fault with its fix.
+
+The checks are in `bot.checks` and, for the platforms, in their own packages.
+"""
+
+import json
+import time
+from collections.abc import Callable, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, replace
+
+from bot.checks.check import Check, Checked, Finding, Outcome, carry_out
+from bot.checks.folder import FolderChecks
+from bot.checks.machine import CLOCK, Clock, machine_checks, port
+from bot.checks.models import ModelChecks
+from bot.config.configuration import NOBODY_TO_ASK, Configuration, load
+from bot.config.logs import Redaction
+from bot.config.settings import OPENROUTER
+from bot.errors import ConfigurationError, Problem
+from bot.serve import NO_PLATFORM, check, slack_is_whole
+from bot.view.wording import doctor as wording
+from council.models.directory import Directory
+
+CONFIGURATION = "Configuration"
+
+
+@dataclass(frozen=True, slots=True)
+class Examination:
+    """What all checks found, without secrets."""
+
+    checked: tuple[Checked, ...]
+    live: bool
+
+    @property
+    def is_well(self) -> bool:
+        """Whether nothing is wrong."""
+        return not self.findings
+
+    @property
+    def findings(self) -> list[Finding]:
+        """Everything that is wrong."""
+        return [finding for one in self.checked for finding in one.outcome.findings]
+
+    def text(self) -> str:
+        """Write it for people: a line a check, and what is wrong with its fix below."""
+        lines = (line for one in self.checked for line in one.lines())
+        return "\n".join([*lines, "", self._summary()])
+
+    def to_json(self) -> str:
+        """Write it for programs."""
+        checks = [
+            {
+                "check": one.name,
+                "state": one.outcome.state,
+                "note": one.outcome.note,
+                "findings": [
+                    {"weight": each.weight, "where": each.where, "what": each.what, "fix": each.fix}
+                    for each in one.outcome.findings
+                ],
+            }
+            for one in self.checked
+        ]
+        return json.dumps({"ok": self.is_well, "checks": checks}, indent=2, ensure_ascii=False)
+
+    def hidden(self, hide: Callable[[str], str]) -> "Examination":
+        """Return the same with every text passed through `hide`, which hides secrets."""
+
+        def clean(finding: Finding) -> Finding:
+            where, what, fix = hide(finding.where), hide(finding.what), hide(finding.fix)
+            return replace(finding, where=where, what=what, fix=fix)
+
+        return replace(
+            self,
+            checked=tuple(
+                Checked(
+                    one.name,
+                    replace(
+                        one.outcome,
+                        note=hide(one.outcome.note),
+                        findings=tuple(map(clean, one.outcome.findings)),
+                    ),
+                )
+                for one in self.checked
+            ),
+        )
+
+    def _summary(self) -> str:
+        if self.is_well:
+            return wording.ALL_WELL if self.live else f"{wording.ALL_WELL} {wording.NOT_LIVE}"
+        errors = sum(finding.weight == "error" for finding in self.findings)
+        return wording.summary(errors, len(self.findings) - errors)
+
+
+async def diagnose(*, live: bool = False, now: Callable[[], float] = time.time) -> Examination:
+    """Read the configuration and check everything in it; `live` asks each member for one word.
+
+    `now` is this machine's time, in seconds since 1970.
+    """
+    try:
+        configuration = load()
+        examination = await _examine(configuration, live=live, now=now)
+    except ConfigurationError as error:
+        return Examination((Checked(CONFIGURATION, Outcome(findings=_findings(error.problems))),), live)
+    return examination.hidden(Redaction(configuration.secrets).hide)
+
+
+async def _examine(configuration: Configuration, *, live: bool, now: Callable[[], float]) -> Examination:
+    clock = Clock(now)
+    async with AsyncExitStack() as stack:
+        checks = [
+            Check(CONFIGURATION, lambda: _configured(configuration)),
+            *machine_checks(configuration),
+            *FolderChecks(configuration.settings.council_data_dir).checks(),
+            *await _of_models(configuration, clock, stack, live=live),
+            *await _of_discord(configuration, clock, stack),
+            *_of_slack(configuration, clock),
+        ]
+        asked = tuple(check.name for check in checks)
+        checks.append(Check(CLOCK, clock.look, after=asked))
+        return Examination(tuple(await carry_out(checks)), live)
+
+
+async def _configured(configuration: Configuration) -> Outcome:
+    try:
+        check(configuration.settings)
+    except ConfigurationError as error:
+        if error.problems == [NO_PLATFORM]:
+            return Outcome(wording.NO_PLATFORM)
+        return Outcome(findings=_findings(error.problems))
+    return Outcome(wording.CONFIGURED)
+
+
+async def _of_models(
+    configuration: Configuration, clock: Clock, stack: AsyncExitStack, *, live: bool
+) -> list[Check]:
+    from council.models import builtin
+    from council.models.client import ModelClient
+
+    settings = configuration.settings
+    if configuration.is_demonstration and not builtin.available():
+        raise ConfigurationError([NOBODY_TO_ASK])
+    key = settings.openrouter_api_key
+    client = await stack.enter_async_context(
+        ModelClient(
+            Directory(configuration.profiles.values()).find,
+            base_url=settings.openrouter_base_url or OPENROUTER,
+            api_key=key.get_secret_value() if key else None,
+            keys=configuration.keys,
+            on_date=clock.note,
+        )
+    )
+    return ModelChecks(configuration, client).checks(live=live)
+
+
+async def _of_discord(configuration: Configuration, clock: Clock, stack: AsyncExitStack) -> list[Check]:
+    settings = configuration.settings
+    if settings.discord_token is None:
+        return []
+    from bot.discord.checks import DiscordChecks
+
+    checks = DiscordChecks(
+        settings.discord_token.get_secret_value(),
+        api_base=settings.discord_api_base_url,
+        reads_messages=settings.discord_message_content,
+        access=configuration.access,
+        on_date=clock.note,
+    )
+    return (await stack.enter_async_context(checks)).checks()
+
+
+def _of_slack(configuration: Configuration, clock: Clock) -> list[Check]:
+    settings = configuration.settings
+    if settings.slack_bot_token is None or not slack_is_whole(settings):
+        return []
+    from bot.slack.checks import SlackChecks
+
+    app_token, secret = settings.slack_app_token, settings.slack_signing_secret
+    host, number = settings.slack_http_host, settings.slack_http_port or 0
+    return SlackChecks(
+        settings.slack_bot_token.get_secret_value(),
+        app_token=app_token.get_secret_value() if app_token else None,
+        signing_secret=secret.get_secret_value() if secret else None,
+        look_at_port=lambda: port(configuration, "SLACK_HTTP", host, number),
+        api_url=settings.slack_api_url,
+        allowed=configuration.access.allow,
+        reads_threads=any(one.context == "thread" for one in configuration.profiles.values()),
+        on_date=clock.note,
+    ).checks()
+
+
+def _findings(problems: Sequence[Problem]) -> tuple[Finding, ...]:
+    return tuple(Finding(one.where, one.what, one.fix) for one in problems)

@@ -1,0 +1,205 @@
+"""`council demo`: the example played through the real pipeline, then its thread and buttons to try.
+
+It needs no key, no model and no network, and its folder is deleted afterwards.
+"""
+
+import asyncio
+import sys
+from collections.abc import Awaitable, Callable, Generator, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from time import monotonic
+
+from rich.console import Console
+
+from bot.app import Library, open_library
+from bot.config.settings import Settings
+from bot.demo.player import PROFILE, SECONDS, Player
+from bot.demo.scenario import MISTAKEN, question
+from bot.service.access import AT_TERMINAL
+from bot.service.question import Question
+from bot.service.runs import Runs
+from bot.terminal.ask import Surface, lasting_output, person, say
+from bot.terminal.typed import read_line
+from bot.terminal.venue import TerminalChannel, digest, drawn
+from bot.view.card import names
+from bot.view.details import detail
+from bot.view.message import Block, Line, Message, Pairs, Table
+from bot.view.state import RunView, opening
+from bot.view.thread import thread
+from bot.view.wording import demo as wording
+from bot.view.wording import figures
+from council.calls import JsonObject
+from council.document.conversation import AssistantMessage
+from council.events import Emit
+from council.models.catalog import Catalog
+from council.profile import Profile
+from storage.journal import RunRow
+
+Open = Callable[[], Awaitable[Message | Path]]
+"""Opens what a button or the thread shows: a message or a file."""
+
+
+async def demo(player: Player) -> bool:
+    """Play the example for a person; return whether it was played to its end and written."""
+    is_watched = sys.stdin.isatty() and sys.stdout.isatty()
+
+    async def show(stage: _Stage) -> bool:
+        console = Console()
+        takes = figures.duration(SECONDS / player.speed)
+        _tell(console, wording.introduction(len(PROFILE.members), takes))
+        shown: list[TerminalChannel] = []
+
+        @contextmanager
+        def surface(text: str, profile: Profile) -> Generator[Emit]:
+            if not console.is_terminal:
+                _tell(console, text)
+            view = opening(text, profile, now=monotonic())
+            below = _nothing if is_watched else digest
+            with TerminalChannel(console, view, thread=below, saved=None) as channel:
+                shown.append(channel)
+                yield channel.hear
+
+        is_answered = await stage.play(surface)
+        if is_answered and is_watched:
+            await _try_out(shown[0], stage.transcript)
+        if is_answered:
+            _tell(console, wording.GOODBYE)
+        return is_answered
+
+    return await _perform(player, show)
+
+
+async def replay(player: Player, surface: Surface) -> bool:
+    """Play the example for a program, on a surface of `council ask`; return what `demo` returns."""
+    return await _perform(player, lambda stage: stage.play(surface))
+
+
+@dataclass(slots=True)
+class _Stage:
+    """The example's run in a folder of its own."""
+
+    folder: Path
+    library: Library
+    runs: Runs
+    run: RunRow
+    playing: "asyncio.Task[AssistantMessage | None] | None" = None
+    is_left: bool = False
+
+    async def play(self, surface: Surface) -> bool:
+        """Carry the run out; return whether there is an answer, and somebody who reads it."""
+        with surface(self.run.brief.question, self.run.brief.profile) as emit:
+            self.playing = asyncio.create_task(self.runs.carry_out(self.run, emit))
+            if self.is_left:
+                self.playing.cancel()
+            try:
+                return await self.playing is not None
+            except asyncio.CancelledError:
+                if not self.is_left:
+                    raise
+                return False
+
+    def leave(self, error: OSError) -> None:
+        """End the run: nobody reads it any more."""
+        del error
+        self.is_left = True
+        if self.playing:
+            self.playing.cancel()
+
+    async def transcript(self) -> Path:
+        """Write the transcript as a page."""
+        from bot.transcript.html import to_html
+
+        conversation = await self.library.store.load(self.run.conversation_id)
+        page = self.folder / "transcript.html"
+        page.write_text(to_html(conversation), encoding="utf-8")
+        return page
+
+
+async def _perform(player: Player, show: Callable[[_Stage], Awaitable[bool]]) -> bool:
+    with TemporaryDirectory(prefix="council-demo-") as name:
+        folder = Path(name)
+        async with open_library(Settings.model_construct(council_data_dir=folder)) as library:
+            runs = Runs(
+                ask=player.ask,
+                catalog=Catalog(_no_models),
+                journal=library.journal,
+                store=library.store,
+                index=library.index,
+            )
+            asked = Question(standing=AT_TERMINAL, text=question(), source=person(), entry_key="example")
+            stage = _Stage(folder, library, runs, (await runs.accept(asked, PROFILE)).run)
+            with lasting_output(stage.leave) as output:
+                is_shown = await show(stage)
+            # A reader who left has read enough.
+            return not output.is_missed if stage.is_left else is_shown
+
+
+def _tell(console: Console, text: str) -> None:
+    """Write a paragraph; where somebody watches, broken between words."""
+    if console.is_terminal:
+        console.print(drawn((Line(text),), console))
+        console.print()
+    else:
+        say(f"{text}\n")
+
+
+async def _no_models() -> list[JsonObject]:
+    return []
+
+
+def _nothing(view: RunView) -> Iterator[Message]:
+    """Return no thread: a number opens each of its messages."""
+    del view
+    yield from ()
+
+
+async def _try_out(channel: TerminalChannel, transcript: Callable[[], Awaitable[Path]]) -> None:
+    """Open what the typed number names, until there is an empty line."""
+    choices, offer = _choices(channel.view, transcript)
+    channel.show(offer)
+    while typed := (read_line() or "").strip():
+        chosen = choices.get(typed)
+        opened = await chosen() if chosen else offer
+        if isinstance(opened, Path):
+            channel.show(Message("transcript", (Line(wording.TRANSCRIPT_OPENED),)))
+            say(opened.as_uri())  # in one piece, however narrow the window
+        else:
+            channel.show(opened)
+        if chosen:
+            channel.show(Message("again", (Line(wording.AGAIN),)))
+
+
+def _choices(
+    view: RunView, transcript: Callable[[], Awaitable[Path]]
+) -> tuple[dict[str, Open], Message]:
+    """Return what each number opens, and the message that offers them all."""
+    opens: list[Open] = []
+    short = names(view)
+
+    def number(shows: Callable[[], Message]) -> str:
+        async def show() -> Message:
+            return shows()
+
+        opens.append(show)
+        return str(len(opens))
+
+    ranking, *members = thread(view)
+    whole = [(number(lambda: ranking.message), wording.RANKING)]
+    whole.append((number(lambda: detail(view, "votes")), wording.VOTES))
+    opens.append(transcript)
+    whole.append((str(len(opens)), wording.TRANSCRIPT))
+    rows: list[tuple[str, ...]] = []
+    hints: list[Block] = []
+    for part in members:
+        seat = view.seats[part.seat or 0]
+        said = number(lambda part=part: part.message)
+        changes = number(lambda part=part: detail(view, "changes", part.seat))
+        reviews = number(lambda part=part: detail(view, "reviews", part.seat))
+        rows.append((short[seat.name], said, changes, reviews))
+        if seat.name == MISTAKEN:
+            hints.append(Line(wording.mistake(short[seat.name], int(changes))))
+    blocks = (Line(wording.LEAD), Pairs(tuple(whole)), Table(wording.HEADER, tuple(rows)), *hints)
+    return {str(place): each for place, each in enumerate(opens, 1)}, Message("example", blocks)

@@ -1,0 +1,168 @@
+"""Who answers: the provider, the server or the demonstration that a person chooses, checked at once."""
+
+import asyncio
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+
+from pydantic import SecretStr
+
+from bot.checks.check import Checked, carry_out
+from bot.checks.models import ModelChecks
+from bot.config.configuration import Configuration
+from bot.config.logs import Redaction
+from bot.config.settings import OPENROUTER, Settings, address, sources, variables
+from bot.service.access import Access
+from bot.service.budgets import Budgets
+from bot.service.limits import Durability, Limits
+from bot.terminal.ask import say
+from bot.terminal.init.files import Existing
+from bot.terminal.init.prompts import choose, confirm, fit, kept, line, secret
+from bot.view.wording import init as wording
+from bot.view.wording.failures import cause
+from council.errors import ModelError
+from council.models import builtin
+from council.models.catalog import Listing, read_listings
+from council.models.client import ModelClient
+from council.models.directory import Directory
+from council.models.local import LocalServer, find_servers
+from council.models.suggestion import leading
+from council.profile import Profile
+
+
+@dataclass(frozen=True, slots=True)
+class Provider:
+    """Where models are asked: at the council's provider, or at the `endpoint` of a server of one's own.
+
+    `is_kept` says that the key is set already, wherever that is.
+    """
+
+    base_url: str
+    key: str = field(default="", repr=False)
+    is_kept: bool = False
+    endpoint: str | None = None
+    listings: Mapping[str, Listing] = field(default_factory=dict[str, Listing])
+
+    def client(self, profiles: Iterable[Profile] = ()) -> ModelClient:
+        """Return a client that asks there."""
+        return ModelClient(Directory(profiles).find, base_url=self.base_url, api_key=self.key)
+
+    def configuration(self, profiles: Mapping[str, Profile]) -> Configuration:
+        """Return the configuration that the checks look at."""
+        key = SecretStr(self.key) if self.key else None
+        settings = Settings.model_construct(openrouter_api_key=key, openrouter_base_url=self.base_url)
+        return Configuration(
+            settings=settings,
+            variables={},
+            profiles=dict(profiles),
+            limits=Limits(),
+            durability=Durability(),
+            access=Access(),
+            budgets=Budgets(),
+            origins={},
+        )
+
+    def show(self, checked: Iterable[Checked]) -> None:
+        """Say what checks found there, without the key."""
+        hide = Redaction([self.key]).hide
+        for one in checked:
+            say(hide("\n".join(one.lines())))
+
+
+def choose_provider(existing: Existing) -> Provider | None:
+    """Ask who should answer until it can be used; `None` is the demonstration."""
+    servers = asyncio.run(find_servers())
+    choices = (
+        wording.OPENROUTER,
+        wording.OTHER,
+        *map(wording.server, servers),
+        wording.DEMONSTRATION,
+    )
+    while True:
+        chosen = choose(wording.WHO_ANSWERS, choices)
+        if chosen == len(choices) - 1:
+            return None
+        if chosen > 1:
+            found = _local(servers[chosen - 2])
+        else:
+            found = _hosted(_other(existing) if chosen else _openrouter(existing))
+        if found is not None:
+            return found
+
+
+def _openrouter(existing: Existing) -> Provider:
+    if key := _kept_key(OPENROUTER, existing):
+        return Provider(OPENROUTER, key, is_kept=True)
+    while not (key := secret(wording.KEY, lambda _: None)):
+        say(wording.KEY_NEEDED)
+    return Provider(OPENROUTER, key)
+
+
+def _other(existing: Existing) -> Provider:
+    while True:
+        try:
+            base_url = address(fit(line(wording.OTHER_ADDRESS)))
+        except ValueError as error:
+            say(wording.not_usable(str(error)))
+            continue
+        if key := _kept_key(base_url, existing):
+            return Provider(base_url, key, is_kept=True)
+        return Provider(base_url, secret(wording.OTHER_KEY, lambda _: None))
+
+
+def _kept_key(base_url: str, existing: Existing) -> str:
+    """Return the key that is set, if it was given for this provider and is to stay."""
+    name = "OPENROUTER_API_KEY"
+    is_for_it = variables().get("openrouter_base_url", OPENROUTER).rstrip("/") == base_url
+    return kept(name, existing.secret(name)) if is_for_it else ""
+
+
+def _hosted(provider: Provider) -> Provider | None:
+    """Check a provider and its key; return it with its models, or `None` if it isn't to be used."""
+
+    async def look() -> tuple[list[Checked], Mapping[str, Listing]]:
+        async with provider.client() as client:
+            checks = ModelChecks(provider.configuration({}), client)
+            return await carry_out(checks.of_provider()), checks.listings
+
+    say(wording.CHECKING)
+    checked, listings = asyncio.run(look())
+    provider.show(checked)
+    if any(one.outcome.state == "error" for one in checked) and not confirm(
+        wording.USE_ANYWAY, default=False
+    ):
+        return None
+    return replace(provider, listings=listings)
+
+
+def _local(server: LocalServer) -> Provider | None:
+    provider = Provider(server.endpoint, endpoint=server.endpoint)
+
+    async def models() -> Mapping[str, Listing]:
+        async with provider.client() as client:
+            return read_listings(await client.models())
+
+    try:
+        listings = asyncio.run(models())
+    except ModelError as error:
+        say(wording.unanswered(cause(error.failure)))
+        return None
+    if not leading(listings):
+        say(wording.NOTHING_LISTED)
+        return None
+    return replace(provider, listings=listings)
+
+
+def demonstrate(existing: Existing) -> None:
+    """Say whether the demonstration can answer, and what is used before it."""
+    used = [
+        name
+        for name in ("OPENROUTER_API_KEY", "OPENROUTER_BASE_URL", "COUNCIL_MEMBERS")
+        if sources()[name.lower()] != "default"
+    ]
+    if existing.council_text.strip():
+        used.append(str(existing.council))
+    if used:
+        say(wording.demonstration_hidden(used))
+    else:
+        installed = builtin.available()
+        say(wording.DEMONSTRATION_READY if installed else wording.DEMONSTRATION_MISSING)

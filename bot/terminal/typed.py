@@ -1,0 +1,26 @@
+"""Lines that a person types."""
+
+import signal
+import sys
+
+from bot.terminal.ask import say
+from bot.view.wording.terminal import NOT_UTF8
+
+
+def read_line() -> str | None:
+    """Wait for a line; `None` where the input ends, or at Ctrl-C. Nothing else happens meanwhile."""
+    before = signal.getsignal(signal.SIGINT)
+    try:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        while True:
+            if sys.stdin.isatty():
+                sys.stdout.write("> ")
+                sys.stdout.flush()
+            try:
+                return sys.stdin.buffer.readline().decode(sys.stdin.encoding) or None
+            except UnicodeDecodeError:
+                say(NOT_UTF8)
+    except KeyboardInterrupt:
+        return None
+    finally:
+        signal.signal(signal.SIGINT, before)
