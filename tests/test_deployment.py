@@ -1,0 +1,163 @@
+"""What `deploy/` says agrees with the program, and passes the tools that check such files."""
+
+import re
+import shutil
+import subprocess
+import sys
+import sysconfig
+from pathlib import Path
+
+import pytest
+
+from bot.cli import LOST, MISUSED, app
+from bot.config.settings import Settings
+from bot.service.limits import Durability
+
+ROOT = Path(__file__).parent.parent
+DEPLOY = ROOT / "deploy"
+SETTINGS = {name.upper() for name in Settings.model_fields}
+SECRET_FILES = {f"{name}_FILE" for name in SETTINGS}
+OTHERS = {"MPLCONFIGDIR", "PATH", "PYTHONDONTWRITEBYTECODE"}
+"""Variables of the files that are no settings of ours."""
+MOST_EXPOSED = 15  # tenths of systemd's points
+HADOLINT = Path(sysconfig.get_path("scripts")) / "hadolint"
+needs_systemd = pytest.mark.skipif(
+    shutil.which("systemd-analyze") is None, reason="systemd isn't installed (apt-get install systemd)"
+)
+
+
+def text(name: str) -> str:
+    """Read one of the files, lines that end in a backslash joined."""
+    return (DEPLOY / name).read_text().replace("\\\n", " ")
+
+
+def unit() -> dict[str, list[str]]:
+    """Return the unit's directives, each with its values."""
+    found: dict[str, list[str]] = {}
+    for name, value in re.findall(r"^(\w+)=(.*)$", text("council.service"), re.MULTILINE):
+        found.setdefault(name, []).append(value)
+    return found
+
+
+def ran(*words: str) -> tuple[int, str]:
+    """Run a tool; return its exit code and what it said."""
+    ended = subprocess.run(words, capture_output=True, text=True, check=False)  # noqa: S603 - our own words
+    return ended.returncode, ended.stdout + ended.stderr
+
+
+class TestUnit:
+    """`council.service`."""
+
+    @needs_systemd
+    def test_systemd_accepts_it(self, tmp_path: Path) -> None:
+        """With the program where it is here."""
+        here = tmp_path / "council.service"
+        here.write_text(
+            text("council.service").replace("/srv/council/.venv/bin/council", sys.executable)
+        )
+        assert ran("systemd-analyze", "verify", str(here)) == (0, "")
+
+    @needs_systemd
+    def test_it_exposes_little(self) -> None:
+        """By systemd's own count."""
+        words = ("security", "--offline=true", f"--threshold={MOST_EXPOSED}")
+        code, said = ran("systemd-analyze", *words, str(DEPLOY / "council.service"))
+        assert code == 0, said
+
+    def test_what_cannot_pass_by_itself_is_not_started_again(self) -> None:
+        """A configuration that can't be used, and a platform that refuses the bot for good."""
+        assert unit()["RestartPreventExitStatus"] == [f"{MISUSED} {LOST}"]
+        assert unit()["Restart"] == ["on-failure"]
+
+    def test_runs_have_time_to_end(self) -> None:
+        """Before they are killed; in a container, too."""
+        assert int(unit()["TimeoutStopSec"][0]) > Durability().drain_seconds
+        [grace] = re.findall(r"stop_grace_period: (\d+)s", text("compose.yaml"))
+        assert int(grace) > Durability().drain_seconds
+
+    def test_the_operations_page_has_the_same_lines(self) -> None:
+        """For those who write a unit of their own."""
+        page = (ROOT / "docs/operations.md").read_text()
+        [shown] = re.findall(r"```ini\n\[Service\]\n(.*?)```", page, re.DOTALL)
+        assert {*shown.splitlines()} <= {*text("council.service").splitlines()}
+
+
+class TestContainer:
+    """`Dockerfile` and `compose.yaml`."""
+
+    def test_hadolint_finds_no_fault(self) -> None:
+        """At any level."""
+        assert ran(str(HADOLINT), "--failure-threshold=style", str(DEPLOY / "Dockerfile")) == (0, "")
+
+    def test_it_runs_as_nobody_in_particular_on_a_read_only_root(self) -> None:
+        """With no capability, and its only volume for the data."""
+        dockerfile, compose = text("Dockerfile"), text("compose.yaml")
+        users = re.findall(r"^USER (\S+)$", dockerfile, re.MULTILINE)
+        assert users == re.findall(r"^    user: (\S+)$", compose, re.MULTILINE) == ["10001:10001"]
+        assert "\n    read_only: true\n" in compose
+        assert re.search(r"cap_drop:\n +- ALL\n", compose)
+        assert re.findall(r"^VOLUME (\S+)$", dockerfile, re.MULTILINE) == ["/data"]
+        assert "COUNCIL_DATA_DIR=/data" in dockerfile
+        assert "- data:/data\n" in compose
+
+    def test_what_is_copied_is_there_and_nothing_else_is_sent(self) -> None:
+        """Neither `.env` nor data: everything is left out but what is named."""
+        copied = {
+            word
+            for line in re.findall(r"^COPY (?!--from)(.*) \S+$", text("Dockerfile"), re.MULTILINE)
+            for word in line.split()
+        }
+        ignored = text("Dockerfile.dockerignore").splitlines()
+        assert {line[1:] for line in ignored if line.startswith("!")} == copied
+        assert ignored[1] == "*"
+        assert all((ROOT / name).exists() for name in copied)
+
+    def test_the_health_check_asks_the_port_that_is_set(self) -> None:
+        """It is the one that is published on this machine alone, and that Prometheus reads."""
+        [port] = re.findall(r"COUNCIL_STATUS_PORT=(\d+)", text("Dockerfile"))
+        assert f"http://127.0.0.1:{port}/livez" in text("Dockerfile")
+        assert f'COUNCIL_STATUS_PORT: "{port}"' in text("compose.yaml")
+        published = re.findall(r'^ +- "(.*)" #', text("compose.yaml"), re.MULTILINE)
+        assert published == [f"127.0.0.1:{port}:{port}"]
+        assert f"127.0.0.1:{port}" in text("prometheus.yml")
+
+
+class TestNames:
+    """Settings, files and commands that the files and the page name exist."""
+
+    def test_every_variable_is_a_setting(self) -> None:
+        """But a few of the system's."""
+        given = {
+            *(word.partition("=")[0] for line in unit()["Environment"] for word in line.split()),
+            *re.findall(r"^ {6}([A-Z_]+):", text("compose.yaml"), re.MULTILINE),
+        }
+        final = text("Dockerfile").rpartition("\nFROM ")[2]
+        given |= {
+            word.partition("=")[0]
+            for line in re.findall(r"^ENV (.*)$", final, re.MULTILINE)
+            for word in line.split()
+        }
+        assert given - OTHERS <= SETTINGS
+        page = (ROOT / "docs/deploy.md").read_text()
+        named = re.findall(r"\b(?:COUNCIL|DISCORD|SLACK|OPENROUTER)_[A-Z_]+\b", page)
+        assert {*named} <= SETTINGS | SECRET_FILES
+
+    def test_every_file_and_command_of_the_page_is_there(self) -> None:
+        """Whoever follows it word by word finds them."""
+        page = (ROOT / "docs/deploy.md").read_text()
+        for name in re.findall(r"\bdeploy/[\w.]+\w", page):
+            assert (ROOT / name).is_file(), name
+        for name in re.findall(r"\]\((\w+\.md)", page):
+            assert (ROOT / "docs" / name).is_file(), name
+        commands = {
+            command.name or command.callback.__name__
+            for command in app.registered_commands
+            if command.callback
+        }
+        commands |= {group.name for group in app.registered_groups if group.name}
+        used = {
+            *re.findall(r"`council (\w+)", page),
+            *re.findall(r"(?:bin/council|run --rm council|exec council council) (\w+)", page),
+        }
+        assert used
+        assert used <= {name.rstrip("_") for name in commands}
