@@ -10,12 +10,18 @@ export Q
 unexport PYTHONDONTWRITEBYTECODE
 PYTEST := pytest -n 2 --dist loadfile --no-loadscope-reorder
 
-.PHONY: help setup ask run test coverage lint check fuzz soak pictures bench
+.PHONY: help setup demo init ask run test coverage lint check fuzz soak pictures bench
 
 help: ## List the commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: .venv/.made ## Make .venv with everything, the built-in model included
+
+demo: setup ## Watch an example: written by hand, needs no key
+	@.venv/bin/council demo
+
+init: setup ## Set up a council of your own, by a few questions
+	@.venv/bin/council init
 
 ask: setup ## Ask a council: make ask Q="your question"
 	@.venv/bin/council ask "$$Q"

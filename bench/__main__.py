@@ -25,6 +25,7 @@ from bench.resume import resumption
 from bench.texts import comparisons, lag_over_long_reviews
 from bot.app import open_library
 from bot.config.settings import Settings
+from bot.service.access import AT_TERMINAL
 from bot.service.question import Question
 from bot.service.runs import Runs
 from council.calls import Ask, Call, Reply
@@ -204,7 +205,7 @@ def load_rows(what: Load) -> None:
 
 
 def resume() -> None:
-    """Time how soon interrupted runs go on."""
+    """Time how soon interrupted runs continue."""
     measured = resumption(1_000)
     row("1,000 interrupted runs, 8 steps of each in the journal", "")
     row("  from opening the journal to the last one's first new call", f"{measured.wall:.2f} s", "2 s")
@@ -272,6 +273,7 @@ async def council(ask: Ask, catalog: Catalog) -> AsyncGenerator[Runs]:
 async def one_run(runs: Runs, seed: int = 0) -> None:
     """Ask once, into a silent sink. The seed travels in the asker's name, for `delayed`."""
     question = Question(
+        standing=AT_TERMINAL,
         text=f"{QUESTION} [{seed}]",
         source=Source(platform="bench"),
         entry_key=str(uuid.uuid4()),

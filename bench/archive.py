@@ -88,7 +88,7 @@ async def past_answers(conversations: int = CONVERSATIONS) -> Measured:
 
 
 class Words:
-    """Text whose words are as uneven as a language's: a few stand everywhere, most are rare."""
+    """Text whose words are as uneven as a language's: a few are everywhere, most are rare."""
 
     def __init__(self, rng: random.Random) -> None:
         self._rng = rng

@@ -27,8 +27,10 @@ from pydantic import BaseModel
 from bot.app import Library, open_library
 from bot.config import logs
 from bot.config.settings import Settings
+from bot.errors import Refusal
 from bot.serve import collect_rarely
-from bot.service.dispatcher import Dispatcher, Refusal
+from bot.service.access import AT_TERMINAL
+from bot.service.dispatcher import Dispatcher
 from bot.service.limits import Limits
 from bot.service.outbox import Urgency
 from bot.service.question import Question
@@ -267,7 +269,7 @@ def runs_of(library: Library, ask: Ask) -> Runs:
 
 
 def dispatcher_of(library: Library, ask: Ask, at_once: int) -> Dispatcher:
-    """Put up a dispatcher where so many runs go at once, whoever asks and wherever."""
+    """Build a dispatcher for this many runs at once, whoever asks and wherever."""
     return Dispatcher(
         runs=runs_of(library, ask),
         journal=library.journal,
@@ -287,7 +289,9 @@ async def alone(models: Models, number: int) -> None:
 
 async def journalled(runs: Runs, number: int) -> None:
     """Carry a run out with its journal, its document and its row in the index."""
-    question = Question(text=text(number), source=place(number), entry_key=str(number))
+    question = Question(
+        standing=AT_TERMINAL, text=text(number), source=place(number), entry_key=str(number)
+    )
     if await runs.carry_out((await runs.accept(question, PROFILE)).run, silent) is None:
         sys.exit("a run of the benchmark failed")
 
@@ -296,7 +300,13 @@ async def shown(dispatcher: Dispatcher, number: int) -> None:
     """Carry a run out as on a platform: accepted, queued, shown, the asker told."""
     venue = SilentVenue()
     run = await dispatcher.accept(
-        Question(text=text(number), source=place(number), entry_key=str(number), asker="Ada")
+        Question(
+            standing=AT_TERMINAL,
+            text=text(number),
+            source=place(number),
+            entry_key=str(number),
+            asker="Ada",
+        )
     )
     if run is None:
         sys.exit("a question of the benchmark was taken for another")

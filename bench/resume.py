@@ -1,4 +1,4 @@
-"""How soon a new process goes on with the runs that an earlier one has left: each in its process.
+"""How soon a new process continues the runs that an earlier one left: each in its own process.
 
 python -m bench.resume leave FOLDER 1000    until 8 calls of each run are in the journal, then dies
 python -m bench.resume go-on FOLDER 1000    prints how long that took, as JSON
@@ -22,6 +22,7 @@ from bot.app import open_library
 from bot.config import logs
 from bot.config.settings import Settings
 from bot.serve import collect_rarely
+from bot.service.access import AT_TERMINAL
 from bot.service.question import Question
 from council.calls import Call, Reply
 from council.usage import Usage
@@ -43,7 +44,7 @@ class _Arguments(BaseModel):
 
 
 def resumption(runs: int) -> Resumption:
-    """Measure how interrupted runs go on."""
+    """Measure how interrupted runs continue."""
     with tempfile.TemporaryDirectory() as folder:
         parts = [
             subprocess.run(  # noqa: S603 - our own words
@@ -72,10 +73,16 @@ async def leave(folder: Path, runs: int) -> None:
 
     async with open_library(Settings(council_data_dir=folder)) as library:
         dispatcher = dispatcher_of(library, ask, runs)
-        # All are taken before the first begins: what is measured is how they go on.
+        # All are loaded before the first begins: only their continuation is measured.
         accepted = [
             await dispatcher.accept(
-                Question(text=text(number), source=place(number), entry_key=str(number), asker="Ada")
+                Question(
+                    standing=AT_TERMINAL,
+                    text=text(number),
+                    source=place(number),
+                    entry_key=str(number),
+                    asker="Ada",
+                )
             )
             for number in range(runs)
         ]
@@ -86,7 +93,7 @@ async def leave(folder: Path, runs: int) -> None:
 
 
 async def go_on(folder: Path, runs: int) -> Resumption:
-    """Go on with them, until each has asked something new."""
+    """Continue them until each has asked something new."""
     reached: set[str] = set()
     all_there = asyncio.Event()
 

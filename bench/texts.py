@@ -1,4 +1,4 @@
-"""Long texts: how fast a correction is compared, and how long a run over long reviews holds the loop."""
+"""Long texts: how fast a correction is compared, and how long long reviews block a run's loop."""
 
 import random
 import time
@@ -75,7 +75,7 @@ async def critical(call: Call) -> Reply:
 
 
 def drawn(words: int, seed: int, vocabulary: list[str] = VOCABULARY) -> list[str]:
-    """Draw so many words, as unevenly as languages do: the second is half as frequent as the first."""
+    """Draw this many words, as unevenly as languages do: the second is half as frequent as the first."""
     return random.Random(seed).choices(vocabulary, FREQUENCIES, k=words)  # noqa: S311 - a benchmark
 
 

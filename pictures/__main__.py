@@ -2,19 +2,20 @@
 
 `council run` answers the same question on Discord and on Slack, between fake platforms and a fake model
 provider on 127.0.0.1: once as it should be, once with failures, once without credit. What the platforms
-recorded is drawn; nothing is written by hand but the models' texts (pictures/scenario).
+recorded is drawn; nothing is written by hand but the models' texts (bot/demo/texts).
 """
 
 import asyncio
 import sys
 from pathlib import Path
 
-from pictures import scenario
+from bot.demo import scenario
 from pictures.on_discord import OnDiscord
 from pictures.on_slack import OnSlack
 from pictures.page import photograph
 from pictures.render import missing, render
 from pictures.runs import Picture, council
+from pictures.scenario import play
 from tests.discord_server import DiscordServer
 from tests.model_server import Json, ModelServer
 from tests.slack_server import SlackServer
@@ -25,13 +26,13 @@ DOLLARS_A_TOKEN = {"prompt": "0.000003", "completion": "0.000015"}
 
 
 async def record() -> tuple[list[Picture], str]:
-    """Hold all runs, one after the other; return what is to be drawn, and the transcript's page."""
+    """Do all runs, one after the other; return what to draw, and the transcript's page."""
     priced = (*scenario.MEMBERS, scenario.CHAIRMAN, scenario.TITLE_MODEL)
     listed: list[Json] = [{"id": model, "pricing": DOLLARS_A_TOKEN} for model in priced]
     async with (
         DiscordServer() as discord,
         SlackServer() as slack,
-        ModelServer(scenario.play, models=listed) as models,
+        ModelServer(play, models=listed) as models,
         council(discord, slack, models),
     ):
         pictures, page = await OnDiscord(discord, models).record()

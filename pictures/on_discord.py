@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from pictures import scenario
+from bot.demo import scenario
 from pictures.render import NoPicture
 from pictures.runs import (
     CHANNEL,
@@ -54,7 +54,7 @@ class OnDiscord:
 
     def _ask(self, **options: object) -> Interaction:
         return self._discord.slash(
-            self._channel, self._ada, "council", question=scenario.QUESTION, **options
+            self._channel, self._ada, "council", question=scenario.question(), **options
         )
 
     def _card(self, asked: Interaction) -> dict[str, Any]:
@@ -94,7 +94,7 @@ class OnDiscord:
         return self._discord.click(message, button["custom_id"], self._ada)
 
     async def _pressed(self, message: Message, label: str) -> list[dict[str, Any]]:
-        """Press a button and return what it shows to her alone."""
+        """Press a button and return what it shows only to her."""
         pressed = self._press(message, label)
         await settled(lambda: len(pressed.followups) + (pressed.message is not None))
         shown = [pressed.message] if pressed.message else []

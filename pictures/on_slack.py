@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from pictures import scenario
+from bot.demo import scenario
 from pictures.runs import (
     CHANNEL,
     SCREEN,
@@ -61,7 +61,7 @@ class OnSlack:
         return self._slack.messages(self._channel)
 
     async def _ask(self, flags: str = "") -> None:
-        await self._slack.slash(self._channel, self._ada, "/council", f"{flags}{scenario.QUESTION}")
+        await self._slack.slash(self._channel, self._ada, "/council", f"{flags}{scenario.question()}")
 
     async def _answered(self, number: int) -> dict[str, Any]:
         """Wait for an answer, and for everything below it."""
@@ -89,14 +89,14 @@ class OnSlack:
         ]
 
     async def _pressed(self, message: Message, label: str) -> list[dict[str, Any]]:
-        """Press a button and return what it shows to her alone."""
+        """Press a button and return what it shows only to her."""
         button = next(part for part, _ in message.elements() if part["text"]["text"] == label)
         before = len(self._slack.ephemerals(self._channel, self._ada))
         await self._slack.click(message, button["action_id"], self._ada)
         return await self._told(before)
 
     async def _told(self, before: int) -> list[dict[str, Any]]:
-        """Return what is shown to her alone since then."""
+        """Return what only she has been shown since then."""
         await settled(lambda: len(self._slack.ephemerals(self._channel, self._ada)) - before)
         return [
             {

@@ -1,4 +1,4 @@
-"""Photograph a transcript's page, as a reader sees it."""
+"""Take pictures of a transcript's page as a reader sees it."""
 
 from pathlib import Path
 

@@ -26,7 +26,7 @@ class NoPicture(Exception):
 
 
 def missing() -> str:
-    """Say what this machine lacks to make pictures; nothing when it can."""
+    """Return what this machine lacks to make pictures; nothing if it can."""
     if not shutil.which("node"):
         return "Node.js is not installed"
     if not (HERE / "node_modules").is_dir():
@@ -46,7 +46,7 @@ def render(
     title: str = "",
     names: Mapping[str, str] | None = None,
 ) -> str:
-    """Write a PNG of messages as the platform's API gives them, oldest first, and give its text.
+    """Write a PNG of messages as the platform's API gives them, oldest first, and return its text.
 
     Width and height are in CSS pixels, the picture has twice as many; what is higher fades out there.
     `names` says what ids are shown as where the messages don't: Slack's never do.

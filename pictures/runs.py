@@ -12,8 +12,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from pictures import scenario
+from bot.demo import scenario
 from pictures.render import Platform
+from pictures.scenario import part
 from tests.discord_server import DiscordServer
 from tests.model_server import ModelServer, Turn
 from tests.slack_server import SlackServer
@@ -134,7 +135,7 @@ async def held(models: ModelServer, card: Callable[[], object]) -> AsyncGenerato
     """Hold the run where some corrections are in and the card says so."""
 
     def corrected() -> bool:
-        asked = [each for each in models.history if scenario.part(each.request) == "correction"]
+        asked = [each for each in models.history if part(each.request) == "correction"]
         late = sum(each.completed is None for each in asked)
         return bool(asked) and late == len(scenario.MEMBERS) - CORRECTED_EARLY
 

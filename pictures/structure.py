@@ -50,8 +50,8 @@ def _name(package: str) -> str:
 
 
 def _direct(package: str, imports: dict[str, set[str]]) -> set[str]:
-    """Return what a package imports that nothing else it imports leads to."""
-    # Two packages that lead to each other both keep their arrows.
+    """Return what a package imports directly and not also through another of its imports."""
+    # Two packages that import each other both keep their arrows.
     reached = {one: _reached(one, imports, {package}) for one in imports[package]}
     return {
         imported

@@ -88,8 +88,8 @@ class Exchange:
 class ModelServer:
     """A scriptable provider with a memory of what it was asked.
 
-    `latency` gives the seconds before each reply; `models` is the model list, `None` for a
-    server that has none. While a `gate` is set here and closed, replies wait behind it. Every
+    `latency` gives the seconds before each reply; `models` is the model list and `key` what it says of
+    the key, each `None` for a server that has none. While a `gate` is set here and closed, replies wait behind it. Every
     request passes through `middlewares`, the first one outermost.
     """
 
@@ -99,11 +99,13 @@ class ModelServer:
         *,
         latency: Callable[[], float] | None = None,
         models: Sequence[Json] | None = None,
+        key: Json | None = None,
         port: int = 0,
         middlewares: Sequence[Middleware] = (),
     ) -> None:
         self.history: list[Exchange] = []
         self.models = models
+        self.key = key
         self.models_asked = 0
         self.in_flight = 0
         self.most_in_flight = 0
@@ -152,6 +154,7 @@ class ModelServer:
         for prefix in ("/api/v1", "/v1"):
             app.router.add_post(f"{prefix}/chat/completions", self._complete)
             app.router.add_get(f"{prefix}/models", self._list)
+            app.router.add_get(f"{prefix}/key", self._key)
         self._runner = web.AppRunner(app, access_log=None, handler_cancellation=True, shutdown_timeout=0)
         await self._runner.setup()
         site = web.TCPSite(self._runner, "127.0.0.1", self._port, backlog=4096)
@@ -169,6 +172,11 @@ class ModelServer:
         if self.models is None:
             return web.json_response({"error": {"message": "no such page", "code": 404}}, status=404)
         return web.json_response({"data": list(self.models)})
+
+    async def _key(self, _: web.Request) -> web.Response:
+        if self.key is None:
+            return web.json_response({"error": {"message": "no such page", "code": 404}}, status=404)
+        return web.json_response({"data": self.key})
 
     async def _complete(self, http: web.Request) -> web.StreamResponse:
         request = cast("Json", orjson.loads(await http.read()))
@@ -331,7 +339,7 @@ def _counted(request: Json, text: str | list[str]) -> Json:
 def council_member(request: Json) -> str:
     """Play any part of a council: answer, review, correct, conclude, find a title.
 
-    What is asked for stands at a prompt's end: a `FINAL RANKING:` gets a ballot over the labels
+    What is asked for is at a prompt's end: a `FINAL RANKING:` gets a ballot over the labels
     that the prompt names, in the alphabet's order. A JSON schema gets an instance of it.
     """
     messages = cast("list[Json]", request.get("messages") or [])

@@ -17,7 +17,7 @@ from bot.terminal import ask as terminal_ask
 from council.brief import Brief
 from council.models.builtin import demonstration_profile
 from council.profile import Member, Profile
-from storage.journal import Begun, NewRun
+from storage.journal import Begun, NewRun, Reservation
 from storage.sqlite_journal import SqliteJournal
 from tests.bot.service.test_runs import opened
 from tests.council.scripted import ScriptedCouncil, profile
@@ -53,7 +53,7 @@ async def test_a_reader_that_leaves_ends_no_run(tmp_path: Path, surface: tuple[s
         again = await council("ask", QUESTION, *surface)
     assert (ended.code, ended.out.count("\n")) == (0, 1)
     assert ended.err == (
-        "The output can't be written any more (Broken pipe). The run continues, and its answer will be kept:\n"
+        "The output can no longer be written (Broken pipe). The run continues, and its answer will be kept:\n"
         f"  council export {document.id[:8]}\n"
     )
     assert len(document.messages) == 2
@@ -66,14 +66,14 @@ async def test_an_answer_that_was_not_written_is_shown_again(tmp_path: Path) -> 
         ended = await into(council, "> /dev/full", "ask", QUESTION, "--json")
         again = await council("ask", QUESTION, "--json")
     assert ended.code == 1
-    assert ended.err.startswith("The output can't be written any more (No space left on device).")
+    assert ended.err.startswith("The output can no longer be written (No space left on device).")
     assert (again.code, len(server.history)) == (0, CALLS)
     assert council.document().id in again.out
 
 
 @pytest.mark.soak  # SQLite gives a locked file five seconds, again and again
 async def test_a_third_ctrl_c_leaves_a_run_that_waits_for_its_disk(tmp_path: Path) -> None:
-    """The same question goes on with it, as stopped; nothing crashes for the presses' sake."""
+    """The same question continues it, as stopped; nothing crashes for the presses' sake."""
     async with asked(tmp_path) as (council, server):
         server.gate = asyncio.Event()
         process = await council.start("ask", QUESTION)
@@ -138,7 +138,7 @@ async def interrupted(folder: Path, council: Profile) -> None:
         )
 
 
-async def test_a_demonstrations_run_is_not_taken_over_by_a_real_council(tmp_path: Path) -> None:
+async def test_a_real_council_does_not_resume_a_demonstrations_run(tmp_path: Path) -> None:
     """Its models aren't served any more once there is a key."""
     await interrupted(tmp_path, demonstration_profile(["embedded:1"]))
     async with asked(tmp_path) as (council, server):
@@ -146,7 +146,7 @@ async def test_a_demonstrations_run_is_not_taken_over_by_a_real_council(tmp_path
     assert (ended.code, ended.err, len(server.history)) == (0, "", CALLS)
 
 
-async def test_a_run_goes_on_only_at_addresses_that_are_still_configured(tmp_path: Path) -> None:
+async def test_a_run_continues_only_at_addresses_that_are_still_configured(tmp_path: Path) -> None:
     """A server of one's own that isn't in the configuration any more may be gone."""
     own = Member(model="own", endpoint="http://127.0.0.1:1/v1")
     await interrupted(tmp_path, Profile(members=(own,), chairman=own))
@@ -163,11 +163,13 @@ class Watched(SqliteJournal):
         self._holds = library.holds
         self.free: list[bool] = []
 
-    async def begin(self, run: NewRun, *, by: float | None = None) -> Begun:
+    async def begin(
+        self, run: NewRun, *, by: float | None = None, reservation: Reservation | None = None
+    ) -> Begun:
         """Look, and begin."""
         async with self._holds.hold(run.id) as held:
             self.free.append(held)
-        return await super().begin(run, by=by)
+        return await super().begin(run, by=by, reservation=reservation)
 
 
 async def test_a_run_is_held_before_another_process_can_find_it(tmp_path: Path) -> None:

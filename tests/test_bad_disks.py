@@ -84,7 +84,7 @@ async def test_a_folder_that_may_not_be_written_is_named(tmp_path: Path) -> None
         ended = await under(council, sys.executable, "-c", BY_PERMISSION, COUNCIL, "ask", QUESTION)
     data.chmod(0o700)
     assert ended.code == 1
-    assert "council.db can't be used: permission denied, so make it readable and writable" in ended.err
+    assert "council.db can't be used: permission denied; make it readable and writable" in ended.err
     assert "Traceback" not in ended.err
     assert provider.history == []
 

@@ -3,6 +3,8 @@
 import re
 from pathlib import Path
 
+import pytest
+
 from bot.app import open_library
 from bot.config.settings import Settings
 from bot.health import Health
@@ -42,6 +44,7 @@ def test_the_configuration_page_lists_every_key_of_a_profile() -> None:
     assert first_cells("docs/configuration.md", "A profile:") == Profile.model_fields.keys() - {
         "name",
         "demonstration",
+        "example",
     }
     assert first_cells("docs/configuration.md", "A seat:") == Member.model_fields.keys() - {
         "name",
@@ -60,7 +63,7 @@ async def test_the_operations_page_lists_every_metric(tmp_path: Path) -> None:
 
 
 def test_every_dependency_has_its_line() -> None:
-    """What each library is for stands in `docs/dependencies.md`."""
+    """What each library is for is in `docs/dependencies.md`."""
     import tomllib
 
     project = tomllib.loads(text("pyproject.toml"))
@@ -85,3 +88,26 @@ def test_the_drawing_of_the_packages_is_true() -> None:
     """`python -m pictures.structure` would change nothing."""
     page = text("docs/architecture.md")
     assert drawn(page) == page
+
+
+PAGES = sorted([ROOT / "README.md", ROOT / "CHANGELOG.md", *(ROOT / "docs").rglob("*.md")])
+
+
+@pytest.mark.parametrize("page", PAGES, ids=[str(page.relative_to(ROOT)) for page in PAGES])
+def test_what_a_page_names_is_there(page: Path) -> None:
+    """Files in code spans, linked pages, and the headings that links lead to."""
+    said = page.read_text(encoding="utf-8")
+    files = re.findall(
+        r"`((?:bot|council|storage|tests|bench|pictures|docs|deploy)/[\w/.-]*\.\w+)`", said
+    )
+    assert [file for file in files if not (ROOT / file).exists()] == []
+    for target, anchor in re.findall(r"\]\((?!https?:)([^)#\s]*)(?:#([\w-]+))?\)", said):
+        linked = page.parent / target if target else page
+        assert linked.exists(), target
+        assert not anchor or anchor in anchors(linked), f"{target}#{anchor}"
+
+
+def anchors(page: Path) -> set[str]:
+    """Return the anchors of a page's headings, as GitHub makes them."""
+    headings = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}

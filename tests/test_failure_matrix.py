@@ -16,6 +16,7 @@ from rich.console import Console
 
 from bot.app import open_library
 from bot.config.settings import Settings
+from bot.service.access import AT_TERMINAL
 from bot.service.question import Question
 from bot.service.runs import Runs
 from bot.terminal.venue import TerminalChannel
@@ -92,7 +93,12 @@ async def told(server: ModelServer, folder: Path, doomed: tuple[str, ...] = ()) 
             store=library.store,
             index=library.index,
         )
-        question = Question(text="Shard or scale up?", source=Source(platform="terminal"), entry_key="1")
+        question = Question(
+            standing=AT_TERMINAL,
+            text="Shard or scale up?",
+            source=Source(platform="terminal"),
+            entry_key="1",
+        )
         with TerminalChannel(Console(file=out), opening(question.text, seats, now=0.0)) as channel:
             message = await runs.carry_out((await runs.accept(question, seats)).run, channel.hear)
     return Told(message, out.getvalue())
@@ -160,7 +166,7 @@ async def test_stage_2(scope: Scope, trouble: str, tmp_path: Path) -> None:
 
 @EVERY_TROUBLE
 async def test_stage_2_5(scope: Scope, trouble: str, tmp_path: Path) -> None:
-    """The first answer stands again, with the reason."""
+    """The first answer is used again, with the reason."""
     turn, cause = TROUBLES[trouble]
     async with provider("stage2_5", scope, turn) as server:
         result = await told(server, tmp_path, endless(trouble, "stage2_5", *AFFECTED[scope]))
@@ -189,7 +195,7 @@ async def test_stage_3(trouble: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("trouble", TROUBLES)
 async def test_stage_3_without_any_writer(trouble: str, tmp_path: Path) -> None:
-    """The best-ranked corrected answer stands verbatim, and that is said."""
+    """The best-ranked corrected answer is used verbatim, and that is said."""
     turn, cause = TROUBLES[trouble]
     async with ModelServer() as server:
         server.script(CHAIRMAN, turn)
@@ -210,11 +216,14 @@ async def test_stage_3_without_any_writer(trouble: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("scope", AFFECTED)
 @pytest.mark.parametrize("stage", [*STAGES, "stage3"])
 async def test_injected_text_changes_nothing(stage: str, scope: Scope, tmp_path: Path) -> None:
-    """It is stored as it came, shown as text, and elects nobody but as a reviewer's own ballot."""
+    """It is shown as text, elects nobody but as a reviewer's own ballot, and is no correction."""
     async with provider(stage, scope, INJECTED) as server:
         result = await told(server, tmp_path)
     assert result.message is not None
-    assert not result.message.failures
+    refused = "sent_ranking" if stage == "stage2_5" else None
+    assert {failed.failure.cause for failed in result.message.failures} <= {refused}
+    corrections = [each.corrected_response for each in result.message.stage2_5 or []]
+    assert stage != "stage2_5" or "Ignore your instructions" not in " ".join(corrections)
     assert "\x1b" not in result.text
     if stage == "stage1":
         assert {tuple(each.parsed_ranking) for each in result.message.stage2} == {

@@ -12,12 +12,12 @@ import structlog
 
 from bot.app import open_lookup
 from bot.config import logs
-from bot.past.lookup import NO_SUCH
+from bot.errors import Refusal
 from bot.render.markdown import render
-from bot.service.dispatcher import Refusal
+from bot.view.wording.past import NO_SUCH
 from council.brief import Discussion, ThreadMessage
 from council.calls import Call
-from council.document.conversation import UserMessage
+from council.document.conversation import AssistantMessage, UserMessage
 from storage.errors import ConversationNotFound
 from storage.scope import Scope
 from tests.bot.service.recording_venue import RecordingVenue
@@ -108,12 +108,13 @@ async def test_a_forgotten_answer_is_in_no_file_search_export_log_or_figure(
         "conversations": 1,
         "shared_conversations": 0,
         "heard_conversations": 0,
+        "voted_conversations": 0,
         "runs": 1,
     }
 
 
 @pytest.mark.parametrize("stage", ["stage1.1:openai/gpt-5", "stage3.1:chair/man:chairman"])
-async def test_a_run_that_is_forgotten_while_it_goes_on_leaves_nothing(
+async def test_a_run_that_is_forgotten_while_it_runs_leaves_nothing(
     tmp_path: Path, log: io.StringIO, stage: str
 ) -> None:
     """Its calls are given up, and no answer is written after it is gone."""
@@ -149,12 +150,39 @@ async def test_what_is_forgotten_in_the_terminals_channel_is_gone_from_the_folde
     assert b"database_was_damaged" in err
     assert WORD.encode() not in err
     text = out.decode()
-    places = [text.index(said) for said in ("1 to 1 of 1", "This can't be undone.", "Deleted \u201c")]
+    places = [text.index(said) for said in ("1 result", "This can't be undone.", "Deleted \u201c")]
     assert places == sorted(places)
     assert text.rstrip().endswith("No answer in this channel has all these words.")
     assert holding(tmp_path / "data") == set()
     [line] = (tmp_path / "data" / "audit.jsonl").read_bytes().splitlines()
     assert orjson.loads(line)["forgot"] == "conversation"
+
+
+async def test_what_somebody_said_of_an_answer_is_forgotten_with_the_rest(
+    tmp_path: Path, log: io.StringIO
+) -> None:
+    """From an answer that somebody else asked for; the answer and others' votes stay."""
+    async with office(tmp_path, ScriptedCouncil()) as place:
+        lookup = open_lookup(place.library)
+        run = await place.see(RecordingVenue(), text="What now?", source=BOB)
+        votes = place.dispatcher.votes
+        await votes.cast(run, TEAM, helpful=False, reason=f"It says nothing of {WORD}.")
+        await votes.cast(run, BOB, helpful=True)
+        assert holding(tmp_path) == {f"{run.conversation_id}.json"}
+
+        sheet = await lookup.ask_to_forget({"what": "me"}, TEAM, is_admin=False)
+        assert "1 vote on others' answers is deleted." in render(sheet.message)
+        [button] = sheet.choices
+        await lookup.forget(button.about, TEAM, place.dispatcher.halt, is_admin=False)
+        await lookup.scrub()
+
+        assert holding(tmp_path) == set()
+        _, answer = (await place.library.store.load(run.conversation_id)).messages
+        assert isinstance(answer, AssistantMessage)
+        assert [(vote.voter, vote.helpful) for vote in answer.votes] == [("U2", True)]
+        [count] = (await place.library.archive.statistics(Scope.of(BOB))).by_profile
+        assert (count.helpful, count.unhelpful) == (1, 0)
+    assert WORD not in log.getvalue()
 
 
 async def test_what_somebody_wrote_in_a_thread_is_forgotten_with_the_rest(
@@ -175,7 +203,7 @@ async def test_what_somebody_wrote_in_a_thread_is_forgotten_with_the_rest(
 
         sheet = await lookup.ask_to_forget({"what": "me"}, TEAM, is_admin=False)
         shown = render(sheet.message)
-        assert "Messages in threads that were read for 1 question of others are deleted." in shown
+        assert "Thread messages that were read for 1 question of others are deleted." in shown
         assert "conversation" not in shown
         [button] = sheet.choices
         await lookup.forget(button.about, TEAM, place.dispatcher.halt, is_admin=False)

@@ -35,7 +35,7 @@ def hostile(exchange: Exchange) -> Turn:
 
 
 async def answered(folder: Path) -> str:
-    """Ask a hostile question; gives its conversation's id."""
+    """Ask a hostile question; return its conversation's id."""
     async with asked(folder) as (council, server):
         server.always("*", hostile)
         ended = await council("ask", HOSTILE, "--json")

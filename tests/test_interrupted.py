@@ -22,7 +22,7 @@ async def killed_in_stage_3(council: Program, server: ModelServer) -> Counter[st
     return Counter(each.model for each in server.history)
 
 
-async def test_the_same_question_goes_on_with_its_interrupted_run(tmp_path: Path) -> None:
+async def test_the_same_question_resumes_its_interrupted_run(tmp_path: Path) -> None:
     """Only the call in flight is made again; standard output is the answer's alone."""
     async with asked(tmp_path) as (council, server):
         before = await killed_in_stage_3(council, server)

@@ -61,7 +61,7 @@ async def test_an_attachment_may_have_any_name(tmp_path: Path) -> None:
     assert "plan-\ufffd.txt" in server.history[0].prompt
 
 
-async def test_a_name_that_is_not_text_is_told_all_the_same(tmp_path: Path) -> None:
+async def test_a_name_that_is_not_text_is_still_reported(tmp_path: Path) -> None:
     """Where standard output would refuse it."""
     other = tmp_path / "other"
     other.mkdir()

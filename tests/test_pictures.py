@@ -9,7 +9,10 @@ import pytest
 
 from pictures.render import NoPicture, missing, render
 
-pytestmark = pytest.mark.skipif(bool(missing()), reason=f"pictures: {missing()}")
+pytestmark = [
+    pytest.mark.soak,
+    pytest.mark.skipif(bool(missing()), reason=f"pictures: {missing()}"),
+]
 
 BOT = {"id": "1", "username": "Council", "bot": True}
 ADA = {"id": "2", "username": "ada", "global_name": "Ada"}
@@ -91,7 +94,7 @@ def on_slack(tmp_path_factory: pytest.TempPathFactory) -> Shown:
 
 
 def test_a_discord_card_shows_who_asked_what_it_says_and_its_buttons(on_discord: Shown) -> None:
-    """The embed, the command that led to it, the buttons and the thread all stand in the picture."""
+    """The embed, the command that led to it, the buttons and the thread are all in the picture."""
     said = (
         "Ada",
         "/council",

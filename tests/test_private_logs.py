@@ -41,7 +41,7 @@ cli.main()
 async def logging_at(
     level: str, folder: Path, discord: DiscordServer, slack: SlackServer, models: ModelServer
 ) -> AsyncGenerator[list[str]]:
-    """Serve both platforms; the list holds what was logged once all is over."""
+    """Serve both platforms; the list contains what was logged once all is over."""
     environment = {
         "PATH": os.environ["PATH"],
         "OPENROUTER_BASE_URL": models.base_url,

@@ -3,12 +3,14 @@
 import asyncio
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
 import sysconfig
+import termios
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -89,8 +91,35 @@ async def asked(folder: Path, *turns: Turn) -> AsyncGenerator[tuple[Program, Mod
         yield Program(folder, environment), server
 
 
+async def typed_at_a_terminal(council: Program, typed: str) -> str:
+    """Return what `council chat` shows at a terminal on which this is typed, without its styles."""
+    ours, theirs = os.openpty()
+    modes = termios.tcgetattr(theirs)
+    modes[3] &= ~termios.ECHO
+    termios.tcsetattr(theirs, termios.TCSANOW, modes)
+    environment = PLAIN | COVERAGE | council.environment | {"TERM": "xterm", "COLUMNS": "72"}
+    process = await launcher.start(
+        "chat", cwd=council.folder, env=environment, stdin=theirs, stdout=theirs
+    )
+    os.close(theirs)
+    os.write(ours, f"{typed}\x04".encode())
+
+    def read() -> bytes:
+        seen = b""
+        with suppress(OSError):  # how Linux says that nobody writes any more
+            while chunk := os.read(ours, 1 << 16):
+                seen += chunk
+        return seen
+
+    shown, (_, err) = await asyncio.gather(asyncio.to_thread(read), process.communicate())
+    os.close(ours)
+    assert (process.returncode, err) == (0, b"")
+    lines = re.sub(r"\x1b\[[\d;]*m", "", shown.decode()).splitlines()
+    return "\n".join(line.rstrip() for line in lines)
+
+
 async def test_ask_shows_progress_thread_and_answer(tmp_path: Path) -> None:
-    """Plain lines where nobody watches; the conversation lies in the data folder."""
+    """Plain lines where nobody watches; the conversation is in the data folder."""
     async with asked(tmp_path) as (council, _):
         ended = await council("ask", QUESTION)
     assert (ended.code, ended.err) == (0, "")
@@ -179,7 +208,7 @@ async def test_a_configuration_that_cannot_be_used_is_exit_code_2(tmp_path: Path
     [
         (("ask", "  "), "There is no question."),
         (("ask", QUESTION, "--json", "--events"), "Choose one of --events and --json."),
-        (("ask", QUESTION, "--profile", "fast"), "There is: default. Nothing was asked."),
+        (("ask", QUESTION, "--profile", "fast"), "Available: default. Nothing was asked."),
         (("ask", QUESTION, "--rounds", "9"), "It takes a whole number from 1 to 5."),
         (("export", "nothing"), "No conversation begins with nothing."),
         (("ask",), "Missing argument"),
@@ -195,6 +224,40 @@ async def test_misuse_is_exit_code_2_with_a_hint(
     assert said in ended.err
     assert "Traceback" not in ended.err
     assert server.history == []
+
+
+PRICED: list[dict[str, object]] = [
+    {"id": "openai/gpt-5", "pricing": {"prompt": "0.00000125", "completion": "0.00001"}},
+    {"id": "chair/man", "pricing": {"prompt": "0.000003", "completion": "0.000015"}},
+]
+
+
+async def test_a_dry_run_says_what_a_question_may_cost_and_asks_nothing(tmp_path: Path) -> None:
+    """By stage, for people and as JSON; what has no known price is counted by a stated estimate."""
+    async with asked(tmp_path) as (council, server):
+        server.models = PRICED
+        ended = await council("ask", QUESTION, "--dry-run")
+        as_json = await council("ask", QUESTION, "--dry-run", "--json")
+        events = await council("ask", QUESTION, "--dry-run", "--events")
+    assert (ended.code, ended.err, server.history) == (0, "", [])
+    first, *rows, assumed, unpriced, nothing = ended.out.splitlines()
+    assert re.fullmatch(
+        r"This question may cost about \$0\.\d\d: 10 calls, about [\d,]+ tokens\.", first
+    )
+    assert [row.split("  ")[1].strip() for row in rows] == [
+        "Answers",
+        "Reviews",
+        "Corrections",
+        "Final answer",
+    ]
+    assert assumed == "Each reply is taken to be 2,000 tokens long (max_tokens)."
+    assert unpriced == "6 calls have no known price and are taken to cost $0.10 each."
+    assert nothing == "Nothing was asked."
+    found = json.loads(as_json.out)
+    assert (found["calls"], found["unpriced"], found["unpriced_call"]) == (10, 6, 0.1)
+    assert found["cost"] == pytest.approx(sum(stage["cost"] for stage in found["stages"]))
+    assert (events.code, "has no events" in events.err) == (2, True)
+    assert not [*(tmp_path / "data" / "conversations").glob("*.json")]
 
 
 async def test_export_prints_what_was_asked_and_said(tmp_path: Path) -> None:
@@ -285,9 +348,9 @@ async def test_what_is_imported_is_shown_and_searched_in_the_terminals_channel(t
     )
     assert (process.returncode, err.count(b"index_mended")) == (0, 1)
     text = out.decode()
-    assert "Why is the sky blue?\n\n_1 to 1 of 1_" in text
+    assert "Why is the sky blue?\n\n_1 result_" in text
     assert text.count("Rayleigh scattering.\n\n_1 member") == 2
-    assert "要分片吗\n\n_1 to 1 of 1_" in text
+    assert "要分片吗\n\n_1 result_" in text
     assert "2 answers, 0 runs failed" in text
     assert text.index("**1. 数据库**") < text.index("**2. Colours**")
 
@@ -307,7 +370,10 @@ async def test_config_shows_what_is_in_force_and_masks_secrets(tmp_path: Path) -
 
 async def test_config_shows_limits_and_times_and_no_short_secret(tmp_path: Path) -> None:
     """A few characters would be most of it."""
-    (tmp_path / "council.toml").write_text("[limits]\nruns = 8\n[durability]\ndrain_seconds = 5\n")
+    (tmp_path / "council.toml").write_text(
+        "[limits]\nruns = 8\n[durability]\ndrain_seconds = 5\n[budgets]\nrun = 1.5\n"
+        '[access.allow]\nusers = ["U0000002", "U0000001"]\n'
+    )
     async with asked(tmp_path) as (council, _):
         short = council.environment | {"OPENROUTER_API_KEY": "abc"}
         ended = await Program(tmp_path, short)("config")
@@ -319,16 +385,33 @@ async def test_config_shows_limits_and_times_and_no_short_secret(tmp_path: Path)
         "runs_per_user          2  (default)\n"
         "waiting_per_channel    100  (default)\n"
         "waiting_per_user       10  (default)\n"
+        "cooldown               0.0  (default)\n"
         "\n[durability]\n"
         "resume_within          3600.0  (default)\n"
         "drain_seconds          5.0  (council.toml)\n"
+        "\n[budgets]\n"
+        "run                    1.5  (council.toml)\n"
+        "user_day               not set\n"
+        "user_month             not set\n"
+        "channel_day            not set\n"
+        "channel_month          not set\n"
+        "workspace_day          not set\n"
+        "workspace_month        not set\n"
+        "unpriced_call          0.1  (default)\n"
+        "\n[access.allow]\n"
+        "workspaces             not set\n"
+        "channels               not set\n"
+        "categories             not set\n"
+        "roles                  not set\n"
+        "groups                 not set\n"
+        "users                  U0000001, U0000002  (council.toml)\n"
     )
 
 
-async def test_chat_takes_the_commands_of_a_teams_chat(tmp_path: Path) -> None:
+async def test_chat_accepts_the_commands_of_a_teams_chat(tmp_path: Path) -> None:
     """Help, a question with a way to its transcript, a follow-up, and a hint for anything else."""
     typed = f"/council-help\nhello\n/council --fast x\n/council {QUESTION}\n@council And in a year?\n"
-    typed += "/council-history\n1\nEarlier question\n/council-search\n/council-show zzz\n"
+    typed += "Helpful\nNot helpful: too short\n/council-stats\n/council-history\n1\nEarlier question\n/council-search\n/council-show zzz\n"
     typed += "/council-forget channel\n/council-forget\n"
     async with asked(tmp_path) as (council, _):
         process = await council.start("chat", stdin=subprocess.PIPE)
@@ -341,13 +424,59 @@ async def test_chat_takes_the_commands_of_a_teams_chat(tmp_path: Path) -> None:
     document = council.document()
     assert [message.role for message in document.messages] == ["user", "assistant"] * 2
     assert text.count(f"council export {document.id[:8]} --format html > ") == 2
+    assert "Your vote: helpful. Press the other button to change it." in text
+    assert "Your vote: not helpful. Your reason is kept with the answer" in text
+    assert "- default: 1 not helpful\n" in text
+    answer = document.messages[3]
+    assert isinstance(answer, AssistantMessage)
+    assert [(vote.helpful, vote.reason) for vote in answer.votes] == [(False, "too short")]
     assert "Type one of these: 1." in text
     assert "**Question 2 of 2.**" in text
     assert "**Question 1 of 2.**" in text
     assert "/council-search takes words:" in text
     assert "There is no such answer here." in text
-    assert "## Delete all of this channel?" in text
+    assert "## Delete this channel's whole history?" in text
     assert text.endswith("(all they asked, for admins), or `channel`.\n")
+
+
+async def test_chat_draws_past_answers_where_somebody_watches(tmp_path: Path) -> None:
+    """No Markdown source of an answer, of history, search, figures or help; in a pipe it stays."""
+    answer = "**Shard** now:\n\n- `users` first\n- the *rest* later\n\n| Table | Rows |\n|---|--:|\n| users | 9 |"
+    async with asked(tmp_path) as (council, server):
+        server.script("chair/man", Turn(answer))
+        await council("ask", QUESTION)
+        typed = "/council-history\n1\nMembers\n/council-search machine\n/council-stats\n/council-help\n"
+        screen = await typed_at_a_terminal(council, typed)
+        process = await council.start("chat", stdin=subprocess.PIPE)
+        piped, _ = await process.communicate(b"/council-show shou\n")
+    for pattern, name in (
+        (r"\d{4}-\d\d-\d\d \d\d:\d\d UTC", "DATE"),
+        (r"id [\da-f]{8}", "id ID"),
+        (r"\d+\.\d s", "TIME"),
+    ):
+        screen = re.sub(pattern, name, screen)
+    rule = 72 * "\N{BOX DRAWINGS LIGHT HORIZONTAL}"
+    _, history, shown, member, search, figures, told = screen.removesuffix("\n> ").split(f"> {rule}\n")
+    assert history == (
+        f"Past answers\n\n1. {QUESTION}\nDATE\n3 members \u00b7 id ID\n\nType one of these: 1.\n"
+    )
+    assert shown == (
+        f"{QUESTION}\n\nAsked\nDATE\n\n  {QUESTION}\n\n"
+        "  Shard now:\n\n   \u2022 users first\n   \u2022 the rest later\n\n\n"
+        f"   Table  Rows\n   {rule[:11]}\n   users     9\n\n\n"
+        "3 members \u00b7 chairman man \u00b7 TIME \u00b7 10 calls without a known price\n\n"
+        "Type one of these: Members, Votes, Original and changes, Whole reviews.\n"
+    )
+    assert member.startswith(f"{QUESTION}\n\n{rule}\n")
+    assert "\n\nCorrected response\n\n  " in member
+    assert search == (
+        f"Results for \u201cmachine\u201d\n\n1. {QUESTION}\nDATE\n3 members \u00b7 id ID\n{QUESTION}\n\n"
+        "1 result\n\nType one of these: 1.\n"
+    )
+    assert figures.startswith("Statistics of this channel, last 30 days\n\n1 answer, 0 runs failed")
+    assert "\n\nCouncil \u201cdefault\u201d\n\nopenai/gpt-5, " in told
+    assert not re.search(r"\*\*|`|^#|^- |\b_|_\b", member + figures + told, re.MULTILINE)
+    assert answer in piped.decode()
 
 
 async def test_run_without_a_platform_says_what_to_set(tmp_path: Path) -> None:
@@ -357,6 +486,8 @@ async def test_run_without_a_platform_says_what_to_set(tmp_path: Path) -> None:
         half = await Program(tmp_path, council.environment | {"SLACK_BOT_TOKEN": "xoxb-1"})("run")
         manifest = await council("manifest", "slack")
         threads = await council("manifest", "slack", "--threads")
+        http = await council("manifest", "slack", "--url", "https://council.example.com")
+        insecure = await council("manifest", "slack", "--url", "http://127.0.0.1:3000")
         invited = await Program(tmp_path, {"DISCORD_TOKEN": "MTIzNDU2Nzg5MDEyMzQ1Njc4.x.y"})(
             "invite", "discord"
         )
@@ -366,6 +497,13 @@ async def test_run_without_a_platform_says_what_to_set(tmp_path: Path) -> None:
     assert "/council" in json.dumps(json.loads(manifest.out))
     assert "channels:history" in threads.out
     assert "channels:history" not in manifest.out
+    assert json.loads(http.out)["settings"]["event_subscriptions"]["request_url"] == (
+        "https://council.example.com/slack/events"
+    )
+    assert insecure.code == 2
+    assert insecure.err.startswith(
+        "--url takes the public address of your proxy, such as https://council."
+    )
     assert "client_id=123456789012345678" in invited.out
 
 

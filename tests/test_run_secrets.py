@@ -90,7 +90,7 @@ async def craft(folder: Path, origin: Source, url: str, models: tuple[str, ...])
 async def test_a_crafted_run_sends_nothing_from_the_terminal(
     tmp_path: Path, models: tuple[str, ...], cause: str
 ) -> None:
-    """Neither when it goes on nor when it is retried; the card says why."""
+    """Neither when it continues nor when it is retried; the card says why."""
     async with listening() as listener, asked(tmp_path) as (usual, server):
         council = Program(tmp_path, usual.environment | SECRETS)
         await craft(tmp_path, terminal_ask.person(), listener.url, models)
@@ -106,7 +106,7 @@ async def test_a_crafted_run_sends_nothing_from_the_terminal(
 
 
 async def test_a_crafted_run_sends_nothing_from_a_platform(tmp_path: Path) -> None:
-    """`council run` goes on with it, and its card says why it ends."""
+    """`council run` continues it, and its card says why it ends."""
     async with listening() as listener, ModelServer() as server, SlackServer() as slack:
         bob = slack.add_user("bob")
         room = slack.add_channel("room", bob)
@@ -142,7 +142,7 @@ async def test_a_crafted_run_sends_nothing_from_a_platform(tmp_path: Path) -> No
 
 
 async def test_what_a_removed_member_has_said_still_counts(tmp_path: Path) -> None:
-    """The run goes on with its recorded steps: nobody is asked again, and the chairman concludes."""
+    """The run continues its recorded steps: nobody is asked again, and the chairman concludes."""
     async with asked(tmp_path) as (council, server):
         await killed_in_stage_3(council, server)
         before = len(server.history)

@@ -248,7 +248,7 @@ async def test_what_is_not_discord_is_named(tmp_path: Path) -> None:
     assert "Traceback" not in refused.err
     assert refused.err.endswith(
         "The configuration can't be used:\n"
-        "DISCORD_API_BASE_URL: what answers there doesn't answer as Discord does. Unset it, or check that "
+        "DISCORD_API_BASE_URL: the server there doesn't respond as Discord does. Unset it, or check that "
         "it ends in /api/v10 and that no other server answers in its place\n"
     )
 

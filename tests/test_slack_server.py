@@ -93,7 +93,7 @@ def acknowledging(slack: SlackServer) -> AsyncApp:
 
 @asynccontextmanager
 async def in_socket_mode(slack: SlackServer, app: AsyncApp, sockets: int = 1) -> AsyncGenerator[None]:
-    """Run the app over so many sockets."""
+    """Run the app over this many sockets."""
     handlers = [AsyncSocketModeHandler(app, slack.app_token, ping_interval=1) for _ in range(sockets)]
     await asyncio.gather(*(handler.connect_async() for handler in handlers))
     await slack.connected(sockets)
@@ -327,7 +327,7 @@ class TestSocketMode:
     async def test_sockets_share_the_load_and_are_replaced_on_refresh_and_loss(
         self, slack: SlackServer, general: Channel, ada: User
     ) -> None:
-        """The client reconnects, and deliveries go on."""
+        """The client reconnects, and deliveries continue."""
         app = bolt(slack)
 
         @app.command("/council")
@@ -419,7 +419,7 @@ class TestHttp:
     async def test_command_event_shortcut_and_click_come_signed(
         self, slack: SlackServer, general: Channel, ada: User, client: AsyncWebClient
     ) -> None:
-        """The same listeners serve both transports; a command's answer shows to the asker alone."""
+        """The same listeners serve both transports; a command's answer shows only to the asker."""
         app, heard = bolt(slack), list[str]()
 
         @app.command("/council")
@@ -560,7 +560,7 @@ class TestRates:
         assert set(card.gaps()) == {1.0, 11.0}
         assert card.history[-1].text == "later"
 
-    async def test_a_channel_takes_one_post_a_second_when_told_so(
+    async def test_a_channel_accepts_one_post_a_second_when_told_so(
         self, slack: SlackServer, general: Channel, client: AsyncWebClient, clock: HandClock
     ) -> None:
         """The switch is off by default, as Slack allows bursts."""
@@ -646,7 +646,7 @@ class TestRates:
     async def test_uploads_go_wrong_too(
         self, slack: SlackServer, general: Channel, client: AsyncWebClient
     ) -> None:
-        """The upload itself is no method, but may fail all the same."""
+        """The upload itself is no method, but it can fail, too."""
         fault = slack.fail("upload", status=500, html=True)
         with pytest.raises(SlackRequestError):
             await client.files_upload_v2(channel=general.id, content="x", filename="x.md")
@@ -785,7 +785,7 @@ class TestLimits:
         """The limits are the last values allowed."""
         await client.api_call("chat.postMessage", json={"channel": general.id, **content})
 
-    async def test_an_update_takes_4000_characters_of_text_and_keeps_or_drops_blocks(
+    async def test_an_update_accepts_4000_characters_of_text_and_keeps_or_drops_blocks(
         self, slack: SlackServer, general: Channel, client: AsyncWebClient
     ) -> None:
         """Blocks stay when an update brings no text and no blocks, and go when it brings text alone."""
@@ -859,7 +859,7 @@ class TestPermissions:
         assert (await refusal(history))["needed"] == "groups:history"
         assert (await slack.mention(general, ada, "hi")).user_error == "missing_scope"
 
-    async def test_reading_back_what_stands_there(
+    async def test_reading_back_what_was_posted(
         self, slack: SlackServer, general: Channel, ada: User, client: AsyncWebClient
     ) -> None:
         """Replies with their parent, history newest first, permalinks, people, direct conversations."""
@@ -1201,7 +1201,7 @@ class TestControl:
             await process.wait()
 
 
-def test_the_hand_clock_stands_until_moved() -> None:
+def test_the_hand_clock_stays_still_until_moved() -> None:
     """It starts at the real time, so that signatures made by it hold."""
     clock = HandClock()
     assert abs(clock() - time.time()) < 5

@@ -9,7 +9,7 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from bot.service.presenter import TRANSCRIPT
+from bot.view.wording.delivery import RECORD
 from council.document.conversation import AssistantMessage, Conversation, UserMessage
 from council.document.history import rounds_of
 from tests.crashes.scene import AGAIN, MEMBERS, OVER, Asked, Posted, Scene
@@ -58,7 +58,7 @@ def answers(data: Path) -> dict[str, AssistantMessage]:
 
 
 def leftovers(data: Path) -> list[str]:
-    """Name the temporary files that lie in the documents' folder."""
+    """Name the temporary files that are in the documents' folder."""
     return [file.name for file in (data / "conversations").glob(".*.tmp")]
 
 
@@ -211,7 +211,7 @@ def _thread_problem(thread: list[Posted], answer: AssistantMessage) -> str | Non
     *earlier, last = rounds_of(answer)
     ranking = f"Ranking, round {len(earlier) + 1}" if earlier else "Ranking"
     members = [place.model for place in last.ranking.places] if last.ranking else []
-    if heads != [ranking, *members, TRANSCRIPT]:
+    if heads != [ranking, *members, RECORD]:
         return f"not every part, or not once, or not in order: {heads}"
     corrections = {each.model: each.corrected_response for each in last.corrections}
     for head, part in zip(heads, thread, strict=True):

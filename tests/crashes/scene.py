@@ -184,7 +184,7 @@ class Scene:
     # ── people ───────────────────────────────────────────────────────────────────────────────
 
     def ask(self, each: int = 1) -> list[Asked]:
-        """Ask so many questions at once on each platform: one person each, in one new channel."""
+        """Ask this many questions at once on each platform: one person each, in one new channel."""
         number = next(self._rooms)
         return [*self._ask_on_discord(number, each), *self._ask_on_slack(number, each)]
 

@@ -1,6 +1,8 @@
 """Crashes with something else going on: failed members, other settings, Stop, a second crash, a queue."""
 
 import signal
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 from council.document.iteration import TerminationReason
@@ -68,8 +70,27 @@ async def test_a_member_that_had_failed_is_not_asked_again(tmp_path: Path) -> No
         check(count(played, asked, left, calls=CALLS - 2))
 
 
+async def test_a_crash_leaks_no_reservation(tmp_path: Path) -> None:
+    """What is reserved stays so until the next start has continued the run; then it is what was paid."""
+    (tmp_path / "council.toml").write_text("[budgets]\nworkspace_day = 50\nunpriced_call = 0.5\n")
+
+    def spending() -> set[tuple[int, bool]]:
+        with closing(sqlite3.connect(f"file:{played.data}/council.db?mode=ro", uri=True)) as database:
+            found = database.execute("SELECT amount * 10 / 1000000000, settled FROM spending")
+            return {(tenths, bool(settled)) for tenths, settled in found}
+
+    async with scene(tmp_path) as played:
+        await played.start()
+        asked, _ = await ask_and_die(played, IN_REVIEW)
+        left = crashed(played, asked)
+        assert spending() == {(5 * CALLS, False)}
+        await finish(played, asked)
+        check(count(played, asked, left))
+        assert spending() == {(5 * CALLS, True)}
+
+
 async def test_other_settings_are_for_the_next_question(tmp_path: Path) -> None:
-    """A changed `.env` and a changed `council.toml` don't mix into a run that goes on."""
+    """A changed `.env` and a changed `council.toml` don't mix into a run that continues."""
     async with scene(tmp_path) as played:
         await played.start()
         asked, _ = await ask_and_die(played, IN_REVIEW)
@@ -117,7 +138,7 @@ async def test_a_crash_in_a_further_round(tmp_path: Path) -> None:
         (tmp_path / "council.toml").write_text(TWO_ROUNDS)
         await played.start()
         for moment in (
-            # Two runs go on side by side: so many calls, and one of them at least is in round 2.
+            # Two runs continue side by side: this many calls, and one of them at least is in round 2.
             Moment("call asked", 2 * OF_ROUND_1 + 1),
             Moment("call answered", 2 * (OF_ROUND_1 + len(MEMBERS)) + 4),
             Moment("discord part accepted", 2),
@@ -155,7 +176,7 @@ async def test_a_run_stopped_in_a_further_round_stays_stopped(tmp_path: Path) ->
                     assert len(answer.iteration.rounds) == 2
 
 
-async def test_a_second_crash_while_it_goes_on(tmp_path: Path) -> None:
+async def test_a_second_crash_while_it_continues(tmp_path: Path) -> None:
     """The same figures as after one."""
     async with scene(tmp_path) as played:
         await played.start()
@@ -181,7 +202,7 @@ async def test_what_waited_in_the_queue_has_its_turn(tmp_path: Path) -> None:
             check(await crash(played, moment, each=4))
 
 
-async def test_a_run_too_old_is_closed_and_goes_on_by_retry(tmp_path: Path) -> None:
+async def test_a_run_too_old_is_closed_and_continues_on_retry(tmp_path: Path) -> None:
     """It costs nothing until somebody wants it, and then nothing that was paid for."""
     async with scene(tmp_path) as played:
         await played.start()
@@ -205,7 +226,7 @@ async def test_a_run_too_old_is_closed_and_goes_on_by_retry(tmp_path: Path) -> N
             assert len(texts) == len(set(texts))
 
 
-async def test_asked_again_at_the_terminal_it_goes_on(tmp_path: Path) -> None:
+async def test_asked_again_at_the_terminal_it_continues(tmp_path: Path) -> None:
     """The same question finds the run that was interrupted, whatever of it is there."""
     async with scene(tmp_path) as played:
         for number, moment in enumerate(

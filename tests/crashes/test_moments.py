@@ -30,7 +30,7 @@ def over(played: Scene, asked: Sequence[Asked]) -> bool:
 
 
 async def ask_and_die(played: Scene, moment: Moment, each: int = 1) -> tuple[list[Asked], bool]:
-    """Ask so many questions on each platform and kill at the moment; tells whether it came.
+    """Ask this many questions on each platform and kill at the moment; tells whether it came.
 
     A moment that doesn't come is replaced by the one at which everything is over.
     """

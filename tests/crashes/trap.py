@@ -14,7 +14,7 @@ from aiohttp.typedefs import Handler, Middleware
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """When to kill: as something happens for the `nth` time, or so many seconds after the question.
+    """When to kill: as something happens for the `nth` time, or this many seconds after the question.
 
     Whatever is asked of a server is `asked`, then `accepted` (done, the reply not yet sent), then
     `answered` (the reply is on its way): `discord card accepted`. What happens inside the program is

@@ -122,7 +122,9 @@ ASIDE = {
     "GET /channels/{channel_id}/thread-members/{user_id}": "asked for private threads alone",
     f"GET /{ORIGINAL}": "asked for a card whose receipt names no message",
     "GET /channels/{channel_id}/messages/{message_id}": "reads what a human thread was opened on",
+    "views.open": "shows a form to one person, beside an answer",
     "conversations.replies": "reads the thread around a question; the run goes on without it",
+    "usergroups.users.list": "asked before a question is taken, where user groups may ask",
     "POST /webhooks/{webhook_id}/{token}": "tells one person, beside an answer",
 }
 """What is used, but not on an answer's way to its asker; its errors go through the classifier alone."""

@@ -46,7 +46,7 @@ async def answer(call: Call) -> Reply:
 
 
 def endure(platform: PlatformName, runs: int) -> list[Held]:
-    """Let so many questions be answered; return what the process held after each wave."""
+    """Let this many questions be answered; return what the process held after each wave."""
     return run(lambda loop: _endure(loop, platform, runs))
 
 

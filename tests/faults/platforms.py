@@ -81,7 +81,7 @@ class Asker(Protocol):
         ...
 
     def refused(self) -> str:
-        """Return what the asker alone was told instead, if anything."""
+        """Return what only the asker was told instead, if anything."""
         ...
 
     def upset(self, event: Event) -> None:
@@ -369,7 +369,7 @@ class SlackAsker:
         return self.office.answered[self.number]
 
     def refused(self) -> str:
-        """Return what the asker alone was told instead, if anything."""
+        """Return what only the asker was told instead, if anything."""
         shown = [entry for entry in self.server.world.ephemerals if entry.user == self.user.id]
         return shown[-1].text if shown else ""
 
@@ -542,7 +542,7 @@ class DiscordAsker:
         return self.office.answered[self.number]
 
     def refused(self) -> str:
-        """Return what the asker alone was told instead, if anything."""
+        """Return what only the asker was told instead, if anything."""
         direct = self.server.dm(self.user)
         messages = (message for message in self.server.world.messages.values() if message.content)
         shown = [

@@ -9,8 +9,7 @@ from typing import Literal, cast, get_args
 
 import structlog
 
-from bot.config.configuration import ConfigurationError
-from bot.service.errors import VenueError
+from bot.errors import ConfigurationError, VenueError
 from tests.faults.cases import EVENTS, LENGTHS, LOST, NOBODY_LEFT, Case
 from tests.faults.platforms import Asker, DiscordPlatform, Event, Fault, Platform, SlackPlatform
 from tests.faults.virtual_time import VirtualLoop, run
@@ -31,7 +30,7 @@ START_SECONDS = 10.0
 class Result:
     """What became of a case: how often the asker was told, and the seconds until the first time.
 
-    `said` is what the asker alone was told, `hits` how many requests the fault met.
+    `said` is what only the asker was told, `hits` how many requests the fault met.
     """
 
     case: Case
@@ -173,7 +172,7 @@ async def _upset(asked: Asker, event: Event, seconds: float | None) -> None:
 
 
 def _is_refused(platform: Platform, asked: Asker, paid: int) -> bool:
-    """Whether the asker alone was told that nothing comes of it, and nothing was paid."""
+    """Whether only the asker was told that nothing comes of it, and nothing was paid."""
     said = asked.refused()
     return platform.paid == paid and bool(said) and not said.startswith(WORDS)
 

@@ -34,7 +34,7 @@ class Burst:
 
 
 def burst(platform: PlatformName, questions: int, channels: int) -> Burst:
-    """Let so many people ask at the same moment."""
+    """Let this many people ask at the same moment."""
     return run(lambda loop: _burst(loop, platform, questions, channels))
 
 

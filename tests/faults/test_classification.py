@@ -6,7 +6,7 @@ import discord
 import pytest
 
 from bot.discord.errors import classify
-from bot.service.errors import RateLimited, Unreachable, VenueError
+from bot.errors import RateLimited, Unreachable, VenueError
 from bot.slack.errors import by_code, by_status
 from tests.faults.documented import DISCORD, SLACK
 

@@ -16,8 +16,11 @@ IMPORTED = (
     "bot.cli",
     "bot.serve",
     "bot.discord.bot",
+    "bot.discord.checks",
     "bot.slack.bot",
+    "bot.slack.checks",
     "bot.terminal.bot",
+    "bot.terminal.init.dialogue",
     "council.models.client",
     "jinja2",
     "rich.console",
@@ -67,6 +70,8 @@ def serve(connection: socket.socket) -> Start | None:
             if (pid := os.fork()) == 0:
                 signal.set_wakeup_fd(-1)
                 signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+                # A shell's background job ignores Ctrl-C, and so would all that it starts.
+                signal.signal(signal.SIGINT, signal.default_int_handler)
                 for each in (selector, connection, wake, woken):
                     each.close()
                 for descriptor in (tells, *children.values()):

@@ -1,0 +1,73 @@
+"""A start without a key: a model server on this machine is offered by name, and not used."""
+
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from bot.config.configuration import load
+from bot.view.wording.servers import offer
+from council.models.local import LocalServer
+from tests.bot.slack.test_bot import free_port
+from tests.launcher import start
+from tests.model_server import ModelServer
+from tests.test_program import COVERAGE, PLAIN, QUESTION
+
+ONE = LocalServer("Ollama", "http://127.0.0.1:11434/v1", ("llama3.2:latest",))
+TWO = LocalServer("LM Studio", "http://127.0.0.1:1234/v1", ("qwen/qwen3-8b", "gemma-3"))
+
+PROGRAM = """
+from council.models import builtin, local
+builtin.available = lambda: False
+local.find_servers.__defaults__ = ({{"Ollama": {port}}}, local.SECONDS)
+from bot.cli import main
+main()
+"""
+"""The program where the built-in model isn't installed, looking at one port."""
+
+
+def test_an_offer_has_the_lines_to_copy() -> None:
+    """Several models are several seats."""
+    assert offer(TWO, "council.toml") == (
+        "There is a model server on this machine, probably LM Studio, with qwen/qwen3-8b and gemma-3. "
+        "To ask them, run `council init`, or add this to council.toml:\n\n"
+        "[profiles.default]\n"
+        "members = [\n"
+        '    { model = "qwen/qwen3-8b", endpoint = "http://127.0.0.1:1234/v1" },\n'
+        '    { model = "gemma-3", endpoint = "http://127.0.0.1:1234/v1" },\n'
+        "]\n"
+    )
+
+
+@pytest.mark.parametrize(("server", "seats"), [(ONE, 3), (TWO, 2)])
+def test_the_lines_of_an_offer_are_a_configuration(
+    server: LocalServer, seats: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One model takes three seats, each with a persona."""
+    monkeypatch.chdir(tmp_path)
+    lines = offer(server, "council.toml").partition("\n\n")[2]
+    assert tomllib.loads(lines)
+    Path("council.toml").write_text(lines, encoding="utf-8")
+    profile = load().profiles["default"]
+    assert len(profile.members) == seats
+    assert {member.model for member in profile.members} == {*server.models}
+    assert {member.endpoint for member in profile.seats} == {server.endpoint}
+
+
+@pytest.mark.parametrize("words", [("ask", QUESTION), ("run",)])
+async def test_a_start_without_a_key_offers_it_and_asks_it_nothing(
+    tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    """It is the user's to set."""
+    port = free_port()
+    environment = PLAIN | COVERAGE | {"COUNCIL_DATA_DIR": str(tmp_path / "data")}
+    environment |= {"DISCORD_TOKEN": "MTIzNDU2Nzg5MDEyMzQ1Njc4.a.b"} if words == ("run",) else {}
+    async with ModelServer(models=[{"id": "llama3.2:latest"}], port=port) as server:
+        process = await start(*words, cwd=tmp_path, env=environment, code=PROGRAM.format(port=port))
+        out, err = await process.communicate()
+    assert (process.returncode, out) == (2, b"")
+    said = err.decode()
+    endpoint = f"http://127.0.0.1:{port}/v1"
+    assert offer(LocalServer("Ollama", endpoint, ("llama3.2:latest",)), "council.toml") in said
+    assert "the built-in demonstration model isn't installed" in said
+    assert (server.models_asked, server.history) == (1, [])
