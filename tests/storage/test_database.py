@@ -284,7 +284,7 @@ async def test_commits_wait_for_the_disk(tmp_path: Path, monkeypatch: pytest.Mon
         pass
     pragmas = [sql.strip() for sql in seen if "PRAGMA" in sql]
     assert pragmas[:3] == [
-        "PRAGMA journal_mode = WAL;",
+        "PRAGMA journal_mode = WAL",
         "PRAGMA synchronous = FULL;",
         "PRAGMA foreign_keys = ON;",
     ]
