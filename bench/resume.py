@@ -109,7 +109,9 @@ async def go_on(folder: Path, runs: int) -> Resumption:
     began, busy = time.perf_counter(), time.process_time()
     async with open_library(Settings(council_data_dir=folder)) as library:
         dispatcher = dispatcher_of(library, ask, runs)
-        await dispatcher.resume(await dispatcher.undelivered("bench"), lambda _: SilentVenue())
+        await dispatcher.resuming.resume(
+            await dispatcher.resuming.undelivered("bench"), lambda _: SilentVenue()
+        )
         await all_there.wait()
         measured = Resumption(wall=time.perf_counter() - began, cpu=time.process_time() - busy)
         await dispatcher.drain(0)

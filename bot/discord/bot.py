@@ -162,7 +162,7 @@ class DiscordBot:
         raise error
 
     async def _start(self) -> None:
-        interrupted = await self._dispatcher.undelivered("discord")
+        interrupted = await self._dispatcher.resuming.undelivered("discord")
         if problem := await log_in(self._tree, self._token, self._api_base):
             raise problem
         self._connection = asyncio.create_task(self._client.connect())
@@ -171,7 +171,7 @@ class DiscordBot:
         if self._connection.done():
             ready.cancel()
             await self._connection
-        await self._dispatcher.resume(interrupted, self._venue_of)
+        await self._dispatcher.resuming.resume(interrupted, self._venue_of)
 
     def _command_tree(self) -> app_commands.CommandTree[discord.AutoShardedClient]:
         answers: Mapping[Command, Answer] = {

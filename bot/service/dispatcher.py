@@ -5,7 +5,6 @@ import time
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, replace
-from datetime import timedelta
 from functools import partial
 from typing import Any
 
@@ -21,6 +20,7 @@ from bot.service.permissions import Action, Admins, check, check_place
 from bot.service.presenter import Presenter, files_of
 from bot.service.question import Question
 from bot.service.queue import Queue, Ticket
+from bot.service.resuming import Resuming, Stops, Together, VenueOf, catch_up
 from bot.service.runs import Runs
 from bot.service.venue import File, Venue
 from bot.service.votes import Votes
@@ -47,12 +47,6 @@ log = structlog.get_logger()
 ACCEPT_SECONDS = 1.0
 """How long a question may wait to be written down. A write that has begun by then is waited for."""
 HALT_SECONDS = 10.0
-REPLAY_SECONDS = 3.0
-"""How long resumed runs may take to catch up before their cards are touched."""
-RETELL_SECONDS, LONGEST_RETELL_SECONDS = 60.0, 15 * 60.0
-"""How long to wait before an asker who couldn't be told is told again; it doubles up to the second."""
-TELLING_DAYS = 7
-"""How long an answer that couldn't be delivered is tried again; the channel's history keeps it."""
 LONGEST_QUESTION = 20_000
 
 
@@ -72,12 +66,6 @@ class Census:
     running: int
     queued: int
     untold: int
-
-
-Together = asyncio.Barrier
-"""Where resumed runs wait for each other: calls first, then cards."""
-VenueOf = Callable[[RunRow], Venue | None]
-"""Returns the place where a run is shown; `None` where that isn't this bot's."""
 
 
 class Dispatcher:
@@ -111,15 +99,14 @@ class Dispatcher:
         self.admins = admins or Admins()
         self.access = access
         self._clock = clock
-        self._sleep = sleep
-        self._stops: dict[str, Stop] = {}
+        self._stops = Stops()
         self._shown: set[str] = set()
         self._presenters: dict[str, Presenter] = {}
-        self._retellings: dict[str, int] = {}
-        self._untold: set[str] = set()
         self._tasks: set[asyncio.Task[None]] = set()
-        self._waiting: set[asyncio.Task[None]] = set()
         self._draining = False
+        self.resuming = Resuming(
+            runs, journal, self._stops, self._restart, within=self._durability.resume_within, sleep=sleep
+        )
 
     async def accept(self, question: Question) -> RunRow | None:
         """Record a question as a run; return `None` if it was delivered before.
@@ -168,34 +155,6 @@ class Dispatcher:
     def begin(self, run: RunRow, venue: Venue) -> None:
         """Carry out a run and show it, in a task of its own."""
         self._start(run, venue)
-
-    async def undelivered(self, platform: str) -> list[RunRow]:
-        """Return the runs that an earlier process didn't finish; call it before listening.
-
-        From then on, they can be stopped.
-        """
-        runs = await self._journal.undelivered(platform, since=self._runs.ago(days=TELLING_DAYS))
-        for run in runs:
-            if not run.is_over:
-                self._stop_of(run)
-        return runs
-
-    async def resume(self, runs: Sequence[RunRow], venue_of: VenueOf) -> None:
-        """Resume interrupted runs, the oldest first; close those that are too old, to be retried."""
-        resumed: list[tuple[RunRow, Venue]] = []
-        for run in runs:
-            venue = venue_of(run)
-            if venue is None:
-                log.warning("run_of_another_workspace", run=run.id, workspace=run.origin.workspace)
-                self._stops.pop(run.id, None)
-                continue
-            is_too_old = not run.is_over and self._runs.age(run) > self._durability.resume_within
-            resumed.append((await self._runs.give_up(run) if is_too_old else run, venue))
-        if resumed:
-            together = Together(len(resumed))
-            for run, venue in resumed:
-                self._start(run, venue, together)
-            log.info("runs_resumed", runs=len(resumed))
 
     async def retry(self, click: Click, standing: Standing, venue_of: VenueOf) -> str:
         """Let a run without an answer run again on its card; return what happens. Raises `Refusal`."""
@@ -289,7 +248,7 @@ class Dispatcher:
 
     def census(self) -> Census:
         """Count the runs."""
-        return Census(self._queue.running, self._queue.waiting, len(self._untold))
+        return Census(self._queue.running, self._queue.waiting, self.resuming.untold)
 
     def seat(
         self,
@@ -317,7 +276,8 @@ class Dispatcher:
         with suppress(TimeoutError):
             async with asyncio.timeout(self._durability.drain_seconds if seconds is None else seconds):
                 await self.settled()
-        left = [*self._tasks, *self._waiting]
+        await self.resuming.close()
+        left = [*self._tasks]
         for task in left:
             task.cancel()
         await asyncio.gather(*left, return_exceptions=True)
@@ -326,18 +286,11 @@ class Dispatcher:
         if not run.is_over:
             self._backlog.count(run.entry_key, run.origin)
         self._shown.add(run.id)
-        if run.delivery == "untold":
-            self._untold.add(run.id)
-        self.spawn(self._see_through(run, venue, self._stop_of(run), resumed))
+        self.spawn(self._see_through(run, venue, self._stops.of(run), resumed))
 
-    def _stop_of(self, run: RunRow) -> Stop:
-        """Return what stops a run, pressed as often as it was before."""
-        stop = self._stops.get(run.id)
-        if stop is None:
-            stop = self._stops[run.id] = Stop()
-            for _ in range(run.stops):
-                stop.press()
-        return stop
+    def _restart(self, run: RunRow, venue: Venue, resumed: Together) -> None:
+        if run.id not in self._shown:
+            self._start(run, venue, resumed)
 
     async def _see_through(
         self, run: RunRow, venue: Venue, stop: Stop, resumed: Together | None
@@ -355,17 +308,10 @@ class Dispatcher:
                 log.exception("run_left_to_the_next_start")
             finally:
                 self._backlog.release(run.entry_key)
-                del self._stops[run.id]
+                self._stops.remove(run.id)
                 self._shown.discard(run.id)
                 self._presenters.pop(run.id, None)
-        if delivery == "untold":
-            self._untold.add(run.id)
-        else:
-            self._untold.discard(run.id)
-        if delivery == "shown":
-            self._retellings.pop(run.id, None)
-        else:
-            self._tell_again_later(run, venue)
+        self.resuming.shown(run, venue, delivery, is_last=self._draining)
 
     async def _presenter(self, run: RunRow, venue: Venue) -> Presenter:
         where = run.origin
@@ -436,7 +382,7 @@ class Dispatcher:
         """Show a run to its end; whatever its card does, the run continues."""
         try:
             if resumed:
-                await self._replayed(presenter, resumed)
+                await catch_up(presenter, resumed)
                 await presenter.pick_up()
             elif not await presenter.post_card():  # nobody would see the answer, so nothing is spent
                 stop.everything.cancel("stopped")
@@ -446,36 +392,6 @@ class Dispatcher:
         except Exception:
             log.exception("card_crashed")
             return "untold"
-
-    def _tell_again_later(self, run: RunRow, venue: Venue) -> None:
-        """Later, show a run again that couldn't be shown to its end."""
-        if self._draining or self._runs.age(run) > timedelta(days=TELLING_DAYS).total_seconds():
-            self._untold.discard(run.id)
-            return
-        attempts = self._retellings[run.id] = self._retellings.get(run.id, 0) + 1
-        wait = min(RETELL_SECONDS * 2 ** (attempts - 1), LONGEST_RETELL_SECONDS)
-        log.warning("run_not_shown", run=run.id, attempts=attempts, again_in=wait)
-
-        async def tell_again() -> None:
-            await self._sleep(wait)
-            try:
-                found = await self._journal.get(run.id)
-            except StorageError:
-                log.exception("run_left_to_the_next_start", run=run.id)
-                return
-            if found and found.delivery != "shown" and found.id not in self._shown:
-                self._start(found, venue, Together(1))
-
-        waiting = asyncio.create_task(tell_again())
-        self._waiting.add(waiting)
-        waiting.add_done_callback(self._waiting.discard)
-
-    async def _replayed(self, presenter: Presenter, together: Together) -> None:
-        """Wait until every resumed run has made its next call: calls come first, then cards."""
-        with suppress(TimeoutError):
-            async with asyncio.timeout(REPLAY_SECONDS):
-                await presenter.caught_up()
-                await together.wait()
 
     async def halt(self, run_ids: Sequence[str]) -> None:
         """End these runs, and wait until they are over or their time is up."""

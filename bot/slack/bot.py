@@ -163,13 +163,13 @@ class SlackBot:
                 sleep=self._sleep,
             )
             self._link = slack_past.linked(self._workspace)
-            interrupted = await self._dispatcher.undelivered("slack")
+            interrupted = await self._dispatcher.resuming.undelivered("slack")
             app = self._app(bot.me)
             if self._app_token:
                 await self._open_socket(app, self._app_token, stack)
             else:
                 await self._serve(app, stack)
-            await self._dispatcher.resume(interrupted, self._venue_of)
+            await self._dispatcher.resuming.resume(interrupted, self._venue_of)
             self._open = stack.pop_all()
         return self
 

@@ -5,7 +5,6 @@ OpenAI-compatible server for members with an endpoint of their own.
 """
 
 import asyncio
-import random
 import re
 from collections import defaultdict
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
@@ -22,15 +21,14 @@ from urllib.request import getproxies, proxy_bypass
 import httpx
 import orjson
 from httpx_sse import EventSource
-from tenacity import AsyncRetrying, RetryCallState, retry_if_exception
 
 from council.calls import Call, JsonObject, Reply
 from council.errors import Failure, ModelError
 from council.models.catalog import Catalog
 from council.models.reply import Completion, failure_of, parse, shorten
-from council.models.retries import Backoff, Refused, retry_after, worth_retrying
+from council.models.retries import Refused, Retries, retry_after
 from council.profile import Member
-from council.usage import Price, Usage, total
+from council.usage import Price
 
 OPENROUTER = "https://openrouter.ai/api/v1"
 APP_TITLE = "Council for team chat"
@@ -57,8 +55,6 @@ _BROKEN_OFF = re.compile("Server disconnected|peer closed connection")
 """How h11 begins what it says of a connection that closed too early."""
 PIECE_LINES = 20
 """A piece of a reply, however small, takes as long as so many lines."""
-
-Sleep = Callable[[float], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,14 +92,11 @@ class ModelClient:
         keys: Mapping[str, str] | None = None,
         addresses: Mapping[str, str] | None = None,
         calls_at_once: int = 64,
-        max_attempts: int = 4,
+        retries: Retries | None = None,
         max_reply_bytes: int = 32 * MIB,
         max_reply_lines: int = MOST_LINES,
         linger: float = LINGER_SECONDS,
         idle_timeout: float = IDLE_TIMEOUT,
-        backoff: Backoff | None = None,
-        chance: random.Random | None = None,
-        sleep: Sleep = asyncio.sleep,
         on_date: Callable[[str], None] | None = None,
     ) -> None:
         self.catalog = Catalog(self.models)
@@ -114,11 +107,8 @@ class ModelClient:
         self._keys = keys or {}
         self._addresses = addresses or {}
         self._calls_at_once = calls_at_once
-        self._max_attempts = max_attempts
+        self._retries = retries or Retries()
         self._linger = linger
-        self._backoff = backoff or Backoff()
-        self._chance = chance or random.Random()  # noqa: S311 - spreads retries, guards nothing
-        self._sleep = sleep
         self._providers: dict[tuple[str, str], _Provider] = {}
         self._idle_timeout = idle_timeout
         self._http = httpx.AsyncClient(transport=_Lanes(max_reply_bytes, max_reply_lines))
@@ -143,35 +133,12 @@ class ModelClient:
             clock = asyncio.get_running_loop().time
             started = clock()
             ends_at = started + call.deadline
-            failures: list[Failure] = []
 
             async def attempt() -> Reply:
                 completion = await self._attempt(provider, body, call, ends_at)
-                took = round((clock() - started) * 1000)
-                reply = completion.reply(call, took, price)
-                return reply.model_copy(update={"usage": _paid(reply.usage, failures)})
+                return completion.reply(call, round((clock() - started) * 1000), price)
 
-            def stop(state: RetryCallState) -> bool:
-                too_late = clock() + state.upcoming_sleep >= ends_at
-                return state.attempt_number >= self._max_attempts or too_late or not call.retries.spend()
-
-            def announce(state: RetryCallState) -> None:
-                failures.append(_error(state).failure)
-                if call.on_retry is not None:
-                    call.on_retry(failures[-1], state.upcoming_sleep)
-
-            retrying = AsyncRetrying(
-                retry=retry_if_exception(worth_retrying),
-                wait=self._wait,
-                stop=stop,
-                before_sleep=announce,
-                sleep=self._sleep,
-                reraise=True,
-            )
-            try:
-                reply: Reply = await retrying(attempt)
-            except ModelError as error:
-                raise ModelError(_last_word(error.failure, failures)) from error
+            reply = await self._retries.reply(call, attempt, ends_at)
         if call.refused:
             self.catalog.remember_refusal(call.member)
         return reply
@@ -277,11 +244,6 @@ class ModelClient:
             return call.idle_timeout
         has_its_own = call.member.endpoint is not None or is_own(provider.address)
         return None if has_its_own else self._idle_timeout
-
-    def _wait(self, state: RetryCallState) -> float:
-        error = _error(state)
-        asked_for = error.retry_after if isinstance(error, Refused) else None
-        return self._backoff.wait(state.attempt_number, asked_for, self._chance)
 
     @property
     def _council(self) -> _Provider:
@@ -456,26 +418,6 @@ def _address(url: str) -> httpx.URL:
         if address.scheme in ("http", "https") and address.host and (address.port or 0) <= MAX_PORT:
             return address
     raise ModelError(Failure(cause="not_found", detail="its endpoint is no http address", attempts=0))
-
-
-def _error(state: RetryCallState) -> ModelError:
-    # Only `ModelError`s are retried, so nothing else gets here.
-    return cast("ModelError", cast("object", state.outcome and state.outcome.exception()))
-
-
-def _last_word(failure: Failure, earlier: list[Failure]) -> Failure:
-    detail = failure.detail
-    if failure.cause == "deadline" and earlier and earlier[-1].status:
-        detail = shorten(f"{detail}; before that: {earlier[-1].detail}")
-    attempts = len(earlier) + 1
-    paid = _paid(failure.usage, earlier)
-    return failure.model_copy(update={"attempts": attempts, "detail": detail, "usage": paid})
-
-
-def _paid(last: Usage | None, earlier: list[Failure]) -> Usage | None:
-    """Return the sum of what a call's attempts used, if the provider said so."""
-    known = [usage for usage in (*(failure.usage for failure in earlier), last) if usage]
-    return total(known) if known else None
 
 
 class _Lanes(httpx.AsyncBaseTransport):

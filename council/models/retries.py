@@ -1,17 +1,24 @@
-"""When a failed call is worth another attempt, and how long to wait before it.
+"""Makes a failed call again: when that is worth it, how often, and how long to wait before it.
 
 Full jitter: https://aws.amazon.com/blogs/architecture/exponential-backoff-and-jitter/.
 `Retry-After`: RFC 9110, section 10.2.3; `retry-after-ms` is OpenAI's finer form of it.
 """
 
+import asyncio
 import math
 import random
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from typing import cast
 
+from tenacity import AsyncRetrying, RetryCallState, retry_if_exception
+
+from council.calls import Call, Reply
 from council.errors import Cause, Failure, ModelError
+from council.models.reply import shorten
+from council.usage import Usage, total
 
 PASSING: frozenset[Cause] = frozenset(
     {
@@ -26,6 +33,8 @@ PASSING: frozenset[Cause] = frozenset(
     }
 )
 """Causes that may be gone a moment later; every other one would fail the same way again."""
+
+Sleep = Callable[[float], Awaitable[None]]
 
 
 class Refused(ModelError):
@@ -80,3 +89,71 @@ def retry_after(headers: Mapping[str, str], now: datetime) -> float | None:
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC)
     return max(0.0, (moment - now).total_seconds())
+
+
+@dataclass(frozen=True, slots=True)
+class Retries:
+    """Makes a call, and makes it again while that can help: at most `max_attempts` times."""
+
+    max_attempts: int = 4
+    backoff: Backoff = field(default_factory=Backoff)
+    chance: random.Random = field(default_factory=random.Random)
+    sleep: Sleep = asyncio.sleep
+
+    async def reply(self, call: Call, attempt: Callable[[], Awaitable[Reply]], ends_at: float) -> Reply:
+        """Return the first reply; its usage includes that of the failed attempts.
+
+        No wait is begun that would outlast `ends_at`, a time on the event loop's clock. Each retry is
+        spent from the call's budget and announced to its `on_retry`. Raises the last `ModelError`, with
+        the number of attempts and what all of them used.
+        """
+        clock = asyncio.get_running_loop().time
+        failures: list[Failure] = []
+
+        def stop(state: RetryCallState) -> bool:
+            too_late = clock() + state.upcoming_sleep >= ends_at
+            return state.attempt_number >= self.max_attempts or too_late or not call.retries.spend()
+
+        def announce(state: RetryCallState) -> None:
+            failures.append(_error(state).failure)
+            if call.on_retry is not None:
+                call.on_retry(failures[-1], state.upcoming_sleep)
+
+        retrying = AsyncRetrying(
+            retry=retry_if_exception(worth_retrying),
+            wait=self._wait,
+            stop=stop,
+            before_sleep=announce,
+            sleep=self.sleep,
+            reraise=True,
+        )
+        try:
+            reply: Reply = await retrying(attempt)
+        except ModelError as error:
+            raise ModelError(_last_word(error.failure, failures)) from error
+        return reply.model_copy(update={"usage": _paid(reply.usage, failures)})
+
+    def _wait(self, state: RetryCallState) -> float:
+        error = _error(state)
+        asked_for = error.retry_after if isinstance(error, Refused) else None
+        return self.backoff.wait(state.attempt_number, asked_for, self.chance)
+
+
+def _error(state: RetryCallState) -> ModelError:
+    # Only `ModelError`s are retried, so nothing else gets here.
+    return cast("ModelError", cast("object", state.outcome and state.outcome.exception()))
+
+
+def _last_word(failure: Failure, earlier: list[Failure]) -> Failure:
+    detail = failure.detail
+    if failure.cause == "deadline" and earlier and earlier[-1].status:
+        detail = shorten(f"{detail}; before that: {earlier[-1].detail}")
+    attempts = len(earlier) + 1
+    paid = _paid(failure.usage, earlier)
+    return failure.model_copy(update={"attempts": attempts, "detail": detail, "usage": paid})
+
+
+def _paid(last: Usage | None, earlier: list[Failure]) -> Usage | None:
+    """Return the sum of what a call's attempts used, if the provider said so."""
+    known = [usage for usage in (*(failure.usage for failure in earlier), last) if usage]
+    return total(known) if known else None

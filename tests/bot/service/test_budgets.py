@@ -449,8 +449,8 @@ async def test_a_resumed_run_has_spent_what_it_recorded(tmp_path: Path) -> None:
         assert allowance.spent == round(0.012 * NANO)
     council.held.clear()
     async with office(tmp_path, council, prices=prices) as place:
-        await place.dispatcher.resume(
-            await place.dispatcher.undelivered("slack"), lambda _: RecordingVenue()
+        await place.dispatcher.resuming.resume(
+            await place.dispatcher.resuming.undelivered("slack"), lambda _: RecordingVenue()
         )
         await place.dispatcher.settled()
     assert [(row.settled, row.amount) for row in counted(tmp_path)] == [(1, round(SPENT * NANO))]

@@ -137,10 +137,10 @@ async def test_an_untold_answer_is_told_at_the_next_start(tmp_path: Path) -> Non
     venue.refuse.clear()
     council = ScriptedCouncil()
     async with office(tmp_path, council, resume_within=0) as place:
-        runs = await place.dispatcher.undelivered("slack")
-        await place.dispatcher.resume(runs, lambda _: venue)
+        runs = await place.dispatcher.resuming.undelivered("slack")
+        await place.dispatcher.resuming.resume(runs, lambda _: venue)
         await place.dispatcher.settled()
-        assert await place.dispatcher.undelivered("slack") == []
+        assert await place.dispatcher.resuming.undelivered("slack") == []
     assert venue.mentions == [DONE]
     assert council.calls == []
 
@@ -157,7 +157,9 @@ async def test_what_may_have_arrived_is_on_record_at_the_next_start(tmp_path: Pa
     assert await told(tmp_path, Lossy()) == "untold"
     venue = RecordingVenue()
     async with office(tmp_path, ScriptedCouncil()) as place:
-        await place.dispatcher.resume(await place.dispatcher.undelivered("slack"), lambda _: venue)
+        await place.dispatcher.resuming.resume(
+            await place.dispatcher.resuming.undelivered("slack"), lambda _: venue
+        )
         await place.dispatcher.settled()
     assert venue.tellings == [Telling(lost=1)]
 
@@ -249,9 +251,9 @@ async def test_stop_reaches_a_run_that_is_not_picked_up_yet(tmp_path: Path) -> N
         place.dispatcher.begin(run, venue)
         await first.until_called(f"stage1.1:{FOUR[0]}")
     async with office(tmp_path, second) as place:
-        runs = await place.dispatcher.undelivered("slack")
+        runs = await place.dispatcher.resuming.undelivered("slack")
         said = await place.dispatcher.stop(click(run), "U1")
         assert said.startswith("Stopping.")
-        await place.dispatcher.resume(runs, lambda _: venue)
+        await place.dispatcher.resuming.resume(runs, lambda _: venue)
         await place.dispatcher.settled()
     assert second.calls == []

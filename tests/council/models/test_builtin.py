@@ -15,6 +15,7 @@ from council.consultation import Opinion, Rebuttal
 from council.errors import ModelError
 from council.models import builtin
 from council.models.client import ModelClient
+from council.models.retries import Retries
 from council.session import FORM_TOKENS
 from tests.council.scripted import as_called
 
@@ -61,7 +62,7 @@ async def ask(
     """Ask the first member."""
     profile = builtin.demonstration_profile([*served])
     messages: Sequence[ChatMessage] = [{"role": "user", "content": content}]
-    async with ModelClient(as_called, max_attempts=1, addresses=served) as client:
+    async with ModelClient(as_called, retries=Retries(max_attempts=1), addresses=served) as client:
         reply = await client.ask(
             Call(
                 step="stage1:1:a",

@@ -17,7 +17,7 @@ from council.calls import Call, ChatMessage, JsonObject, RetryBudget
 from council.errors import Cause, Failure, ModelError
 from council.models.client import IDLE_KEPT, LINES_AT_ONCE, ModelClient, is_own
 from council.models.reply import parse
-from council.models.retries import Backoff
+from council.models.retries import Backoff, Retries
 from council.profile import Member, Profile
 from council.usage import Price, Usage
 from tests.council.scripted import as_called
@@ -44,6 +44,11 @@ def chance(seed: int) -> random.Random:
     return random.Random(seed)  # noqa: S311 - jitter, not a secret
 
 
+def quick(rest: Rest | None = None, max_attempts: int = 4) -> Retries:
+    """Return retries whose waits are short and take no time."""
+    return Retries(max_attempts, Backoff(first=0.01), chance(1), rest or Rest())
+
+
 @asynccontextmanager
 async def opened(
     provider: ModelServer, rest: Rest | None = None, **settings: object
@@ -52,9 +57,7 @@ async def opened(
     options: dict[str, object] = {
         "base_url": provider.base_url,
         "api_key": KEY,
-        "backoff": Backoff(first=0.01),
-        "chance": chance(1),
-        "sleep": rest or Rest(),
+        "retries": quick(rest),
         **settings,
     }
     async with ModelClient(as_called, **options) as client:  # pyright: ignore[reportArgumentType] - settings vary
@@ -394,7 +397,7 @@ async def test_what_may_pass_is_asked_again(turn: Turn, cause: Cause) -> None:
 @pytest.mark.parametrize(("turn", "cause"), PASSING_TURNS)
 async def test_what_does_not_pass_fails_with_its_own_cause(turn: Turn, cause: Cause) -> None:
     """After the last attempt, with their number."""
-    async with ModelServer() as provider, opened(provider, max_attempts=3) as client:
+    async with ModelServer() as provider, opened(provider, retries=quick(max_attempts=3)) as client:
         provider.always(MODEL, turn)
         why = await failure(client, call())
     assert (why.cause, why.attempts) == (cause, 3)
@@ -406,7 +409,7 @@ async def test_a_refused_connection_is_retried_and_then_named() -> None:
     async with ModelServer() as provider:
         address = provider.url
     rest = Rest()
-    async with ModelClient(as_called, base_url=address, sleep=rest, max_attempts=3) as client:
+    async with ModelClient(as_called, base_url=address, retries=quick(rest, max_attempts=3)) as client:
         why = await failure(client, call())
     assert (why.cause, why.attempts) == ("no_server", 3)
     assert why.detail.startswith("ConnectError")
@@ -441,7 +444,9 @@ async def test_what_is_no_http_fails_at_once(said: bytes, cause: Cause) -> None:
 
     async with (
         await asyncio.start_server(answer, "127.0.0.1", 0) as server,
-        ModelClient(as_called, base_url=f"http://127.0.0.1:{port(server)}/v1", max_attempts=1) as client,
+        ModelClient(
+            as_called, base_url=f"http://127.0.0.1:{port(server)}/v1", retries=quick(max_attempts=1)
+        ) as client,
     ):
         why = await failure(client, call(deadline=60))
     assert why.cause == cause
@@ -471,7 +476,7 @@ async def test_waits_follow_the_backoff() -> None:
     backoff = Backoff(first=1.0)
     async with (
         ModelServer() as provider,
-        opened(provider, rest, backoff=backoff, chance=chance(7)) as client,
+        opened(provider, retries=Retries(backoff=backoff, chance=chance(7), sleep=rest)) as client,
     ):
         provider.always(MODEL, Turn(status=503))
         await failure(client, call(deadline=60.0))
@@ -567,7 +572,7 @@ async def test_a_silent_stream_is_given_up_and_asked_again() -> None:
 async def test_silence_is_told_apart_from_a_lost_connection() -> None:
     """With how long it lasted; nothing was refused, and nothing broke."""
     stalled = Turn("It depends on", stall=True)
-    async with ModelServer() as provider, opened(provider, max_attempts=2) as client:
+    async with ModelServer() as provider, opened(provider, retries=quick(max_attempts=2)) as client:
         provider.script(MODEL, stalled, stalled)
         why = await failure(client, replace(call(), idle_timeout=0.1))
     assert (why.cause, why.attempts) == ("silence", 2)
@@ -600,7 +605,7 @@ async def test_what_failed_attempts_cost_counts() -> None:
     """A reply that the provider broke off is paid, too; so is one after which there is none."""
     usage: JsonObject = {"prompt_tokens": 100, "completion_tokens": 10, "cost": 0.5}
     broken = Turn("It depends", finish_reason="error", usage=usage)
-    async with ModelServer() as provider, opened(provider, max_attempts=2) as client:
+    async with ModelServer() as provider, opened(provider, retries=quick(max_attempts=2)) as client:
         provider.script(MODEL, broken, Turn("Yes.", usage={**usage, "cost": 0.25}), broken, broken)
         reply = await client.ask(call())
         why = await failure(client, call())
@@ -735,7 +740,7 @@ async def test_connections_beyond_what_is_kept_are_closed() -> None:
 
 async def test_a_connection_that_the_server_closed_is_not_used_again() -> None:
     """A kept connection may have died since."""
-    async with ModelServer() as provider, opened(provider, max_attempts=1) as client:
+    async with ModelServer() as provider, opened(provider, retries=quick(max_attempts=1)) as client:
         await client.ask(call())
         provider.hang_up()
         await until(lambda: provider.open_connections == 0)
@@ -776,7 +781,9 @@ async def test_the_environments_proxy_is_used_except_for_this_machine(
     async with ModelServer() as proxy:
         monkeypatch.setenv("http_proxy", proxy.url)
         monkeypatch.setenv("no_proxy", "intern.example")
-        async with ModelClient(as_called, base_url=f"http://{host}:9/v1", max_attempts=1) as client:
+        async with ModelClient(
+            as_called, base_url=f"http://{host}:9/v1", retries=quick(max_attempts=1)
+        ) as client:
             with suppress(ModelError, SocketConnectBlockedError):
                 await client.ask(call())
         assert bool(proxy.history) is proxied
@@ -865,7 +872,7 @@ class Turns:
 @pytest.mark.parametrize("status", [400, 500])
 async def test_of_a_large_error_only_the_beginning_is_read(status: int) -> None:
     """The status says enough; this one has no end."""
-    async with ModelServer() as provider, opened(provider, max_attempts=1) as client:
+    async with ModelServer() as provider, opened(provider, retries=quick(max_attempts=1)) as client:
         provider.script(MODEL, Turn(status=status, drip=b"x " * 10_000, streamed=False))
         why = await failure(client, call(deadline=60.0))
         await until(lambda: provider.history[0].completed is not None)
@@ -888,7 +895,7 @@ async def test_a_stream_of_lines_that_say_nothing_is_broken_off(line: bytes) -> 
 
 async def test_the_deadline_ends_a_stream_of_lines_that_say_nothing() -> None:
     """It is the wall clock's, whatever arrives."""
-    async with ModelServer() as provider, opened(provider, max_attempts=1) as client:
+    async with ModelServer() as provider, opened(provider, retries=quick(max_attempts=1)) as client:
         provider.always(MODEL, Turn(drip=b"\n" * 100))
         why = await failure(client, call(deadline=0.05))
     assert why.cause == "deadline"

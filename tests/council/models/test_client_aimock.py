@@ -14,7 +14,7 @@ import pytest
 from council.calls import Call, Reply
 from council.errors import Cause, Failure, ModelError
 from council.models.client import ModelClient
-from council.models.retries import Backoff
+from council.models.retries import Backoff, Retries
 from council.profile import Member
 from tests.council.scripted import as_called
 
@@ -59,9 +59,7 @@ class Asked:
             as_called,
             base_url=address,
             api_key="sk-test",
-            backoff=Backoff(first=0.01),
-            sleep=self.sleep,
-            max_attempts=3,
+            retries=Retries(max_attempts=3, backoff=Backoff(first=0.01), sleep=self.sleep),
         ) as client:
             return await client.ask(
                 Call(

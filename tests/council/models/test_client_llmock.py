@@ -11,13 +11,13 @@ from llmock.pytest_plugin import LLMock
 from council.calls import Call, Reply
 from council.errors import Cause, ModelError
 from council.models.client import ModelClient
-from council.models.retries import Backoff
+from council.models.retries import Backoff, Retries
 from council.profile import Member
 from tests.council.scripted import as_called
 
 TEXT = "It depends on the load, and on who is on call at night when it breaks."
 PACE_MS = 2  # a broken stream is still being sent when the client hangs up
-BACKOFF = Backoff(first=0.06)
+RETRIES = Retries(backoff=Backoff(first=0.06), chance=random.Random(3))  # noqa: S311 - jitter, not a secret
 RETRY_AFTER = 0.05  # seconds; llmock itself says one
 FAULTS = {
     "retry_after_ignored",
@@ -37,8 +37,7 @@ async def ask(llmock: LLMock, question: str) -> Reply | Cause:
         as_called,
         base_url=llmock.base_url("openai"),
         api_key="sk-test",
-        backoff=BACKOFF,
-        chance=random.Random(3),  # noqa: S311 - jitter, not a secret
+        retries=RETRIES,
     ) as client:
         call = Call(
             step="stage1:1:a",
