@@ -114,7 +114,7 @@ async def beside(texts: Sequence[str]) -> Acknowledged:
     models = ModelServer(answer, latency=lambda: draw.uniform(0.5, 1.5) * CALL_SECONDS)
     async with running(models) as around:
         discord, slack = around.discord, around.slack
-        slack.rates.enforced = False  # the platform's budgets are measured elsewhere
+        slack.rates.enforced = False  # the platform's rate limits are measured elsewhere
         guild = discord.guild("Team")
         eve, mallory = discord.member(guild, "eve"), slack.add_user("mallory")
         general, room = discord.channel(guild, "general"), slack.add_channel("room", mallory)

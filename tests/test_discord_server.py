@@ -1024,11 +1024,11 @@ async def test_a_proxy_answers_with_a_page(server: DiscordServer, bot: Bot, gene
     assert "<title>503" in caught.value.text
 
 
-async def test_the_budgets_of_discord_can_be_enforced(
+async def test_the_rate_limits_of_discord_can_be_enforced(
     server: DiscordServer, guild: Guild, general: Channel
 ) -> None:
     """Five posts in five seconds per channel, fifty requests a second in all, with Discord's headers."""
-    server.enforce_budgets()
+    server.enforce_rate_limits()
     headers = {"Authorization": f"Bot {server.world.token}"}
     async with aiohttp.ClientSession(headers=headers) as session:
 

@@ -652,11 +652,11 @@ class TestRates:
             await client.files_upload_v2(channel=general.id, content="x", filename="x.md")
         assert fault.hits == 1
 
-    async def test_the_budget_of_a_channel_can_be_enforced(
+    async def test_the_rate_limit_of_a_channel_can_be_enforced(
         self, slack: SlackServer, general: Channel, client: AsyncWebClient, clock: HandClock
     ) -> None:
         """One post a second, after as long a burst as a test allows."""
-        slack.enforce_budgets(burst=3)
+        slack.enforce_rate_limits(burst=3)
         for _ in range(3):
             await client.chat_postMessage(channel=general.id, text="x")
         said = await refusal(client.chat_postMessage(channel=general.id, text="x"))

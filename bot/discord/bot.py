@@ -23,9 +23,10 @@ from discord import app_commands
 from bot.discord import modals
 from bot.discord import past as discord_past
 from bot.discord.card import CardButton
-from bot.discord.commands import Answer, Propose, command_tree, fitting, read_text, read_texts
+from bot.discord.commands import Answer, Propose, command_tree, fitting
 from bot.discord.errors import ALREADY_ANSWERED, TOO_LATE, why_final
 from bot.discord.gateway import log_in, refused, tolerate_unreadable_frames
+from bot.discord.incoming import read_file, read_files
 from bot.discord.location import Location
 from bot.discord.notices import NOBODY, reply, whisper
 from bot.discord.past import PastButton
@@ -200,7 +201,7 @@ class DiscordBot:
             if given["private"] and interaction.guild_id:
                 await self._ask_privately(interaction, text, file, options)
             else:
-                attachments = (await read_text(file),) if file else ()
+                attachments = (await read_file(file),) if file else ()
                 await self._ask(interaction, text, attachments, options)
 
         await self._answer(interaction, work())
@@ -227,20 +228,20 @@ class DiscordBot:
 
     async def _ask_to_forget(self, interaction: discord.Interaction, given: Given) -> None:
         async def work() -> None:
-            who, is_admin = self._standing(interaction)
+            who, is_admin = self._who(interaction)
             sheet = await self._lookup.ask_to_forget(given, who, is_admin=is_admin)
             await discord_past.show(interaction, sheet)
 
         await self._answer(interaction, work())
 
     async def _forget(self, interaction: discord.Interaction, about: str) -> None:
-        who, is_admin = self._standing(interaction)
+        who, is_admin = self._who(interaction)
         await interaction.response.defer(ephemeral=True, thinking=True)
         said = await self._lookup.forget(about, who, self._dispatcher.halt, is_admin=is_admin)
         self._dispatcher.spawn(self._lookup.scrub())
         await whisper(interaction, said)
 
-    def _known_of(self, who: discord.User | discord.Member, here: Location) -> Standing:
+    def _standing_of(self, who: discord.User | discord.Member, here: Location) -> Standing:
         """Return what decides whether somebody may ask here."""
         channel = self._client.get_channel(here.parent or here.channel)
         places = (here.channel, here.parent, getattr(channel, "category_id", None))
@@ -252,7 +253,7 @@ class DiscordBot:
             is_direct=here.guild is None,
         )
 
-    def _standing(self, interaction: discord.Interaction) -> tuple[Source, bool]:
+    def _who(self, interaction: discord.Interaction) -> tuple[Source, bool]:
         who = _location(interaction).source(interaction.user.id)
         by_platform = interaction.permissions.manage_guild
         return who, self._dispatcher.admins.include(who, by_platform=by_platform)
@@ -325,7 +326,7 @@ class DiscordBot:
                 case "stop":
                     await whisper(interaction, await self._dispatcher.stop(click, run.origin.user))
                 case "retry":
-                    known = self._known_of(interaction.user, _location(interaction))
+                    known = self._standing_of(interaction.user, _location(interaction))
                     said = await self._dispatcher.retry(click, known, self._venue_of)
                     await whisper(interaction, said)
                 case "transcript":
@@ -411,7 +412,7 @@ class DiscordBot:
             # One form asks one question, however often it is submitted.
             entry_key=f"form {interaction.user.id} {form.opened}",
             asker=interaction.user.display_name,
-            standing=self._known_of(interaction.user, here),
+            standing=self._standing_of(interaction.user, here),
             context=Discussion(until=str(interaction.id)) if here.parent else None,
         )
         begun = await self._dispatcher.accept(question)
@@ -448,7 +449,7 @@ class DiscordBot:
 
     async def _ask_about(self, interaction: discord.Interaction, message: discord.Message) -> None:
         """Ask a message as a question, with its text files as attachments."""
-        attachments, left_out = await read_texts(message.attachments)
+        attachments, left_out = await read_files(message.attachments)
         if not message.content.strip() and not attachments:
             raise Refusal(" ".join(filter(None, (NO_TEXT, left_out))))
         context = Discussion(until=str(interaction.id), question=str(message.id))
@@ -463,7 +464,7 @@ class DiscordBot:
     ) -> None:
         """Run in the asker's direct messages, if they are open."""
         await interaction.response.defer(ephemeral=True, thinking=True)
-        attachments = (await read_text(file),) if file else ()
+        attachments = (await read_file(file),) if file else ()
         asker = interaction.user
 
         async def invite() -> discord.Message:
@@ -509,7 +510,7 @@ class DiscordBot:
 
     async def _ask_by_message(self, message: discord.Message, question: str) -> None:
         typed = parse_message(question)
-        attachments, left_out = await read_texts(message.attachments)
+        attachments, left_out = await read_files(message.attachments)
         if not typed.question and not attachments:
             raise Refusal(" ".join(filter(None, (wording.HINT, left_out))))
         here, options = await self._location_of(message), RunOptions.read(typed.given)
@@ -540,7 +541,7 @@ class DiscordBot:
         if run is None:
             raise Refusal(wording.HINT)
         typed = parse_message(message.content)
-        attachments, left_out = await read_texts(message.attachments)
+        attachments, left_out = await read_files(message.attachments)
         below = await self._thread_of(message.guild, here, run) or here
         question = self._dispatcher.follow_ups.question(
             run,
@@ -549,7 +550,7 @@ class DiscordBot:
             profile="",
             entry_key=str(message.id),
             asker=message.author.display_name,
-            standing=self._known_of(message.author, below),
+            standing=self._standing_of(message.author, below),
             context=Discussion(until=str(message.id)) if below.parent else None,
         )
         options = RunOptions.read(typed.given)
@@ -596,7 +597,7 @@ class DiscordBot:
                 source=here.source(asker.id).model_copy(update={"message": message}),
                 entry_key=str(key),
                 asker=asker.display_name,
-                standing=self._known_of(asker, asked_in or here),
+                standing=self._standing_of(asker, asked_in or here),
                 attachments=attachments,
                 context=context if here.parent else None,
                 options=options,

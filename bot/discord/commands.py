@@ -3,23 +3,17 @@
 Source: https://discord.com/developers/docs/interactions/application-commands
 """
 
-import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from inspect import Parameter, Signature
 from typing import Any, Literal, cast
 
-import aiohttp
 import discord
 from discord import app_commands
 
-from bot.errors import NotTaken
-from bot.service.attachments import admitted, not_given, one_line, sorted_out, text_file
 from bot.service.commands import ACTION, COMMANDS, Command, Given, Kind, Option
-from council.brief import Attachment
 
 LONGEST_TEXT = 6000
 MOST_CHOICES = 25
-FILE_SECONDS = 1.0
 
 Answer = Callable[[discord.Interaction, Given], Awaitable[None]]
 Propose = Callable[[discord.Interaction, str], Coroutine[Any, Any, list[app_commands.Choice[str]]]]
@@ -141,36 +135,3 @@ def _shape(command: Mapping[Any, Any]) -> dict[str, Any]:
 
 def _name(shape: dict[str, Any]) -> tuple[int, str]:
     return shape["type"], shape["name"]
-
-
-async def read_text(file: discord.Attachment) -> Attachment:
-    """Read a file given as an option. Raises `NotTaken`."""
-    name = one_line(file.filename)
-    [allowed] = _admitted([file])
-    if isinstance(allowed, NotTaken):
-        raise allowed
-    try:
-        # The command has to be answered in 3 seconds.
-        async with asyncio.timeout(FILE_SECONDS):
-            content = await file.read()
-    except (discord.HTTPException, aiohttp.ClientError, OSError) as error:
-        raise not_given(name, "Discord") from error
-    return text_file(name, content)
-
-
-async def read_texts(
-    files: Sequence[discord.Attachment],
-) -> tuple[tuple[Attachment, ...], str | None]:
-    """Read a message's files; return the texts, and which files were left out and why."""
-
-    async def read(file: discord.Attachment | NotTaken) -> Attachment | NotTaken:
-        try:
-            return file if isinstance(file, NotTaken) else await read_text(file)
-        except NotTaken as error:
-            return error
-
-    return sorted_out(await asyncio.gather(*map(read, _admitted(files))))
-
-
-def _admitted(files: Sequence[discord.Attachment]) -> list[discord.Attachment | NotTaken]:
-    return admitted(files, name=lambda file: file.filename, size=lambda file: file.size)

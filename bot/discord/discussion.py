@@ -9,7 +9,7 @@ from typing import TypeVar
 
 import discord
 
-from bot.discord.commands import read_text
+from bot.discord.incoming import read_file
 from bot.discord.location import Location, lacking
 from bot.discord.transport import Transport
 from bot.errors import Gone, NotAllowed, NotTaken
@@ -141,6 +141,6 @@ class _DiscordThread:
     async def file(self, file: discord.Attachment) -> Attachment | NotTaken:
         """Fetch a text file."""
         try:
-            return await read_text(file)
+            return await read_file(file)
         except NotTaken as error:
             return error

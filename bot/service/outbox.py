@@ -1,7 +1,7 @@
 """The outbox: everything that is posted or edited on a platform passes through it.
 
-Requests that share one of the platform's budgets share a lane. In a lane the most urgent request goes
-first; among equals, runs take turns, each with one request under way. A request is sent until the
+Requests that share one of the platform's rate limits share a lane. In a lane the most urgent request
+goes first; among equals, runs take turns, each with one request under way. A request is sent until the
 platform takes it, or refuses it twice: a channel that is out of reach for a second isn't gone.
 """
 
@@ -14,7 +14,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from enum import Enum, IntEnum, auto
-from typing import Protocol, Self, TypeVar
+from typing import Self, TypeVar
 
 import structlog
 
@@ -55,10 +55,10 @@ class Repeat(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Lane:
-    """Requests that share a budget: one every `interval` seconds, `burst` at once at first.
+    """Requests that share a rate limit: one every `interval` seconds, `burst` at once at first.
 
     `name` tells lanes apart, such as a method and a channel. At most `at_once` are under way together.
-    A lane `within` another has to keep that one's budget as well.
+    A lane `within` another also counts against that one's limit.
     """
 
     name: str
@@ -68,20 +68,8 @@ class Lane:
     within: "Lane | None" = None
 
 
-class Budgets(Protocol):
-    """Each lane's remaining budget; several processes may share it."""
-
-    async def take(self, lane: Lane) -> float:
-        """Take one request out of a lane's budget; otherwise return the seconds to wait."""
-        ...
-
-    async def block(self, lane: Lane, seconds: float) -> None:
-        """Let nothing through a lane for some time."""
-        ...
-
-
-class LocalBudgets:
-    """The budgets of one process; a `Budgets`.
+class RateLimits:
+    """How much of each lane's rate limit is left in this process.
 
     Each lane is a leaky bucket (GCRA, https://en.wikipedia.org/wiki/Generic_cell_rate_algorithm).
     """
@@ -92,7 +80,7 @@ class LocalBudgets:
         self._blocked_until: dict[str, float] = {}
 
     async def take(self, lane: Lane) -> float:
-        """Take one request out of a lane's budget; otherwise return the seconds to wait."""
+        """Count one request against a lane's limit; if it is reached, return the seconds to wait."""
         now = self._clock()
         full_at = max(self._full_at.get(lane.name, now), now)
         free_at = max(
@@ -195,8 +183,8 @@ class _Queue:
 class Outbox:
     """Sends one platform's requests; to be used with `async with`.
 
-    `budgets` holds what the platform allows, `metrics` counts under the platform's name. Times are in
-    seconds of `clock`.
+    `rate_limits` holds what is left of the platform's limits, `metrics` counts under the platform's
+    name. Times are in seconds of `clock`.
     """
 
     def __init__(
@@ -204,14 +192,14 @@ class Outbox:
         platform: str = "",
         *,
         metrics: Metrics | None = None,
-        budgets: Budgets | None = None,
+        rate_limits: RateLimits | None = None,
         patience: Patience | None = None,
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
         jitter: Callable[[], float] = random.random,
     ) -> None:
         self.patience = patience or Patience()
-        self._budgets = budgets or LocalBudgets(clock)
+        self._rate_limits = rate_limits or RateLimits(clock)
         self._clock = clock
         self._sleep = sleep
         self._jitter = jitter
@@ -264,7 +252,7 @@ class Outbox:
                 async with self._turns(lane, run, urgency):
                     return await self._finish(request())
             except RateLimited as limited:
-                await self._budgets.block(lane, limited.after)
+                await self._rate_limits.block(lane, limited.after)
                 self._metrics.rate_limited[self._platform] += 1
                 log.info("rate_limited", lane=lane.name, seconds=limited.after)
                 continue
@@ -366,13 +354,13 @@ class Outbox:
                 queue.freed.clear()
                 if not queue.ready() or len(queue.under_way) >= lane.at_once:
                     await queue.freed.wait()
-                elif wait := await self._budgets.take(lane):
+                elif wait := await self._rate_limits.take(lane):
                     self._metrics.held_seconds[self._platform] += wait
                     await self._sleep(wait)
                 elif following := queue.take_next(self._clock(), next(self._numbers)):
                     self._let_through(lane, queue, following)
         except Exception:
-            # Whatever the budgets raise, nobody may wait for a lane without a pump.
+            # Whatever the limits raise, nobody may wait for a lane without a pump.
             log.exception("lane_broken", lane=lane.name)
             for one in queue.waiting:
                 if not one.turn.done():

@@ -55,15 +55,13 @@ from bot.service.question import Question
 from bot.service.venue import LABELS, Button, File
 from bot.slack import modals
 from bot.slack import past as slack_past
-from bot.slack import text as slack_text
 from bot.slack.client import Installation, Json, asking_client, granted, introduced, sending_client
 from bot.slack.discussion import DiscussionReader
+from bot.slack.incoming import LOOKUP_SECONDS, Reader, plain
 from bot.slack.manifest import PATH, REQUIRED, SHORTCUT
-from bot.slack.past import alone
-from bot.slack.reading import LOOKUP_SECONDS, Reader, plain
-from bot.slack.venue import SlackVenue, Tell, action_id, line, unrecorded
+from bot.slack.notices import Tell, ephemerally, line, privately
+from bot.slack.venue import SlackVenue, action_id, unrecorded
 from bot.slack.workspace import Workspace
-from bot.view.message import Message
 from bot.view.wording import slack as wording
 from bot.view.wording.delivery import TRANSCRIPT
 from bot.view.wording.failures import UNEXPECTED
@@ -270,7 +268,7 @@ class SlackBot:
             self._installation.lose(CODES["token_revoked"])
 
     async def _on_ask(self, ack: AsyncAck, respond: AsyncRespond, command: Json) -> None:
-        tell = alone(respond)
+        tell = privately(respond)
         await self._attempt(tell, self._ask(command, tell))
         await ack()
 
@@ -279,13 +277,13 @@ class SlackBot:
         options = RunOptions.read(typed.given)
         channel, user = command["channel_id"], command["user_id"]
         here = self._source(channel, user)
-        known = await self._known_of(here)
+        standing = await self._standing_of(here)
         private = {"channel": await self._direct(user)} if typed.is_private else {}
         question = Question(
             text=typed.question,
             source=here.model_copy(update=private),
             entry_key=command["trigger_id"],
-            standing=known,
+            standing=standing,
             asker=command["user_name"],
             options=options,
         )
@@ -301,7 +299,7 @@ class SlackBot:
         return opened["channel"]["id"]
 
     async def _on_help(self, ack: AsyncAck, respond: AsyncRespond, command: Json) -> None:
-        tell = alone(respond)
+        tell = privately(respond)
         await self._attempt(tell, self._help(command, tell))
         await ack()
 
@@ -311,7 +309,7 @@ class SlackBot:
 
     def _on_past(self, past: Command) -> Callable[..., Awaitable[None]]:
         async def listener(ack: AsyncAck, respond: AsyncRespond, command: Json) -> None:
-            await self._attempt(alone(respond), self._look_up(past, command, respond))
+            await self._attempt(privately(respond), self._look_up(past, command, respond))
             await ack()
 
         return listener
@@ -323,7 +321,7 @@ class SlackBot:
         self._dispatcher.spawn(slack_past.show(respond, sheet))
 
     async def _on_forget(self, ack: AsyncAck, respond: AsyncRespond, command: Json) -> None:
-        await self._attempt(alone(respond), self._ask_to_forget(command, respond))
+        await self._attempt(privately(respond), self._ask_to_forget(command, respond))
         await ack()
 
     async def _ask_to_forget(self, command: Json, respond: AsyncRespond) -> None:
@@ -340,7 +338,7 @@ class SlackBot:
         self._dispatcher.spawn(self._lookup.scrub())
         await tell(line(said))
 
-    async def _known_of(self, here: Source) -> Standing:
+    async def _standing_of(self, here: Source) -> Standing:
         """Return what decides whether somebody may ask here. Raises `Refusal` if Slack doesn't say."""
         return Standing(
             workspace=here.workspace,
@@ -357,7 +355,7 @@ class SlackBot:
         self, ack: AsyncAck, respond: AsyncRespond, body: Json, action: Json
     ) -> None:
         if self._is_new(body):
-            await self._attempt(alone(respond), self._turn(body, action, respond))
+            await self._attempt(privately(respond), self._turn(body, action, respond))
         await ack()
 
     async def _turn(self, body: Json, action: Json, respond: AsyncRespond) -> None:
@@ -365,7 +363,7 @@ class SlackBot:
         who, shown, about = body["user"], body["container"], str(action["value"])
         here = self._source(shown["channel_id"], who["id"])
         verb = slack_past.verb(action["action_id"])
-        tell = alone(respond)
+        tell = privately(respond)
         if verb == "forget":
             self._dispatcher.spawn(self._attempt(tell, self._forget(about, here, tell)))
             return
@@ -399,7 +397,7 @@ class SlackBot:
         await tell(line(wording.IN_DIRECT))
 
     async def _on_shortcut(self, ack: AsyncAck, respond: AsyncRespond, body: Json) -> None:
-        tell = alone(respond)
+        tell = privately(respond)
         who, message = body["user"], body["message"]
         here = self._source(body["channel"]["id"], who["id"], message.get("thread_ts"))
         context = Discussion(until=str(body["action_ts"]), question=message["ts"])
@@ -415,7 +413,7 @@ class SlackBot:
         if event["type"] == "message" and event.get("channel_type") != "im":
             return
         here = self._source(event["channel"], event["user"], event.get("thread_ts"))
-        tell = self._beside(here)
+        tell = ephemerally(self._client, here)
         nothing = NO_QUESTION if event["type"] == "message" else wording.NOT_AFTER_MENTION
         context = Discussion(until=event["ts"])
         await self._attempt(
@@ -452,7 +450,7 @@ class SlackBot:
             text=typed.question,
             source=here,
             entry_key=entry_key,
-            standing=await self._known_of(here),
+            standing=await self._standing_of(here),
             asker=asker,
             attachments=attachments,
             context=None if here.thread is None or _is_direct(here) else context,
@@ -472,11 +470,11 @@ class SlackBot:
         where = run.origin
         if where.workspace != self._team:
             return None
-        return SlackVenue(self._workspace, run.id, self._beside(where), where)
+        return SlackVenue(self._workspace, run.id, ephemerally(self._client, where), where)
 
     async def _on_click(self, ack: AsyncAck, respond: AsyncRespond, body: Json, action: Json) -> None:
         if self._is_new(body):  # a second press of Stop means something else
-            tell = alone(respond)
+            tell = privately(respond)
             await self._attempt(tell, self._click(body, action, tell))
         await ack()
 
@@ -502,8 +500,8 @@ class SlackBot:
                     click = replace(click, is_admin=(await self._reader.person(who["id"])).is_admin)
                 self._dispatcher.spawn(tell(line(await self._dispatcher.stop(click, run.origin.user))))
             case "retry":
-                known = await self._known_of(here)
-                said = await self._dispatcher.retry(click, known, self._venue_of)
+                standing = await self._standing_of(here)
+                said = await self._dispatcher.retry(click, standing, self._venue_of)
                 self._dispatcher.spawn(tell(line(said)))
             case "transcript":
                 below = here.model_copy(update={"thread": thread or card["message_ts"]})
@@ -512,7 +510,7 @@ class SlackBot:
             case "votes" | "changes" | "reviews":
                 shown = await self._dispatcher.detail(run, button.action, button.seat)
                 # What a response URL shows to one person alone appears below the channel, not here.
-                tell_here = self._beside(here, otherwise=tell) if thread else tell
+                tell_here = ephemerally(self._client, here, otherwise=tell) if thread else tell
                 self._dispatcher.spawn(tell_here(shown))
             case "follow" | "answer":
                 names, answers = self._dispatcher.profile_names(), button.action == "answer"
@@ -535,7 +533,7 @@ class SlackBot:
                     text=run.brief.question,
                     source=here.model_copy(update={"thread": None}) if own else here,
                     entry_key=body["trigger_id"],
-                    standing=await self._known_of(here),
+                    standing=await self._standing_of(here),
                     asker=who["name"],
                     attachments=run.brief.attachments,
                     context=None if own or run.brief.context is None else run.brief.context.anew,
@@ -579,17 +577,17 @@ class SlackBot:
             profile=profile,
             entry_key=f"form {view['id']}",  # one form asks one question, however often it is sent
             asker=asker,
-            standing=await self._known_of(below),
+            standing=await self._standing_of(below),
             context=None if _is_direct(below) else Discussion(until=f"{self._now():.6f}"),
         )
-        is_new = await self._take(question, self._beside(below))
+        is_new = await self._take(question, ephemerally(self._client, below))
         said = ASKED_BELOW if is_new else ALREADY_ASKED
         if not is_new or here.thread != below.thread:  # whoever is in the thread sees the card
-            self._dispatcher.spawn(self._beside(here)(line(said)))
+            self._dispatcher.spawn(ephemerally(self._client, here)(line(said)))
 
     async def _give_reason(self, run: RunRow, here: Source, reason: str) -> None:
         said = await self._dispatcher.votes.cast(run, here, helpful=False, reason=reason)
-        self._dispatcher.spawn(self._beside(here)(line(said)))
+        self._dispatcher.spawn(ephemerally(self._client, here)(line(said)))
 
     async def _give_transcript(self, run: RunRow, venue: SlackVenue) -> None:
         await venue.attach(TRANSCRIPT, unrecorded, *await self._dispatcher.transcript(run))
@@ -612,28 +610,6 @@ class SlackBot:
 
     def _source(self, channel: str, user: str, thread: str | None = None) -> Source:
         return Source(platform="slack", workspace=self._team, channel=channel, thread=thread, user=user)
-
-    def _beside(self, here: Source, otherwise: Tell | None = None) -> Tell:
-        """Return what shows messages to one person in the thread or, if refused, by `otherwise`."""
-
-        async def tell(message: Message) -> None:
-            try:
-                for blocks in await asyncio.to_thread(slack_text.parts, message):
-                    await granted(
-                        self._client.chat_postEphemeral(
-                            channel=str(here.channel),
-                            user=str(here.user),
-                            thread_ts=here.thread,
-                            text=slack_text.fallback(message),
-                            blocks=blocks,
-                        )
-                    )
-            except VenueError as error:
-                log.info("person_not_told", reason=error)
-                if otherwise:
-                    await otherwise(message)
-
-        return tell
 
 
 def _is_direct(here: Source) -> bool:

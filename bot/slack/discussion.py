@@ -15,8 +15,8 @@ from bot.service import discussion
 from bot.service.discussion import Written
 from bot.service.outbox import Lane, Outbox, Urgency
 from bot.slack.client import Json, granted
+from bot.slack.incoming import Reader, file_name, file_size, plain
 from bot.slack.manifest import THREADS
-from bot.slack.reading import Reader, file_name, file_size, plain
 from bot.slack.workspace import AT_ONCE, BURST, TIER_3
 from bot.view.wording import slack as wording
 from council.brief import Attachment, Brief, Discussion

@@ -9,9 +9,9 @@ https://docs.slack.dev/messaging/working-with-files#upload
 
 import asyncio
 import math
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from http import HTTPStatus
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import aiohttp
 import structlog
@@ -22,9 +22,10 @@ from bot.service.venue import Button, Card, File, Mention, Part, Sent
 from bot.slack import text as slack_text
 from bot.slack.client import Json, granted
 from bot.slack.errors import by_status, classified
-from bot.slack.telling import Teller, Unsure
+from bot.slack.mentions import MentionSender, Unsure
+from bot.slack.notices import Tell, line
 from bot.slack.workspace import TIER_3, TIER_4, Workspace
-from bot.view.message import Line, Message
+from bot.view.message import Message
 from bot.view.wording import slack as wording
 from bot.view.wording.card import BELOW, IN_THREAD
 from bot.view.wording.delivery import no_thread
@@ -34,9 +35,6 @@ from council.document.conversation import Source
 log = structlog.get_logger()
 
 T = TypeVar("T")
-
-Tell = Callable[[Message], Coroutine[Any, Any, None]]
-"""Shows a message to one person alone."""
 
 Say = Callable[[str, list[Json] | None, str | None], Awaitable[object]]
 """Posts a text with blocks into a thread, or into the channel."""
@@ -57,7 +55,7 @@ class SlackVenue:
         self._outbox = workspace.outbox
         self._run = run
         self._tell = tell
-        self._teller = Teller(workspace, run)
+        self._mentions = MentionSender(workspace, run)
         self._where = where
         self._channel = str(where.channel)
         self._user = str(where.user)
@@ -173,7 +171,7 @@ class SlackVenue:
 
     async def mention(self, mention: Mention, *, link: bool = True) -> None:
         """Mention the asker, with a link to the card; beside the card where the thread is lost."""
-        if await self._teller.is_over(mention):
+        if await self._mentions.is_over(mention):
             return
         said = f"<@{self._user}> {_plain(mention.text)}"
         if link:
@@ -181,7 +179,7 @@ class SlackVenue:
             said += f" <{address}|{wording.SEE_THE_CARD}>"
 
         async def say(text: str, blocks: list[Json] | None, thread: str | None) -> None:
-            await self._teller.send(Part(text, (*(blocks or ()),)), self._channel, thread, mention)
+            await self._mentions.send(Part(text, (*(blocks or ()),)), self._channel, thread, mention)
 
         async def post(thread: str | None) -> None:
             await self._reply(said, None, thread, say)
@@ -239,7 +237,7 @@ class SlackVenue:
             first = first or posted
         if not is_over:
             said = Part(f"<@{self._user}> {_plain(mention.text)}")
-            await self._teller.send(said, channel, first, mention)
+            await self._mentions.send(said, channel, first, mention)
 
     # ── what these are made of ───────────────────────────────────────────────────────────────
 
@@ -249,7 +247,7 @@ class SlackVenue:
         Once a mention may have arrived, one that shows something beside is no longer posted: what it
         shows and what tells the asker come apart.
         """
-        if await self._teller.is_over(mention):
+        if await self._mentions.is_over(mention):
             return True
         if mention.telling.lost:
             return False
@@ -259,9 +257,9 @@ class SlackVenue:
         above = {"type": "rich_text", "elements": [section]}
         whole = Part(f"<@{self._user}> {_plain(said)}\n{part.text}", (above, *part.blocks))
         try:
-            await self._teller.post(whole, channel, None, mention, sent)
+            await self._mentions.post(whole, channel, None, mention, sent)
         except Unsure:
-            return await self._teller.is_over(mention)
+            return await self._mentions.is_over(mention)
         return True
 
     async def _sees_channel(self) -> bool:
@@ -384,11 +382,6 @@ class SlackVenue:
 async def unrecorded(message: str) -> None:
     """Keep no id of a message."""
     del message
-
-
-def line(text: str) -> Message:
-    """Return a message of one sentence."""
-    return Message("line", (Line(text),))
 
 
 def _plain(text: str) -> str:

@@ -1,4 +1,4 @@
-"""The workspace that the bot is in: its budgets, its addresses, and how a message is posted.
+"""The workspace that the bot is in: its rate limits, its addresses, and how a message is posted.
 
 Source: https://docs.slack.dev/apis/web-api/rate-limits
 """

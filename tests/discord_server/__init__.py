@@ -2,7 +2,7 @@
 
     state        what exists            permissions  who may do what where
     limits       what fits              mentions     whom a text pings
-    faults       what goes wrong, budgets
+    faults       what goes wrong, rate limits
     posting      messages and threads   wire         all of it as JSON
     gateway      WebSocket sessions     rest         routes, limits, failures, the log
     endpoints, interactions, commands   the API itself

@@ -1,4 +1,4 @@
-"""What a test can let go wrong with requests, and the budgets that Discord holds a bot to.
+"""What a test can let go wrong with requests, and the rate limits that Discord holds a bot to.
 
 Sources: https://discord.com/developers/docs/topics/rate-limits,
 https://discord.com/developers/docs/topics/opcodes-and-status-codes

@@ -172,7 +172,7 @@ class Api:
         return _bucket(line, limit.requests, remaining, wait)
 
     def _majors(self, line: str, call: Call) -> list[str]:
-        """Return the resource that a route's budget belongs to."""
+        """Return the resource that a route's rate limit belongs to."""
         if line in BY_GUILD:
             channel = self.world.channels.get(int(call.parameters["channel_id"]))
             return [str(channel.guild.id) if channel and channel.guild else ""]

@@ -373,7 +373,7 @@ class DiscordServer:
         self._known_route(route)
         self.api.limits[route] = Limit(requests, seconds)
 
-    def enforce_budgets(self) -> None:
+    def enforce_rate_limits(self) -> None:
         """Hold the bot to the buckets that Discord is known for, and to 50 requests a second."""
         for route, (requests, seconds) in OBSERVED.items():
             self.rate_limit(route, requests, seconds)

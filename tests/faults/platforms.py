@@ -139,7 +139,7 @@ class Platform(Protocol):
         """Lose the commands that the bot has registered, so that the next start registers them."""
         ...
 
-    def enforce_budgets(self) -> None:
+    def enforce_rate_limits(self) -> None:
         """Hold the bot to what the real platform allows."""
         ...
 
@@ -294,9 +294,9 @@ class SlackPlatform:
     def forget_commands(self) -> None:
         """Do nothing: Slack has them from the app's manifest."""
 
-    def enforce_budgets(self) -> None:
+    def enforce_rate_limits(self) -> None:
         """Hold the bot to what the real platform allows."""
-        self.server.enforce_budgets()
+        self.server.enforce_rate_limits()
 
     def refused_requests(self) -> int:
         """Count the requests that were one too many."""
@@ -474,9 +474,9 @@ class DiscordPlatform:
         self.server.world.commands[None].clear()
         self.server.world.creations.clear()  # no day passes between a case and the next
 
-    def enforce_budgets(self) -> None:
+    def enforce_rate_limits(self) -> None:
         """Hold the bot to what the real platform allows."""
-        self.server.enforce_budgets()
+        self.server.enforce_rate_limits()
 
     def refused_requests(self) -> int:
         """Count the requests that were one too many."""

@@ -1,4 +1,4 @@
-"""Many questions at once, with the platforms' real budgets: everybody is told, and how late."""
+"""Many questions at once, with the platforms' real rate limits: everybody is told, and how late."""
 
 import asyncio
 import json
@@ -42,7 +42,7 @@ async def _burst(loop: VirtualLoop, name: PlatformName, questions: int, channels
     limits = Limits(runs=questions, runs_per_channel=questions, waiting_per_channel=questions)
     opened = SlackPlatform if name == "Slack" else DiscordPlatform
     async with opened.open(loop, limits) as platform:
-        platform.enforce_budgets()
+        platform.enforce_rate_limits()
         await platform.start()
         firsts = [platform.asker() for _ in range(channels)]
         asked = [*firsts, *(platform.asker(firsts[n % channels]) for n in range(questions - channels))]
@@ -68,7 +68,7 @@ async def _burst(loop: VirtualLoop, name: PlatformName, questions: int, channels
 
 
 def test_a_burst_over_many_channels_stays_within_discords_global_limit() -> None:
-    """Each channel has budgets of its own; fifty requests a second are for all of them together."""
+    """Each channel has rate limits of its own; fifty requests a second are for all of them together."""
     result = burst("Discord", 20, 20)
     assert (result.told, result.told_again, result.refused_requests) == (20, 0, 0)
 
@@ -78,7 +78,7 @@ def test_a_burst_over_many_channels_stays_within_discords_global_limit() -> None
 @pytest.mark.parametrize("questions", [60, 200])
 @pytest.mark.parametrize("channels", [1, 10])
 def test_everybody_is_told_after_a_burst(platform: PlatformName, questions: int, channels: int) -> None:
-    """All are told once, however long the budgets hold things back; in virtual time."""
+    """All are told once, however long the rate limits hold things back; in virtual time."""
     result = burst(platform, questions, channels)
     print(json.dumps(asdict(result)))  # noqa: T201 - the figure that the proof is for
     assert (result.told, result.told_again) == (questions, 0)

@@ -111,9 +111,9 @@ class Control:
         """Answer the next calls of a method otherwise."""
         self._server.fail(method, **how)
 
-    async def enforce_budgets(self, burst: int = 1) -> None:
+    async def enforce_rate_limits(self, burst: int = 1) -> None:
         """Hold the bot to one post a second in each channel."""
-        self._server.enforce_budgets(burst)
+        self._server.enforce_rate_limits(burst)
 
     async def delete_message(self, channel: str, ts: str) -> None:
         """Let an admin delete a message."""

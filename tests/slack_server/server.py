@@ -319,7 +319,7 @@ class SlackServer:
         self.api.faults.append(fault)
         return fault
 
-    def enforce_budgets(self, burst: int = 1) -> None:
+    def enforce_rate_limits(self, burst: int = 1) -> None:
         """Hold the bot to one post a second in each channel, beside the tiers of the methods."""
         self.rates.enforced = True
         self.rates.channel_post_seconds = 1.0

@@ -12,7 +12,7 @@ from bot.config.settings import Settings
 from bot.discord.bot import DiscordBot
 from bot.service.dispatcher import Dispatcher
 from bot.service.limits import Limits
-from bot.service.outbox import LocalBudgets, Outbox, Patience
+from bot.service.outbox import Outbox, Patience, RateLimits
 from bot.service.permissions import Admins
 from bot.service.queue import Queue
 from bot.service.runs import Runs
@@ -33,8 +33,8 @@ AT_ONCE = replace(Patience().scaled(0.001), request=60.0, starving=60.0)
 
 
 def impatient() -> Outbox:
-    """Return an outbox that waits for nothing for long: by its budgets, each request is a second late."""
-    return Outbox(patience=AT_ONCE, budgets=LocalBudgets(itertools.count().__next__))
+    """Return an outbox that waits for nothing for long: by its rate limits, each request is a second late."""
+    return Outbox(patience=AT_ONCE, rate_limits=RateLimits(itertools.count().__next__))
 
 
 @dataclass

@@ -1,4 +1,4 @@
-"""The outbox: budgets, order, fairness, and how long it tries, on a clock of the test's own."""
+"""The outbox: rate limits, order, fairness, and how long it tries, on a clock of the test's own."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from bot.errors import Gone, Malformed, NotAllowed, RateLimited, Unreachable, VenueError
-from bot.service.outbox import Lane, LocalBudgets, Outbox, Patience, Repeat, Urgency
+from bot.service.outbox import Lane, Outbox, Patience, RateLimits, Repeat, Urgency
 
 POSTS = Lane("posts:C1", interval=1.0)
 FREE = Lane("edits:C1")
@@ -87,7 +87,7 @@ async def sent(box: Outbox, request: Callable[[], Awaitable[str]], **more: objec
     return await box.send(lane, request, **options)  # pyright: ignore[reportArgumentType] - named per test
 
 
-async def test_a_lane_keeps_its_budget() -> None:
+async def test_a_lane_keeps_its_rate_limit() -> None:
     """One a second: the fourth goes three seconds after the first."""
     time = Time()
     platform = Platform(time)
@@ -107,7 +107,7 @@ async def test_a_burst_goes_at_once_and_then_at_the_pace() -> None:
 
 
 async def test_lanes_do_not_wait_for_each_other() -> None:
-    """Another channel has a budget of its own."""
+    """Another channel has a limit of its own."""
     time = Time()
     platform = Platform(time)
     async with outbox(time) as box:
@@ -118,7 +118,7 @@ async def test_lanes_do_not_wait_for_each_other() -> None:
     assert (0, "b") in platform.taken
 
 
-async def test_lanes_within_another_share_its_budget() -> None:
+async def test_lanes_within_another_share_its_rate_limit() -> None:
     """Each has its own as well; the most urgent of all goes first, and a run's requests wait for nobody."""
     time = Time()
     platform = Platform(time)
@@ -412,16 +412,16 @@ async def test_a_request_that_hangs_holds_up_nobody_where_several_may_be_under_w
         assert await hanging == "at last"
 
 
-async def test_budgets_that_fail_leave_nobody_waiting() -> None:
+async def test_rate_limits_that_fail_leave_nobody_waiting() -> None:
     """Several processes will share them, in a database that may be out of reach."""
 
-    class Broken(LocalBudgets):
+    class Broken(RateLimits):
         async def take(self, lane: Lane) -> float:
             del lane
             raise RuntimeError("no database")
 
     time = Time()
-    async with outbox(time, budgets=Broken(time), patience=Patience(give_up=0)) as box:
+    async with outbox(time, rate_limits=Broken(time), patience=Patience(give_up=0)) as box:
         [error] = await time.run(sent(box, Platform(time).request("a")))
     assert isinstance(error, Unreachable)
 
@@ -429,13 +429,13 @@ async def test_budgets_that_fail_leave_nobody_waiting() -> None:
 async def test_idle_lanes_are_forgotten() -> None:
     """Thousands of channels leave nothing behind."""
     time = Time()
-    budgets = LocalBudgets(time)
-    async with outbox(time, budgets=budgets) as box:
+    limits = RateLimits(time)
+    async with outbox(time, rate_limits=limits) as box:
         for number in range(2000):
             platform = Platform(time)
             await time.run(sent(box, platform.request("a"), lane=Lane(f"posts:{number}", interval=1)))
             time.now += 2
-    assert len(budgets._full_at) < 20  # pyright: ignore[reportPrivateUsage] - nothing else shows what is kept
+    assert len(limits._full_at) < 20  # pyright: ignore[reportPrivateUsage] - nothing else shows what is kept
     assert not box._queues  # pyright: ignore[reportPrivateUsage] - likewise
 
 

@@ -26,8 +26,8 @@ from bot.service.queue import Queue
 from bot.service.runs import Runs
 from bot.slack.bot import SlackBot
 from bot.slack.client import granted
+from bot.slack.incoming import plain
 from bot.slack.manifest import SHORTCUT
-from bot.slack.reading import plain
 from bot.view.wording.permissions import NOT_HERE
 from bot.view.wording.slack import IN_PRIVATE, TOO_SLOW
 from council.errors import ModelError

@@ -108,7 +108,7 @@ class TestErrors:
 async def test_a_burst_stays_within_one_post_a_second_and_channel(tmp_path: Path) -> None:
     """Every answer is delivered and mentioned, once."""
     async with at_work(tmp_path) as place:
-        place.slack.enforce_budgets()
+        place.slack.enforce_rate_limits()
         for number in range(12):
             await place.slack.slash(place.general, place.ada, "/council", f"Question {number}?")
         await place.dispatcher.settled()

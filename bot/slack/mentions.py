@@ -66,7 +66,7 @@ async def _on_record(mention: Mention, telling: Telling) -> AsyncGenerator[None]
         raise
 
 
-class Teller:
+class MentionSender:
     """Sends one run's mention, and keeps on record what may have arrived."""
 
     def __init__(self, workspace: Workspace, run: str) -> None:

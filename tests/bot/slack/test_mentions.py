@@ -9,7 +9,7 @@ import pytest
 
 from bot.errors import NotAllowed, Unreachable
 from bot.service.venue import Mention, Part
-from bot.slack.telling import AHEAD_SECONDS, Teller
+from bot.slack.mentions import AHEAD_SECONDS, MentionSender
 from storage.journal import Telling
 from tests.bot.shown import blocks_text
 from tests.bot.slack.test_bot import Place, at_work
@@ -237,8 +237,8 @@ async def tell(
         if noted is not None:
             noted.append(telling)
 
-    teller = Teller(place.bot._workspace, run)  # pyright: ignore[reportPrivateUsage] - it is made with real parts
+    sender = MentionSender(place.bot._workspace, run)  # pyright: ignore[reportPrivateUsage] - it is made with real parts
     mention = Mention(DONE, sent, known, note)
-    if not await teller.is_over(mention):
-        await teller.send(Part(f"<@{place.ada.id}> {DONE}"), place.general.id, None, mention)
+    if not await sender.is_over(mention):
+        await sender.send(Part(f"<@{place.ada.id}> {DONE}"), place.general.id, None, mention)
     return kept

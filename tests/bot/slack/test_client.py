@@ -10,7 +10,7 @@ import aiohttp
 import pytest
 
 from bot.slack.client import Installation, asking_client
-from bot.slack.reading import Person, Reader
+from bot.slack.incoming import Person, Reader
 from tests.bot.slack.test_bot import Json, Place, at_work
 from tests.slack_server import SlackServer, payloads
 from tests.slack_server.faults import ALWAYS
