@@ -66,7 +66,7 @@ async def past_answers(conversations: int = CONVERSATIONS) -> Measured:
                 measured.document_bytes += size
                 async with lag_of_the_loop(measured.lags):
                     began, cpu = time.perf_counter(), time.process_time()
-                    await index.mend(store)
+                    await index.repair(store)
                     measured.rebuild.append(time.perf_counter() - began)
                     measured.rebuild_cpu += time.process_time() - cpu
             measured.database_bytes = (path / "council.db").stat().st_size

@@ -22,7 +22,7 @@ from typing import Any
 import httpx
 from pydantic import TypeAdapter
 
-from council.brief import Brief
+from council.brief import Brief, History
 from council.calls import Call, MemorySteps, Outcome, Reply
 from council.document.conversation import AssistantMessage
 from council.errors import Failure, ModelError
@@ -136,7 +136,7 @@ async def main() -> None:
                 boundary=hashlib.blake2b(f"boundary {seed}".encode(), digest_size=8).hexdigest(),
                 notes_mark=hashlib.blake2b(f"notes {seed}".encode(), digest_size=8).hexdigest(),
                 started_at="2026-01-01T00:00:00.000Z",
-                history_left_out=1,  # so that no title is asked for
+                history=History(left_out=1),  # so that no title is asked for
             )
             held = await deliberate(
                 brief,

@@ -24,9 +24,9 @@ from storage.conversations import ConversationStore
 from storage.database import Database
 from storage.errors import StorageError
 from storage.forgetting import Audit, Forgetting
-from storage.holds import Holds
 from storage.index import Index
 from storage.journal import Journal
+from storage.locks import Locks
 from storage.salvage import open_sound_database
 from storage.sqlite_journal import SqliteJournal
 
@@ -37,7 +37,7 @@ log = structlog.get_logger()
 class Library:
     """The contents of the data folder: documents, index, archive and journal.
 
-    `holds` records which process works on what.
+    `locks` records which process works on what.
     """
 
     database: Database
@@ -46,7 +46,7 @@ class Library:
     archive: Archive
     journal: Journal
     forgetting: Forgetting
-    holds: Holds
+    locks: Locks
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ async def open_library(settings: Settings) -> AsyncGenerator[Library]:
                 carried_over=opened.recovery.rows,
                 complete=opened.recovery.complete,
             )
-            await index.mend(store)
+            await index.repair(store)
         forgetting = Forgetting(database, store, index, Audit(folder / "audit.jsonl"))
         try:
             await forgetting.finish()
@@ -86,7 +86,7 @@ async def open_library(settings: Settings) -> AsyncGenerator[Library]:
             archive=Archive(database),
             journal=SqliteJournal(database),
             forgetting=forgetting,
-            holds=Holds(folder / ".held"),
+            locks=Locks(folder / ".held"),
         )
 
 

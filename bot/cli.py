@@ -397,10 +397,10 @@ def restore(
     folder = configuration.settings.council_data_dir
     report = _carry_out(read_backup(file, folder, replace=replace))
 
-    async def mend(library: Library) -> None:
-        await library.index.mend(library.store)
+    async def repair(library: Library) -> None:
+        await library.index.repair(library.store)
 
-    _with_library(configuration, mend)
+    _with_library(configuration, repair)
     say(wording.restored(report.conversations, folder))
 
 

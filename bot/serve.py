@@ -19,7 +19,7 @@ from bot.health import Health
 from bot.past.lookup import Lookup
 from bot.service.dispatcher import Dispatcher
 from bot.service.metrics import Metrics
-from bot.upkeep import keep_up
+from bot.upkeep import maintain
 from bot.view.wording import serving as wording
 
 log = structlog.get_logger()
@@ -131,7 +131,7 @@ async def _start(program: Program, council: Council) -> None:
     await _hold_platforms(configuration, library, stack)
     await _watch(configuration, council, program.dispatcher, stack)
     await _start_platforms(program, open_lookup(library))
-    upkeep = asyncio.create_task(keep_up(library, configuration.settings.council_retention_days))
+    upkeep = asyncio.create_task(maintain(library, configuration.settings.council_retention_days))
     stack.callback(upkeep.cancel)
 
 
@@ -153,7 +153,7 @@ async def _watch(
 
     def swap(changed: Configuration) -> None:
         council.directory.add(changed.profiles.values())
-        dispatcher.seat(changed.profiles, changed.access, changed.budgets)
+        dispatcher.reconfigure(changed.profiles, changed.access, changed.budgets)
 
     asked = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, asked.set)
@@ -205,7 +205,7 @@ async def _hold_platforms(configuration: Configuration, library: Library, stack:
     tokens = {"Discord": settings.discord_token, "Slack": settings.slack_bot_token}
     wait = configuration.durability.drain_seconds + HANDOVER_SECONDS
     for platform in (name for name, token in tokens.items() if token):
-        if not await stack.enter_async_context(library.holds.hold(platform.lower(), wait=wait)):
+        if not await stack.enter_async_context(library.locks.hold(platform.lower(), wait=wait)):
             what = wording.held(platform)
             raise ConfigurationError([Problem("COUNCIL_DATA_DIR", what, wording.OTHER_FOLDER)])
 

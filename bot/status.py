@@ -157,11 +157,11 @@ class _Counts(Collector):
         yield from (waiting, late, limited, held, edits, coalesced)
 
     def _runs(self) -> Iterator[Metric]:
-        census = self._health.dispatcher.census() if self._health.dispatcher else None
+        runs = self._health.dispatcher.run_counts() if self._health.dispatcher else None
         for name, what, count in (
-            ("under_way", "Runs that have their turn.", census.running if census else 0),
-            ("queued", "Runs that wait for their turn.", census.queued if census else 0),
-            ("untold", "Runs whose asker couldn't be told yet.", census.untold if census else 0),
+            ("under_way", "Runs that have their turn.", runs.running if runs else 0),
+            ("queued", "Runs that wait for their turn.", runs.queued if runs else 0),
+            ("untold", "Runs whose asker couldn't be told yet.", runs.untold if runs else 0),
         ):
             yield GaugeMetricFamily(f"council_runs_{name}", what, value=count)
         ended = CounterMetricFamily("council_runs_ended", "Runs that ended.", labels=["outcome"])

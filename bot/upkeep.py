@@ -13,7 +13,7 @@ log = structlog.get_logger()
 EVERY = timedelta(hours=6)
 
 
-async def keep_up(library: Library, retention_days: int | None, *, every: timedelta = EVERY) -> None:
+async def maintain(library: Library, retention_days: int | None, *, every: timedelta = EVERY) -> None:
     """Look after the data folder until cancelled: at once, and then every few hours."""
     while True:
         try:
@@ -29,7 +29,7 @@ async def look_after(
     now: Callable[[], datetime] = lambda: datetime.now(UTC),
 ) -> None:
     """Repair the index, forget what is older than `retention_days`, scrub what was forgotten."""
-    await mend(library)
+    await repair_index(library)
     if retention_days is not None:
         before = now() - timedelta(days=retention_days)
         for scope in await library.forgetting.scopes():
@@ -44,9 +44,9 @@ async def look_after(
     await library.forgetting.scrub()
 
 
-async def mend(library: Library) -> None:
+async def repair_index(library: Library) -> None:
     """Bring the index into step with the documents, and log what wasn't."""
-    report = await library.index.mend(library.store)
+    report = await library.index.repair(library.store)
     if not report.consistent:
         log.warning(
             "index_mended",

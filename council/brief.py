@@ -1,9 +1,9 @@
 """What a council is asked, with everything its answer depends on."""
 
 from collections.abc import Iterator
-from typing import Annotated
+from typing import Annotated, cast
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator
 
 from council.language import language
 from council.profile import Profile
@@ -19,6 +19,25 @@ class Turn(BaseModel):
 
     question: str
     answer: str | None
+
+
+class History(BaseModel):
+    """The part of a conversation that fits beside a question (`council.context`).
+
+    `turns` are the last exchanges, before them questions without their answers, oldest first;
+    `left_out` counts the questions before those. `cut` says that the last answer is shortened.
+    """
+
+    model_config = ConfigDict(frozen=True, hide_input_in_errors=True)
+
+    turns: tuple[Turn, ...] = ()
+    left_out: int = 0
+    cut: bool = False
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether the question begins its conversation."""
+        return not (self.turns or self.left_out)
 
 
 class Attachment(BaseModel):
@@ -63,7 +82,7 @@ class Discussion(BaseModel):
     unread: str | None = None
 
     @property
-    def anew(self) -> "Discussion":
+    def without_messages(self) -> "Discussion":
         """The same part of the thread, to be read again."""
         return Discussion(until=self.until, question=self.question)
 
@@ -85,8 +104,7 @@ class Brief(BaseModel):
     drawn once, so a replay writes the same prompts again. Where the members of
     `profile` are asked, and with which keys, is never taken from here: a row could have been written by
     anybody. `context` is the thread around the question, read before the first call. `history` is as
-    much of the conversation as fits (`council.context`), and `history_left_out` counts the questions
-    before it.
+    much of the conversation as fits.
     """
 
     model_config = ConfigDict(frozen=True, hide_input_in_errors=True)
@@ -99,18 +117,16 @@ class Brief(BaseModel):
     asker: str | None = None
     attachments: tuple[Attachment, ...] = ()
     context: Discussion | None = None
-    history: tuple[Turn, ...] = ()
-    history_left_out: int = 0
-    history_cut: bool = False
-    """Whether the last answer of the history is shortened."""
+    history: History = History()
     started_at: str | None = None
+
+    @field_validator("history", mode="before")
+    @classmethod
+    def _from_list(cls, stored: object) -> object:
+        """Rows of earlier versions list the turns."""
+        return {"turns": cast("object", stored)} if isinstance(stored, list | tuple) else stored
 
     @property
     def language(self) -> str:
         """How prompts name the question's language, if it is certain."""
         return language(self.question) or "the question's language"
-
-    @property
-    def wants_title(self) -> bool:
-        """Whether the question begins its conversation."""
-        return not (self.history or self.history_left_out)

@@ -1,9 +1,8 @@
 """How much of what came before a question its prompts repeat: of its conversation, and of its thread."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
-from council.brief import Turn
+from council.brief import History, Turn
 from council.characters import clip
 from council.reviews.critiques import shorten
 
@@ -21,19 +20,6 @@ MOST_CHARACTERS = 20_000
 """Of a thread's messages, their files not counted."""
 NOTE = 20
 """Tokens for the note at a cut."""
-
-
-@dataclass(frozen=True, slots=True)
-class History:
-    """The part of a conversation that fits.
-
-    `turns` are the last exchanges, before them questions without their answers, oldest first;
-    `left_out` counts the questions before those. `cut` says that the last answer is shortened.
-    """
-
-    turns: tuple[Turn, ...] = ()
-    left_out: int = 0
-    cut: bool = False
 
 
 def room_beside(window: int, texts: Iterable[str]) -> int:
@@ -70,7 +56,7 @@ def recent(turns: Sequence[Turn], room: int) -> History:
     """Return as much of a conversation as fits into `room` tokens, the end of it first."""
     sizes = [_tokens(turn.question) + _tokens(turn.answer or "") for turn in turns]
     if sum(sizes) <= room:
-        return History(tuple(turns))
+        return History(turns=tuple(turns))
     left = room - room // TITLES_SHARE
     whole: list[Turn] = []
     for turn, size in zip(reversed(turns), reversed(sizes), strict=True):
@@ -90,7 +76,7 @@ def recent(turns: Sequence[Turn], room: int) -> History:
         if room_for_titles < 0:
             break
         titled.insert(0, turn)
-    return History((*titled, *whole), left_out=len(older) - len(titled), cut=cut)
+    return History(turns=(*titled, *whole), left_out=len(older) - len(titled), cut=cut)
 
 
 def _tokens(text: str) -> int:

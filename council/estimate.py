@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from council import prompts
-from council.brief import Brief
+from council.brief import Brief, History
 from council.calls import Call, ChatMessage
 from council.context import BYTES_PER_TOKEN
 from council.profile import Member, Profile
@@ -165,7 +165,7 @@ def _foreseen(brief: Brief) -> Iterator[_Asked]:
         heard += reviews if prompts.STRATEGIES[profile.strategy].reads_reviews else 0
         for member in (profile.chairman, *profile.chairman_fallbacks):
             yield _Asked("stage3", member, given + heard + _synthesis(bare, member, labels), reply)
-    if profile.title_model and brief.wants_title:
+    if profile.title_model and brief.history.is_empty:
         titled = given + _written(prompts.title(bare, profile.title_model))
         yield _Asked("title", profile.title_model, titled, TITLE_TOKENS)
 
@@ -191,7 +191,7 @@ def _bare(brief: Brief) -> Brief:
         "question": "?",
         "attachments": (),
         "context": None,
-        "history": (),
+        "history": History(),
         "notes_mark": "0" * 16,
     }
     return brief.model_copy(update=nothing)
@@ -206,7 +206,7 @@ def _given(brief: Brief) -> int:
 def _texts(brief: Brief) -> Iterator[str]:
     yield brief.question
     yield from (file.text for file in brief.attachments)
-    for turn in brief.history:
+    for turn in brief.history.turns:
         yield turn.question
         yield turn.answer or ""
     yield from brief.context.texts if brief.context else ()

@@ -7,7 +7,7 @@ random boundary (`council.fence`), and every prompt says that nothing between th
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from council import compact
+from council import builtin_prompts
 from council.brief import Brief
 from council.calls import ChatMessage
 from council.document.conversation import AggregateRanking
@@ -180,8 +180,8 @@ STRATEGIES: Mapping[Strategy, _Synthesis] = {
 
 def answer(brief: Brief, member: Member) -> tuple[ChatMessage, ...]:
     """Ask a member for its own answer (stage 1)."""
-    if compact.suits(brief):
-        return compact.answer(brief, member)
+    if builtin_prompts.suits(brief):
+        return builtin_prompts.answer(brief, member)
     return _chat(
         brief,
         _system(ROLE, member),
@@ -194,8 +194,8 @@ def answer(brief: Brief, member: Member) -> tuple[ChatMessage, ...]:
 
 def review(brief: Brief, member: Member, answers: Sequence[tuple[str, str]]) -> tuple[ChatMessage, ...]:
     """Ask a member to review and rank the labelled answers, in the given order (stage 2)."""
-    if compact.suits(brief):
-        return compact.review(brief, answers)
+    if builtin_prompts.suits(brief):
+        return builtin_prompts.review(brief, answers)
     return _chat(
         brief,
         _system(ROLE, member),
@@ -251,9 +251,9 @@ def correction(
     The conversation of stage 1 continues: the answer is where the member gave it, and a provider that
     caches prompts has read the first part before. `critiques` are pairs of critic and text.
     """
-    if compact.suits(brief):
+    if builtin_prompts.suits(brief):
         said = [text for _, text in critiques]
-        return compact.correction(brief, member, original=original, critiques=said)
+        return builtin_prompts.correction(brief, member, original=original, critiques=said)
     parts = [PEERS_REVIEWED.format(label=label)] if critiques else []
     parts += (_fence(brief, f"Peer evaluation from {critic}", text) for critic, text in critiques)
     parts += [ANSWER_AGAIN if critiques else REVIEW_YOURSELF, *_corrected_form(brief)]
@@ -298,8 +298,8 @@ def synthesis(
     longer says after the reviews, which only the notes need; `votes` are the ballots that count,
     reviewer -> labels, best first; `reviews` are pairs of critic and text.
     """
-    if compact.suits(brief):
-        return compact.synthesis(brief, responses=responses, ranking=ranking)
+    if builtin_prompts.suits(brief):
+        return builtin_prompts.synthesis(brief, responses=responses, ranking=ranking)
     strategy = STRATEGIES[brief.profile.strategy]
     read = reviews if strategy.reads_reviews else ()
     mark = None if brief.profile.demonstration else brief.notes_mark
@@ -369,10 +369,10 @@ def _system(role: str, member: Member) -> str:
 
 
 def _question(brief: Brief) -> list[str]:
-    titles = [turn.question for turn in brief.history if turn.answer is None]
+    titles = [turn.question for turn in brief.history.turns if turn.answer is None]
     listed = "\n".join(f"- {each}" for each in titles)
     earlier = [_fence(brief, "Earlier questions, answers not repeated", listed)] if titles else []
-    for turn in brief.history:
+    for turn in brief.history.turns:
         if turn.answer is not None:
             earlier.append(_fence(brief, "Earlier question", turn.question))
             earlier.append(_fence(brief, "The council's answer", turn.answer))

@@ -15,7 +15,6 @@ from council.calls import AskAgain, ChatMessage, Reply
 from council.consultation import as_spoken, for_reviewers
 from council.document.conversation import peer_critiques
 from council.document.corrections import corrected, maintained, overall, record
-from council.document.history import Round
 from council.document.iteration import (
     CritiqueItem,
     IterationRound,
@@ -26,10 +25,10 @@ from council.document.iteration import (
     start_new_round,
 )
 from council.document.results import MemberAnswer, Stage1Result, Stage2_5Result, Stage2Result
+from council.document.rounds import Round
 from council.echo import Given, fault
 from council.errors import Failure
 from council.events import StageCompleted, StageStarted
-from council.groups import TaskGroup
 from council.offload import offload
 from council.profile import Member
 from council.reviews.ballot_text import without_ranking
@@ -46,6 +45,7 @@ from council.reviews.labels import label_answers, reading_orders
 from council.reviews.ranking import aggregate
 from council.reviews.scores import score
 from council.session import Session, StageCancellation
+from council.task_group import TaskGroup
 
 LABELS_TOKENS = 1_000
 """Room for a ranking alone, and for a model that thinks before it writes one."""

@@ -31,7 +31,6 @@ from council.document.conversation import (
 from council.document.results import MemberAnswer
 from council.errors import Failure, NoAnswers, RunStopped
 from council.events import Emit, StageCompleted, StageStarted, TitleCompleted
-from council.groups import TaskGroup
 from council.notes import has_no_answer, read_notes
 from council.offload import offload
 from council.profile import Member, Profile
@@ -39,6 +38,7 @@ from council.reviews.critiques import shorten
 from council.reviews.ranking import counted, disagreements
 from council.rounds import Reviewed, review_and_correct
 from council.session import Session
+from council.task_group import TaskGroup
 
 TITLE_LENGTH = 80
 WITHDRAWN_TOKENS = 1_500
@@ -80,7 +80,7 @@ async def deliberate(
     finally:
         titling.cancel("not_needed")
         named = await title
-    if brief.wants_title:
+    if brief.history.is_empty:
         emit(TitleCompleted(named))
     return Deliberation(
         message=AssistantMessage(
@@ -101,7 +101,7 @@ async def deliberate(
             started_at=brief.started_at,
             finished_at=timestamp(now()),
         ),
-        title=named if brief.wants_title else None,
+        title=named if brief.history.is_empty else None,
     )
 
 
@@ -272,7 +272,7 @@ def _verbatim(
 async def _title(session: Session, cancellation: Cancellation) -> str:
     """Return the conversation's title: from the title model if there is one, else the question."""
     member = session.brief.profile.title_model
-    if member and session.brief.wants_title:
+    if member and session.brief.history.is_empty:
         text = await session.hear_title(member, prompts.title(session.brief, member), cancellation)
         if text and (line := _one_line(text.strip().strip("\"'*#`\u201c\u201d "))):
             return line

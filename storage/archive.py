@@ -9,10 +9,10 @@ from typing import Self
 import orjson
 
 from storage.database import Database
-from storage.rows import IndexRow, index_row
+from storage.index_rows import IndexRow, index_row
 from storage.scope import Scope
+from storage.search_terms import joined, match, phrases
 from storage.statistics import Statistics, statistics
-from storage.terms import joined, match, phrases
 
 RANKED = 1_000
 """How many of a search's hits are ranked, the newest: ranking them all takes too long."""

@@ -84,7 +84,7 @@ class _Writer:
     thread: ThreadPoolExecutor
     connection: sqlite3.Connection
 
-    async def visit(self, work: Callable[[sqlite3.Connection], Done]) -> Done:
+    async def run(self, work: Callable[[sqlite3.Connection], Done]) -> Done:
         """Run some work with the connection, in its thread."""
         return await asyncio.get_running_loop().run_in_executor(self.thread, work, self.connection)
 
@@ -203,7 +203,7 @@ class Database:
         self._wake.set()
 
     async def _commit(self, jobs: list[_Job]) -> None:
-        outcomes = await self._writer.visit(partial(_transact, jobs))
+        outcomes = await self._writer.run(partial(_transact, jobs))
         for job, error in zip(jobs, outcomes, strict=True):
             if error is not None and not job.is_withdrawn:
                 self._fail(job, error)
@@ -212,7 +212,7 @@ class Database:
 
     async def _do(self, chore: _Chore) -> None:
         try:
-            rows = await self._writer.visit(
+            rows = await self._writer.run(
                 lambda connection: [connection.execute(sql).fetchall() for sql in chore.statements]
             )
         except sqlite3.Error as error:
@@ -266,7 +266,7 @@ async def open_database(path: Path, *, busy_timeout: float = 5.0) -> AsyncGenera
         with explained(path):
             await asyncio.to_thread(make_private, path)
             writer = await stack.enter_async_context(_writing(path, busy_timeout))
-            await writer.visit(partial(_prepare, path, busy_timeout))
+            await writer.run(partial(_prepare, path, busy_timeout))
             reader = await stack.enter_async_context(
                 aiosqlite.connect(path, timeout=busy_timeout, isolation_level=None)
             )
@@ -291,7 +291,7 @@ async def _writing(path: Path, busy_timeout: float) -> AsyncGenerator[_Writer]:
         try:
             yield writer
         finally:
-            await writer.visit(sqlite3.Connection.close)
+            await writer.run(sqlite3.Connection.close)
 
 
 def _prepare(path: Path, busy_timeout: float, connection: sqlite3.Connection) -> None:

@@ -74,7 +74,7 @@ UNION
 SELECT origin ->> 'platform', origin ->> 'workspace', origin ->> 'channel' FROM runs
 """
 _FORGET_CONTEXT = (
-    "UPDATE runs SET brief = json_set(brief, '$.history', json('[]')) WHERE conversation_id = ?"
+    "UPDATE runs SET brief = json_set(brief, '$.history', json('{}')) WHERE conversation_id = ?"
 )
 _FORGET_MESSAGES = """
 UPDATE runs SET brief = json_set(brief, '$.context.messages', (

@@ -18,10 +18,10 @@ from council.document.conversation import Source
 from storage.atomic import Stamp
 from storage.conversations import ConversationStore, Listing, Problem, Stored
 from storage.database import Database, Statement
-from storage.rows import IndexRow, SeatRow, Texts, VoteRow, derive, index_row
+from storage.index_rows import IndexRow, SeatRow, Texts, VoteRow, derive, index_row
 from storage.scope import Scope
+from storage.search_terms import spaced
 from storage.statistics import Spent, spent
-from storage.terms import spaced
 
 _BATCH = 400  # documents read by one thread call and written by one transaction
 _MERGE_PAGES = 256  # of the search index in one transaction, some ten milliseconds
@@ -146,7 +146,7 @@ class Index:
         """Compare the index with the documents without changing anything."""
         return await self._compare(store)
 
-    async def mend(self, store: ConversationStore) -> IndexReport:
+    async def repair(self, store: ConversationStore) -> IndexReport:
         """Update the rows that don't match their document; the report says which they were."""
         async with self.mending:
             return await self._compare(store, mends=True)

@@ -160,14 +160,14 @@ class Watched(SqliteJournal):
 
     def __init__(self, library: Library) -> None:
         super().__init__(library.database)
-        self._holds = library.holds
+        self._locks = library.locks
         self.free: list[bool] = []
 
     async def begin(
         self, run: NewRun, *, by: float | None = None, reservation: Reservation | None = None
     ) -> Begun:
         """Look, and begin."""
-        async with self._holds.hold(run.id) as held:
+        async with self._locks.hold(run.id) as held:
             self.free.append(held)
         return await super().begin(run, by=by, reservation=reservation)
 

@@ -41,7 +41,7 @@ class Outcome:
     skipped: bool = False
 
     @property
-    def lets_others_look(self) -> bool:
+    def allows_others(self) -> bool:
         """Whether the checks that need this one can run."""
         return not self.skipped and all(one.weight == "warning" for one in self.findings)
 
@@ -117,7 +117,7 @@ async def _outcome(
 ) -> Outcome:
     await asyncio.gather(*before)
     for name, task in needed.items():
-        if not (await task).lets_others_look:
+        if not (await task).allows_others:
             return Outcome(wording.needs(name), skipped=True)
     try:
         async with asyncio.timeout(check.seconds):

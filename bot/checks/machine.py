@@ -14,7 +14,7 @@ from bot.config.ports import listening
 from bot.config.settings import secret_names
 from bot.errors import ConfigurationError
 from bot.view.wording import doctor as wording
-from storage.holds import Holds
+from storage.locks import Locks
 
 SECRETS, STATUS, CLOCK = "Secret files", "Status port", "Clock"
 MOST_SKEW = 60.0
@@ -100,9 +100,9 @@ async def _is_running(configuration: Configuration) -> bool:
     held = configuration.settings.council_data_dir / ".held"
     if not held.is_dir():
         return False
-    holds = Holds(held)
+    locks = Locks(held)
     for platform in ("discord", "slack"):
-        async with holds.hold(platform) as is_free:
+        async with locks.hold(platform) as is_free:
             if not is_free:
                 return True
     return False

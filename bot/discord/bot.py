@@ -347,7 +347,7 @@ class DiscordBot:
                 case "again":
                     brief = run.brief
                     options = RunOptions.of(brief.profile)
-                    context = brief.context.anew if brief.context else None
+                    context = brief.context.without_messages if brief.context else None
                     await self._ask(
                         interaction, brief.question, brief.attachments, options, context=context
                     )

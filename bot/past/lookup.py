@@ -37,8 +37,8 @@ from storage.archive import Archive
 from storage.conversations import ConversationStore
 from storage.errors import ConversationNotFound, StorageError
 from storage.forgetting import Forgetting, Selection
+from storage.index_rows import IndexRow
 from storage.journal import Journal
-from storage.rows import IndexRow
 from storage.scope import TERMINAL, Scope
 
 log = structlog.get_logger()
@@ -132,7 +132,7 @@ class Lookup:
                 row = await self._one(Scope.of(who), wanted)
                 about = row.id
             what, selection = await self._selected(about, who, is_admin=is_admin)
-        return pages.farewell(what, about, selection, row, at_terminal=who.platform == TERMINAL)
+        return pages.ask_to_forget(what, about, selection, row, at_terminal=who.platform == TERMINAL)
 
     async def forget(self, about: str, who: Source, halt: Halt, *, is_admin: bool) -> str:
         """Delete what a button says, if whoever pressed it may; return what was deleted."""

@@ -25,7 +25,7 @@ from council.document.conversation import AssistantMessage, Conversation, UserMe
 from council.usage import Usage
 from storage.archive import Hits, Page
 from storage.forgetting import Selection
-from storage.rows import IndexRow
+from storage.index_rows import IndexRow
 from storage.statistics import Figure, MemberStatistics, Statistics, VoteCount
 
 Link = Callable[[IndexRow], str | None]
@@ -232,7 +232,7 @@ def exchanges(conversation: Conversation) -> list[tuple[AssistantMessage, RunVie
     return found
 
 
-def farewell(
+def ask_to_forget(
     what: str, about: str, selection: Selection, row: IndexRow | None, *, at_terminal: bool
 ) -> Sheet:
     """Ask somebody whether to delete all of this; in a terminal, no cards remain.

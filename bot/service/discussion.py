@@ -13,7 +13,7 @@ from bot.service.attachments import admitted, one_line
 from bot.view.wording.context import took_too_long
 from council.brief import Attachment, Brief, Discussion, ThreadMessage
 from council.context import newest
-from council.groups import TaskGroup
+from council.task_group import TaskGroup
 
 log = structlog.get_logger()
 

@@ -35,8 +35,8 @@ from council.cancel import Stop
 from council.document.conversation import Source
 from council.errors import ModelError
 from council.events import RunAdmitted, RunQueued
-from council.groups import TaskGroup
 from council.profile import Profile
+from council.task_group import TaskGroup
 from storage.conversations import Conversations
 from storage.errors import ConversationNotFound, StorageError
 from storage.index import Index
@@ -60,7 +60,7 @@ class Click:
 
 
 @dataclass(frozen=True, slots=True)
-class Census:
+class RunCounts:
     """How many runs have their turn, wait for it, or have an asker who couldn't be told yet."""
 
     running: int
@@ -246,11 +246,11 @@ class Dispatcher:
             await self._runs.used(here),
         )
 
-    def census(self) -> Census:
+    def run_counts(self) -> RunCounts:
         """Count the runs."""
-        return Census(self._queue.running, self._queue.waiting, self.resuming.untold)
+        return RunCounts(self._queue.running, self._queue.waiting, self.resuming.untold)
 
-    def seat(
+    def reconfigure(
         self,
         profiles: Mapping[str, Profile],
         access: Access = OPEN,

@@ -30,7 +30,7 @@ from bot.view.thread import ThreadMessage, is_final, thread
 from bot.view.wording import delivery as wording
 from council.document.conversation import Conversation
 from council.events import Event, MemberStarted, RunAdmitted, RunCompleted, RunFailed, RunQueued
-from council.groups import TaskGroup
+from council.task_group import TaskGroup
 from storage.errors import StorageError
 from storage.journal import Delivery, Posts, Telling
 

@@ -17,10 +17,10 @@ from bot.service.durable_writes import DurableSteps, keep, until_written
 from bot.service.metrics import Metrics
 from bot.service.question import Question
 from bot.view.wording.failures import INTERRUPTED, explain
-from council.brief import Attachment, Brief, Discussion, ThreadMessage, Turn
+from council.brief import Attachment, Brief, Discussion, History, ThreadMessage, Turn
 from council.calls import Ask
 from council.cancel import Stop
-from council.context import BYTES_PER_TOKEN, MOST_CHARACTERS, History, recent, room_beside
+from council.context import BYTES_PER_TOKEN, MOST_CHARACTERS, recent, room_beside
 from council.document.conversation import (
     AssistantMessage,
     Conversation,
@@ -191,13 +191,7 @@ class Runs:
         if conversation_id:
             with suppress(ConversationNotFound):  # this question begins it
                 history = recent(turns(await self.store.load(conversation_id)), room)
-        return brief.model_copy(
-            update={
-                "context": context,
-                "history": history.turns,
-                "history_left_out": history.left_out,
-            }
-        )
+        return brief.model_copy(update={"context": context, "history": history})
 
     async def look_up_prices(self) -> None:
         """Fetch the models' prices, unless those that are known are fresh."""
@@ -402,9 +396,7 @@ class Runs:
             update={
                 "profile": profile,
                 "context": context,
-                "history": history.turns,
-                "history_left_out": history.left_out,
-                "history_cut": history.cut,
+                "history": history,
                 "started_at": timestamp(self.now()),
             }
         )
@@ -436,11 +428,11 @@ def _text(file: Attachment) -> str:
 
 
 def _shortened(brief: Brief) -> HistoryShortened | None:
-    titles = sum(turn.answer is None for turn in brief.history)
-    if not (titles or brief.history_left_out or brief.history_cut):
+    history = brief.history
+    titles = sum(turn.answer is None for turn in history.turns)
+    if not (titles or history.left_out or history.cut):
         return None
-    answers = len(brief.history) - titles
-    return HistoryShortened(answers, titles, brief.history_left_out, brief.history_cut)
+    return HistoryShortened(len(history.turns) - titles, titles, history.left_out, history.cut)
 
 
 def turns(conversation: Conversation) -> list[Turn]:

@@ -536,7 +536,9 @@ class SlackBot:
                     standing=await self._standing_of(here),
                     asker=who["name"],
                     attachments=run.brief.attachments,
-                    context=None if own or run.brief.context is None else run.brief.context.anew,
+                    context=None
+                    if own or run.brief.context is None
+                    else run.brief.context.without_messages,
                     options=RunOptions.of(run.brief.profile),
                 )
                 await self._take(question, tell)

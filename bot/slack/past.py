@@ -17,7 +17,7 @@ from bot.slack.client import Json
 from bot.slack.notices import USES, say
 from bot.slack.workspace import Workspace
 from bot.view.wording.past import CUT
-from storage.rows import IndexRow
+from storage.index_rows import IndexRow
 
 log = structlog.get_logger()
 

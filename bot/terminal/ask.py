@@ -97,7 +97,7 @@ class Asking:
         run = await self.library.journal.get(run_id)
         if run is None or run.origin.platform != HERE.platform:
             raise Refusal(wording.no_run(run_id))
-        async with self.library.holds.hold(run_id) as held:
+        async with self.library.locks.hold(run_id) as held:
             reopened = await self.library.journal.reopen(run_id) if held else None
             if reopened is None:
                 raise Refusal(wording.NOTHING_TO_RETRY)
@@ -154,7 +154,7 @@ class Asking:
         for run in await self.library.journal.undelivered(HERE.platform):
             if run.origin.user != question.source.user:
                 continue
-            async with self.library.holds.hold(run.id) as held:
+            async with self.library.locks.hold(run.id) as held:
                 # Another process may have brought it to its end meanwhile.
                 current = await self.library.journal.get(run.id) if held else None
                 if current is None or current.delivery is not None:
@@ -167,7 +167,7 @@ class Asking:
                     return
         run_id = str(self.runs.new_id())
         # Held before it is there to be found: another process would resume it at once.
-        async with self.library.holds.hold(run_id):
+        async with self.library.locks.hold(run_id):
             yield (await self.runs.accept(question, profile, run_id)).run
 
     async def _close(self, run: RunRow) -> None:

@@ -14,13 +14,13 @@ from bot.service.options import RunOptions
 from bot.terminal import ask as terminal_ask
 from bot.terminal.ask import display, say
 from bot.terminal.typed import read_line
-from bot.upkeep import mend
+from bot.upkeep import repair_index
 from bot.view.wording import terminal as wording
 from bot.view.wording.buttons import HELPFUL, UNHELPFUL
 from bot.view.wording.votes import AT_TERMINAL, NOTHING_TO_VOTE_ON
 from council.document.conversation import AssistantMessage
 from storage.errors import ConversationNotFound
-from storage.rows import IndexRow
+from storage.index_rows import IndexRow
 
 HINT = wording.hint(
     f"/{ASK.name}",
@@ -33,7 +33,7 @@ _VOTE = re.compile(rf"{HELPFUL}|{UNHELPFUL}(?:[:,.]?\s+(?P<reason>.+))?", re.IGN
 
 async def chat(configuration: Configuration, library: Library) -> None:
     """Read commands until the input ends."""
-    await mend(library)
+    await repair_index(library)
     async with open_council(configuration, library) as council:
         dispatcher = open_dispatcher(configuration, library, council)
         resume_within = configuration.durability.resume_within

@@ -13,7 +13,7 @@ import structlog.testing
 
 from bot.app import open_library
 from bot.config.settings import Settings
-from bot.upkeep import keep_up, look_after
+from bot.upkeep import look_after, maintain
 from council.document.conversation import Source, timestamp
 from storage.schema import known_migrations
 from storage.scope import Scope
@@ -49,7 +49,7 @@ async def test_upkeep_continues_whatever_happens(tmp_path: Path) -> None:
     """What went wrong is logged, and the next round comes in any case."""
     async with open_library(Settings(council_data_dir=tmp_path)) as library:
         with structlog.testing.capture_logs() as logs:
-            keeping = asyncio.create_task(keep_up(library, 10**9, every=timedelta(milliseconds=1)))
+            keeping = asyncio.create_task(maintain(library, 10**9, every=timedelta(milliseconds=1)))
             async with asyncio.timeout(10):
                 while len(logs) < 2:
                     await asyncio.sleep(0.001)

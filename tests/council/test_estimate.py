@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from council.brief import Attachment, Brief, Turn
+from council.brief import Attachment, Brief, History, Turn
 from council.calls import Call
 from council.estimate import REPLY_TOKENS, WEB_SEARCH, call_cost, estimate, tokens
 from council.profile import Member, Profile
@@ -41,9 +41,13 @@ def cheap(member: Member) -> Price:
 async def test_it_foresees_every_call_and_at_least_its_prompt(seats: Profile) -> None:
     """By stage: as many calls as a run makes, none of which is asked with more than was estimated."""
     council = ScriptedCouncil()
-    asked = brief(seats, attachments=(FILE,), history=(Turn(question="Before?", answer="Yes. " * 90),))
+    asked = brief(
+        seats,
+        attachments=(FILE,),
+        history=History(turns=(Turn(question="Before?", answer="Yes. " * 90),)),
+    )
     if seats.title_model:
-        asked = asked.model_copy(update={"history": ()})
+        asked = asked.model_copy(update={"history": History()})
     seats = seats.model_copy(update={"min_change_threshold": 0.0})
     found = estimate(asked, cheap)
     long = "Long and different each time, because it names " + "reasons, " * 500
@@ -69,7 +73,7 @@ def test_files_history_and_thread_count_in_every_prompt_that_repeats_them() -> N
     """Each call but none twice; the same text costs the same wherever it comes from."""
     bare = estimate(brief(), cheap)
     filed = estimate(brief(attachments=(FILE,)), cheap)
-    told = estimate(brief(history=(Turn(question="x", answer=FILE.text),)), cheap)
+    told = estimate(brief(history=History(turns=(Turn(question="x", answer=FILE.text),))), cheap)
     for one, other in zip(bare.stages, filed.stages, strict=True):
         assert other.prompt_tokens - one.prompt_tokens >= other.calls * tokens(FILE.text)
         assert other.completion_tokens == one.completion_tokens

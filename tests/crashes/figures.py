@@ -11,7 +11,7 @@ from pathlib import Path
 
 from bot.view.wording.delivery import RECORD
 from council.document.conversation import AssistantMessage, Conversation, UserMessage
-from council.document.history import rounds_of
+from council.document.rounds import rounds_of
 from tests.crashes.scene import AGAIN, MEMBERS, OVER, Asked, Posted, Scene
 
 NUMBER = re.compile(r"Reply (\d+):")

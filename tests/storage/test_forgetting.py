@@ -8,7 +8,7 @@ from pathlib import Path
 import orjson
 import pytest
 
-from council.brief import Attachment, Discussion, ThreadMessage, Turn
+from council.brief import Attachment, Discussion, History, ThreadMessage, Turn
 from council.calls import Reply
 from council.document.conversation import Source, UserMessage, timestamp
 from council.usage import Usage
@@ -58,7 +58,7 @@ class Place:
         conversation = conversation_id or new_id()
         run = new_id()
         turns = (Turn(question=history, answer=history),) if history else ()
-        asked = {"question": question, "history": turns, "context": context}
+        asked = {"question": question, "history": History(turns=turns), "context": context}
         brief = BRIEF.model_copy(update=asked)
         await self.journal.begin(
             NewRun(id=run, entry_key=run, conversation_id=conversation, origin=source, brief=brief)
@@ -328,7 +328,7 @@ async def test_a_damaged_document_that_the_journal_knows_goes_too(place: Place, 
     damaged = await place.ask(WORD)
     path = place.store.folder / f"{damaged}.json"
     path.write_text(f'{{"{WORD}": ')
-    await place.index.mend(place.store)
+    await place.index.repair(place.store)
     select = {
         "user": place.forgetting.user("discord", "ada"),
         "channel": place.forgetting.channel(SCOPE),
@@ -392,7 +392,7 @@ async def test_a_forgetting_that_was_killed_is_finished_by_the_next_start(
         with pytest.raises(Killed):
             await place.forgetting.forget(selection, by="ada")
     assert place.bytes_hold(WORD) != []
-    await place.index.mend(place.store)
+    await place.index.repair(place.store)
     await place.forgetting.finish()
     await place.forgetting.scrub()
     assert place.bytes_hold(WORD) == []

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from council.brief import Brief, Turn
+from council.brief import Brief, History, Turn
 from council.calls import Call, Outcome, Reply
 from council.document.conversation import Source
 from council.errors import Failure
@@ -31,7 +31,7 @@ BRIEF = Brief(
     ),
     seed=42,
     boundary="b0undary",
-    history=(Turn(question="Before?", answer="Yes."),),
+    history=History(turns=(Turn(question="Before?", answer="Yes."),)),
 )
 RUN = NewRun(
     id="run-1",

@@ -95,13 +95,14 @@ async def test_a_row_that_was_not_written_here_is_left_out(tmp_path: Path, chang
 
 
 async def test_a_row_of_an_earlier_version_is_read(tmp_path: Path) -> None:
-    """It has a field more, and its outcomes have fields that a reply no longer needs."""
+    """It has a field more, lists its history, and its outcomes have fields that no reply has now."""
     async with open_database(tmp_path / "council.db") as database:
         journal = SqliteJournal(database)
         run = (await journal.begin(RUN)).run
         await (await journal.steps(run)).record(call("stage1.1:a/one"), REPLY)
         await database.write(
             ("UPDATE runs SET brief = json_set(brief, '$.wants_title', json('false'))", ()),
+            ("UPDATE runs SET brief = json_set(brief, '$.history', brief -> '$.history.turns')", ()),
             ("UPDATE steps SET outcome = json_set(outcome, '$.reply.unstructured', 'no JSON')", ()),
         )
         assert await journal.get(RUN.id) == run

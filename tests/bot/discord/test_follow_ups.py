@@ -154,7 +154,7 @@ async def test_one_of_several_profiles_is_chosen_in_the_form(
 ) -> None:
     """The conversation's own is chosen to begin with."""
     fast = profile("openai/gpt-5", "x-ai/grok", name="fast")
-    team.dispatcher.seat({"default": profile(), "fast": fast})
+    team.dispatcher.reconfigure({"default": profile(), "fast": fast})
     card = await team.asked()
     form = await opened(server, card, team.ada)
     assert form.response is not None

@@ -38,7 +38,7 @@ async def scene(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterato
         general = discord.channel(guild, "general")
         slack.add_channel("general")
         async with open_library(Settings(council_data_dir=tmp_path / "data")) as library:
-            await library.index.mend(library.store)
+            await library.index.repair(library.store)
         env = {
             "OPENROUTER_API_KEY": KEY,
             "OPENROUTER_BASE_URL": models.base_url,

@@ -19,8 +19,8 @@ from bot.view.wording.past import NO_SUCH
 from council.brief import Brief
 from council.document.conversation import Source, timestamp
 from storage.archive import Cursor
+from storage.index_rows import IndexRow
 from storage.journal import NewRun
-from storage.rows import IndexRow
 from tests.bot.sample_run import PROFILE
 from tests.storage.examples import NOW, answer, new_id
 

@@ -90,7 +90,7 @@ async def refused(place: Office, key: str, source: Source = TEAM, **more: Any) -
 
 def allow(place: Office, **budgets: float) -> None:
     """Put budgets in force."""
-    place.dispatcher.seat({"default": profile()}, budgets=Budgets.model_validate(budgets))
+    place.dispatcher.reconfigure({"default": profile()}, budgets=Budgets.model_validate(budgets))
 
 
 async def reserved_by_one(place: Office, folder: Path) -> int:

@@ -689,7 +689,9 @@ async def test_help_says_what_a_short_question_may_cost_until_answers_tell(tmp_p
         return None if member.model == "chair/man" else Price(0, 0) if member.model == "me" else known
 
     async with office(tmp_path, ScriptedCouncil(), prices=prices) as place:
-        place.dispatcher.seat({"default": profile(), "own": profile("me", chairman="me", quorum=1)})
+        place.dispatcher.reconfigure(
+            {"default": profile(), "own": profile("me", chairman="me", quorum=1)}
+        )
         new = render(await place.dispatcher.help(TEAM))
         for number in range(3):
             await place.see(RecordingVenue(), key=str(number))
@@ -734,7 +736,7 @@ async def test_help_names_every_model_that_sees_the_question(tmp_path: Path) -> 
         title_model="t/one",
     )
     async with office(tmp_path, ScriptedCouncil()) as place:
-        place.dispatcher.seat({"default": seats})
+        place.dispatcher.reconfigure({"default": seats})
         said = render(await place.dispatcher.help(TEAM))
     assert (
         "These models see your question, its files, and the earlier questions and answers of the same "
@@ -751,7 +753,7 @@ async def test_help_names_every_model_that_sees_the_question(tmp_path: Path) -> 
 async def test_help_says_which_council_reads_no_threads(tmp_path: Path) -> None:
     """By its profile."""
     async with office(tmp_path, ScriptedCouncil()) as place:
-        place.dispatcher.seat({"quiet": profile(context="message")})
+        place.dispatcher.reconfigure({"quiet": profile(context="message")})
         said = render(await place.dispatcher.help(TEAM))
     assert "strategy consensus. It doesn't read the thread it is asked in." in said
 

@@ -396,7 +396,7 @@ async def test_runs_of_one_conversation_continue_in_order(tmp_path: Path) -> Non
         later = await place.library.journal.get(follow_up.id)
     assert [message.role for message in document.messages] == ["user", "assistant"] * 2
     assert later is not None
-    assert [turn.question for turn in later.brief.history] == [run.brief.question]
+    assert [turn.question for turn in later.brief.history.turns] == [run.brief.question]
 
 
 async def test_the_clock_may_be_set_back(tmp_path: Path) -> None:

@@ -132,7 +132,7 @@ async def test_one_of_several_profiles_is_chosen_in_the_form(tmp_path: Path) -> 
     """The conversation's own is chosen to begin with."""
     async with at_work(tmp_path) as place:
         fast = profile("openai/gpt-5", "x-ai/grok", name="fast")
-        place.dispatcher.seat({"fast": fast, "default": profile()})
+        place.dispatcher.reconfigure({"fast": fast, "default": profile()})
         card = await place.ask()
         form = await opened(place, card, place.ada)
         select = form.form["blocks"][1]["element"]

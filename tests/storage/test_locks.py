@@ -5,12 +5,12 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-from storage.holds import Holds
+from storage.locks import Locks
 
 
 async def test_a_name_is_held_once(tmp_path: Path) -> None:
     """A second holder is told at once; others names are free, and so is this one afterwards."""
-    first, second = Holds(tmp_path / "held"), Holds(tmp_path / "held")
+    first, second = Locks(tmp_path / "held"), Locks(tmp_path / "held")
     async with first.hold("slack") as held:
         assert held
         async with second.hold("slack") as again, second.hold("discord") as other:
@@ -21,21 +21,21 @@ async def test_a_name_is_held_once(tmp_path: Path) -> None:
 
 async def test_a_name_is_waited_for(tmp_path: Path) -> None:
     """Whoever waits gets it when it is let go."""
-    holds = Holds(tmp_path)
-    async with holds.hold("slack"), holds.hold("slack", wait=0.01) as held:
+    locks = Locks(tmp_path)
+    async with locks.hold("slack"), locks.hold("slack", wait=0.01) as held:
         assert not held
-    async with holds.hold("slack", wait=10) as held:
+    async with locks.hold("slack", wait=10) as held:
         assert held
 
 
 def test_who_is_told_to_end_while_waiting_ends(tmp_path: Path) -> None:
     """No thread waits on, which the process's end would wait for."""
-    holds = Holds(tmp_path)
+    locks = Locks(tmp_path)
 
     async def wait() -> None:
-        async with holds.hold("slack"):
+        async with locks.hold("slack"):
             with suppress(TimeoutError):
-                async with asyncio.timeout(0.01), holds.hold("slack", wait=60):
+                async with asyncio.timeout(0.01), locks.hold("slack", wait=60):
                     pass
 
     began = time.monotonic()
@@ -46,9 +46,9 @@ def test_who_is_told_to_end_while_waiting_ends(tmp_path: Path) -> None:
 async def test_a_name_is_no_path(tmp_path: Path) -> None:
     """A run's id from a restored database names no file outside the folder; it can be held all the same."""
     (tmp_path / "evil.lock").touch()
-    holds = Holds(tmp_path / "held")
+    locks = Locks(tmp_path / "held")
     for name in ("../evil", "/", "..", "x" * 300, "a\0b"):
-        async with holds.hold(name) as held, Holds(tmp_path / "held").hold(name) as again:
+        async with locks.hold(name) as held, Locks(tmp_path / "held").hold(name) as again:
             assert (held, again) == (True, False)
             [lock] = (tmp_path / "held").iterdir()
             assert lock.name.endswith(".lock")

@@ -14,7 +14,7 @@ _POLL = 0.1  # seconds
 _NAME = re.compile("[a-z0-9-]{1,64}")
 
 
-class Holds:
+class Locks:
     """Names that one process at a time can hold, as lock files in a folder."""
 
     def __init__(self, folder: Path) -> None:

@@ -3,7 +3,7 @@
 import pytest
 
 from council import prompts
-from council.brief import Attachment, Brief, Turn
+from council.brief import Attachment, Brief, History, Turn
 from council.calls import ChatMessage
 from council.criteria import EvaluationCriteria
 from council.document.conversation import AggregateRanking, Place
@@ -87,7 +87,7 @@ def test_the_chairman_reads_first_what_was_ranked_first(ballots: int, order: str
         brief(profile=profile(demonstration=True, strategy="coverage")),
         brief(profile=profile(demonstration=True, answer_format="structured")),
         brief(profile=profile(demonstration=True, criteria=EvaluationCriteria.model_validate("Cost"))),
-        brief(history=(Turn(question="Who?", answer="We."),)),
+        brief(history=History(turns=(Turn(question="Who?", answer="We."),))),
         brief(attachments=(Attachment(name="a.txt", text="Because."),)),
     ],
 )

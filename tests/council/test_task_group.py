@@ -6,7 +6,7 @@ from collections.abc import Coroutine
 import pytest
 
 from council.errors import AccountError, CouncilError, Failure
-from council.groups import TaskGroup
+from council.task_group import TaskGroup
 
 REFUSED = AccountError(Failure(cause="key"))
 

@@ -25,7 +25,7 @@ def suits(brief: Brief) -> bool:
         and profile.answer_format == "plain"
         and profile.criteria is None
         and profile.strategy == "consensus"
-        and not (brief.history or brief.attachments or brief.context)
+        and not (brief.history.turns or brief.attachments or brief.context)
     )
 
 
