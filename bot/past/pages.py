@@ -3,9 +3,11 @@
 Pure: everything shown was looked up in the reader's scope before. A sheet has its message's buttons.
 """
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
+from itertools import count
 
 from bot.past.buttons import Answer, Choice, Detail, Figures, History, Part, Search
 from bot.past.chart import Chart
@@ -36,6 +38,12 @@ HITS = 5
 RANKED = 1_000
 MOST_MEMBERS = 20
 LABEL = 40
+_MARKDOWN = re.compile(
+    r"(?<!\w)[*_]{1,3}(?=\S)|(?<=\S)[*_]{1,3}(?!\w)|~~|`+"  # emphasis, code
+    r"|^ {0,3}(?:#{1,6}|>|[-+*]) |^\|[ :|-]+\|$|\|"  # headings, quotes, items, tables
+    r"|!?\[(?=[^\]\n]*\]\()|(?<=\S)\]\([^)\s]*\)?",  # links
+    re.MULTILINE,
+)
 _DETAILS: Mapping[Part, str] = {
     "member": buttons.MEMBERS,
     "votes": buttons.VOTES,
@@ -102,7 +110,7 @@ def search(hits: Hits, look: Search, found: Found) -> Sheet:
     first, last = look.offset + 1, look.offset + len(hits.hits)
     said = wording.page(first, last, hits.found, RANKED)
     entries = tuple(
-        replace(_entry(number, hit.row, found), excerpt=hit.context)
+        replace(_entry(number, hit.row, found), excerpt=_without_marks(hit.context))
         for number, hit in enumerate(hits.hits, first)
     )
     steps = ((buttons.PREVIOUS, look.offset - HITS), (buttons.NEXT, look.offset + HITS))
@@ -116,6 +124,18 @@ def search(hits: Hits, look: Search, found: Found) -> Sheet:
         Message("past", (heading, *entries, Footer(said))),
         (*_numbered(rows, first), *turning, Choice(buttons.SHARE, "share", str(look))),
     )
+
+
+def _without_marks(excerpt: tuple[tuple[str, bool], ...]) -> tuple[tuple[str, bool], ...]:
+    """Return an excerpt of Markdown as plain text; its marks may have lost their other half."""
+    whole = "".join(text for text, _ in excerpt)
+    dropped = {at for found in _MARKDOWN.finditer(whole) for at in range(*found.span())}
+    numbers = count()
+    parts = (
+        ("".join(char for char in text if next(numbers) not in dropped), marked)
+        for text, marked in excerpt
+    )
+    return tuple((text, marked) for text, marked in parts if text)
 
 
 def matches(rows: Iterable[IndexRow], wanted: str, found: Found, *, more: bool) -> Sheet:

@@ -126,12 +126,3 @@ def _pieces(changes: Iterator[_Change]) -> Iterator[Piece]:
             Piece("added", "".join(change.added)),
         )
         yield from (piece for piece in pieces if piece.text)
-
-
-def words_moved(pieces: Sequence[Piece]) -> tuple[int, int]:
-    """Count the words that were removed and that were added."""
-    removed, added = (
-        sum(len(piece.text.split()) for piece in pieces if piece.kind == kind)
-        for kind in ("removed", "added")
-    )
-    return removed, added

@@ -6,36 +6,25 @@ isn't marked.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 
 from markdown_it.token import Token
 from markupsafe import Markup
 
-from bot.render.diff import Piece, diff, words_moved
+from bot.render.diff import Piece, diff
 from bot.transcript import prose
 
 _CODE = ("code_block", "code_inline", "fence")
 _BREAKS = {"softbreak": " ", "hardbreak": "\n"}
 
 
-@dataclass(frozen=True, slots=True)
-class Correction:
-    """Both texts as HTML with their marks, and how many words were removed and added."""
-
-    before: Markup
-    after: Markup
-    removed: int
-    added: int
-
-
-def correction(before: str, after: str, under: int) -> Correction:
+def correction(before: str, after: str, under: int) -> tuple[Markup, Markup]:
     """Return two Markdown texts as HTML with what changed marked, their headings below level `under`."""
     first, second = prose.tokens(before, under), prose.tokens(after, under)
     # A block is a line: lines are aligned first, then the words within those that differ.
     pieces = diff(_read(first), _read(second))
     _mark(first, pieces, "removed", "del")
     _mark(second, pieces, "added", "ins")
-    return Correction(prose.written(first), prose.written(second), *words_moved(pieces))
+    return prose.written(first), prose.written(second)
 
 
 def _read(tokens: Iterable[Token]) -> str:

@@ -20,6 +20,7 @@ from bot.transcript.charts import Moved, Standing, Sure
 from bot.transcript.turns import Turn, begun, turns
 from bot.view.card import answer, names
 from bot.view.discussion import discussion
+from bot.view.member import moved
 from bot.view.message import Block, Heading, Line, Message, Prose, Quote, printable
 from bot.view.ranking import counted_votes, ranked
 from bot.view.record import Kind, record
@@ -28,6 +29,7 @@ from bot.view.votes import votes
 from bot.view.wording import figures
 from bot.view.wording import transcript as wording
 from bot.view.wording.card import agreement
+from council.document.changes import words_changed
 from council.document.conversation import Conversation
 from council.usage import total
 
@@ -55,12 +57,10 @@ class Chart:
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """One member's text in one round, how its correction differs, and what its peers said."""
+    """One member's text in one round, with its correction's changes, and what its peers said."""
 
     round: int
     answers: Markup
-    removed: int
-    added: int
     reviews: Markup
 
 
@@ -159,7 +159,7 @@ def _exchange(turn: Turn, number: int, numbered: bool) -> Exchange:
             for (_, _, member), each in sections.items()
             if member is None
         ),
-        tuple(_charts(view, panels)),
+        tuple(_charts(view)),
         tuple(panels),
     )
 
@@ -191,19 +191,14 @@ def _passage(
     reviews = sections.get(("reviews", view.number, seat.name))
     if said is None:
         return None
-    answers, removed, added = _answers(said.blocks, view.number, seat, previous)
     return Passage(
         view.number,
-        answers,
-        removed,
-        added,
+        _answers(said.blocks, view.number, seat, previous),
         blocks.html(reviews.blocks, under=UNDER + 1) if reviews else Markup(""),
     )
 
 
-def _answers(
-    said: tuple[Block, ...], number: int, seat: Seat, previous: Seat | None
-) -> tuple[Markup, int, int]:
+def _answers(said: tuple[Block, ...], number: int, seat: Seat, previous: Seat | None) -> Markup:
     """Return a member's texts, with its correction's changes marked in both.
 
     The text before is above the one after, in every round.
@@ -211,22 +206,23 @@ def _answers(
     before, after = _texts(seat, previous)
     at = next((at for at, block in enumerate(said) if block == after), None)
     if before is None or after is None or before == after or at is None:
-        return blocks.html(said, under=UNDER), 0, 0
-    marked = diff.correction(before.markdown, after.markdown, UNDER + blocks.PART)
+        return blocks.html(said, under=UNDER)
+    marked_before, marked_after = diff.correction(before.markdown, after.markdown, UNDER + blocks.PART)
     if before not in said:
         heading = max(place for place in range(at) if isinstance(said[place], Heading))
         said = (*said[:heading], Heading(wording.before(number), blocks.PART), before, *said[heading:])
-    moved = Markup('<p class="facts">{0}</p>\n').format(_moved(marked))
-    written = {before.markdown: marked.before, after.markdown: moved + marked.after}
-    return blocks.html(said, under=UNDER, written=written), marked.removed, marked.added
+    counted = _counted(*words_changed(before.markdown, after.markdown))
+    facts = Markup('<p class="facts">{0}</p>\n').format(counted)
+    written = {before.markdown: marked_before, after.markdown: facts + marked_after}
+    return blocks.html(said, under=UNDER, written=written)
 
 
-def _moved(marked: diff.Correction) -> Markup:
-    if not marked.removed and not marked.added:
+def _counted(removed: int, added: int) -> Markup:
+    if not removed and not added:
         return Markup("{0}").format(wording.ONLY_FORM)
     return Markup("{0} <del>{1}</del> {2}, {3} <ins>{4}</ins> {5}.").format(
-        *(wording.words(marked.removed), wording.REMOVED, wording.ABOVE),
-        *(wording.words(marked.added), wording.ADDED, wording.HERE),
+        *(wording.words(removed), wording.REMOVED, wording.ABOVE),
+        *(wording.words(added), wording.ADDED, wording.HERE),
     )
 
 
@@ -243,7 +239,7 @@ def _texts(seat: Seat, previous: Seat | None) -> tuple[Prose | None, Prose | Non
     return Prose(before), Prose(after)
 
 
-def _charts(view: RunView, panels: list[Panel]) -> Iterator[Chart]:
+def _charts(view: RunView) -> Iterator[Chart]:
     for each in _rounds(view):
         if each.ranking and each.ranking.ballots:
             yield Chart(
@@ -251,17 +247,13 @@ def _charts(view: RunView, panels: list[Panel]) -> Iterator[Chart]:
                 charts.positions([*_standings(each)]),
                 wording.VOTES_NOTE,
             )
-    moved = [
-        Moved(
-            panel.name,
-            sum(passage.removed for passage in panel.passages),
-            sum(passage.added for passage in panel.passages),
-        )
-        for panel in panels
+    short = names(view)
+    changed = [
+        Moved(short[seat.name], *moved(seat, seat.answer)) for seat in ranked(view) if seat.answer
     ]
-    if any(each.removed or each.added for each in moved):
+    if any(each.removed or each.added for each in changed):
         several = bool(view.earlier)
-        yield Chart(wording.moves(several=several), charts.moves(moved), wording.MOVES_NOTE)
+        yield Chart(wording.moves(several=several), charts.moves(changed), wording.MOVES_NOTE)
     if sure := [*_sure(view)]:
         yield Chart(wording.SURE, charts.confidences(sure), wording.SURE_NOTE)
 

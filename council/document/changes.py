@@ -22,6 +22,12 @@ CHARACTERS_LIMIT = 10_000
 ORDERED_LIMIT = 20_000
 """Words up to which their order counts; what two longer texts have in common is merely counted."""
 
+MARKDOWN = "*_`~#>|"
+"""Signs around a word that aren't part of it."""
+
+PUNCTUATION = ".,;:!?"
+"""Signs after a word that aren't part of it."""
+
 JUNK_LIMIT = 200
 """Lines from which difflib stops counting faithfully: it leaves frequent ones out as junk."""
 
@@ -55,8 +61,8 @@ def share_changed(original: str, refined: str) -> float:
 
 
 def words_changed(original: str, refined: str) -> tuple[int, int]:
-    """Count the words that a correction removed, and those it added."""
-    old, new = _words(original, refined)
+    """Count the words that a correction removed and added, as they are read: without Markdown."""
+    old, new = map(_readable, _words(original, refined))
     in_common = _in_common(old, new, at_least=0)
     return len(old) - in_common, len(new) - in_common
 
@@ -65,6 +71,11 @@ def _words(before: str, after: str) -> tuple[list[str], list[str]]:
     if max(len(before), len(after)) <= CHARACTERS_LIMIT:
         before, after = set_apart(before, " "), set_apart(after, " ")
     return before.split(), after.split()
+
+
+def _readable(words: list[str]) -> list[str]:
+    bare = (word.strip(MARKDOWN).rstrip(PUNCTUATION + MARKDOWN) for word in words)
+    return [word for word in bare if any(map(str.isalnum, word))]
 
 
 def _distance(before: str, after: str, likeness: float = 0.0) -> float:

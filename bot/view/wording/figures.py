@@ -52,13 +52,13 @@ def paid(spent: Spent) -> str:
 
 
 def dollars(amount: float) -> str:
-    """Write an amount of money: `$1.25`, `$0.013`."""
-    if amount >= 1:
-        return f"${amount:,.2f}"
+    """Write an amount of money to the cent, below ten cents to two digits: `$1.25`, `$0.013`."""
     if amount < 0.0001:
         return "under $0.0001"
-    whole, _, cents = f"{amount:.4f}".partition(".")
-    return f"${whole}.{cents.rstrip('0').ljust(2, '0')}"
+    if amount >= 0.0995:
+        return f"${amount:,.2f}"
+    cents = f"{float(f'{amount:.2g}'):.5f}".rstrip("0")
+    return f"${cents.ljust(len('0.00'), '0')}"
 
 
 def tokens(usage: Usage) -> str:

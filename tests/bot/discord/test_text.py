@@ -91,7 +91,7 @@ def test_the_running_card() -> None:
             "**grok-4**: failed: the provider was too busy, after 3 attempts "
             "(\u201cRate limit reached for grok-4\u201d)"
         ),
-        footer="13 s, $0.0105 so far",
+        footer="13 s, $0.01 so far",
         cut=False,
     )
 
@@ -121,7 +121,7 @@ def test_the_finished_card() -> None:
             "2. Move one multi-step job to a managed Temporal, and compare after a month.\n\n"
             "The council did not agree on whether Temporal is worth running yourselves."
         ),
-        footer="4 members \u00b7 chairman claude-opus-4.1 \u00b7 44 s \u00b7 $0.0189",
+        footer="4 members \u00b7 chairman claude-opus-4.1 \u00b7 44 s \u00b7 $0.019",
         cut=False,
     )
 

@@ -70,7 +70,7 @@ def test_every_figure_shows_the_runs_behind_it() -> None:
         *("Ranked first: of its runs", "55%", "24", "\u2013", ""),
         *("Changed: its answer", "41%", "23", "100%", "1"),
         *("Failed: in a call", "0%", "24", "100%", "1"),
-        *("Cost: per run", "$0.0312", "24", "\u2013", ""),
+        *("Cost: per run", "$0.031", "24", "\u2013", ""),
         *("Time: per call", "14 s", "1,024", "1 min 20 s", "1"),
     ]  # fmt: skip
 

@@ -3,6 +3,8 @@
 from dataclasses import replace
 from datetime import UTC, datetime
 
+import pytest
+
 from bot.discord import text as discord_text
 from bot.past import pages
 from bot.past.buttons import Answer, Choice, Detail, Figures, History, Search
@@ -100,6 +102,36 @@ def test_a_search_shows_the_words_in_their_context() -> None:
     assert nothing.choices == ()
 
 
+@pytest.mark.parametrize(
+    ("found", "shown"),
+    [
+        (
+            (("\u2026** is best. **", False), ("Temporal", True), ("** retries", False)),
+            "\u2026 is best. Temporal retries",
+        ),
+        (
+            (("## Why\n- `", False), ("retry", True), ("_all` and __never__ wait", False)),
+            "Why retry_all and never wait",
+        ),
+        (
+            (("See [the ", False), ("guide", True), ("](https://a.b/c) and ![it](x", False)),
+            "See the guide and it",
+        ),
+        (
+            (("| ", False), ("cost", True), (" | 3 * 4 |\n| --- | --- |\n[1] a_b", False)),
+            "cost 3 * 4 [1] a_b",
+        ),
+    ],
+)
+def test_an_excerpt_shows_no_markdown(found: tuple[tuple[str, bool], ...], shown: str) -> None:
+    """Nor the half of a mark whose other half was cut off; what was searched for stays marked."""
+    hit = Hit(ROW, found)
+    sheet = pages.search(Hits((hit,), 1), Search("it"), FOUND)
+    [entry] = (block for block in sheet.message.blocks if isinstance(block, Entry))
+    assert " ".join("".join(text for text, _ in entry.excerpt).split()) == shown
+    assert [text for text, marked in entry.excerpt if marked] == [found[1][0]]
+
+
 def test_one_answer_shows_its_question_and_links_to_its_details() -> None:
     """Each button contains the conversation's id and the place of the answer in it, nothing else."""
     sheet = pages.answer(CONVERSATION, ROW, Answer(ROW.id), FOUND)
@@ -111,7 +143,7 @@ def test_one_answer_shows_its_question_and_links_to_its_details() -> None:
         "3 of 4 members answered; grok-4 failed (the provider was too busy). "
         "gemini-2.5-pro (The Pragmatist)'s correction failed (it took too long).\n\n"
         f"{FINAL.response}\n\n"
-        "_4 members · chairman claude-opus-4.1 · 44 s · $0.0189_\n"
+        "_4 members · chairman claude-opus-4.1 · 44 s · $0.019_\n"
     )
     assert sheet.choices == (
         Choice("Members", "see", str(Detail("member", ROW.id, 0))),

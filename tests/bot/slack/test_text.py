@@ -130,7 +130,7 @@ def test_the_running_card() -> None:
                 False,
             ),
         ),
-        context("13 s, $0.0105 so far"),
+        context("13 s, $0.01 so far"),
     ]
 
 
@@ -142,7 +142,7 @@ def test_the_answer_streams_into_the_card() -> None:
             "Move **only** the jobs that have several steps and must recover half-way; "
             "keep the rest on cron."
         ),
-        context("34 s, $0.0168 so far"),
+        context("34 s, $0.017 so far"),
     ]
 
 
@@ -160,7 +160,7 @@ def test_the_finished_card() -> None:
         "3 of 4 members answered; grok-4 failed (the provider was too busy). "
         "gemini-2.5-pro (The Pragmatist)'s correction failed (it took too long)."
     )
-    footer = "4 members \u00b7 chairman claude-opus-4.1 \u00b7 44 s \u00b7 $0.0189"
+    footer = "4 members \u00b7 chairman claude-opus-4.1 \u00b7 44 s \u00b7 $0.019"
     assert card(card_of(seen(), 44.3)) == CardBlocks(
         blocks=[
             ASKED,

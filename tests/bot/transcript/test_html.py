@@ -112,7 +112,7 @@ def test_a_page_says_what_was_asked_and_who_answered(reader: Reader) -> None:
     page = reader.open(CONVERSATION)
     assert page.title() == page.locator("h1").inner_text() == TITLE
     facts = page.locator("header dl").inner_text()
-    for said in ("2026-01-20 10:30 UTC", "gpt-5", "4,950 tokens", "$0.0189"):
+    for said in ("2026-01-20 10:30 UTC", "gpt-5", "4,950 tokens", "$0.019"):
         assert said in facts
     assert page.locator(".question blockquote").inner_text() == QUESTION
     assert FINAL.response.split("**")[1] in page.locator(".answer").inner_text()
@@ -178,9 +178,13 @@ def test_what_a_correction_changed_is_marked_where_it_is_read(reader: Reader) ->
     )
     assert original.locator(".prose").inner_text() == ANSWERS[GPT].response
     assert corrected.locator(".prose").inner_text() == (
-        "9 words removed above, 17 words added here.\n\nMove the jobs that must recover half-way.\n\n"
+        "9 words removed above, 19 words added here.\n\nMove the jobs that must recover half-way.\n\n"
         "Start with one job.\nLet a managed service run the cluster."
     )
+    assert "Corrected: 9 words removed, 19 added." in page.locator(".panel:visible").inner_text()
+    drawn = page.get_by_role("img", name="9 words removed, 19 added").text_content() or ""
+    assert "\u22129" in drawn
+    assert "+19" in drawn
     removed, added = original.locator("del"), corrected.locator(".prose > :not(.facts) ins")
     assert removed.all_inner_texts() == ["them. Temporal retries each step and shows its history"]
     assert added.all_inner_texts() == [
@@ -277,8 +281,8 @@ def test_rounds_are_one_below_the_other_in_each_members_tab(reader: Reader) -> N
     assert panel.locator(":scope > .part > :first-child").all_text_contents() == headings
     moved = panel.locator(":scope > .part .facts").all_inner_texts()
     assert moved == [
-        "3 words removed above, 12 words added here.",
-        "12 words removed above, 14 words added here.",
+        "3 words removed above, 10 words added here.",
+        "11 words removed above, 13 words added here.",
     ]
     assert panel.locator(".reviews").count() == 2
     assert [figure.inner_text().split("\n")[0] for figure in page.locator("figcaption").all()] == [

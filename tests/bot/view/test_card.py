@@ -108,7 +108,7 @@ def test_the_card_follows_the_members() -> None:
         "- gemini-2.5-pro (The Pragmatist): reviewing, correcting\n"
         "- grok-4: failed: the provider was too busy, after 3 attempts "
         "(\u201cRate limit reached for grok-4\u201d)\n\n"
-        "_13 s, $0.0105 so far_\n"
+        "_13 s, $0.01 so far_\n"
     )
 
 
@@ -128,7 +128,7 @@ def test_the_chairmans_text_streams_into_the_card() -> None:
         "### Final answer\n\n"
         "Move **only** the jobs that have several steps and must recover half-way; "
         "keep the rest on cron.\n\n"
-        "_34 s, $0.0168 so far_\n"
+        "_34 s, $0.017 so far_\n"
     )
 
 
@@ -140,7 +140,7 @@ def test_the_finished_card_is_the_answer() -> None:
         "gemini-2.5-pro (The Pragmatist)'s correction failed (it took too long).\n\n"
         "# Cron or Temporal for nightly jobs\n\n"
         f"{FINAL.response}\n\n"
-        "_4 members \u00b7 chairman claude-opus-4.1 \u00b7 44 s \u00b7 $0.0189_\n"
+        "_4 members \u00b7 chairman claude-opus-4.1 \u00b7 44 s \u00b7 $0.019_\n"
     )
 
 
@@ -188,7 +188,7 @@ def test_a_card_has_the_tone_of_its_state() -> None:
 def test_a_finished_run_keeps_its_progress() -> None:
     """The marks can be shown beside the answer; nothing is `so far` any more."""
     footer = render(progress(seen(), 90.0)).splitlines()[-1]
-    assert footer == "_44 s \u00b7 $0.0189_"
+    assert footer == "_44 s \u00b7 $0.019_"
 
 
 def test_a_member_that_is_asked_again_says_why() -> None:

@@ -15,6 +15,7 @@ from council.document.changes import (
     detect_significant_changes,
     share_changed,
     summarize_changes,
+    words_changed,
 )
 
 SENTENCE = "Redis keeps the data in memory and writes it to disk from time to time."
@@ -210,6 +211,13 @@ def test_beyond_reading_order_does_not_count() -> None:
     before = [f"word{number}" for number in range(ORDERED_LIMIT + 1)]
     after = [*reversed(before[1:]), "new"]
     assert share_changed(" ".join(before), " ".join(after)) == pytest.approx(1 / len(before))
+
+
+def test_words_are_counted_as_they_are_read() -> None:
+    """Neither the signs of Markdown nor those at a sentence's end make another word."""
+    assert words_changed("Move **all** jobs.", "- Move ten jobs now.\n") == (1, 2)
+    assert words_changed("| a | b |\n|---|---|", "a, `b`!") == (0, 0)
+    assert words_changed("Wait for 5 s.", "Wait for -5 s.") == (1, 1)
 
 
 def test_nothing_changed_in_nothing() -> None:
