@@ -16,12 +16,15 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+import httpx
+
 from bench import peer
 from bench.archive import CONVERSATIONS, past_answers
 from bench.bombs import slowest, worst
 from bench.burst import acknowledgements, beside
 from bench.load import PROFILE, QUESTION, Engine, Load, measure, no_models, p99, silent
 from bench.resume import resumption
+from bench.streams import AT_ONCE, behind, many, reading
 from bench.texts import comparisons, lag_over_long_reviews
 from bot.app import open_library
 from bot.config.settings import Settings
@@ -39,10 +42,11 @@ from tests.bot.render.long_answer import answer
 MODELS = [member.model for member in PROFILE.members]
 CHAIRMAN = PROFILE.chairman.model
 CALL_SECONDS = 0.05
-IDEAL_SECONDS = 4 * CALL_SECONDS
 RUNS = 15
 QUESTIONS, QUESTION_LENGTH = 12, 5_900  # as many as one person may have, as long as Discord takes
 LOG_NORMAL_RUNS = 40
+STREAM_ROUNDS = 5
+STREAMED_RUNS = (25, 50, 100)
 ENGINES: Mapping[Engine, str] = {
     "plain": "plain asyncio, nothing kept",
     "journal": "journal, document and index",
@@ -54,6 +58,7 @@ def main() -> None:
     """Print the rows of the groups named on the command line, or of all."""
     groups: dict[str, Callable[[], None]] = {
         "latency": lambda: asyncio.run(same_latency()),
+        "streams": streams,
         "log-normal": lambda: asyncio.run(log_normal()),
         "start": start,
         "burst": burst,
@@ -91,27 +96,61 @@ def archive() -> None:
 
 
 async def same_latency() -> None:
-    """Time one run at a time, all calls of 50 ms, over HTTP; the peer's in turn with ours."""
+    """Time one run at a time, all calls of 50 ms, over HTTP; what it is measured against in turn."""
     ours: list[tuple[float, float]] = []
-    theirs: list[tuple[float, float]] = []
+    usual: list[tuple[float, float]] = []
+    floor: list[tuple[float, float]] = []
     async with (
         model_server(CALL_SECONDS) as base_url,
         ModelClient(lambda call: call.member, base_url=base_url) as client,
+        httpx.AsyncClient(timeout=60) as bare,
         council(client.ask, client.catalog) as runs,
     ):
         await one_run(runs)
         await peer.run(base_url, MODELS, CHAIRMAN, QUESTION)
         for _ in range(RUNS):
             ours.append(await timed(lambda: one_run(runs)))
-            theirs.append(await timed(lambda: peer.run(base_url, MODELS, CHAIRMAN, QUESTION)))
+            usual.append(await timed(lambda: peer.run(base_url, MODELS, CHAIRMAN, QUESTION)))
+            floor.append(await timed(lambda: peer.least(bare, base_url, MODELS, CHAIRMAN)))
     wall, cpu = medians(ours)
-    peer_wall, peer_cpu = medians(theirs)
+    usual_wall, usual_cpu = medians(usual)
+    least_wall, least_cpu = medians(floor)
     row("run of 4 members, 4 stages, 50 ms a call: wall", f"{wall * 1000:.0f} ms")
-    row("  against the ideal 200 ms", f"{wall / IDEAL_SECONDS:.2f} x", "1.15 x")
-    row("  CPU", f"{cpu * 1000:.1f} ms", "20 ms")
-    row("  the usual way, 3 stages of 50 ms: wall", f"{peer_wall * 1000:.0f} ms")
-    row("  the usual way: CPU", f"{peer_cpu * 1000:.1f} ms")
-    row("  our CPU for 4 stages against its 3", f"{cpu / peer_cpu:.3f} x", "0.1 x")
+    row("  CPU", f"{cpu * 1000:.1f} ms")
+    row("  its calls by bare httpx: wall", f"{least_wall * 1000:.0f} ms")
+    row("    CPU", f"{least_cpu * 1000:.1f} ms")
+    row("  the usual way, 3 stages of 50 ms: wall", f"{usual_wall * 1000:.0f} ms")
+    row("    CPU", f"{usual_cpu * 1000:.1f} ms")
+    row("  our wall against bare httpx", f"{wall / least_wall:.2f} x", "1.15 x")
+    row("  our CPU against bare httpx", f"{cpu / least_cpu:.2f} x", "1.6 x")
+    row("  our CPU against the usual way", f"{cpu / usual_cpu:.3f} x", "0.15 x")
+
+
+def streams() -> None:
+    """Measure replies of 1,000 events: what reading them costs, and how soon their text is heard."""
+    row(f"{AT_ONCE} replies of 1,000 events over 2 s: CPU an event", "")
+    spent = {
+        name: statistics.median(values)
+        for name, values in asyncio.run(reading(1_000, 2.0, STREAM_ROUNDS)).items()
+    }
+    row(
+        "  bare httpx and bare aiohttp, which leave it at that",
+        "{httpx} and {aiohttp} µs".format(
+            **{name: f"{seconds * 1e6:.0f}" for name, seconds in spent.items()}
+        ),
+    )
+    row("  ours, which puts the reply together", f"{spent['ours'] * 1e6:.0f} µs")
+    row("    against httpx", f"{spent['ours'] / spent['httpx']:.2f} x", "0.5 x")
+    row("    against aiohttp", f"{spent['ours'] / spent['aiohttp']:.2f} x", "1 x")
+    late = asyncio.run(behind(1_000, 2.0))
+    row("  text heard after it was sent: p50", f"{statistics.median(late) * 1000:.0f} ms")
+    row("    p99", f"{p99(late) * 1000:.0f} ms", "150 ms")
+    for count in STREAMED_RUNS:
+        figures = asyncio.run(many(count, 1_000, 10.0))
+        row(f"{count} runs at once over HTTP, 13 replies of 1,000 events over 10 s each", "")
+        row("  over the ideal 40 s, p99", f"{figures.over * 1000:.0f} ms", "500 ms")
+        row("  the event loop's lag, p99", f"{figures.lag * 1000:.0f} ms", "50 ms")
+        row("  CPU a run", f"{figures.cpu * 1000:.0f} ms")
 
 
 async def log_normal() -> None:

@@ -5,18 +5,13 @@ OpenAI-compatible server for members with an endpoint of their own.
 """
 
 import asyncio
-import re
-from collections import defaultdict
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import aclosing, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from functools import cached_property
 from http import HTTPStatus
 from ipaddress import ip_address
-from ssl import PROTOCOL_TLS_CLIENT, SSLContext
 from typing import Self, cast
-from urllib.request import getproxies, proxy_bypass
 
 import httpx
 import orjson
@@ -27,6 +22,7 @@ from council.errors import Failure, ModelError
 from council.models.catalog import Catalog
 from council.models.reply import Completion, failure_of, parse, shorten
 from council.models.retries import Refused, Retries, retry_after
+from council.models.transport import Transport, too_large
 from council.profile import Member
 from council.usage import Price
 
@@ -39,8 +35,6 @@ LIST_SECONDS = 10.0
 IDLE_TIMEOUT = 45.0
 """A provider that sends nothing for so many seconds, not even a comment, has lost the call."""
 LINGER_SECONDS = 2.0  # for the usage that follows a reply's end
-IDLE_KEPT = 64  # connections without a call, for each address
-IDLE_SECONDS = 60.0
 PROVIDERS_KEPT = 32
 MAX_PORT = 2**16 - 1
 ERROR_BYTES = 64 * 1024
@@ -49,12 +43,6 @@ JSON_BYTES = 4 * MIB
 """The largest JSON text that is parsed at once: a plain reply, an event, the model list."""
 MOST_LINES = 1_000_000
 """Lines of a reply, empty ones and comments included; a long one has a few hundred thousand."""
-LINES_AT_ONCE = 2_000
-"""Lines that are read before other tasks have their turn: a few milliseconds of work."""
-_BROKEN_OFF = re.compile("Server disconnected|peer closed connection")
-"""How h11 begins what it says of a connection that closed too early."""
-PIECE_LINES = 20
-"""A piece of a reply, however small, takes as long as so many lines."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +99,7 @@ class ModelClient:
         self._linger = linger
         self._providers: dict[tuple[str, str], _Provider] = {}
         self._idle_timeout = idle_timeout
-        self._http = httpx.AsyncClient(transport=_Lanes(max_reply_bytes, max_reply_lines))
+        self._http = httpx.AsyncClient(transport=Transport(max_reply_bytes, max_reply_lines))
 
     async def __aenter__(self) -> Self:
         return self
@@ -344,7 +332,7 @@ async def _receive(
     async with aclosing(EventSource(response).aiter_sse()) as events:
         async for event in events:
             if len(event.data) > JSON_BYTES:
-                raise _too_large("an event of the reply")
+                raise too_large("an event of the reply")
             if event.data and event.data != "[DONE]":
                 completion.add_chunk(event.data)
             if completion.finished and not lingers:
@@ -368,12 +356,8 @@ async def _body_of(response: httpx.Response, most: int) -> bytes:
     async for piece in response.aiter_raw():
         body += piece
         if len(body) > most:
-            raise _too_large("the reply")
+            raise too_large("the reply")
     return bytes(body)
-
-
-def _too_large(what: str) -> ModelError:
-    return ModelError(Failure(cause="too_large", detail=f"{what} is over the size limit"))
 
 
 def _no_connection(error: httpx.RequestError, provider: _Provider) -> ModelError:
@@ -386,7 +370,7 @@ def _no_connection(error: httpx.RequestError, provider: _Provider) -> ModelError
             return ModelError(Failure(cause="no_server", detail=detail))
         case httpx.ConnectError() | httpx.ConnectTimeout() | httpx.ProxyError():
             return ModelError(Failure(cause="connection", detail=detail))
-        case httpx.RemoteProtocolError() if not _BROKEN_OFF.match(str(error)):
+        case httpx.RemoteProtocolError():
             return ModelError(Failure(cause="malformed", detail="it isn't HTTP"))
         case _:
             return ModelError(Failure(cause="lost", detail=detail))
@@ -418,119 +402,3 @@ def _address(url: str) -> httpx.URL:
         if address.scheme in ("http", "https") and address.host and (address.port or 0) <= MAX_PORT:
             return address
     raise ModelError(Failure(cause="not_found", detail="its endpoint is no http address", attempts=0))
-
-
-class _Lanes(httpx.AsyncBaseTransport):
-    """One connection for each call in flight, kept for the next call to the same address.
-
-    httpx's own pool looks through all its connections and requests when a request begins and when
-    it ends; with a thousand calls in flight that is most of the process's time. A pool of one
-    connection for each call has nothing to look through. No reply may be over `limit` bytes or
-    `lines` lines.
-    """
-
-    def __init__(self, limit: int, lines: int) -> None:
-        self._limit = limit
-        self._lines = lines
-        self._kept = IDLE_KEPT
-        self._idle: defaultdict[tuple[bytes, bytes, int | None], list[httpx.AsyncHTTPTransport]]
-        self._idle = defaultdict(list)
-
-    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        url = request.url
-        origin = (url.raw_scheme, url.raw_host, url.port)
-        idle = self._idle[origin]
-        lane = idle.pop() if idle else self._open(url)
-
-        async def free() -> None:
-            if len(self._idle[origin]) < self._kept:
-                self._idle[origin].append(lane)
-            else:
-                await lane.aclose()
-
-        try:
-            response = await lane.handle_async_request(request)
-        except BaseException:
-            await free()
-            raise
-        response.stream = _LimitedStream(
-            cast("httpx.AsyncByteStream", response.stream), self._limit, self._lines, free
-        )
-        return response
-
-    async def aclose(self) -> None:
-        self._kept = 0
-        for idle in self._idle.values():
-            while idle:
-                await idle.pop().aclose()
-
-    def _open(self, url: httpx.URL) -> httpx.AsyncHTTPTransport:
-        return httpx.AsyncHTTPTransport(
-            verify=self._trusting if url.scheme == "https" else self._plain,
-            limits=httpx.Limits(max_connections=1, keepalive_expiry=IDLE_SECONDS),
-            proxy=_proxy(url),
-        )
-
-    @cached_property
-    def _trusting(self) -> SSLContext:
-        # Reading the certificates takes 25 ms: only where an address needs them.
-        return httpx.create_ssl_context()
-
-    @cached_property
-    def _plain(self) -> SSLContext:
-        return SSLContext(PROTOCOL_TLS_CLIENT)
-
-
-class _LimitedStream(httpx.AsyncByteStream):
-    """A reply's bytes and lines, counted; frees its lane at the end.
-
-    What has arrived is handed on without a wait, so a server that sends fast would keep every other
-    task from its turn, and the deadline from passing: many lines are handed on in several parts.
-    """
-
-    def __init__(
-        self,
-        stream: httpx.AsyncByteStream,
-        limit: int,
-        lines: int,
-        free: Callable[[], Awaitable[None]],
-    ) -> None:
-        self._stream = stream
-        self._left = limit
-        self._lines_left = lines
-        self._free: Callable[[], Awaitable[None]] | None = free
-
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        done = 0
-        async for data in self._stream:
-            self._left -= len(data)
-            lines = data.count(b"\n") + data.count(b"\r")
-            self._lines_left -= lines
-            if self._left < 0 or self._lines_left < 0:
-                raise _too_large("the reply")
-            # Every byte may be a line of its own.
-            size = LINES_AT_ONCE if lines > LINES_AT_ONCE else max(1, len(data))
-            for start in range(0, len(data), size):
-                yield data[start : start + size]
-                done += min(lines, size) + PIECE_LINES
-                if done >= LINES_AT_ONCE:
-                    done = 0
-                    await asyncio.sleep(0)
-
-    async def aclose(self) -> None:
-        free, self._free = self._free, None
-        try:
-            await self._stream.aclose()
-        finally:
-            if free is not None:
-                await free()
-
-
-def _proxy(url: httpx.URL) -> str | None:
-    """Return the environment's proxy for an address; models on this machine need none."""
-    if url.host == "localhost" or url.host.startswith("127.") or url.host == "::1":
-        return None
-    if proxy_bypass(url.host):
-        return None
-    proxies = getproxies()
-    return proxies.get(url.scheme) or proxies.get("all")

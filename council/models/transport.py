@@ -1,0 +1,180 @@
+"""httpx's requests, sent by aiohttp and read seldom.
+
+Providers send a reply token by token. To wake up for each token costs several times what it takes
+to read it, so the kernel collects what arrives and wakes the program at most every 75 ms. h11, which
+httpx uses, would still take each of a server's chunks apart in Python: decision 12 has the figures.
+"""
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator, Generator
+from contextlib import contextmanager, suppress
+from functools import cached_property
+from ssl import SSLContext
+from typing import cast
+from urllib.request import getproxies, proxy_bypass
+
+import aiohttp
+import httpx
+
+from council.errors import Failure, ModelError
+
+KEPT_SECONDS = 60.0
+"""How long a connection without a call is kept for the next one."""
+LINES_AT_ONCE = 2_000
+"""Lines that are read before other tasks have their turn: a few milliseconds of work."""
+READ_INTERVAL = 0.075
+"""Seconds between two reads of a reply."""
+PROMPT_READS = 4
+"""Reads of a reply that don't wait, so that one that comes at once is there at once."""
+FULL_READ = 32 * 1024
+"""Bytes that show that more is waiting already."""
+
+
+class Transport(httpx.AsyncBaseTransport):
+    """Sends each request on a connection of its own, which the next may use again.
+
+    No reply may be over `most_bytes` bytes or `most_lines` lines: reading on raises `ModelError`.
+    """
+
+    def __init__(self, most_bytes: int, most_lines: int) -> None:
+        self._most_bytes = most_bytes
+        self._most_lines = most_lines
+        self._session: aiohttp.ClientSession | None = None
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        """Send a request and return its response, whose body is still to be read."""
+        with _as_httpx():
+            response = await self._open().request(
+                request.method,
+                str(request.url),
+                data=request.content or None,
+                headers=[(name, value) for name, value in request.headers.items() if name != "host"],
+                allow_redirects=False,
+                proxy=_proxy(request.url),
+                ssl=self._trusting if request.url.scheme == "https" else True,
+                timeout=_timeout(request),
+            )
+        return httpx.Response(
+            response.status,
+            headers=response.raw_headers,
+            stream=_Body(response, self._most_bytes, self._most_lines),
+        )
+
+    async def aclose(self) -> None:
+        """Close every connection."""
+        if self._session is not None:
+            await self._session.close()
+
+    def _open(self) -> aiohttp.ClientSession:
+        # aiohttp wants a running loop, which there may not be yet when the client is made.
+        if self._session is None:
+            self._session = aiohttp.ClientSession(
+                connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=KEPT_SECONDS),
+                cookie_jar=aiohttp.DummyCookieJar(),
+                auto_decompress=False,
+            )
+        return self._session
+
+    @cached_property
+    def _trusting(self) -> SSLContext:
+        # Reading the certificates takes 25 ms: only where an address needs them.
+        return httpx.create_ssl_context()
+
+
+class _Body(httpx.AsyncByteStream):
+    """A reply's bytes as they arrive, counted.
+
+    What has arrived is handed on without a wait, so a server that sends fast would keep every other
+    task from its turn, and the deadline from passing: many lines are handed on in several parts.
+    """
+
+    def __init__(self, response: aiohttp.ClientResponse, most_bytes: int, most_lines: int) -> None:
+        self._response = response
+        self._bytes_left = most_bytes
+        self._lines_left = most_lines
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        reads = 0
+        while data := await self._read():
+            self._bytes_left -= len(data)
+            lines = data.count(b"\n") + data.count(b"\r")
+            self._lines_left -= lines
+            if self._bytes_left < 0 or self._lines_left < 0:
+                raise too_large("the reply")
+            # Every byte may be a line of its own.
+            size = LINES_AT_ONCE if lines > LINES_AT_ONCE else len(data)
+            for start in range(0, len(data), size):
+                yield data[start : start + size]
+                if lines > LINES_AT_ONCE:
+                    await asyncio.sleep(0)
+            reads += 1
+            if reads >= PROMPT_READS and len(data) < FULL_READ:
+                await self._collect()
+
+    async def aclose(self) -> None:
+        # Of a reply that was read to its end, aiohttp has freed the connection already.
+        self._response.close()
+
+    async def _read(self) -> bytes:
+        with _as_httpx():
+            return await self._response.content.readany()
+
+    async def _collect(self) -> None:
+        """Let the kernel collect what arrives for a while, or until it is much."""
+        connection = self._response.connection
+        if connection is None or connection.transport is None:
+            return
+        arriving: socket.socket | None = connection.transport.get_extra_info("socket")
+        if arriving is None:
+            return
+        with suppress(OSError):  # not every system can
+            arriving.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, FULL_READ)
+        try:
+            await asyncio.sleep(READ_INTERVAL)
+        finally:
+            with suppress(OSError):
+                arriving.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, 1)
+
+
+def too_large(what: str) -> ModelError:
+    """Return the error of a reply, or a part of one, that is over its limit."""
+    return ModelError(Failure(cause="too_large", detail=f"{what} is over the size limit"))
+
+
+@contextmanager
+def _as_httpx() -> Generator[None]:
+    """Turn aiohttp's errors into httpx's."""
+    try:
+        yield
+    except aiohttp.ConnectionTimeoutError as error:
+        raise httpx.ConnectTimeout(str(error)) from error
+    except aiohttp.SocketTimeoutError as error:
+        raise httpx.ReadTimeout(str(error)) from error
+    except (aiohttp.ClientProxyConnectionError, aiohttp.ClientHttpProxyError) as error:
+        raise httpx.ProxyError(str(error)) from error
+    except aiohttp.ClientConnectorError as error:
+        raise httpx.ConnectError(error.os_error.strerror or str(error)) from error
+    except aiohttp.ClientResponseError as error:
+        raise httpx.RemoteProtocolError(str(error)) from error
+    except (aiohttp.ServerDisconnectedError, aiohttp.ClientPayloadError) as error:
+        raise httpx.ReadError("the connection was closed before the reply ended") from error
+    except aiohttp.ClientError as error:
+        raise httpx.ReadError(str(error)) from error
+
+
+def _timeout(request: httpx.Request) -> aiohttp.ClientTimeout:
+    timeouts = cast("dict[str, float | None]", request.extensions.get("timeout", {}))
+    return aiohttp.ClientTimeout(
+        total=None, sock_connect=timeouts.get("connect"), sock_read=timeouts.get("read")
+    )
+
+
+def _proxy(url: httpx.URL) -> str | None:
+    """Return the environment's proxy for an address; models on this machine need none."""
+    if url.host == "localhost" or url.host.startswith("127.") or url.host == "::1":
+        return None
+    if proxy_bypass(url.host):
+        return None
+    proxies = getproxies()
+    return proxies.get(url.scheme) or proxies.get("all")

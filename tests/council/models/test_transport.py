@@ -1,0 +1,182 @@
+"""How replies are read off their connections."""
+
+import asyncio
+import socket
+import ssl
+from collections.abc import AsyncGenerator, Callable, Coroutine
+from contextlib import asynccontextmanager
+from typing import Any
+
+import httpx
+import pytest
+import trustme
+
+from council.models import transport
+from council.models.transport import PROMPT_READS, Transport
+
+HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
+END = b"0\r\n\r\n"
+TOKENS = 100
+
+Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Coroutine[Any, Any, None]]
+
+
+def chunk(data: bytes) -> bytes:
+    """Return bytes as one HTTP chunk."""
+    return b"%x\r\n%s\r\n" % (len(data), data)
+
+
+async def tokens(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """Answer each request token by token, each in a chunk and a packet of its own."""
+    while await reader.readuntil(b"\r\n\r\n"):
+        writer.write(HEAD)
+        for number in range(TOKENS):
+            writer.write(chunk(b"data: %d\n\n" % number))
+            await writer.drain()
+            await asyncio.sleep(0.001)
+        writer.write(END)
+
+
+@asynccontextmanager
+async def served(answer: Serve, tls: ssl.SSLContext | None = None) -> AsyncGenerator[str]:
+    """Serve on 127.0.0.1; yield the address."""
+
+    async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            await answer(reader, writer)
+        except (asyncio.IncompleteReadError, ConnectionError):
+            pass
+        finally:
+            writer.close()
+
+    async with await asyncio.start_server(handle, "127.0.0.1", 0, ssl=tls) as server:
+        port = server.sockets[0].getsockname()[1]
+        yield f"{'http' if tls is None else 'https'}://127.0.0.1:{port}"
+
+
+def certified(authority: trustme.CA) -> ssl.SSLContext:
+    """Return what a server on 127.0.0.1 needs to prove that it is one."""
+    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    authority.issue_cert("127.0.0.1").configure_cert(tls)  # pyright: ignore[reportUnknownMemberType]
+    return tls
+
+
+@pytest.fixture
+async def client() -> AsyncGenerator[httpx.AsyncClient]:
+    """Open a client with our connections and generous limits."""
+    async with httpx.AsyncClient(transport=Transport(2**24, 10**6)) as opened:
+        yield opened
+
+
+async def pieces(client: httpx.AsyncClient, url: str) -> list[bytes]:
+    """Return a reply as it was read."""
+    async with client.stream("GET", url) as response:
+        return [piece async for piece in response.aiter_raw()]
+
+
+async def test_a_reply_that_comes_token_by_token_is_read_seldom(client: httpx.AsyncClient) -> None:
+    """The kernel collects what arrives between two reads."""
+    async with served(tokens) as url:
+        read = await pieces(client, url)
+    assert b"".join(read) == b"".join(b"data: %d\n\n" % number for number in range(TOKENS))
+    assert len(read) < TOKENS / 4
+
+
+async def test_it_is_read_seldom_through_tls_too(
+    client: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each token has a TLS record of its own; one read takes all that have arrived."""
+    authority = trustme.CA()
+    trusting = ssl.create_default_context(cadata=authority.cert_pem.bytes().decode())
+    monkeypatch.setattr(httpx, "create_ssl_context", lambda: trusting)
+    async with served(tokens, certified(authority)) as url:
+        read = await pieces(client, url)
+    assert b"".join(read).endswith(b"data: %d\n\n" % (TOKENS - 1))
+    assert len(read) < TOKENS / 4
+
+
+async def test_an_unknown_certificate_is_refused(client: httpx.AsyncClient) -> None:
+    """The reason is told, in the words of the TLS library."""
+    async with served(tokens, certified(trustme.CA())) as url:
+        with pytest.raises(httpx.ConnectError, match="certificate verify failed"):
+            await pieces(client, url)
+
+
+async def test_a_reply_that_comes_at_once_is_there_at_once(
+    client: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its first reads don't wait; here, a wait would never end."""
+    monkeypatch.setattr(transport, "READ_INTERVAL", 1e6)
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while await reader.readuntil(b"\r\n\r\n"):
+            writer.write(HEAD + chunk(b"data: 1\n\n"))
+            await writer.drain()
+            writer.write(chunk(b"data: 2\n\n") + END)
+
+    async with served(answer) as url, asyncio.timeout(30):
+        for _ in range(PROMPT_READS):  # the count begins anew with each reply
+            assert b"".join(await pieces(client, url)) == b"data: 1\n\ndata: 2\n\n"
+
+
+async def test_what_comes_fast_is_read_fast(
+    client: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A read that brings much is followed by the next one at once."""
+    collected: list[int] = []
+
+    async def collect(_: object) -> None:
+        collected.append(1)
+
+    monkeypatch.setattr("council.models.transport._Body._collect", collect)
+    body = b"x" * 2**23
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(HEAD + chunk(body) + END)
+        await writer.drain()
+
+    async with served(answer) as url:
+        assert b"".join(await pieces(client, url)) == body
+    assert len(collected) < 2**23 / transport.FULL_READ / 4
+
+
+async def test_a_system_that_cannot_collect_reads_on(
+    client: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The option is refused there; everything else stays the same."""
+    monkeypatch.setattr(socket, "SO_RCVLOWAT", 9_999)
+    monkeypatch.setattr(transport, "READ_INTERVAL", 0.0)
+    async with served(tokens) as url:
+        assert b"".join(await pieces(client, url)).endswith(b"data: %d\n\n" % (TOKENS - 1))
+
+
+async def test_a_connection_is_used_again_and_wakes_for_every_byte(client: httpx.AsyncClient) -> None:
+    """What the last reply asked of the kernel is taken back."""
+    ports: set[int] = set()
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        ports.add(writer.get_extra_info("peername")[1])
+        await tokens(reader, writer)
+
+    async with served(answer) as url:
+        for _ in range(2):
+            assert (await pieces(client, url))[0].startswith(b"data: 0\n\n")
+    assert len(ports) == 1
+
+
+async def test_a_call_that_is_left_closes_its_connection(client: httpx.AsyncClient) -> None:
+    """Otherwise the server would go on writing, and be paid for it."""
+    closed = asyncio.Event()
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(HEAD + chunk(b"data: 1\n\n"))
+        await reader.read()
+        closed.set()
+
+    async with served(answer) as url, asyncio.timeout(30):
+        async with client.stream("GET", url) as response:
+            async for _ in response.aiter_raw():
+                break
+        await closed.wait()
