@@ -9,8 +9,9 @@ import io
 import json
 import logging
 import os
+import resource
 import sys
-from collections.abc import Awaitable, Callable, Coroutine, Iterable
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
@@ -23,6 +24,7 @@ from pydantic import SecretStr
 from bot.app import Library, open_council, open_library
 from bot.config import logs
 from bot.config.configuration import INNER_KEYS, Configuration, load
+from bot.config.settings import given_secrets
 from bot.errors import ConfigurationError, Refusal, UsageError
 from bot.service.attachments import LARGEST_FILE, text_file
 from bot.service.commands import described
@@ -35,6 +37,7 @@ from bot.view.wording.failures import explain
 from council.brief import Attachment
 from council.errors import CouncilError
 from council.profile import Member
+from council.redaction import Redaction
 from storage.documents import is_id
 from storage.index import IndexReport
 from storage.salvage import copies_set_aside
@@ -106,7 +109,6 @@ def demo(
 
     if events and as_json:
         _end(wording.ONE_FORM, MISUSED)
-    logs.configure(level=logging.WARNING, secrets=[])
     player = Player(speed)
     surface = terminal_ask.events if events else terminal_ask.document if as_json else None
     try:
@@ -269,20 +271,8 @@ def discord() -> None:
 def config() -> None:
     """Show the settings in force and where each comes from; secrets are masked."""
     configuration = _configuration()
-    for name in type(configuration.settings).model_fields:
-        value = getattr(configuration.settings, name)
-        _line(name.upper(), value, configuration.origins[name.upper()])
-    for name, profile in configuration.profiles.items():
-        say(f"\n[profiles.{name}]")
-        for key, value in profile:
-            if key not in INNER_KEYS:
-                _line(key, value, configuration.origins.get(f"profiles.{name}.{key}", "default"))
-    for name, operations in configuration.operations:
-        say(f"\n[{name}]")
-        for key, value in operations:
-            _line(key, value, configuration.origins.get(f"{name}.{key}", "default"))
-    if configuration.is_demonstration:
-        say(wording.DEMONSTRATION)
+    for line in _in_force(configuration):
+        say(line)
 
 
 @app.command()
@@ -297,7 +287,7 @@ def doctor(
     from bot.doctor import diagnose
 
     # The findings are complete; a check's own failure is logged without values.
-    logs.configure(level=logging.CRITICAL, secrets=())
+    logs.configure(level=logging.CRITICAL, secrets=given_secrets())
     examination = asyncio.run(diagnose(live=live))
     say(examination.to_json() if as_json else examination.text())
     if not examination.is_well:
@@ -311,8 +301,9 @@ def init() -> None:
 
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         _end(wording.NO_TERMINAL, MISUSED)
-    # What is typed says it all; a log line would fall between the questions.
-    logs.configure(level=logging.CRITICAL, secrets=())
+    # What is typed says it all; a log line would fall between the questions, and may have a new key.
+    logs.configure(level=logging.CRITICAL, secrets=given_secrets())
+    logging.disable()
     try:
         is_done = set_up()
     except ConfigurationError as error:
@@ -432,9 +423,18 @@ def rebuild() -> None:
 
 def main() -> None:
     """Run the command line."""
+    # Until the configuration is read, and where it can't be.
+    logs.configure(level=logging.WARNING, secrets=given_secrets())
+    logs.catch_crashes()
+    _, most = resource.getrlimit(resource.RLIMIT_CORE)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, most))  # memory holds keys, questions and answers
     # As standard error does: a file's name may contain bytes that aren't text.
     cast("io.TextIOWrapper[io.BufferedWriter]", sys.stdout).reconfigure(errors="backslashreplace")
-    app()
+    try:
+        app()
+    except Exception as error:  # noqa: BLE001 - typer's own hook would print its message
+        logs.log_uncaught(type(error), error, error.__traceback__)
+        sys.exit(FAILED)
 
 
 def _piped() -> str:
@@ -458,8 +458,7 @@ def _configuration(level: int = logging.WARNING) -> Configuration:
         configuration = load()
     except ConfigurationError as error:
         _refuse(error)
-    logs.configure(level=level, secrets=configuration.secrets)
-    sys.excepthook = logs.log_uncaught
+    logs.configure(level=level, secrets=[*given_secrets(), *configuration.secrets])
     return configuration
 
 
@@ -510,9 +509,27 @@ def _tell(report: IndexReport) -> None:
         say(wording.set_aside(escaped_line(name)))
 
 
-def _line(name: str, value: object, source: str) -> None:
-    shown = _shown(value)
-    say(f"{name:<22} {shown}" + ("" if shown == wording.NOT_SET else f"  ({source})"))
+def _in_force(configuration: Configuration) -> Iterator[str]:
+    hide = Redaction(configuration.secrets).hide
+
+    def line(name: str, value: object, source: str) -> str:
+        shown = hide(_shown(value))
+        return f"{name:<22} {shown}" + ("" if shown == wording.NOT_SET else f"  ({source})")
+
+    for name in type(configuration.settings).model_fields:
+        value = getattr(configuration.settings, name)
+        yield line(name.upper(), value, configuration.origins[name.upper()])
+    for name, profile in configuration.profiles.items():
+        yield f"\n[profiles.{name}]"
+        for key, value in profile:
+            if key not in INNER_KEYS:
+                yield line(key, value, configuration.origins.get(f"profiles.{name}.{key}", "default"))
+    for name, operations in configuration.operations:
+        yield f"\n[{name}]"
+        for key, value in operations:
+            yield line(key, value, configuration.origins.get(f"{name}.{key}", "default"))
+    if configuration.is_demonstration:
+        yield wording.DEMONSTRATION
 
 
 def _shown(value: object) -> str:
@@ -534,5 +551,5 @@ def _shown(value: object) -> str:
 
 
 def _end(message: str, code: int) -> NoReturn:
-    warn(message)
+    warn(Redaction(given_secrets()).hide(message))
     raise typer.Exit(code)

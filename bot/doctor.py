@@ -14,12 +14,12 @@ from bot.checks.folder import FolderChecks
 from bot.checks.machine import CLOCK, Clock, machine_checks, port
 from bot.checks.models import ModelChecks
 from bot.config.configuration import NOBODY_TO_ASK, Configuration, load
-from bot.config.logs import Redaction
-from bot.config.settings import OPENROUTER
+from bot.config.settings import OPENROUTER, given_secrets
 from bot.errors import ConfigurationError, Problem
 from bot.serve import NO_PLATFORM, check, slack_is_whole
 from bot.view.wording import doctor as wording
 from council.models.directory import Directory
+from council.redaction import Redaction
 
 CONFIGURATION = "Configuration"
 
@@ -96,12 +96,15 @@ async def diagnose(*, live: bool = False, now: Callable[[], float] = time.time) 
 
     `now` is this machine's time, in seconds since 1970.
     """
+    secrets = given_secrets()
     try:
         configuration = load()
+        secrets += configuration.secrets
         examination = await _examine(configuration, live=live, now=now)
     except ConfigurationError as error:
-        return Examination((Checked(CONFIGURATION, Outcome(findings=_findings(error.problems))),), live)
-    return examination.hidden(Redaction(configuration.secrets).hide)
+        found = Checked(CONFIGURATION, Outcome(findings=_findings(error.problems)))
+        examination = Examination((found,), live)
+    return examination.hidden(Redaction(secrets).hide)
 
 
 async def _examine(configuration: Configuration, *, live: bool, now: Callable[[], float]) -> Examination:

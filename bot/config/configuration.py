@@ -5,6 +5,7 @@ problem is found at once and said with its variable or key, what is wrong, and w
 """
 
 import os
+import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -31,6 +32,7 @@ from bot.service.limits import Durability, Limits
 from bot.service.options import DEFAULT
 from council.personas import PRESETS
 from council.profile import Member, Profile
+from council.redaction import passwords
 
 EXAMPLE = "COUNCIL_MEMBERS=openai/gpt-5,anthropic/claude-sonnet-4.5,google/gemini-2.5-pro"
 OURS = ("council_", "openrouter_", "discord_", "slack_", "database_url")
@@ -38,6 +40,8 @@ OURS = ("council_", "openrouter_", "discord_", "slack_", "database_url")
 INNER_KEYS = frozenset({"name", "demonstration", "example", "endpoint_id"})
 """What a profile and its members have beside the keys of the file."""
 Table = dict[str, Any]
+_VARIABLE = re.compile(r"(?![a-z]{2,5}_\w{16,})[A-Za-z_]\w{0,59}", re.ASCII)
+"""The name of a variable; what providers' keys look like (`hf_…`, `gsk_…`) is none."""
 
 
 NOBODY_TO_ASK = Problem(
@@ -84,10 +88,13 @@ class Configuration:
 
     @property
     def secrets(self) -> list[str]:
-        """Every token and key, those of members with an endpoint of their own included."""
+        """Every token, key and password, those of members with an endpoint of their own included."""
         own = [value.get_secret_value() for _, value in self.settings if isinstance(value, SecretStr)]
-        named = {seat.api_key_env for profile in self.profiles.values() for seat in profile.seats}
-        return [*own, *(self.variables[name.lower()] for name in named if name)]
+        seats = [seat for profile in self.profiles.values() for seat in profile.seats]
+        named = [self.variables[seat.api_key_env.lower()] for seat in seats if seat.api_key_env]
+        addresses = [*self.variables.values(), *(seat.endpoint for seat in seats if seat.endpoint)]
+        in_addresses = [secret for each in addresses for secret in passwords(each)]
+        return [*own, *named, *in_addresses]
 
 
 def load() -> Configuration:
@@ -178,7 +185,9 @@ def _settings(origins: dict[str, str], problems: list[Problem]) -> Settings:
 
 
 def _reason(detail: ErrorDetails) -> str:
-    message = str(detail["msg"]).removeprefix("Value error, ")
+    message = str(detail["msg"])
+    if detail["type"] == "value_error":  # its words are ours, and may begin with a path
+        return message.removeprefix("Value error, ")
     return message[0].lower() + message[1:]
 
 
@@ -424,14 +433,23 @@ def _key_problems(
                 )
                 continue
             if variable.lower() not in given:
-                yield Problem(
-                    variable, f"profile {profile.name} needs it, but it isn't set", "Set it in .env"
-                )
+                yield _unset_key(profile, variable)
                 continue
             try:
                 header(given[variable.lower()])
             except ValueError as error:
                 yield Problem(variable, str(error), f"It is a key of profile {profile.name}")
+
+
+def _unset_key(profile: Profile, variable: str) -> Problem:
+    if _VARIABLE.fullmatch(variable):
+        return Problem(variable, f"profile {profile.name} needs it, but it isn't set", "Set it in .env")
+    models = [seat.model for seat in profile.seats if seat.api_key_env == variable]
+    return Problem(
+        f"profiles.{profile.name}: api_key_env of {models[0]}",
+        "it isn't the name of a variable",
+        "Write a name such as VLLM_API_KEY there, and set that variable to the key in .env",
+    )
 
 
 def _ambiguous_keys(seats: Iterable[Member]) -> Iterator[tuple[str, list[str]]]:

@@ -10,8 +10,10 @@ import logging
 import os
 import re
 import sys
+import threading
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping
+from dataclasses import dataclass
 from pathlib import Path
 from textwrap import indent
 from types import TracebackType
@@ -23,9 +25,8 @@ from structlog.typing import Processor, WrappedLogger
 from bot.errors import ConfigurationError, VenueError
 from bot.view.message import escaped, escaped_line
 from council.errors import AccountError, ModelError
+from council.redaction import Redaction
 from storage.errors import StorageError
-
-HIDDEN = "[hidden]"
 
 Kind = Literal["id", "number", "code", "name", "path", "sentence", "error"]
 """What a field holds.
@@ -105,13 +106,12 @@ def configure(*, level: int, secrets: Iterable[str], stream: TextIO | None = Non
         if out.isatty()
         else structlog.processors.JSONRenderer()
     )
-    redaction = Redaction(secrets)
     shared: list[Processor] = [
         structlog.contextvars.merge_contextvars,
         structlog.processors.add_log_level,
         structlog.processors.TimeStamper(fmt="iso", utc=True),
         allow_listed,
-        redaction,
+        Redacted(Redaction(secrets)),
     ]
     structlog.configure(
         processors=[*shared, render],
@@ -133,9 +133,20 @@ def configure(*, level: int, secrets: Iterable[str], stream: TextIO | None = Non
     logging.basicConfig(level=max(level, logging.WARNING), handlers=[handler], force=True)
 
 
+def catch_crashes() -> None:
+    """Log what nobody caught, in any thread, instead of printing it with its message."""
+    sys.excepthook = log_uncaught
+    threading.excepthook = lambda said: _log_crash("thread_crashed", said.exc_value)
+    sys.unraisablehook = lambda said: _log_crash("not_raised", said.exc_value)
+
+
 def log_uncaught(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
     """Log what ends the process, like `sys.excepthook`, but without people's words."""
     structlog.get_logger().critical("crashed", exc_info=(kind, error, trace))
+
+
+def _log_crash(event: str, error: BaseException | None) -> None:
+    structlog.get_logger().error(event, exc_info=error or True)
 
 
 def allow_listed(
@@ -170,33 +181,27 @@ def allow_listed(
     return kept
 
 
-class Redaction:
-    """Hides secrets wherever they are; a structlog processor."""
+@dataclass(frozen=True, slots=True)
+class Redacted:
+    """Hides secrets in every field of a line; a structlog processor."""
 
-    def __init__(self, secrets: Iterable[str]) -> None:
-        known = sorted((re.escape(secret) for secret in secrets if secret), key=len, reverse=True)
-        self._secret = re.compile("|".join(known)) if known else None
+    secrets: Redaction
 
     def __call__(
         self, logger: WrappedLogger, method: str, event: MutableMapping[str, Any]
     ) -> MutableMapping[str, Any]:
         """Process one event."""
         del logger, method
-        if self._secret:
-            for key, value in event.items():
-                event[key] = self._hidden(value, self._secret)
+        for key, value in event.items():
+            event[key] = self._hidden(value)
         return event
 
-    def hide(self, text: str) -> str:
-        """Return a text without secrets."""
-        return self._secret.sub(HIDDEN, text) if self._secret else text
-
-    def _hidden(self, value: object, secret: re.Pattern[str]) -> object:
+    def _hidden(self, value: object) -> object:
         match value:
             case str():
-                return secret.sub(HIDDEN, value)
+                return self.secrets.hide(value)
             case list():
-                return [self._hidden(each, secret) for each in cast("list[object]", value)]
+                return [*map(self._hidden, cast("list[object]", value))]
             case _:
                 return value
 

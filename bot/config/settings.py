@@ -23,9 +23,14 @@ from pydantic_settings import (
     SettingsConfigDict,
 )
 
+from council.redaction import passwords
+
 OPENROUTER = "https://openrouter.ai/api/v1"
 LOCAL = "127.0.0.1"
 MOST_DAYS = 36_500  # a hundred years
+SHORTEST = 12
+"""Characters of what is taken for a secret by its variable's name alone."""
+_SECRET_NAME = re.compile(r"(?:^|_)(?:key|token|secret|password|passwd)(?:$|_(?!file$))")
 
 
 def address(value: str) -> str:
@@ -40,6 +45,13 @@ def address(value: str) -> str:
     if not names_a_server:
         raise ValueError("an address names a server, and a port from 1 to 65535 if any")
     return value.rstrip("/")
+
+
+def _platforms(value: str) -> str:
+    """Read the address of a platform's API, whose clients send their tokens and no password."""
+    if "@" in urlsplit(address(value)).netloc:
+        raise ValueError("an address of a platform has no name and password")
+    return address(value)
 
 
 def _split(value: object) -> object:
@@ -101,6 +113,7 @@ def header(secret: str) -> str:
 
 Secret = Annotated[SecretStr, BeforeValidator(_read), AfterValidator(_header)]
 Address = Annotated[str, AfterValidator(address)]
+PlatformAddress = Annotated[str, AfterValidator(_platforms)]
 Names = Annotated[list[str], NoDecode, BeforeValidator(_split)]
 Admins = Annotated[Names, AfterValidator(_admins)]
 
@@ -108,7 +121,9 @@ Admins = Annotated[Names, AfterValidator(_admins)]
 class Settings(BaseSettings):
     """What the environment says."""
 
-    model_config = SettingsConfigDict(env_file=".env", extra="ignore", env_ignore_empty=True)
+    model_config = SettingsConfigDict(
+        env_file=".env", extra="ignore", env_ignore_empty=True, hide_input_in_errors=True
+    )
 
     openrouter_api_key: Secret | None = Field(default=None, description="key of the model provider")
     openrouter_base_url: Address | None = Field(
@@ -145,7 +160,7 @@ class Settings(BaseSettings):
     discord_token: Secret | None = Field(
         default=None, description="bot token of the Discord application"
     )
-    discord_api_base_url: Address | None = Field(
+    discord_api_base_url: PlatformAddress | None = Field(
         default=None, description="address of Discord's API, ends in /api/v10"
     )
     discord_message_content: bool = Field(
@@ -165,7 +180,7 @@ class Settings(BaseSettings):
     slack_http_port: int | None = Field(
         default=None, ge=1, le=65535, description="port of Slack's HTTP mode"
     )
-    slack_api_url: Address | None = Field(
+    slack_api_url: PlatformAddress | None = Field(
         default=None, description="address of Slack's API, ends in /api/"
     )
     council_status_host: str = Field(
@@ -240,6 +255,45 @@ def _environment() -> dict[str, str]:
 
 def _filled(given: Mapping[str, str | None]) -> dict[str, str]:
     return {name: value for name, value in given.items() if value}
+
+
+def given_secrets() -> list[str]:
+    """Return every secret in the environment, `.env`, `council.toml` and secret files, usable or not.
+
+    Beside our own these are the values of what is called a key, a token, a secret or a password, and
+    the passwords in addresses.
+    """
+    try:
+        given = variables()
+    except (OSError, UnicodeDecodeError):
+        given = _environment()
+    files = [given[name] for name in (f"{name}_file" for name in secret_names()) if name in given]
+    return [
+        *(given[name] for name in secret_names() if name in given),
+        *map(_in_file, files),
+        *(value for name, value in given.items() if _names_a_secret(name, value)),
+        *(secret for value in given.values() for secret in passwords(value)),
+        *passwords(_text(Path(given.get("council_config", "council.toml")))),
+    ]
+
+
+def _text(file: Path) -> str:
+    try:
+        return file.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
+
+
+def _in_file(path: str) -> str:
+    """Return the secret in a file, or what was given in place of its path."""
+    try:
+        return SecretFile(Path(path)).read()
+    except ValueError:
+        return "" if "/" in path or len(path) < SHORTEST else path
+
+
+def _names_a_secret(name: str, value: str) -> bool:
+    return len(value) >= SHORTEST and "/" not in value[:1] and bool(_SECRET_NAME.search(name))
 
 
 def sources() -> dict[str, str]:

@@ -20,10 +20,11 @@ from httpx_sse import EventSource
 from council.calls import Call, JsonObject, Reply
 from council.errors import Failure, ModelError
 from council.models.catalog import Catalog
-from council.models.reply import Completion, failure_of, parse, shorten
+from council.models.reply import KEY, Completion, failure_of, parse, shorten
 from council.models.retries import Refused, Retries, retry_after
 from council.models.transport import Transport, too_large
 from council.profile import Member
+from council.redaction import Redaction, passwords
 from council.usage import Price
 
 OPENROUTER = "https://openrouter.ai/api/v1"
@@ -52,7 +53,8 @@ class _Provider:
     base_url: str
     address: httpx.URL
     headers: httpx.Headers
-    secret: str
+    secrets: Redaction
+    has_key: bool
     places: asyncio.Semaphore
 
 
@@ -157,7 +159,7 @@ class ModelClient:
         if member.endpoint is None:
             return self.catalog.price
         # A proxy to models that cost something asks for a key.
-        return _free if is_own(provider.address) and not provider.secret else _unlisted
+        return _free if is_own(provider.address) and not provider.has_key else _unlisted
 
     async def models(self, member: Member | None = None) -> list[JsonObject]:
         """Fetch the provider's model list, or that of a member's own server.
@@ -262,7 +264,10 @@ class ModelClient:
         if len(self._providers) >= PROVIDERS_KEPT:
             del self._providers[next(iter(self._providers))]
         places = asyncio.Semaphore(self._calls_at_once)
-        provider = _Provider(base_url.rstrip("/"), address, httpx.Headers(headers), key, places)
+        secrets = Redaction((key, *passwords(base_url), *passwords(_proxy(address) or "")), KEY)
+        provider = _Provider(
+            base_url.rstrip("/"), address, httpx.Headers(headers), secrets, bool(key), places
+        )
         self._providers[base_url, key] = provider
         return provider
 
@@ -346,7 +351,7 @@ async def _refusal(response: httpx.Response, provider: _Provider) -> Refused:
         body = parse(await _body_of(response, ERROR_BYTES))
     except (ModelError, httpx.RequestError):
         body: JsonObject = {}  # the status says enough, and decides
-    failure = failure_of(body, response.status_code, provider.secret)
+    failure = failure_of(body, response.status_code, provider.secrets)
     return Refused(failure, retry_after(response.headers, datetime.now(UTC)))
 
 
@@ -361,7 +366,7 @@ async def _body_of(response: httpx.Response, most: int) -> bytes:
 
 
 def _no_connection(error: httpx.RequestError, provider: _Provider) -> ModelError:
-    detail = shorten(f"{type(error).__name__}: {error}".removesuffix(": "), provider.secret)
+    detail = shorten(f"{type(error).__name__}: {error}".removesuffix(": "), provider.secrets)
     match error:
         case httpx.ReadTimeout() | httpx.WriteTimeout():
             silent = cast("float", error.request.extensions["timeout"]["read"])

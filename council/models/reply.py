@@ -18,6 +18,7 @@ import orjson
 from council.calls import Call, ChatMessage, Citation, JsonObject, Reply
 from council.characters import clip, whole
 from council.errors import Cause, Failure, ModelError
+from council.redaction import Redaction
 from council.usage import Price, Usage, estimate_tokens
 
 DETAIL_LENGTH = 200
@@ -58,6 +59,9 @@ _BY_TYPE: dict[str, Cause] = {
     "rate_limit_error": "rate_limited",
 }
 
+KEY = "[key]"
+"""What an error of a provider says instead of a key."""
+NO_SECRETS = Redaction(())
 _KEY = re.compile(
     r"\b(?:sk|pk|rk|gsk|xai|hf|key)[-_][\w*.-]{4,}"  # keys as providers shape them
     r"|\bAIza[\w-]{8,}"
@@ -232,15 +236,15 @@ def answering_fallback(asked: str, fallbacks: Sequence[str], answered: str | Non
     return None if best == asked else best
 
 
-def failure_of(error: object, status: int, secret: str = "") -> Failure:
+def failure_of(error: object, status: int, secrets: Redaction = NO_SECRETS) -> Failure:
     """Read an error body, or the error object inside a 200.
 
     A code that is more specific than the status wins: out of credit isn't a rate limit.
-    `secret` is the key the call was made with, which some providers repeat.
+    `secrets` are those the call was made with, which some providers repeat.
     """
     fields = _object(error)
     if isinstance(inner := fields.get("error"), dict | str):  # the body, not yet its error
-        return failure_of(cast("object", inner), status, secret)
+        return failure_of(cast("object", inner), status, secrets)
     code, kind = _word(fields.get("code")), _word(fields.get("type"))
     if code.isdecimal() and status == HTTPStatus.OK:
         status = int(code)
@@ -248,7 +252,7 @@ def failure_of(error: object, status: int, secret: str = "") -> Failure:
     cause = _BY_CODE.get(code) or _BY_CODE.get(kind)
     if cause is None:
         cause = _of_status(status) if failed else _BY_TYPE.get(kind, "unavailable")
-    detail = shorten(_sentence(error), secret) or responses.get(status, "")
+    detail = shorten(_sentence(error), secrets) or responses.get(status, "")
     return Failure(cause=cause, detail=detail, status=status)
 
 
@@ -276,23 +280,18 @@ def _sentence(error: object) -> str:
     return f"{said[:EXCERPT_LENGTH]}: {raw}" if isinstance(raw, str) and raw else said
 
 
-def shorten(text: str, secret: str = "") -> str:
+def shorten(text: str, secrets: Redaction = NO_SECRETS) -> str:
     """Return a text as one line of at most 200 characters, without anything like a key."""
-    return clip(" ".join(_KEY.sub("[key]", whole(excerpt(text, secret))).split()), DETAIL_LENGTH)
+    return clip(" ".join(_KEY.sub(KEY, whole(excerpt(text, secrets))).split()), DETAIL_LENGTH)
 
 
-def excerpt(text: str, secret: str = "") -> str:
-    """Return the beginning of a text, without `secret` and without half a word at its end.
+def excerpt(text: str, secrets: Redaction = NO_SECRETS) -> str:
+    """Return the beginning of a text, without secrets and without half a word at its end.
 
-    The cut comes first: an error may be many megabytes. It doesn't go through a secret, whose half
-    would not be recognised.
+    The cut comes first: an error may be many megabytes.
     """
-    head = text[:EXCERPT_LENGTH]
-    if len(head) < len(text):
-        halves = (size for size in range(len(secret) - 1, 0, -1) if head.endswith(secret[:size]))
-        head = head[: len(head) - next(halves, 0)]
-        head = re.sub(r"\s\S*\Z", "", head)
-    return head.replace(secret, "[key]") if secret else head
+    head = secrets.beginning(text, EXCERPT_LENGTH)
+    return head if len(text) <= EXCERPT_LENGTH else re.sub(r"\s\S*\Z", "", head)
 
 
 def parse(data: str | bytes) -> JsonObject:

@@ -9,7 +9,6 @@ from pydantic import SecretStr
 from bot.checks.check import Checked, carry_out
 from bot.checks.models import ModelChecks
 from bot.config.configuration import Configuration
-from bot.config.logs import Redaction
 from bot.config.settings import OPENROUTER, Settings, address, sources, variables
 from bot.service.access import Access
 from bot.service.budgets import Budgets
@@ -27,6 +26,7 @@ from council.models.directory import Directory
 from council.models.local import LocalServer, find_servers
 from council.models.suggestion import leading
 from council.profile import Profile
+from council.redaction import Redaction
 
 
 @dataclass(frozen=True, slots=True)

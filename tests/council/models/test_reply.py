@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from council.calls import Call, Citation, JsonObject
 from council.errors import Cause, ModelError
-from council.models.reply import Completion, answering_fallback, excerpt, failure_of, parse, shorten
+from council.models.reply import KEY, Completion, answering_fallback, excerpt, failure_of, parse, shorten
 from council.profile import Member
+from council.redaction import Redaction
 from council.usage import Price, Usage
 
 PRICE = Price(prompt=0.25, completion=0.5)
@@ -308,7 +309,7 @@ def test_a_failure_says_what_the_provider_said(error: JsonObject, detail: str) -
 )
 def test_a_detail_never_contains_a_key(text: str) -> None:
     """Neither the key of this call nor anything that looks like one."""
-    detail = shorten(text, "hunter2")
+    detail = shorten(text, Redaction(["hunter2"], KEY))
     assert "[key]" in detail
     for secret in ("0123456789abcdef", "abc***xyz", "hunter2", "AIzaSy"):
         assert secret not in detail
@@ -465,12 +466,13 @@ def test_a_member_without_fallbacks_is_never_answered_for() -> None:
 
 
 SECRET = "hunter2-" * 8
+SECRETS = Redaction([SECRET], KEY)
 
 
 def test_of_an_error_only_the_beginning_is_searched_for_keys() -> None:
     """A sentence of many megabytes takes no longer than one of two thousand characters."""
     huge = "words and " * 3_000_000
-    assert len(excerpt(huge, SECRET)) <= 2_000
+    assert len(excerpt(huge, SECRETS)) <= 2_000
     assert shorten(huge) == f"{huge[:199].rpartition(' ')[0]}\u2026"
 
 
@@ -478,8 +480,8 @@ def test_of_an_error_only_the_beginning_is_searched_for_keys() -> None:
 def test_a_cut_shows_no_part_of_a_secret(before: int) -> None:
     """Wherever it lies: the secret itself, and words that look like a key."""
     blank, rest = " " * before, "and so on " * 1000
-    assert "hunter2" not in shorten(f"{blank}{SECRET} {rest}", SECRET)
-    assert "hunter2" not in excerpt(f"{'x' * before}{SECRET}{'y' * 5000}", SECRET)
+    assert "hunter2" not in shorten(f"{blank}{SECRET} {rest}", SECRETS)
+    assert "hunter2" not in excerpt(f"{'x' * before}{SECRET}{'y' * 5000}", SECRETS)
     assert "sk-or" not in shorten(f"{blank}sk-or-v1-0123456789abcdef {rest}")
 
 

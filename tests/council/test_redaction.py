@@ -1,0 +1,74 @@
+"""Secrets are hidden in texts, however they are written and wherever they are cut."""
+
+import base64
+import json
+from urllib.parse import quote, quote_plus
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from council.redaction import HEAD, HIDDEN, WORTH_CUTTING, Redaction, passwords
+
+SECRET = "sk-or-v1-7f+3/a=9'c\"5\\e1-and-more"  # noqa: S105 - it is none
+secrets = st.text(st.characters(min_codepoint=33, max_codepoint=126), min_size=WORTH_CUTTING)
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        SECRET,
+        quote(SECRET, safe=""),
+        quote_plus(SECRET),
+        json.dumps(SECRET)[1:-1],
+        repr(SECRET)[1:-1],
+        base64.b64encode(SECRET.encode()).decode(),
+        base64.urlsafe_b64encode(SECRET.encode()).decode(),
+        base64.b64encode(f"{SECRET}:".encode()).decode(),
+        SECRET[:HEAD],
+        SECRET[:-1],
+    ],
+)
+def test_a_secret_is_hidden_however_it_is_written(written: str) -> None:
+    """And nothing beside it."""
+    assert Redaction([SECRET]).hide(f"<{written}>{written}") == f"<{HIDDEN}>{HIDDEN}"
+
+
+def test_texts_without_a_secret_stay() -> None:
+    """Its kind is no secret, nor is a short beginning."""
+    text = f"{SECRET[: HEAD - 1]} is a key of OpenRouter"
+    assert Redaction([SECRET]).hide(text) == text
+    assert Redaction([""]).hide(text) == text
+
+
+def test_of_secrets_that_begin_alike_the_longest_is_hidden() -> None:
+    """None leaves the other's end."""
+    assert Redaction(["short", f"{SECRET}-1", f"{SECRET}-22"]).hide(f"{SECRET}-22 shorts") == (
+        f"{HIDDEN} {HIDDEN}s"
+    )
+
+
+@given(secret=secrets, length=st.integers(0, 60))
+def test_a_cut_leaves_nothing_of_a_secret(secret: str, length: int) -> None:
+    """Wherever it goes through."""
+    text = "\u00e9\u00e9" + secret + "\u00e8" * 60
+    hidden = Redaction([secret]).beginning(text, 2 + length)
+    assert set(hidden.replace(HIDDEN, "", 1)) <= {"\u00e9", "\u00e8"}
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("http://me:p%40ssw0rd@host/v1", {"me:p%40ssw0rd", "me:p@ssw0rd", "p%40ssw0rd", "p@ssw0rd"}),
+        ("http://0123456789abcdef@host", {"0123456789abcdef"}),
+        ("http://me@host and http://host/@me", set[str]()),
+        ("http://me:x@host", {"me:x"}),
+        (
+            "a = 'https://a:secret1@b', b = 'https://c:secret2@d'",
+            {"a:secret1", "secret1", "c:secret2", "secret2"},
+        ),
+    ],
+)
+def test_the_secrets_of_addresses_are_found(text: str, found: set[str]) -> None:
+    """As they are written and as they are meant; a person's name is none."""
+    assert set(passwords(text)) == found
