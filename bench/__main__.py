@@ -27,7 +27,6 @@ from bench.resume import resumption
 from bench.streams import AT_ONCE, behind, many, reading
 from bench.texts import comparisons, lag_over_long_reviews
 from bot.app import open_library
-from bot.config.settings import Settings
 from bot.service.access import AT_TERMINAL
 from bot.service.question import Question
 from bot.service.runs import Runs
@@ -185,7 +184,7 @@ def start() -> None:
         "from bot.config.configuration import load\n"
         "async def main():\n"
         "    configuration = load()\n"
-        "    async with open_library(configuration.settings) as library:\n"
+        "    async with open_library(configuration.settings.council_data_dir) as library:\n"
         "        async with open_council(configuration, library): pass\n"
         "asyncio.run(main())"
     )
@@ -298,8 +297,7 @@ async def model_server(latency: float) -> AsyncGenerator[str]:
 async def council(ask: Ask, catalog: Catalog) -> AsyncGenerator[Runs]:
     """Open a council over a data folder of its own."""
     with tempfile.TemporaryDirectory() as folder:
-        settings = Settings(council_data_dir=Path(folder) / "data")
-        async with open_library(settings) as library:
+        async with open_library(Path(folder) / "data") as library:
             yield Runs(
                 ask=ask,
                 catalog=catalog,

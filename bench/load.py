@@ -26,7 +26,6 @@ from pydantic import BaseModel
 
 from bot.app import Library, open_library
 from bot.config import logs
-from bot.config.settings import Settings
 from bot.errors import Refusal
 from bot.serve import collect_rarely
 from bot.service.access import AT_TERMINAL
@@ -247,7 +246,7 @@ async def opened(load: Load, models: Models) -> AsyncGenerator[Carry]:
         yield lambda number: alone(models, number)
         return
     with tempfile.TemporaryDirectory() as folder:
-        async with open_library(Settings(council_data_dir=Path(folder) / "data")) as library:
+        async with open_library(Path(folder) / "data") as library:
             runs = runs_of(library, models.ask)
             if load.engine == "journal":
                 yield lambda number: journalled(runs, number)

@@ -20,7 +20,6 @@ from pydantic import BaseModel
 from bench.load import ANSWER, BALLOT, SilentVenue, asked, dispatcher_of, place, text
 from bot.app import open_library
 from bot.config import logs
-from bot.config.settings import Settings
 from bot.serve import collect_rarely
 from bot.service.access import AT_TERMINAL
 from bot.service.question import Question
@@ -71,7 +70,7 @@ async def leave(folder: Path, runs: int) -> None:
             all_there.set()
         return await asyncio.Future[Reply]()
 
-    async with open_library(Settings(council_data_dir=folder)) as library:
+    async with open_library(folder) as library:
         dispatcher = dispatcher_of(library, ask, runs)
         # All are loaded before the first begins: only their continuation is measured.
         accepted = [
@@ -107,7 +106,7 @@ async def go_on(folder: Path, runs: int) -> Resumption:
 
     collect_rarely()
     began, busy = time.perf_counter(), time.process_time()
-    async with open_library(Settings(council_data_dir=folder)) as library:
+    async with open_library(folder) as library:
         dispatcher = dispatcher_of(library, ask, runs)
         await dispatcher.resuming.resume(
             await dispatcher.resuming.undelivered("bench"), lambda _: SilentVenue()

@@ -4,11 +4,12 @@ import asyncio
 from collections.abc import AsyncGenerator, Iterable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
 import structlog
 
 from bot.config.configuration import NOBODY_TO_ASK, Configuration
-from bot.config.settings import OPENROUTER, Settings
+from bot.config.settings import OPENROUTER
 from bot.errors import ConfigurationError
 from bot.past.lookup import Lookup
 from bot.service.dispatcher import Dispatcher
@@ -59,9 +60,8 @@ class Council:
 
 
 @asynccontextmanager
-async def open_library(settings: Settings) -> AsyncGenerator[Library]:
-    """Open the data folder, creating it if it is missing. Raises `StorageError`."""
-    folder = settings.council_data_dir
+async def open_library(folder: Path) -> AsyncGenerator[Library]:
+    """Open a data folder, creating it if it is missing. Raises `StorageError`."""
     async with open_sound_database(folder / "council.db") as opened:
         database = opened.database
         store = await ConversationStore.open(folder / "conversations")

@@ -475,7 +475,7 @@ def _offer_servers(configuration: Configuration) -> None:
 
 def _with_library(configuration: Configuration, work: Callable[[Library], Awaitable[T]]) -> T:
     async def run() -> T:
-        async with open_library(configuration.settings) as library:
+        async with open_library(configuration.settings.council_data_dir) as library:
             return await work(library)
 
     return _carry_out(run())

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cache
 from importlib.resources import files
 from pathlib import Path
 
@@ -27,19 +28,18 @@ class Migration:
     script: str
 
 
-def known_migrations() -> list[Migration]:
+@cache
+def known_migrations() -> tuple[Migration, ...]:
     """Return this program's migrations, `migrations/NNNN_name.sql`, in order."""
     scripts = (
         entry for entry in (files("storage") / "migrations").iterdir() if entry.name.endswith(".sql")
     )
-    return sorted(
-        (
-            Migration(int(number), name, script.read_text("utf-8"))
-            for script in scripts
-            for number, name in [script.name.removesuffix(".sql").split("_", 1)]
-        ),
-        key=lambda migration: migration.number,
+    found = (
+        Migration(int(number), name, script.read_text("utf-8"))
+        for script in scripts
+        for number, name in [script.name.removesuffix(".sql").split("_", 1)]
     )
+    return tuple(sorted(found, key=lambda migration: migration.number))
 
 
 def known_schema() -> int:

@@ -54,7 +54,7 @@ def test_the_configuration_page_lists_every_key_of_a_profile() -> None:
 
 async def test_the_operations_page_lists_every_metric(tmp_path: Path) -> None:
     """And no other."""
-    async with open_library(Settings(council_data_dir=tmp_path)) as library:
+    async with open_library(tmp_path) as library:
         status = Status(Health(library.database), Metrics())
         shown = (await status.exposition()).decode()
     assert first_cells("docs/operations.md", "as Prometheus reads it |") == set(

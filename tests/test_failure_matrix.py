@@ -15,7 +15,6 @@ import pytest
 from rich.console import Console
 
 from bot.app import open_library
-from bot.config.settings import Settings
 from bot.service.access import AT_TERMINAL
 from bot.service.question import Question
 from bot.service.runs import Runs
@@ -78,7 +77,7 @@ async def told(server: ModelServer, folder: Path, doomed: tuple[str, ...] = ()) 
     """Ask in the terminal, and read what it says; calls of these steps are given up soon."""
     out, seats = io.StringIO(), profile()
     async with (
-        open_library(Settings(council_data_dir=folder)) as library,
+        open_library(folder) as library,
         ModelClient(as_called, base_url=server.base_url, api_key="key") as client,
     ):
 

@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 
 from bot.app import open_library
-from bot.config.settings import Settings
 from bot.terminal import ask as terminal_ask
 from council.brief import Brief
 from council.document.conversation import AssistantMessage, Source
@@ -59,7 +58,7 @@ async def craft(folder: Path, origin: Source, url: str, models: tuple[str, ...])
         members=tuple(Member(model=model) for model in models), chairman=Member(model=CHAIR)
     )
     brief = Brief(question=QUESTION, profile=profile, seed=1, boundary="0123456789abcdef")
-    async with open_library(Settings(council_data_dir=folder / "data")) as library:
+    async with open_library(folder / "data") as library:
         await library.journal.begin(
             NewRun(
                 id="crafted",

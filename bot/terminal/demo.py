@@ -15,7 +15,6 @@ from time import monotonic
 from rich.console import Console
 
 from bot.app import Library, open_library
-from bot.config.settings import Settings
 from bot.demo.player import PROFILE, SECONDS, Player
 from bot.demo.scenario import MISTAKEN, question
 from bot.service.access import AT_TERMINAL
@@ -121,7 +120,7 @@ class _Stage:
 async def _perform(player: Player, show: Callable[[_Stage], Awaitable[bool]]) -> bool:
     with TemporaryDirectory(prefix="council-demo-") as name:
         folder = Path(name)
-        async with open_library(Settings.model_construct(council_data_dir=folder)) as library:
+        async with open_library(folder) as library:
             runs = Runs(
                 ask=player.ask,
                 catalog=Catalog(_no_models),

@@ -10,7 +10,6 @@ from aiohttp.typedefs import Handler
 
 from bot.app import open_council, open_library
 from bot.config.configuration import load
-from bot.config.settings import Settings
 from tests.model_server import Json, ModelServer
 
 LISTED: list[Json] = [{"id": "openai/gpt-5"}, {"id": "google/gemini-2.5-pro"}, {"id": "x-ai/grok-4"}]
@@ -26,7 +25,8 @@ async def logged(
     patch.setenv("COUNCIL_MEMBERS", MEMBERS)
     configuration = load()
     with structlog.testing.capture_logs() as log:
-        async with open_library(Settings()) as library, open_council(configuration, library):
+        data = configuration.settings.council_data_dir
+        async with open_library(data) as library, open_council(configuration, library):
             assert log == []
             async with asyncio.timeout(10):
                 while len(log) < lines:
@@ -74,6 +74,8 @@ async def test_a_list_that_never_comes_delays_neither_start_nor_end(
         monkeypatch.chdir(tmp_path)
         monkeypatch.setenv("OPENROUTER_BASE_URL", models.base_url)
         monkeypatch.setenv("COUNCIL_MEMBERS", MEMBERS)
+        configuration = load()
+        data = configuration.settings.council_data_dir
         async with asyncio.timeout(5):
-            async with open_library(Settings()) as library, open_council(load(), library):
+            async with open_library(data) as library, open_council(configuration, library):
                 await asked.wait()

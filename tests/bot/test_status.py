@@ -15,7 +15,6 @@ from prometheus_client.parser import text_string_to_metric_families
 
 import bot.health
 from bot.app import Library, open_library
-from bot.config.settings import Settings
 from bot.errors import Gone, RateLimited, Unreachable
 from bot.health import Health
 from bot.service.metrics import Metrics
@@ -66,7 +65,7 @@ class Served:
 @asynccontextmanager
 async def served(folder: Path) -> AsyncGenerator[Served]:
     """Serve the status of a program that is ready."""
-    async with open_library(Settings(council_data_dir=folder)) as library:
+    async with open_library(folder) as library:
         health, metrics = Health(library.database, "serving"), Metrics()
         status = Status(health, metrics)
         async with status.serve("127.0.0.1", 0) as port, aiohttp.ClientSession() as session:

@@ -12,7 +12,6 @@ import pytest
 import structlog.testing
 
 from bot.app import open_library
-from bot.config.settings import Settings
 from bot.upkeep import look_after, maintain
 from council.document.conversation import Source, timestamp
 from storage.schema import known_migrations
@@ -25,7 +24,7 @@ HERE = Source(platform="slack", workspace="W", channel="C", user="U")
 async def test_the_index_is_mended_and_old_answers_are_forgotten(tmp_path: Path) -> None:
     """A document that isn't in the index is found again; one that is too old is deleted."""
     old, young = new_id(), new_id()
-    async with open_library(Settings(council_data_dir=tmp_path)) as library:
+    async with open_library(tmp_path) as library:
         for conversation_id, days in ((old, 40), (young, 1)):
             said = answer().model_copy(update={"finished_at": timestamp(NOW - timedelta(days=days))})
             await library.store.add_exchange(
@@ -47,7 +46,7 @@ async def test_the_index_is_mended_and_old_answers_are_forgotten(tmp_path: Path)
 
 async def test_upkeep_continues_whatever_happens(tmp_path: Path) -> None:
     """What went wrong is logged, and the next round comes in any case."""
-    async with open_library(Settings(council_data_dir=tmp_path)) as library:
+    async with open_library(tmp_path) as library:
         with structlog.testing.capture_logs() as logs:
             keeping = asyncio.create_task(maintain(library, 10**9, every=timedelta(milliseconds=1)))
             async with asyncio.timeout(10):
@@ -105,8 +104,7 @@ def write_by_half(path: Path) -> None:
 )
 async def test_the_index_survives(tmp_path: Path, harm: Callable[[Path], None]) -> None:
     """Whatever becomes of it: the next start finds everything again, and the log says what was wrong."""
-    settings = Settings(council_data_dir=tmp_path)
-    async with open_library(settings) as library:
+    async with open_library(tmp_path) as library:
         for number in range(20):
             said = answer("Paris. " * 200)
             stored = await library.store.add_exchange(
@@ -115,7 +113,7 @@ async def test_the_index_survives(tmp_path: Path, harm: Callable[[Path], None]) 
             await library.index.upsert(stored)
     harm(tmp_path / "council.db")
     with structlog.testing.capture_logs() as logs:
-        async with open_library(settings) as library:
+        async with open_library(tmp_path) as library:
             await look_after(library, retention_days=None)
             assert (await library.archive.search(Scope.of(HERE), "paris")).found == 20
             assert (await library.archive.statistics(Scope.of(HERE))).answered == 20

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any, Literal, Protocol, Self
 
 from bot.app import Library, open_library, open_lookup
-from bot.config.settings import Settings
 from bot.discord.bot import DiscordBot
 from bot.past.lookup import Lookup
 from bot.service.dispatcher import Dispatcher
@@ -204,7 +203,7 @@ class Office:
     async def open(cls, loop: VirtualLoop, limits: Limits | None = None) -> AsyncGenerator[Self]:
         """Open a folder in memory, where there is one: nothing here is about disks."""
         with _folder() as folder:
-            async with open_library(Settings(council_data_dir=folder)) as library:
+            async with open_library(folder) as library:
                 yield cls(library, loop, limits=limits or Limits())
 
 

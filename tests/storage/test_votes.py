@@ -10,7 +10,6 @@ import orjson
 import pytest
 
 from bot.app import Library, open_library
-from bot.config.settings import Settings
 from council.calls import JsonObject
 from council.document.conversation import AssistantMessage, Source, Vote
 from council.document.results import Stage3Result
@@ -76,7 +75,7 @@ class Place:
 @asynccontextmanager
 async def place(folder: Path) -> AsyncGenerator[Place]:
     """Open the data folder."""
-    async with open_library(Settings(council_data_dir=folder)) as library:
+    async with open_library(folder) as library:
         yield Place(library)
 
 

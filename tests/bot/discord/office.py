@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from bot.app import Library, open_library, open_lookup
-from bot.config.settings import Settings
 from bot.discord.bot import DiscordBot
 from bot.service.dispatcher import Dispatcher
 from bot.service.limits import Limits
@@ -116,7 +115,7 @@ async def office(
     """Open a dispatcher for a new guild; the bot isn't running yet."""
     guild = server.guild("The team")
     ada, general = server.member(guild, "ada"), server.channel(guild, "general")
-    async with open_library(Settings(council_data_dir=folder)) as library:
+    async with open_library(folder) as library:
         place = Office(server, general, ada, council, library, dispatcher_of(library, council, admins))
         yield place
         await place.dispatcher.drain(0)

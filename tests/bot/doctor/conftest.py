@@ -9,7 +9,6 @@ import pytest_asyncio
 from discord.http import Route
 
 from bot.app import open_library
-from bot.config.settings import Settings
 from bot.discord.invite import PERMISSIONS
 from tests.bot.doctor.scene import BOT_TOKEN, GOOD_KEY, KEY, MEMBERS, PRICES, Scene, refusals
 from tests.bot.slack.test_bot import free_port
@@ -37,7 +36,7 @@ async def scene(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterato
         guild = discord.guild("Acme", bot_permissions=PERMISSIONS)
         general = discord.channel(guild, "general")
         slack.add_channel("general")
-        async with open_library(Settings(council_data_dir=tmp_path / "data")) as library:
+        async with open_library(tmp_path / "data") as library:
             await library.index.repair(library.store)
         env = {
             "OPENROUTER_API_KEY": KEY,

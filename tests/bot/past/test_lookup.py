@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from bot.app import Library, open_library, open_lookup
-from bot.config.settings import Settings
 from bot.errors import Refusal
 from bot.past.buttons import Answer, Choice, Detail, Figures, History, Look, Search
 from bot.past.lookup import Lookup
@@ -85,7 +84,7 @@ class Room:
 @pytest.fixture
 async def room(tmp_path: Path) -> AsyncIterator[Room]:
     """An empty archive."""
-    async with open_library(Settings(council_data_dir=tmp_path)) as library:
+    async with open_library(tmp_path) as library:
         yield Room(open_lookup(library), library)
 
 

@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 
 from bot.app import Library, open_library
-from bot.config.settings import Settings
 from bot.errors import Malformed, NotAllowed, Refusal, Unreachable, UsageError, VenueError
 from bot.render.markdown import render
 from bot.service.access import AT_TERMINAL
@@ -95,7 +94,7 @@ async def office(
     **limits: int,
 ) -> AsyncGenerator[Office]:
     """Open a dispatcher."""
-    async with open_library(Settings(council_data_dir=folder)) as opened:
+    async with open_library(folder) as opened:
         journal = SqliteJournal(opened.database, calendar) if calendar else opened.journal
         library = replace(opened, journal=journal)
         runs = Runs(

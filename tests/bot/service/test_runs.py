@@ -15,7 +15,6 @@ import pytest
 import structlog.testing
 
 from bot.app import Library, open_library
-from bot.config.settings import Settings
 from bot.service.access import AT_TERMINAL
 from bot.service.question import Question
 from bot.service.runs import Runs, turns
@@ -42,7 +41,7 @@ async def no_list() -> list[dict[str, object]]:
 @asynccontextmanager
 async def opened(folder: Path, council: ScriptedCouncil) -> AsyncGenerator[tuple[Runs, Library]]:
     """Open runs over a data folder, their models played by a script."""
-    async with open_library(Settings(council_data_dir=folder)) as library:
+    async with open_library(folder) as library:
         yield (
             Runs(
                 ask=council.ask,

@@ -15,7 +15,6 @@ import pytest
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
 from bot.app import Library, open_library, open_lookup
-from bot.config.settings import Settings
 from bot.errors import VenueError
 from bot.past.lookup import Lookup
 from bot.service.attachments import LARGEST_FILE
@@ -177,7 +176,7 @@ async def at_work(
         slack.team.scopes = slack.team.scopes - without | scopes
         ada, bob = slack.add_user("ada"), slack.add_user("bob")
         general = slack.add_channel("general", ada, bob)
-        library = await stack.enter_async_context(open_library(Settings(council_data_dir=folder)))
+        library = await stack.enter_async_context(open_library(folder))
         dispatcher = dispatcher_of(library, models, admins)
         port = free_port()
         if by_http:
