@@ -9,24 +9,29 @@ import signal
 import socket
 import sys
 from dataclasses import dataclass
+from pkgutil import walk_packages
 
+import bot
+import council
+import storage
+from council.fence import unmarked
 from tests.launcher import LONGEST_REQUEST
 
-IMPORTED = (
-    "bot.cli",
-    "bot.serve",
-    "bot.discord.bot",
-    "bot.discord.checks",
-    "bot.slack.bot",
-    "bot.slack.checks",
-    "bot.terminal.bot",
-    "bot.terminal.init.dialogue",
-    "council.models.client",
+OURS = (bot, council, storage)
+LAZY = (
+    "anyio._backends._asyncio",
+    "httpcore",
+    "importlib.readers",
     "jinja2",
+    "rich._emoji_codes",
     "rich.console",
     "rich.markdown",
+    "tarfile",
+    "typer._adapters",
+    "typer._click._textwrap",
+    "typer.rich_utils",
 )
-"""The program, with what it imports only when it is used."""
+"""What the program and its libraries import only when they use it, and most processes do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,8 +123,13 @@ def run(start: Start) -> None:
 
 def main() -> None:
     """Import, and serve whoever started this."""
-    for name in IMPORTED:
-        importlib.import_module(name)
+    modules = [
+        each.name for package in OURS for each in walk_packages(package.__path__, f"{package.__name__}.")
+    ]
+    for name in (*modules, *LAZY):
+        if not name.endswith(".__main__"):
+            importlib.import_module(name)
+    unmarked("boundary", "a text")  # makes a table of letters
     gc.freeze()
     if start := serve(socket.socket(fileno=int(sys.argv[1]))):
         run(start)
