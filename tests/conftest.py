@@ -1,5 +1,6 @@
 """What holds for every test."""
 
+import gc
 import os
 import shutil
 import sys
@@ -10,8 +11,8 @@ import pytest
 import structlog
 from hypothesis import settings
 
-# The same examples every time; `make fuzz` looks for new ones. A busy machine isn't a slow program.
-settings.register_profile("tests", deadline=None, derandomize=True, database=None)
+# The same examples every time, and few; `make fuzz` looks for new ones. A busy machine isn't a slow program.
+settings.register_profile("tests", max_examples=40, deadline=None, derandomize=True, database=None)
 settings.load_profile("tests")
 
 FAKES_TESTS = (
@@ -45,6 +46,17 @@ def pytest_configure() -> None:
             ),
         ]
     )
+
+
+def pytest_collection() -> None:
+    """Look for garbage less often: thousands of tests aren't garbage, and looking through them takes long."""
+    gc.set_threshold(20_000, 20, 20)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_finish() -> None:
+    """Look for garbage only among what the tests make, not among the tests and what they import."""
+    gc.freeze()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
