@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Iterator
+from functools import cache
 from typing import Any, cast
 
 from markdown_it import MarkdownIt
@@ -25,6 +26,7 @@ def _leaves(tokens: Iterable[Token]) -> Iterator[str]:
             yield token.content
 
 
+@cache
 def text(markdown: str) -> str:
     """Return Markdown's text and code without zero-width characters."""
     return "".join(_leaves(READER.parse(markdown))).translate(HIDDEN).strip("\n")

@@ -12,17 +12,13 @@ PARTS = 4  # the ranking and three members
 FULL_LENGTH = 0.4  # seconds, about, that two runs take
 
 CHOSEN = (
-    # A call is on its way, or has come back and isn't recorded yet: in every stage.
+    # A call is on its way, or has come back and isn't recorded yet: in every stage (reviews: test_cases.py).
     Moment("call asked", 1),
     Moment("call answered", 3),
-    Moment("call asked", 8),
-    Moment("question", seconds=0.08),
     Moment("call asked", 15),
     Moment("call answered", 20),
     Moment("before commit of steps", 1),
     Moment("after commit of steps", 1),
-    Moment("before commit of steps", 3),
-    Moment("question", seconds=0.15),
     # A run is about to be accepted; it is accepted, and nobody has been told.
     Moment("before commit of runs", 1),
     Moment("after commit of runs", 1),
@@ -31,10 +27,8 @@ CHOSEN = (
     Moment("slack card accepted"),
     Moment("slack card answered"),
     Moment("discord thread accepted"),
-    Moment("discord part accepted", 1),
     Moment("slack part accepted", 2),
     Moment("discord part answered", 3),
-    Moment("slack part answered", 4),
     Moment("discord last edit accepted"),
     Moment("slack last edit answered"),
     Moment("discord mention accepted"),
