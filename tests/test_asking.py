@@ -5,14 +5,12 @@ import os
 import pty
 import signal
 import sqlite3
-import subprocess
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from bot.app import Library, open_library
-from bot.config.settings import Settings
 from bot.terminal import ask as terminal_ask
 from council.brief import Brief
 from council.models.builtin import demonstration_profile
@@ -22,32 +20,47 @@ from storage.sqlite_journal import SqliteJournal
 from tests.bot.service.test_runs import opened
 from tests.council.scripted import ScriptedCouncil, profile
 from tests.launcher import start
+from tests.model_server import ModelServer
 from tests.storage.examples import new_id
-from tests.test_program import COUNCIL, COVERAGE, PLAIN, QUESTION, Ended, Program, asked
+from tests.test_program import COVERAGE, PLAIN, QUESTION, Ended, Program, asked
 
 CALLS = 10
 SECONDS = 60.0  # on a busy machine
 
 
-async def into(council: Program, output: str, *words: str) -> Ended:
-    """Run a command whose standard output goes to a shell's redirection or pipe."""
-    process = await asyncio.create_subprocess_exec(
-        *("bash", "-o", "pipefail", "-c", f'"$@" {output}', "bash", COUNCIL, *words),
-        cwd=council.folder,
-        env=PLAIN | COVERAGE | council.environment,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    )
-    out, err = await process.communicate()
-    return Ended(process.returncode or 0, out.decode(), err.decode())
+async def left(council: Program, provider: ModelServer, *words: str) -> Ended:
+    """Run a command whose reader leaves after the first line, while the models still think."""
+    provider.gate = asyncio.Event()
+    ours, theirs = os.pipe()
+    process = await start(*words, cwd=council.folder, env=environment(council), stdout=theirs)
+    os.close(theirs)
+    with os.fdopen(ours, "rb") as reader:
+        line = await asyncio.to_thread(reader.readline)
+    provider.gate.set()
+    _, err = await process.communicate()
+    provider.gate = None
+    return Ended(process.returncode or 0, line.decode(), err.decode())
+
+
+async def into(council: Program, path: str, *words: str) -> Ended:
+    """Run a command whose standard output is this file."""
+    output = os.open(path, os.O_WRONLY)
+    process = await start(*words, cwd=council.folder, env=environment(council), stdout=output)
+    os.close(output)
+    _, err = await process.communicate()
+    return Ended(process.returncode or 0, "", err.decode())
+
+
+def environment(council: Program) -> dict[str, str]:
+    """Return the environment of a command."""
+    return PLAIN | COVERAGE | council.environment
 
 
 @pytest.mark.parametrize("surface", [("--events",), ()])
 async def test_a_reader_that_leaves_ends_no_run(tmp_path: Path, surface: tuple[str, ...]) -> None:
     """The answer is kept, and where it is is said; the same question is a new one."""
     async with asked(tmp_path) as (council, server):
-        ended = await into(council, "| head -n 1", "ask", QUESTION, *surface)
+        ended = await left(council, server, "ask", QUESTION, *surface)
         document = council.document()
         assert len(server.history) == CALLS
         again = await council("ask", QUESTION, *surface)
@@ -63,7 +76,7 @@ async def test_a_reader_that_leaves_ends_no_run(tmp_path: Path, surface: tuple[s
 async def test_an_answer_that_was_not_written_is_shown_again(tmp_path: Path) -> None:
     """On a full disk the command fails, but what was paid for is there for the next one."""
     async with asked(tmp_path) as (council, server):
-        ended = await into(council, "> /dev/full", "ask", QUESTION, "--json")
+        ended = await into(council, "/dev/full", "ask", QUESTION, "--json")
         again = await council("ask", QUESTION, "--json")
     assert ended.code == 1
     assert ended.err.startswith("The output can no longer be written (No space left on device).")
@@ -126,7 +139,7 @@ async def test_ctrl_c_leaves_the_prompt(tmp_path: Path) -> None:
 
 async def interrupted(folder: Path, council: Profile) -> None:
     """Leave a run of this council in the journal, as a process does that dies at once."""
-    async with open_library(Settings(council_data_dir=folder / "data")) as library:
+    async with open_library(folder / "data") as library:
         await library.journal.begin(
             NewRun(
                 id="1",

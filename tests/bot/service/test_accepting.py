@@ -18,9 +18,14 @@ from tests.storage.examples import HeldCommits
 
 
 @pytest.fixture(autouse=True)
-def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Don't wait for a whole second."""
-    monkeypatch.setattr(bot.service.dispatcher, "ACCEPT_SECONDS", 0.05)
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wait for a question however busy the machine is."""
+    limit(monkeypatch, 60)
+
+
+def limit(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
+    """Let a question be written down for so long."""
+    monkeypatch.setattr(bot.service.dispatcher, "ACCEPT_SECONDS", seconds)
 
 
 async def runs_on_record(folder: Path) -> list[str]:
@@ -34,8 +39,11 @@ async def write_something(place: Office) -> None:
     await place.library.database.write(("DELETE FROM forgettings", ()))
 
 
-async def test_a_refused_question_is_never_asked(tmp_path: Path) -> None:
+async def test_a_refused_question_is_never_asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Another process kept the database locked for too long; the lock's end changes nothing."""
+    limit(monkeypatch, 0.05)
     async with office(tmp_path, council := ScriptedCouncil()) as place:
         with closing(sqlite3.connect(tmp_path / "council.db", isolation_level=None)) as other:
             other.execute("BEGIN IMMEDIATE")
@@ -57,7 +65,9 @@ async def test_a_question_that_is_being_written_is_accepted(
         with commits:
             asking = asyncio.create_task(place.ask("1"))
             await commits.reached()
-            await asyncio.sleep(0.07)
+            now = (loop := asyncio.get_running_loop()).time
+            monkeypatch.setattr(loop, "time", lambda: now() + 120)
+            await asyncio.sleep(0.001)  # the timers that are due by now have run
             assert not asking.done()
         run = await asking
         assert run is not None
@@ -114,6 +124,7 @@ async def test_a_question_over_a_limit_is_refused_even_if_the_journal_cannot_be_
     async with office(tmp_path, ScriptedCouncil(), waiting_per_user=1) as place:
         assert await place.ask("1")
         monkeypatch.setattr(place.library.journal, "knows", knows)
+        limit(monkeypatch, 0.05)
         with pytest.raises(Refusal) as refused:
             await place.ask("2")
         assert str(refused.value) == NOT_SAVED
