@@ -19,7 +19,6 @@ import orjson
 
 from bench.load import PROFILE, STAGES, dispatcher_of, p99, shown, watch
 from bot.app import open_library
-from bot.config.settings import Settings
 from council.calls import Call
 from council.models.client import ModelClient
 from tests.model_server import council_member
@@ -194,7 +193,7 @@ async def many(runs: int, events: int, seconds: float) -> Runs:
     with tempfile.TemporaryDirectory() as folder:
         async with (
             served(events, seconds) as url,
-            open_library(Settings(council_data_dir=Path(folder) / "data")) as library,
+            open_library(Path(folder) / "data") as library,
             ModelClient(lambda call: call.member, base_url=url, calls_at_once=10_000) as client,
         ):
             dispatcher = dispatcher_of(library, client.ask, runs)

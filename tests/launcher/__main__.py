@@ -19,8 +19,6 @@ from tests.launcher import LONGEST_REQUEST
 
 OURS = (bot, council, storage)
 LAZY = (
-    "anyio._backends._asyncio",
-    "httpcore",
     "importlib.readers",
     "jinja2",
     "rich._emoji_codes",
