@@ -22,7 +22,7 @@ from council.errors import Failure, ModelError
 from council.models.catalog import Catalog
 from council.models.reply import KEY, Completion, failure_of, parse, shorten
 from council.models.retries import Refused, Retries, retry_after
-from council.models.transport import Transport, too_large
+from council.models.transport import Transport, proxy_of, too_large
 from council.profile import Member
 from council.redaction import Redaction, passwords
 from council.usage import Price
@@ -264,7 +264,7 @@ class ModelClient:
         if len(self._providers) >= PROVIDERS_KEPT:
             del self._providers[next(iter(self._providers))]
         places = asyncio.Semaphore(self._calls_at_once)
-        secrets = Redaction((key, *passwords(base_url), *passwords(_proxy(address) or "")), KEY)
+        secrets = Redaction((key, *passwords(base_url), *passwords(proxy_of(address) or "")), KEY)
         provider = _Provider(
             base_url.rstrip("/"), address, httpx.Headers(headers), secrets, bool(key), places
         )

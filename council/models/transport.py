@@ -51,7 +51,7 @@ class Transport(httpx.AsyncBaseTransport):
                 data=request.content or None,
                 headers=[(name, value) for name, value in request.headers.items() if name != "host"],
                 allow_redirects=False,
-                proxy=_proxy(request.url),
+                proxy=proxy_of(request.url),
                 ssl=self._trusting if request.url.scheme == "https" else True,
                 timeout=_timeout(request),
             )
@@ -170,7 +170,7 @@ def _timeout(request: httpx.Request) -> aiohttp.ClientTimeout:
     )
 
 
-def _proxy(url: httpx.URL) -> str | None:
+def proxy_of(url: httpx.URL) -> str | None:
     """Return the environment's proxy for an address; models on this machine need none."""
     if url.host == "localhost" or url.host.startswith("127.") or url.host == "::1":
         return None
