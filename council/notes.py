@@ -178,7 +178,7 @@ def _kept(keyword: str, statements: list[str], labels: Mapping[str, str]) -> str
 
 
 def _names(text: str, member: str) -> bool:
-    """Say whether a text names a member: its model with or without the maker, or its persona."""
+    """Return whether a text names a member: its model with or without the maker, or its persona."""
     model = member.rpartition("/")[2]
     known = {member, model, model.partition(":")[0], member.partition("#")[2]}
     said = f" {_plain(text)} "

@@ -85,7 +85,7 @@ FAULTS: Mapping[Cause, str] = {
     "changed_language": "isn't in the language of the question",
     "declined": "declines to answer",
 }
-"""What is wrong with a reply that is no correction."""
+"""Why a reply is no correction."""
 CONSULTATION = (
     "Reply as one JSON object and nothing else. Under `response`: `summary` (two or three sentences, "
     "at most 500 characters), `detailed` (the whole answer, as Markdown), `approach` (what you "
@@ -101,7 +101,7 @@ DEBATE = (
     "above, `critique` and `severity`, which is minor, moderate or major) and `incorporated_from` "
     "(objects of `source`, a reviewer's name, and the `idea` you took over); both lists may be empty."
 )
-# A demonstration's models are held to each form by a grammar, and repeat whatever is said of it.
+# The built-in model is held to each form by a grammar, and repeats whatever a prompt says about it.
 TERSE_BALLOT = "Then rank them, best first. Reply as JSON."
 TERSE_CONSULTATION = "Reply as JSON: your answer, and how sure you are of it from 1 (a guess) to 10."
 TERSE_DEBATE = "Say also whether you changed your position, and what you object to or took over."
@@ -131,7 +131,7 @@ TITLE_WORDS = 8
 
 @dataclass(frozen=True, slots=True)
 class _Synthesis:
-    """How one answer is made of many; `reads_reviews` hands the reviews to the chairman, too."""
+    """How the chairman makes one answer of many; with `reads_reviews`, it reads the reviews, too."""
 
     instruction: str
     begins_with: str = "the answer"
@@ -211,17 +211,17 @@ def review(brief: Brief, member: Member, answers: Sequence[tuple[str, str]]) -> 
 
 
 def labels_only(labels: Sequence[str]) -> str:
-    """Ask a reviewer whose ranking can't be read for the labels alone."""
+    """Ask a reviewer whose ranking can't be read for only the labels."""
     return LABELS_ONLY.format(labels=_listed(labels))
 
 
 def no_correction(brief: Brief, fault: Cause) -> str:
-    """Ask once more for a correction, in place of what was sent."""
+    """Ask once more for a correction instead of what was sent."""
     return NO_CORRECTION.format(fault=FAULTS[fault], language=brief.language)
 
 
 def instructions(brief: Brief, label: str) -> str:
-    """Return what we say to a member that corrects its answer, beside the texts that it reads."""
+    """Return our instructions to a member that corrects its answer, without the texts it reads."""
     said = [
         ROLE,
         rule(brief.boundary),
@@ -248,8 +248,8 @@ def correction(
 ) -> tuple[ChatMessage, ...]:
     """Hand a member its own answer with its peers' reviews, to correct itself (stage 2.5).
 
-    The conversation of stage 1 continues: the answer is where the member gave it, and a provider that
-    caches prompts has read the first part before. `critiques` are pairs of critic and text.
+    The conversation of stage 1 continues, with the answer as the member's own turn, so a provider that
+    caches prompts reuses the first part. `critiques` are pairs of critic and text.
     """
     if builtin_prompts.suits(brief):
         said = [text for _, text in critiques]
@@ -294,8 +294,8 @@ def synthesis(
 ) -> tuple[ChatMessage, ...]:
     """Ask the chairman for the final answer from the corrected responses (stage 3).
 
-    `responses` are triples of label, member and text; `withdrawn` are pairs of member and what it no
-    longer says after the reviews, which only the notes need; `votes` are the ballots that count,
+    `responses` are triples of label, member and text; `withdrawn` are pairs of member and what it took
+    back after the reviews, which only the notes need; `votes` are the ballots that count,
     reviewer -> labels, best first; `reviews` are pairs of critic and text.
     """
     if builtin_prompts.suits(brief):
@@ -325,7 +325,7 @@ def synthesis(
 
 
 def no_answer(brief: Brief) -> str:
-    """Ask the chairman once more for the answer that it left out."""
+    """Ask the chairman once more for the missing answer."""
     return NO_ANSWER.format(language=brief.language)
 
 
@@ -416,7 +416,7 @@ def _listed(labels: Sequence[str]) -> str:
 
 
 def _unmarked(brief: Brief, parts: Iterable[str]) -> list[str]:
-    """Return our own parts without the boundary: criteria and names in them come from outside."""
+    """Return our own parts without the boundary, which criteria and names in them might contain."""
     return [unmarked(brief.boundary, part) for part in parts]
 
 

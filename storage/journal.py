@@ -255,7 +255,7 @@ class Journal(Protocol):
         ...
 
     async def reopen(self, run_id: str, reservation: Reservation | None = None) -> RunRow | None:
-        """Let a run without an answer run again; return `None` if there is none.
+        """Reopen a run without an answer; return `None` if there is none.
 
         It reserves again, or stays as it is: raises `BudgetExceeded`. Failures and presses of Stop are
         deleted. Replies are kept, and are used again if the run still asks what they answer.

@@ -151,12 +151,12 @@ class _Posts:
         return frozenset(message for _, message in self._posted.values() if message)
 
     def has(self, key: str, text: str) -> bool:
-        """Whether this part is posted; after a Retry, whether it said just this."""
+        """Return whether this part is posted; after a Retry, with exactly this content."""
         posted = self._posted.get(key)
         return posted is not None and (not self._run.retries or posted[0] == _digest(text))
 
     async def record(self, key: str, text: str, message: str) -> None:
-        """Keep that a part was posted."""
+        """Record that a part was posted."""
         digest = _digest(text)
         self._posted[key] = digest, message
         row = (self._run.id, key, digest, message, timestamp(self._now()))
@@ -174,7 +174,7 @@ class SqliteJournal:
     async def begin(
         self, run: NewRun, *, by: float | None = None, reservation: Reservation | None = None
     ) -> Begun:
-        """Record a run as running, or find the one that was begun with its entry key before."""
+        """Record a run as running, or return the one that already has its entry key."""
         now = self._now()
         async with asyncio.timeout_at(by):
             earlier = await self._delivered_before(run.entry_key)
@@ -191,7 +191,7 @@ class SqliteJournal:
             created_at,
         )
         try:
-            # Nothing after this may fail: the run is there.
+            # Nothing after this may fail: the run exists.
             await self._database.write((_BEGIN_RUN, row), *reserving, by=by)
         except ConstraintError as error:
             earlier = await self._delivered_before(run.entry_key)
@@ -212,7 +212,7 @@ class SqliteJournal:
         return found[0] if found else None
 
     async def origin(self, run: RunRow) -> Source | None:
-        """Return where a run is shown by now, or `None` if it has been forgotten."""
+        """Return where a run is shown, or `None` if it has been forgotten."""
         try:
             rows = await self._database.read("SELECT origin FROM runs WHERE id = ?", (run.id,))
             return Source.model_validate_json(rows[0]["origin"]) if rows else None
@@ -223,7 +223,7 @@ class SqliteJournal:
         return run.origin
 
     async def undelivered(self, platform: str, since: str = "") -> list[RunRow]:
-        """Return a platform's runs that were not shown to their end, the oldest first."""
+        """Return a platform's runs that weren't fully shown, the oldest first."""
         return await self._find(
             "delivery IS NOT 'shown' AND origin ->> 'platform' = ?"
             " AND (delivery IS NULL OR created_at >= ?) ORDER BY created_at, rowid",
@@ -232,7 +232,7 @@ class SqliteJournal:
         )
 
     async def steps(self, run: RunRow) -> _Steps:
-        """Load what a run has recorded so far, ready to record more."""
+        """Load a run's recorded steps; new ones can be recorded."""
         rows = await self._database.read(
             "SELECT key, digest, outcome FROM steps WHERE run_id = ?", (run.id,)
         )
@@ -245,7 +245,7 @@ class SqliteJournal:
         return _Steps(self._database, run, recorded, self._now)
 
     async def posts(self, run: RunRow) -> _Posts:
-        """Load what a run has posted so far, ready to record more."""
+        """Load a run's recorded posts; new ones can be recorded."""
         rows = await self._database.read(
             "SELECT key, digest, message FROM posts WHERE run_id = ?", (run.id,)
         )
@@ -257,11 +257,11 @@ class SqliteJournal:
         await self._update("origin = ?", run_id, _origin(origin))
 
     async def prepare(self, run_id: str, brief: Brief, reservation: Reservation | None = None) -> None:
-        """Complete a run's brief, before its first call, and correct what it has reserved."""
+        """Replace a run's brief, before its first call, and adjust its reservation."""
         await self._change(run_id, reservation, (_PREPARE, (brief.model_dump_json(), run_id)))
 
     async def press_stop(self, run_id: str) -> None:
-        """Record a press of Stop: a run that is continued after a crash stays stopped."""
+        """Record a press of Stop, so that a run resumed after a crash stays stopped."""
         await self._update("stops = stops + 1", run_id)
 
     async def finish(self, run_id: str, status: Ended, why: Why | None = None) -> None:
@@ -271,7 +271,7 @@ class SqliteJournal:
         await self._database.write((_FINISH_RUN, ended), spending.settle(run_id))
 
     async def deliver(self, run_id: str, delivery: Delivery) -> None:
-        """Write down that a run was shown to its end, or that its asker could not be told."""
+        """Record that a run was fully shown, or that its asker couldn't be told."""
         await self._update("delivery = ?", run_id, delivery)
 
     async def note_telling(self, run_id: str, telling: Telling) -> None:
@@ -279,12 +279,12 @@ class SqliteJournal:
         await self._update("telling = ?", run_id, telling.model_dump_json(exclude_defaults=True))
 
     async def allowance(self, run_id: str) -> Allowance | None:
-        """Return what an open run may spend; `None` where nothing bounds that."""
+        """Return what an open run may spend; `None` if no budget bounds it."""
         rows = await self._database.read(spending.ALLOWANCE, (run_id,))
         return Allowance(*rows[0]) if rows else None
 
     async def reserve(self, run_id: str, reservation: Reservation) -> None:
-        """Replace what an open run has reserved, or leave it."""
+        """Replace what an open run has reserved, if the budgets allow it."""
         await self._change(run_id, reservation)
 
     async def used(self, reservation: Reservation) -> list[Used]:
@@ -292,7 +292,7 @@ class SqliteJournal:
         return await self._spending.used(reservation, self._now())
 
     async def reopen(self, run_id: str, reservation: Reservation | None = None) -> RunRow | None:
-        """Let a run without an answer run again; return `None` if there is none."""
+        """Reopen a run without an answer; return `None` if there is none."""
         now = self._now()
         named = {"run": run_id, "now": timestamp(now)}
         statements = (_REOPEN_RUN, _FORGET_FAILURES, _FORGET_MENTION)
@@ -305,7 +305,7 @@ class SqliteJournal:
         return None if run is None or run.is_over else run
 
     async def askers(self, conversation_ids: Sequence[str]) -> dict[str, str]:
-        """Return who began each of these conversations, as far as it is on record."""
+        """Return who began each of these conversations, where that is recorded."""
         rows = await self._database.read(_ASKERS, (orjson.dumps([*conversation_ids]).decode(),))
         return {row["conversation_id"]: row["asker"] for row in rows}
 
@@ -334,7 +334,7 @@ class SqliteJournal:
         return found[0] if found else None
 
     async def opened_thread(self, here: Source) -> bool:
-        """Return whether this thread is one below a card, opened for a run."""
+        """Return whether this thread was opened below a card, for a run."""
         if here.thread is None:
             return False
         rows = await self._database.read(
@@ -393,7 +393,7 @@ class SqliteJournal:
         return found
 
     def _leave_out(self, run_id: str, error: ValueError) -> None:
-        """Leave out an unreadable row; if it is cut off, have the next start repair the database."""
+        """Skip an unreadable row; if it is cut off, have the next start repair the database."""
         log.error("journal_row_unreadable", run=run_id)
         if isinstance(error, ValidationError) and any(
             detail["type"] == "json_invalid" for detail in error.errors()
@@ -413,7 +413,7 @@ def _begun(run: NewRun, created_at: str) -> RunRow:
 
 
 def _run(row: sqlite3.Row) -> RunRow:
-    """Read a row. Raises `ValueError` where it can't have been written here: it may be a stranger's."""
+    """Return a row as a run. Raises `ValueError` for one that this program can't have written."""
     run = _ROW.validate_python(
         {
             **dict(row),

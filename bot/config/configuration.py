@@ -1,7 +1,7 @@
-"""The councils this process can call, put together from the settings and `council.toml`.
+"""The configuration: settings, and the councils of `council.toml`.
 
-Precedence: environment, `.env`, toml, default; `COUNCIL_*` set only the `default` profile. Every
-problem is found at once and said with its variable or key, what is wrong, and what to do.
+Precedence: environment, `.env`, toml, default; `COUNCIL_*` set only the `default` profile. All
+problems are reported at once, each with its variable or key, what is wrong, and what to do.
 """
 
 import os
@@ -38,7 +38,7 @@ EXAMPLE = "COUNCIL_MEMBERS=openai/gpt-5,anthropic/claude-sonnet-4.5,google/gemin
 OURS = ("council_", "openrouter_", "discord_", "slack_", "database_url")
 
 INNER_KEYS = frozenset({"name", "demonstration", "example", "endpoint_id"})
-"""What a profile and its members have beside the keys of the file."""
+"""Fields of a profile and its members that the file can't set."""
 Table = dict[str, Any]
 _VARIABLE = re.compile(r"(?![a-z]{2,5}_\w{16,})[A-Za-z_]\w{0,59}", re.ASCII)
 """The name of a variable; what providers' keys look like (`hf_…`, `gsk_…`) is none."""
@@ -54,7 +54,7 @@ NOBODY_TO_ASK = Problem(
 
 @dataclass(frozen=True, slots=True)
 class Configuration:
-    """A configuration without problems.
+    """A valid configuration.
 
     `profiles` is empty when the built-in demonstration model serves. `origins` says where each
     setting and each key of a profile (`profiles.default.members`) comes from. `variables` are those
@@ -72,23 +72,23 @@ class Configuration:
 
     @property
     def is_demonstration(self) -> bool:
-        """Whether the built-in model serves, for want of any other."""
+        """Whether the built-in model serves, since no other is configured."""
         return not self.profiles
 
     @property
     def operations(self) -> Iterator[tuple[str, BaseModel]]:
-        """The tables of the file beside the profiles, by their names."""
+        """The tables of the file other than the profiles, by name."""
         yield from _operations(self.limits, self.durability, self.access, self.budgets)
 
     @property
     def keys(self) -> dict[str, str]:
-        """The variables that may hold a model's key, by their names in upper case."""
+        """The variables that may contain a model's key, by name in upper case."""
         ours = _platform_variables()
         return {name.upper(): value for name, value in self.variables.items() if name not in ours}
 
     @property
     def secrets(self) -> list[str]:
-        """Every token, key and password, those of members with an endpoint of their own included."""
+        """All tokens, keys and passwords, including those of members with their own endpoint."""
         own = [value.get_secret_value() for _, value in self.settings if isinstance(value, SecretStr)]
         seats = [seat for profile in self.profiles.values() for seat in profile.seats]
         named = [self.variables[seat.api_key_env.lower()] for seat in seats if seat.api_key_env]
@@ -98,7 +98,7 @@ class Configuration:
 
 
 def load() -> Configuration:
-    """Read the whole configuration; raises `ConfigurationError` with every problem there is."""
+    """Return the whole configuration. Raises `ConfigurationError` with all its problems."""
     try:
         problems = [*_unknown_variables()]
     except (OSError, UnicodeDecodeError) as error:
@@ -111,7 +111,7 @@ def load() -> Configuration:
 
 
 def reread(before: Configuration) -> Configuration:
-    """Read the file again, with the variables of the start. Raises `ConfigurationError`."""
+    """Return the configuration with the file as it is now. Raises `ConfigurationError`."""
     origins = {name.upper(): before.origins[name.upper()] for name in Settings.model_fields}
     return _put_together(before.settings, before.variables, origins, [])
 
@@ -124,7 +124,7 @@ def _put_together(
     tables = _profile_tables(path, file, origins, problems)
     _overrule(tables, settings, origins)
     profiles = {name: profile for name in tables if (profile := _profile(name, tables[name], problems))}
-    # Members that are written where they can't be read aren't missing.
+    # Members in a file that can't be read aren't missing.
     unread = any(_may_hide_members(problem, path) for problem in problems)
     problems += _absences(tables, origins, but_default=unread)
     problems += _provider_problems(profiles, origins)
@@ -138,7 +138,7 @@ def _put_together(
 
 
 def _platform_variables() -> set[str]:
-    """Name the variables, in lower case, that hold what no model's server may ever see."""
+    """Return the variables, in lower case, whose values no model's server may ever see."""
     platform = secret_names() - {"openrouter_api_key"}
     return platform | {f"{name}_file" for name in platform}
 
@@ -158,7 +158,7 @@ def _nearest(name: str, known: Iterable[str]) -> str:
 
 
 def _settings(origins: dict[str, str], problems: list[Problem]) -> Settings:
-    """Read the settings; one that can't be used is replaced by its default."""
+    """Return the settings, with the default of each that is invalid."""
     try:
         settings = Settings()
     except ValidationError as error:
@@ -192,7 +192,7 @@ def _reason(detail: ErrorDetails) -> str:
 
 
 class _File(BaseModel):
-    """What `council.toml` holds; its profiles are read with the settings laid over them."""
+    """The content of `council.toml`; its profiles are validated together with the settings."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -212,7 +212,7 @@ _TABLES: Mapping[str, type[BaseModel]] = {
 
 
 def _read_file(path: Path, origins: dict[str, str], problems: list[Problem]) -> _File:
-    """Read the file; what of it can't be used is left out."""
+    """Return the file's content without its invalid parts."""
     try:
         document = tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -271,7 +271,7 @@ def _access_fix(detail: ErrorDetails, *entry: str) -> str:
 
 
 def _access_problems(path: Path, access: Access, profiles: Iterable[str]) -> Iterator[Problem]:
-    """Name the rules for councils that there aren't."""
+    """Return a problem for each rule about a council that doesn't exist."""
     for name in sorted(access.profiles.keys() - {*profiles}):
         where = f"{path}: access.profiles.{name}"
         yield Problem(where, "there is no such profile", _nearest(name, profiles))
@@ -280,7 +280,7 @@ def _access_problems(path: Path, access: Access, profiles: Iterable[str]) -> Ite
 def _profile_tables(
     path: Path, file: _File, origins: dict[str, str], problems: list[Problem]
 ) -> dict[str, Table]:
-    """Return the profiles' tables with their personas: the file's own, or the built-in ones."""
+    """Return the profiles' tables with their personas, the file's or the built-in ones."""
     personas = {persona.name: persona.prompt for persona in PRESETS} | file.personas
     for name, table in file.profiles.items():
         origins.update({f"profiles.{name}.{key}": str(path) for key in table})
@@ -299,14 +299,14 @@ def _profile_tables(
 
 
 def _seats(table: Table) -> list[Table]:
-    """Return the members that are written as tables, for want of which there are only ids."""
+    """Return the members that are written as tables; other files have only ids."""
     members = table.get("members")
     entries = cast("list[object]", members) if isinstance(members, list) else []
     return [cast("Table", entry) for entry in entries if isinstance(entry, dict)]
 
 
 def _overrule(tables: dict[str, Table], settings: Settings, origins: dict[str, str]) -> None:
-    """Lay the `COUNCIL_*` variables over the default profile."""
+    """Override the default profile by the `COUNCIL_*` variables."""
     for variable, key in (
         ("council_members", "members"),
         ("council_chairman", "chairman"),
@@ -320,7 +320,7 @@ def _overrule(tables: dict[str, Table], settings: Settings, origins: dict[str, s
 def _profile(name: str, table: Table, problems: list[Problem]) -> Profile | None:
     members = table.get("members")
     if not members:
-        return None  # said with an example by _absences
+        return None  # _absences reports it with an example
     problems += (_unknown_key(f"profiles.{name}", key) for key in _inner_keys(table))
     try:
         return Profile.model_validate({"chairman": _chair(members), **table, "name": name})
@@ -337,7 +337,7 @@ def _profile(name: str, table: Table, problems: list[Problem]) -> Profile | None
 
 
 def _inner_keys(table: Table) -> Iterator[str]:
-    """Return the keys that profiles and members have, but not for the file to set."""
+    """Return the keys of profiles and members that the file may not set."""
     yield from sorted(table.keys() & INNER_KEYS)
     members = table.get("members")
     for number, member in enumerate(cast("list[object]", members) if isinstance(members, list) else ()):
@@ -369,7 +369,7 @@ def _may_hide_members(problem: Problem, path: Path) -> bool:
 def _absences(
     tables: dict[str, Table], origins: dict[str, str], *, but_default: bool
 ) -> Iterator[Problem]:
-    """Name the councils without members, and the one that is missing."""
+    """Return problems: councils without members, and a missing one."""
     for name, table in tables.items():
         if not table.get("members") and not (but_default and name == DEFAULT):
             yield Problem(f"profiles.{name}.members", "the council has no members", f"Set {EXAMPLE}")
@@ -380,7 +380,7 @@ def _absences(
 
 
 def _has_provider(origins: dict[str, str]) -> bool:
-    """Whether there is a key or an address, be it one that can't be used."""
+    """Return whether there is a key or an address, valid or not."""
     return any(origins[name] != "default" for name in ("OPENROUTER_API_KEY", "OPENROUTER_BASE_URL"))
 
 
@@ -404,7 +404,7 @@ def _provider_problems(profiles: dict[str, Profile], origins: dict[str, str]) ->
 def _key_problems(
     profiles: dict[str, Profile], settings: Settings, given: Mapping[str, str]
 ) -> Iterator[Problem]:
-    """Look at the variables that hold the keys of members' own endpoints."""
+    """Return problems with the variables for the keys of members' own endpoints."""
     ours = _platform_variables()
     tokens = {
         value.get_secret_value()
@@ -453,7 +453,7 @@ def _unset_key(profile: Profile, variable: str) -> Problem:
 
 
 def _ambiguous_keys(seats: Iterable[Member]) -> Iterator[tuple[str, list[str]]]:
-    """Find the models that one endpoint serves under several keys, with the keys' variables."""
+    """Return the models that one endpoint serves under several keys, with the keys' variables."""
     found: dict[tuple[str, str], set[str]] = {}
     for seat in seats:
         if seat.endpoint_id:

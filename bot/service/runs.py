@@ -1,4 +1,4 @@
-"""From an accepted question to a written answer: the run beside its journal, document and index."""
+"""Accepts questions and carries out their runs, with journal, document and index."""
 
 import asyncio
 import random
@@ -58,20 +58,20 @@ WARNING_SHARE = 0.8
 """How much of a budget is used when the log warns of it."""
 
 ReadDiscussion = Callable[[Brief, int], Awaitable[Discussion]]
-"""Reads the thread in which a brief's question was asked, as far as it fits into so many tokens."""
+"""Reads the thread in which a brief's question was asked, up to this many tokens."""
 
 
 Prices = Callable[[str, Member], Price | None]
-"""Says what a call of a council's member costs, as far as that is known; nothing is fetched."""
+"""Returns what a call of a council's member costs, `None` if unknown; nothing is fetched."""
 
 
 def unknown(profile: str, member: Member) -> None:
-    """Know no price."""
+    """Return no price."""
     del profile, member
 
 
 def utc_now() -> datetime:
-    """Return the time, aware of its zone."""
+    """Return the time in UTC."""
     return datetime.now(UTC)
 
 
@@ -101,13 +101,12 @@ class Runs:
         *,
         by: float | None = None,
     ) -> Begun:
-        """Write the run down, under an id of its own; or find the one that an earlier delivery began.
+        """Record a run under a new id, or return the one that an earlier delivery of the question began.
 
-        `profile` is the council that answers, the question's options applied to it. Nothing is asked of
-        anybody yet, so this is quick; and from here on nothing depends on the configuration any more.
-        Raises `TimeoutError` where writing has not begun `by` then, a time on the event loop's clock:
-        the run is not there, nor will it be. Raises `Refusal` where it may cost more than a budget has
-        room for.
+        `profile` is the council that answers, with the question's options. This makes no call; from
+        here on, the run doesn't depend on the configuration. Raises `TimeoutError` if writing hasn't
+        begun by `by`, a time on the event loop's clock: then the run doesn't exist and never will.
+        Raises `Refusal` if it may cost more than a budget has left.
         """
         brief = _brief(question, profile, self.entropy)
         run = NewRun(
@@ -141,7 +140,7 @@ class Runs:
         """Log each budget that is nearly used up, once while the program runs."""
         try:
             found = await self.used(source)
-        except StorageError:  # the question is taken all the same
+        except StorageError:  # the question is still accepted
             log.exception("budgets_not_read")
             return
         whose, today = payer(source), timestamp(self.now())[:10]
@@ -158,9 +157,9 @@ class Runs:
                 )
 
     async def reopen(self, run: RunRow, source: Source) -> RunRow | None:
-        """Let a run without an answer run again; whoever presses Retry, there, pays for it.
+        """Reopen a run without an answer; whoever presses Retry pays for it, at `source`.
 
-        Returns `None` if there is none. Raises `Refusal` where a budget has no room for it.
+        Returns `None` if there is none. Raises `Refusal` if a budget hasn't enough left.
         """
         cost = self._estimate(run.brief)
         reservation = self.budgets.reservation(cost, source)
@@ -170,14 +169,14 @@ class Runs:
             raise refusal(error, cost) from error
 
     async def _freshen_prices(self, profile: Profile) -> None:
-        """Fetch the models' prices, as far as a question may wait for that."""
+        """Fetch the models' prices, for as long as a question may wait."""
         if self.budgets.are_set and not all(seat.endpoint_id for seat in profile.seats):
             with suppress(TimeoutError):
                 async with asyncio.timeout(PRICES_SECONDS):
                     await self.catalog.refresh()
 
     async def _foreseen(self, brief: Brief, conversation_id: str | None) -> Brief:
-        """Return a brief with what will probably be read beside its question, for an estimate."""
+        """Return a brief with the history and thread it will probably have, for an estimate."""
         window, texts = (
             self.catalog.window(brief.profile),
             [brief.question, *map(_text, brief.attachments)],
@@ -216,11 +215,11 @@ class Runs:
         stop: Stop | None = None,
         read_discussion: ReadDiscussion | None = None,
     ) -> AssistantMessage | None:
-        """Take an accepted run to its end; returns the answer, or `None` when there is none.
+        """Carry out an accepted run; return its answer, or `None` if it has none.
 
-        Either way the observers have been told and the journal knows. A run that was interrupted
-        goes through the same again: what the journal has of it isn't asked again. What is
-        unexpected is logged under the run's id and shown as that id alone.
+        Either way, the end is in the journal and the observers know it. An interrupted run takes the
+        same path again, and calls that the journal has aren't repeated. Unexpected errors are logged
+        with the run's id and shown only as that id.
         """
         emit = self.metrics.timed(emit)
         with structlog.contextvars.bound_contextvars(run=run.id):
@@ -245,15 +244,15 @@ class Runs:
             return message
 
     def age(self, run: RunRow) -> float:
-        """Return the seconds since a run was accepted or retried, none where the clock was set back."""
+        """Return the seconds since a run was accepted or retried, 0 if the clock was set back."""
         return self.since(run.retried_at or run.created_at)
 
     def since(self, moment: str) -> float:
-        """Return the seconds since a time in ISO 8601, none where the clock was set back."""
+        """Return the seconds since a time in ISO 8601, 0 if the clock was set back."""
         return max(0.0, (self.now() - datetime.fromisoformat(moment)).total_seconds())
 
     def ago(self, days: int) -> str:
-        """Return the time so many days ago, in ISO 8601, UTC."""
+        """Return the time this many days ago, in ISO 8601, UTC."""
         return timestamp(self.now() - timedelta(days=days))
 
     async def give_up(self, run: RunRow) -> RunRow:
@@ -305,12 +304,12 @@ class Runs:
             self.metrics.index_lag.add(time.monotonic() - written)
         except StorageError:  # the answer is safe in its document, and the index can be rebuilt
             log.exception("answer_not_indexed", conversation=run.conversation_id)
-        # A run that is shown again is said to have taken the time that it took, not the time until now.
+        # A run that is shown again took the time of its first showing, not the time until now.
         answers = (each for each in stored.conversation.messages if isinstance(each, AssistantMessage))
         return next((each for each in answers if each.run_id == run.id), message)
 
     async def _bounded(self, run: RunRow, brief: Brief, emit: Emit) -> Ask:
-        """Return what makes a run's calls: within what it has reserved, where a budget bounds it."""
+        """Return what makes a run's calls, within its reservation if a budget bounds it."""
         allowance = await self.journal.allowance(run.id)
         if allowance is None:
             return self.ask
@@ -330,7 +329,7 @@ class Runs:
         return RunBudget(allowance, answer, prices, enlarge).bounded(self.ask)
 
     async def _context(self, run: RunRow, brief: Brief) -> Discussion | None:
-        """Return the thread that a run read, without what has been forgotten since."""
+        """Return the thread that a run read, without messages forgotten since."""
         try:
             row = await self.journal.get(run.id)
         except DamageError:  # a row that can't be read has forgotten nobody
@@ -338,7 +337,7 @@ class Runs:
         return row.brief.context if row else brief.context
 
     async def _without_forgotten(self, stored: Stored, run: RunRow, brief: Brief) -> Stored:
-        """Take out of the document what was forgotten while it was written."""
+        """Remove from the document what was forgotten while it was written."""
         read = _authors(brief.context)
         gone = read - _authors(await self._context(run, brief)) if read else read
         for author in sorted(gone):
@@ -349,7 +348,7 @@ class Runs:
         return stored
 
     async def _cause(self, run: RunRow, error: CouncilError) -> CouncilError:
-        """Return what ended a run: a write that finds no row any more says that it was forgotten."""
+        """Return what ended a run: if its row is gone, it was forgotten."""
         if not isinstance(error, ConstraintError):
             return error
         try:
@@ -358,7 +357,7 @@ class Runs:
             return error
 
     async def fail(self, run: RunRow, emit: Emit, error: Exception, status: Ended = "failed") -> None:
-        """End a run without an answer: the journal keeps why, and the observers are told."""
+        """End a run without an answer; record why, and tell the observers."""
         if isinstance(error, StorageError):
             log.error("run_failed", reason=error)  # only this says where the file is
         words = explain(error, run.id, at_terminal=run.origin.platform == TERMINAL)
@@ -370,14 +369,14 @@ class Runs:
     async def _close(self, run: RunRow, status: Ended, why: Why | None = None) -> None:
         try:
             await self.journal.finish(run.id, status, why)
-        except StorageError:  # whoever asked is told all the same; the run stays open in the journal
+        except StorageError:  # the asker is told in any case; the run stays open in the journal
             log.exception("run_not_closed")
 
     async def _prepared(self, run: RunRow, emit: Emit, read_discussion: ReadDiscussion | None) -> Brief:
-        """Look up what the first call needs, once, and write it down with the run.
+        """Look up what the first call needs, once, and record it with the run.
 
-        That is what the models can do, the thread around the question, and the conversation so far,
-        now that the runs before this one are over.
+        That is: what the models support, the thread around the question, and the conversation, which is
+        complete now that earlier runs are over.
         """
         brief = run.brief
         if brief.started_at is not None:
@@ -400,7 +399,7 @@ class Runs:
                 "started_at": timestamp(self.now()),
             }
         )
-        # By now it is known what will be read, and the prices are.
+        # Now the texts and the prices are known.
         reservation = self.budgets.reservation(self._estimate(brief), run.origin)
         await keep(lambda: self.journal.prepare(run.id, brief, reservation), emit)
         return brief

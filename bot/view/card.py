@@ -206,7 +206,7 @@ def _reviewing(seat: Seat) -> str:
 
 
 def correction(seat: Seat) -> str:
-    """Say whether a member changed its answer."""
+    """Return whether a member changed its answer."""
     if isinstance(seat.correcting, Failed):
         return wording.correction_failed(
             failures.cause(seat.correcting.failure), wording.kept_answer(seat.number)

@@ -33,7 +33,7 @@ JUNK_LIMIT = 200
 
 
 def detect_significant_changes(original: str, refined: str) -> bool:
-    """Say whether a correction changed the answer in more than form.
+    """Return whether a correction changed the answer in more than form.
 
     Texts over 95% alike are unchanged, texts under 50% alike are changed, and those in between are
     changed if over 10% of their words are new. Up to 2,000 characters, likeness is difflib's ratio

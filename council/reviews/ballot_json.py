@@ -1,7 +1,7 @@
 """The JSON form of a ballot, as far as it can be read.
 
-A server without the schema's grammar may give anything under a name. What can't be read says
-nothing, and takes nothing else with it; a ballot that was cut off counts as far as it goes.
+A server that doesn't enforce the schema may send anything under a name. A field that can't be read is
+dropped without the rest, and a ballot that was cut off counts as far as it goes.
 """
 
 import re
@@ -67,7 +67,7 @@ class Critique(BaseModel):
 
 
 class Review(BaseModel):
-    """What is said of one answer; weaknesses may come instead of critiques."""
+    """A review of one answer; weaknesses may come instead of critiques."""
 
     label: str
     strengths: _Remark = ""
@@ -77,7 +77,7 @@ class Review(BaseModel):
 
 
 class Votes(BaseModel):
-    """A whole ballot: what is said of the answers, and their names from the best to the worst."""
+    """A whole ballot: the reviews of the answers, and their names from best to worst."""
 
     reviews: Annotated[list[Review], BeforeValidator(_labelled)]
     ranking: Annotated[list[str], BeforeValidator(_ranked)] = []
@@ -89,7 +89,7 @@ _ESCAPES = re.compile(
 
 
 def read_votes(text: str) -> Votes:
-    """Read a ballot; text that is none gives one without reviews."""
+    """Return the ballot in a text; one without reviews if the text is no ballot."""
     try:
         return Votes.model_validate(_parsed(text))
     except ValueError:
@@ -97,7 +97,7 @@ def read_votes(text: str) -> Votes:
 
 
 def read_names(text: str) -> list[str]:
-    """Read a ranking that came without reviews: the names in it, best first."""
+    """Return the names in a ranking that came without reviews, best first."""
     try:
         found = _parsed(text)
     except ValueError:

@@ -3,15 +3,15 @@
 A ballot that can't be read for certain isn't counted: no answer is ever ranked by a guess.
 
 - A ballot begins with a line that starts with `FINAL RANKING`; within a sentence, in quotation
-  marks, in a `>` quotation, or after "Response C contains:", in any language, they are somebody else's.
+  marks, in a `>` quotation, or after "Response C contains:", in any language, the words are quoted.
 - It continues as one line (`A > B > C`; `A, B, C`; `1. A 2. B`) or as a list, a line an answer.
   Numbers decide the order where there are any; remarks between numbered lines are skipped.
-- A header with no list belongs to a numbered one right above it, if that holds labels alone; and such a
-  list that is the whole reply needs no header.
-- A list in which unknown labels outnumber the known ones is none: it is the whole alphabet.
+- A header without a list belongs to the numbered list right above it, if that contains only labels. Such
+  a list needs no header if it is the whole reply.
+- A list with more unknown labels than known ones is no ballot: it is the whole alphabet.
 - The last ballot with two or more answers counts. One inside a code block counts only where it
-  ends the text and there is none outside: then the block is the reviewer's frame, not a quotation.
-- A tie (`B = C`) says nothing about the order, so the ballot ends above it, like one cut short.
+  ends the text and there is no other: then the block frames the ballot and quotes nothing.
+- A tie (`B = C`) gives no order, so the ballot ends above it, as if it were cut short.
 """
 
 import re
@@ -22,10 +22,9 @@ from itertools import groupby
 
 
 def parse_ranking(text: str, labels: Collection[str]) -> list[str]:
-    """Read the labels that a review ranks, best first; `[]` when it can't be counted.
+    """Return the labels that a review ranks, best first; `[]` if its ballot can't be counted.
 
-    Unknown labels are dropped, and so is every mention of a label after its first. Fewer than two
-    labels aren't a ranking.
+    Unknown and repeated labels are dropped. Fewer than two labels aren't a ranking.
     """
     known = by_letter(labels)
     lines = _lines(unwrapped(text, ("markdown", "md")))
@@ -50,7 +49,7 @@ def parse_ranking(text: str, labels: Collection[str]) -> list[str]:
 
 
 def unwrapped(text: str, languages: Collection[str]) -> str:
-    """Take a text out of the one code block it consists of, if that names such a language."""
+    """Return the content of a text that is one code block in one of these languages, else the text."""
     opening, _, body = text.strip().partition("\n")
     wrapped = opening.startswith("```") and body.endswith("\n```")
     if wrapped and opening.removeprefix("```").strip().lower() in languages:
@@ -59,12 +58,12 @@ def unwrapped(text: str, languages: Collection[str]) -> str:
 
 
 def names_ranking(text: str) -> bool:
-    """Tell whether a line of a text begins with the words FINAL RANKING."""
+    """Return whether a line of a text begins with the words FINAL RANKING."""
     return any(line.ballot is not None for line in _lines(text))
 
 
 def without_ranking(text: str, labels: Collection[str]) -> str:
-    """Return a review without the ballot that closes it; as it is, if it doesn't end in one."""
+    """Return a review without the ballot at its end, if there is one."""
     lines = text.splitlines(keepends=True)
     for at in reversed(range(len(lines))):
         if _HEADER.match(plain(lines[at])):
@@ -86,14 +85,14 @@ def own_lines(text: str) -> list[str]:
 
 
 def is_attributed(before: str) -> bool:
-    """Tell whether a line announces that what follows it is somebody else's."""
+    """Return whether a line says that what follows is somebody else's."""
     if not before.endswith(":"):
         return False
     return bool(_ATTRIBUTES.search(before)) or (_names_an_answer(before) and not _OWN.search(before))
 
 
 def _names_an_answer(line: str) -> bool:
-    """Tell whether a line names one answer, or two, in any language; a line on more compares them."""
+    """Return whether a line names one or two answers, in any language; with more it compares them."""
     letters: set[str] = set()
     for found in _LETTER.finditer(line):
         ahead = line[: found.start()].rstrip()
@@ -166,7 +165,7 @@ _SIGNS = str.maketrans(
         "。": ".",
     }
 )
-"""Markup goes, and of typographic signs the plain one is left."""
+"""Removes markup and makes typographic signs plain."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,8 +173,8 @@ class _Line:
     """A line without its markup, blank where it says nothing.
 
     `block` numbers the code block it is in, 0 outside. `ballot` is what follows the words
-    FINAL RANKING, `None` where the line doesn't start with them, and `rank` the number before those;
-    `foreign` says that somebody else's are announced, `code` that they are in code.
+    FINAL RANKING, `None` where the line doesn't start with them, and `rank` the number before them;
+    `foreign` says that the words are quoted, `code` that they are in code.
     """
 
     text: str
@@ -227,7 +226,7 @@ def _line(raw: str, block: int, before: str, announced: str) -> _Line:
 
 
 def plain(raw: str) -> str:
-    """Return a line without markup, its typographic signs made plain; nothing where it says nothing."""
+    """Return a line without markup and with plain signs; empty if it has no letter and no digit."""
     text = raw[:MAX_LINE]
     if not text.isascii():
         text = unicodedata.normalize("NFKC", text.translate(_MEDALS))
@@ -282,7 +281,7 @@ _NUMBER = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class _Tier:
-    """The answers that a ballot puts in one place, with its number and the remark on them."""
+    """The answers that share a place on a ballot, with its number and the remark on them."""
 
     letters: tuple[str, ...]
     rank: int | None
@@ -290,7 +289,7 @@ class _Tier:
 
 
 def _tiers(lines: Sequence[_Line], start: int) -> tuple[list[_Tier], int]:
-    """Read the ballot that begins at a line: its tiers, and the line that it ends on."""
+    """Return the tiers of the ballot that begins at a line, and the line that it ends on."""
     tiers: list[_Tier] = []
     end, block, gap = start, lines[start].block, False
     for at, text in _body(lines, start):
@@ -308,7 +307,7 @@ def _tiers(lines: Sequence[_Line], start: int) -> tuple[list[_Tier], int]:
             gap = True  # a remark on the entry above
         elif not row and not tiers and _leads_in(text):
             continue
-        elif row and (not tiers or _goes_on(tiers[-1], row, gap=gap)):
+        elif row and (not tiers or _continues(tiers[-1], row, gap=gap)):
             tiers += row
             end, block, gap = at, lines[at].block, False
         else:
@@ -319,7 +318,7 @@ def _tiers(lines: Sequence[_Line], start: int) -> tuple[list[_Tier], int]:
 
 
 def _above(lines: Sequence[_Line], end: int) -> list[_Tier]:
-    """Read the numbered list of labels alone that ends right above a line."""
+    """Return the numbered list of labels that ends right above a line."""
     at = end - 1
     while at >= 0 and not lines[at].text:
         at -= 1
@@ -334,7 +333,7 @@ def _above(lines: Sequence[_Line], end: int) -> list[_Tier]:
 
 
 def _alone(lines: Sequence[_Line]) -> list[_Tier]:
-    """Read a text that is nothing but a numbered list of labels."""
+    """Return the tiers of a text that is only a numbered list of labels."""
     tiers = _above(lines, len(lines))
     return tiers if len(tiers) == sum(bool(line.text) for line in lines) else []
 
@@ -348,7 +347,7 @@ def _body(lines: Sequence[_Line], start: int) -> Iterator[tuple[int, str]]:
 
 
 def _leads_in(text: str) -> bool:
-    """Tell a line that may appear between header and list: `(best to worst)`, `| Rank | Answer |`."""
+    """Return whether a line can come between header and list: `(best to worst)`, `| Rank | Answer |`."""
     framed = text.endswith(":") or text[:1] + text[-1:] in ("()", "||")
     return framed and bool(_LEADS_IN.search(text)) and not _WORST_FIRST.search(text)
 
@@ -357,15 +356,15 @@ def _closes_quotation(text: str) -> bool:
     return text.rstrip(" .,;:)").endswith('"') and text.count('"') % 2 == 1
 
 
-def _goes_on(last: _Tier, row: Sequence[_Tier], *, gap: bool) -> bool:
-    """Tell whether a row belongs to the list above, and doesn't begin another one."""
+def _continues(last: _Tier, row: Sequence[_Tier], *, gap: bool) -> bool:
+    """Return whether a row continues the list above instead of beginning another."""
     if last.rank is not None:
         return not gap or row[0].rank == last.rank + 1
     return len(row) == 1 and row[0].rank is None and not (gap and row[0].note)
 
 
 def _row(text: str) -> list[_Tier]:
-    """Read one line: the tiers it names, none where it is something else."""
+    """Return the tiers that a line names; none where it is something else."""
     entry = _ENTRY.match(text)
     if entry is None:
         return []
@@ -388,7 +387,7 @@ def _row(text: str) -> list[_Tier]:
 def _joined(
     entries: Sequence[re.Match[str]], joints: Sequence[str], rest: str, *, item: bool
 ) -> list[_Tier]:
-    """Put a line's entries into tiers: beside a `>`, or under one number, commas join equals."""
+    """Return a line's entries as tiers: beside a `>`, or under one number, commas join equals."""
     listed = "above" not in joints and not item
     tiers: list[_Tier] = []
     for at, (entry, joint) in enumerate(zip(entries, joints, strict=True)):
@@ -430,7 +429,7 @@ def _ranking(tiers: Sequence[_Tier], known: Mapping[str, str]) -> list[str]:
 
 
 def _places(tiers: Sequence[_Tier]) -> list[list[_Tier]]:
-    """Order tiers by their numbers, equal ones together; none where the numbers are no ranks."""
+    """Return tiers in the order of their numbers, equal ones together; none if those are no ranks."""
     as_written = [[tier] for tier in tiers]
     ranks = [tier.rank for tier in tiers if tier.rank is not None]
     if ranks:

@@ -1,6 +1,6 @@
 """A reviewer's ballot: asked for as JSON where an endpoint can, read out of text everywhere.
 
-Where there are criteria it holds scores, too: a whole number for every answer and criterion.
+With criteria it has scores, too: a whole number for every answer and criterion.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -20,10 +20,10 @@ TERSE_REMARK = 60  # characters
 
 @dataclass(frozen=True, slots=True)
 class Ballot:
-    """A review's text and the labels it ranks, best first; no labels where it isn't counted.
+    """A review's text and the labels it ranks, best first; without labels it isn't counted.
 
-    `scores`: label -> criterion -> 1 to 10, as far as they were given. `critiques` are the points of a
-    JSON ballot, `None` where the text alone has them.
+    `scores`: label -> criterion -> 1 to 10, where given. `critiques` are the points of a JSON ballot,
+    `None` where only the text has them.
     """
 
     text: str
@@ -37,10 +37,10 @@ def ballot_schema(
 ) -> JsonObject:
     """Return the JSON schema of a ballot over these answers, within OpenAI's strict subset.
 
-    The subset knows no `uniqueItems`: that each label comes once is checked when it is read. A
-    `terse` schema is for small models whose server makes a grammar of it: remarks have an end, the
-    answers are reviewed in their order, and the ranking is one of all. Each label has its
-    critiques, each with its severity.
+    The subset has no `uniqueItems`, so repeated labels are dropped on reading. A `terse` schema is for
+    small models whose server turns it into a grammar: remarks have a maximum length, the answers are
+    reviewed in their order, and the ranking is one of all permutations. Each label has its critiques,
+    each with its severity.
     """
     label: JsonObject = {"type": "string", "enum": [*labels]}
     remark: JsonObject = {"type": "string"}
@@ -65,7 +65,7 @@ def ballot_schema(
 
 
 def read_ballot(text: str, labels: Sequence[str], criteria: Sequence[str] = ()) -> Ballot:
-    """Read a review: a JSON ballot becomes review text, any other text stays byte for byte."""
+    """Return the ballot in a reply: JSON becomes review text, any other text is kept byte for byte."""
     known = by_letter(labels)
     votes = read_votes(unwrapped(text, ("", "json")))
     scores = {
@@ -88,7 +88,7 @@ def labels_schema(labels: Sequence[str]) -> JsonObject:
 
 
 def read_labels(text: str, labels: Sequence[str]) -> list[str]:
-    """Read a reply that was to be a ranking and nothing else: JSON, a list, or one line."""
+    """Return the labels in a reply that should be only a ranking: JSON, a list, or one line."""
     named = _ranked(read_names(unwrapped(text, ("", "json"))), by_letter(labels))
     if len(named) > 1:
         return named
@@ -96,12 +96,12 @@ def read_labels(text: str, labels: Sequence[str]) -> list[str]:
 
 
 def with_ranking(text: str, ranking: Sequence[str]) -> str:
-    """Return a review that ends in a ranking which was given apart from it."""
+    """Return a review with a ranking, which came separately, at its end."""
     return "\n".join([text.rstrip(), "", *ranking_text(ranking)])
 
 
 def ranking_text(ranking: Iterable[str]) -> list[str]:
-    """Write a ranking as reviewers are asked to, a line each."""
+    """Return a ranking in the form that reviewers are asked for, one label per line."""
     return [HEADER, *(f"{place}. {label}" for place, label in enumerate(ranking, start=1))]
 
 
@@ -139,7 +139,7 @@ def _rendered(votes: Votes, known: Mapping[str, str], scores: Scored) -> str:
 
 
 def _ranked(names: Sequence[str], known: Mapping[str, str]) -> list[str]:
-    """Return the labels that names mean; none where most of the names mean nothing."""
+    """Return the labels that these names mean; none if most names are unknown."""
     labels = [label_named(name, known) for name in dict.fromkeys(names)]
     ranking = [*dict.fromkeys(filter(None, labels))]
     return ranking if len(ranking) >= labels.count(None) else []
@@ -153,7 +153,7 @@ def _against(review: Review) -> str:
 
 
 def _remark(title: str, text: str) -> list[str]:
-    """Write a remark so that no line of it can pass for a ballot or announce one."""
+    """Return a remark of which no line can be read as a ballot or as the header of one."""
     lines = text.strip().splitlines()
     if not lines:
         return []

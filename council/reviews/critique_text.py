@@ -1,4 +1,4 @@
-"""Reading critique out of a review's text: what it holds against which answer."""
+"""Reads the critique in a review's text: which points it makes against which answer."""
 
 from collections.abc import Collection
 
@@ -10,11 +10,11 @@ from council.reviews.remarks import Remark, remarks
 from council.reviews.severity import praises, severity
 
 LONGEST_POINT = 600
-"""Characters of a point; what is longer is cut at a word."""
+"""The length of a point in characters; a longer one is cut between words."""
 
 
 def read_points(text: str, labels: Collection[str]) -> list[ReviewPoint]:
-    """Return the critique points in a review, in its order; only of these labels."""
+    """Return the points of critique in a review, in its order, about these labels."""
     return [
         ReviewPoint(label=remark.label, text=clip(remark.text, LONGEST_POINT), severity=grade)
         for remark in remarks(text, labels)
@@ -23,7 +23,7 @@ def read_points(text: str, labels: Collection[str]) -> list[ReviewPoint]:
 
 
 def points_in_remark(label: str, remark: str) -> list[ReviewPoint]:
-    """Return the points of a remark that is known to be critique of one answer, in any language."""
+    """Return the points of a remark that criticizes one answer, in any language."""
     lines = (line[:LONGEST_LINE] for line in remark[:LONGEST_REVIEW].splitlines())
     return [
         ReviewPoint(label=label, text=clip(each, LONGEST_POINT), severity=severity(each) or "medium")

@@ -1,4 +1,4 @@
-"""Handing peer critiques over: whole reviews, or their points, each under the answer it is about."""
+"""Hands peer critiques over: whole reviews, or their points, each under its answer."""
 
 import re
 from collections import Counter
@@ -12,15 +12,15 @@ from council.reviews.severity import GRADES
 from council.usage import CHARACTERS_PER_TOKEN
 
 SAME_ABOVE = 0.7
-"""The share of words in common from which two points say the same."""
+"""The share of common words from which two points count as the same."""
 
 ENOUGH_SHARED = 3
-"""Words in common from which a point may be part of a longer one; fewer have to be most of both."""
+"""Common words from which a point may be part of a longer one; fewer must be most of both."""
 
 MAX_CRITIQUES = 5
 
 MOST_POINTS = 50
-"""Points of a review against one answer that are compared with those of others."""
+"""How many points of a review against one answer are compared with those of other reviews."""
 
 SENTENCE_END = re.compile(r"[.!?][\"')\]]*(?=\s)|[\u3002\uff01\uff1f]|\n")
 _WORD = re.compile(r"[^\W_]+(?:'\w+)?")
@@ -57,11 +57,11 @@ def extract_critiques_from_rankings(
 ) -> dict[str, list[CritiqueItem]]:
     """Return the points that the reviews make about each answer: label -> points, the gravest first.
 
-    Reviews are results or dicts with `model` and `ranking`; one that brought its points as JSON has
-    them under `critiques`; from any other, `council.reviews.critique_text` reads them. Points that
-    share over 70 % of the shorter one's words, three at least, or over 70 % of the longer one's are
-    one point, graver the more reviewers make it.
-    What a model says about its own answer isn't handed to it. Every label has an entry.
+    Reviews are results or dicts with `model` and `ranking`. One that came as JSON has its points under
+    `critiques`; from any other, `council.reviews.critique_text` reads them. Points that share over 70 %
+    of the shorter one's words, at least three, or over 70 % of the longer one's are merged into one,
+    which is graver the more reviewers make it. A model's points about its own answer are left out.
+    Every label has an entry.
     """
     found: dict[str, list[CritiqueItem]] = {label: [] for label in label_to_model}
     for result in stage2_results:
@@ -82,7 +82,7 @@ def extract_critiques_from_rankings(
 
 
 def points_of(review: Stage2Result, labels: Iterable[str]) -> list[ReviewPoint]:
-    """Return a review's points: those it brought as JSON, else those in its text."""
+    """Return a review's points: those of its JSON, else those in its text."""
     known = [*labels]
     if review.critiques is None:
         return read_points(review.ranking, known)
@@ -110,7 +110,7 @@ def _merged(items: Iterable[CritiqueItem]) -> list[CritiqueItem]:
 
 
 def _one_of(group: Sequence[CritiqueItem]) -> CritiqueItem:
-    """Make one point of several: the fullest text, the gravest severity, everybody who makes it."""
+    """Return several points as one: the longest text, the gravest severity, all its reviewers."""
     fullest = max(group, key=lambda item: len(item.critique_text))
     others = dict.fromkeys(item.source_model for item in group)
     others.pop(fullest.source_model)
@@ -133,10 +133,9 @@ def _words(text: str) -> Iterator[str]:
 
 
 def shorten(texts: Sequence[str], max_tokens: int) -> list[str]:
-    """Fit texts into `max_tokens` together, cutting the longest first.
+    """Return texts that fit into `max_tokens` together; the longest are cut first.
 
-    Every cut is at a sentence end where there is one and leaves a visible marker. Texts that
-    fit are returned as they are.
+    Texts are cut at a sentence end where there is one, with a visible mark.
     """
     room = max_tokens * CHARACTERS_PER_TOKEN
     if sum(map(len, texts)) <= room:
@@ -146,7 +145,7 @@ def shorten(texts: Sequence[str], max_tokens: int) -> list[str]:
 
 
 def _common_limit(lengths: Sequence[int], room: int) -> int:
-    """Find the length above which texts are cut, so that all together fit; shortest first."""
+    """Return the length above which texts are cut so that all of them fit; shortest first."""
     for count, length in zip(range(len(lengths), 0, -1), lengths, strict=True):
         if length * count > room:
             return room // count

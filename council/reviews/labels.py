@@ -1,4 +1,4 @@
-"""Who is called what during review, and who reads whom in which order."""
+"""Anonymous labels for a review, and the order in which each member reads the others."""
 
 import random
 from collections.abc import Sequence
@@ -6,9 +6,9 @@ from string import ascii_uppercase
 
 
 def label_answers(names: Sequence[str], seed: int, number: int = 1) -> dict[str, str]:
-    """Return each member's answer an anonymous label: label -> member name.
+    """Return an anonymous label for each member's answer: label -> member name.
 
-    Every round draws its own, so that nobody is known again by the letter of the round before.
+    Every round draws new labels, so that nobody is recognized by an earlier letter.
 
     Raises `ValueError` for more members than there are letters.
     """
@@ -20,12 +20,11 @@ def label_answers(names: Sequence[str], seed: int, number: int = 1) -> dict[str,
 def reading_orders(
     names: Sequence[str], seed: int, number: int = 1, *, self_review: bool = False
 ) -> dict[str, list[str]]:
-    """Say whose answers each member reads, in its own order: reviewer name -> names.
+    """Return whose answers each member reads, in order: reviewer name -> names.
 
-    The members sit on a shuffled circle and each reads on from its neighbour, so every answer
+    The members form a shuffled circle, and each starts reading at its neighbour, so every answer
     appears in every position equally often. With three or more answers nobody reads its own
-    (recusal). With two there would be nothing left to rank, so both are read, as with
-    `self_review`; one's own then comes last.
+    (recusal). With two, or with `self_review`, everybody reads all, its own last.
     """
     circle = _shuffled(names, _drawn("circle", seed, number))
     recused = len(circle) >= 3 and not self_review
@@ -40,7 +39,7 @@ def _drawn(what: str, seed: int, number: int) -> str:
 
 
 def _shuffled(names: Sequence[str], seed: str) -> list[str]:
-    # Labels and circle are drawn apart: were they the same shuffle, everybody would read in the
-    # order of the alphabet, and a liking for early letters would add to one for early places.
+    # Labels and circle are drawn separately: with one shuffle everybody would read in alphabetical
+    # order, and a bias for early letters would add to one for early places.
     rng = random.Random(seed)  # noqa: S311 - a replayed run must draw the same seats; nothing is secret
     return rng.sample(names, len(names))

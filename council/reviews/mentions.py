@@ -87,7 +87,7 @@ _SEVERAL_IN_SIGNS = (
 _SEVERAL = re.compile(
     rf"(?<!\w)(?:{'|'.join(_SEVERAL_IN_WORDS)}|^both)(?!\w)|{'|'.join(_SEVERAL_IN_SIGNS)}", re.IGNORECASE
 )
-"""What means other answers without naming them."""
+"""Words that mean other answers without naming them."""
 
 
 def letters(mention: str) -> list[str]:
@@ -103,7 +103,7 @@ def named(text: str, known: Mapping[str, str]) -> set[str]:
 
 
 def means_others(text: str, letter: str, known: Mapping[str, str]) -> bool:
-    """Tell whether a text may mean another answer than the one of this letter."""
+    """Return whether a text may mean another answer than the one of this letter."""
     return bool(named(text, known) - {letter} or _SEVERAL.search(text))
 
 
@@ -157,9 +157,9 @@ _BARE_HEADING = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """A heading over what is said of one answer; `letter` is empty where it names several.
+    """A heading above the review of one answer; `letter` is empty where it names several.
 
-    `rest` is what its line says about the answer besides; `part` is a part that it names.
+    `rest` is what else its line says about the answer; `part` is the part that it names.
     """
 
     letter: str
@@ -176,7 +176,7 @@ def headings(lines: Sequence[Line], known: Mapping[str, str]) -> dict[int, Headi
             found[at] = heading
         elif (bare := _BARE_HEADING.match(line.text)) and bare["letter"] in known:
             lettered[at] = Heading(bare["letter"], _MARK.sub("", line.text[bare.end() :], count=1))
-    # One letter may be anything; several of them, each before a colon, are the answers'.
+    # One letter may be anything; several, each before a colon, name answers.
     several = len({heading.letter for heading in lettered.values()}) > 1
     return found | lettered if several else found
 
@@ -205,17 +205,17 @@ def part_of(line: Line) -> re.Match[str] | None:
 
 
 def is_part(title: str) -> bool:
-    """Tell a title of a section's part from that of another section."""
+    """Return whether a title is that of a section's part, not of another section."""
     return bool(PART.match(title) or _NEUTRAL_PART.match(title))
 
 
 def is_good(part: str) -> bool:
-    """Tell a part that holds praise."""
+    """Return whether a part contains praise."""
     found = PART.match(part)
     return bool(found and found["good"])
 
 
 def is_bad(part: str) -> bool:
-    """Tell a part that holds critique."""
+    """Return whether a part contains critique."""
     found = PART.match(part)
     return bool(found and found["bad"])

@@ -1,4 +1,4 @@
-"""The lines of a review in which the reviewer itself speaks, without their markup.
+"""A review's own lines, without markup: what the reviewer itself says.
 
 Code, `>` quotations, the ballot and the scores are left out. Lines that were wrapped are joined.
 """
@@ -10,13 +10,13 @@ from dataclasses import dataclass, replace
 from council.reviews.ballot_text import LEAD_IN, unwrapped
 
 LONGEST_REVIEW = 200_000
-"""Characters of a review that are looked at."""
+"""How many characters of a review are read."""
 
 LONGEST_LINE = 2_000
-"""Characters of a line that are looked at."""
+"""How many characters of a line are read."""
 
 WRAPPED = 60
-"""Characters from which a line without an end may be continued by the next."""
+"""From this length, in characters, a line without an end may continue on the next."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class Line:
     """One line, empty where it says nothing.
 
     `bullet` is the kind of its list, `-` or `1`; `level` is that of a Markdown heading. `ends` says
-    that no section continues below it: a rule, or the beginning of a ballot.
+    that every section ends there: at a rule, or at the beginning of a ballot.
     """
 
     text: str
@@ -58,7 +58,7 @@ _RULE = re.compile(r"\s*(?:[-*_]\s*){3,}$")
 
 
 def own_lines(text: str) -> list[Line]:
-    """Return a review's lines as far as the reviewer speaks of answers in them."""
+    """Return the lines of a review in which the reviewer writes about answers."""
     lines: list[Line] = []
     for line in map(_line, _own(text)):
         if lines and _is_continued(lines[-1], line):
@@ -92,7 +92,7 @@ def _own(text: str) -> Iterator[str]:
 
 
 def _skips(line: str) -> Callable[[str], re.Match[str] | None] | None:
-    """Return what tells the rows of the ballot, or of the scores, that a line begins."""
+    """Return what recognizes the rows of the ballot, or of the scores, that begins at a line."""
     if _BALLOT.match(line):
         return _ENTRY.match
     return _SCORE.fullmatch if _SCORES.fullmatch(line) else None
@@ -186,12 +186,12 @@ _NOTHING = {"none", "none found", "nothing", "no weaknesses", "n/a", "nothing si
 
 
 def is_nothing(sentence: str) -> bool:
-    """Tell whether a sentence only says that there is nothing to say."""
+    """Return whether a sentence only says that there is nothing to add."""
     return sentence.strip(" .:-").lower() in _NOTHING
 
 
 def says(sentence: str) -> bool:
-    """Tell whether a sentence says anything."""
+    """Return whether a sentence has content."""
     words = sentence.strip(" .:-").lower()
     if not words.isascii() and sum(map(str.isalnum, words)) > 1:
         return True

@@ -1,4 +1,4 @@
-"""From ballots to one ranking, how far they agree, and where they don't."""
+"""Makes one ranking of the ballots, with how far they agree and where they don't."""
 
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
@@ -15,9 +15,8 @@ def counted(
 ) -> dict[str, list[str]]:
     """Return the ballots that count, reviewer name -> labels, best first, as they count.
 
-    A vote for oneself is left out and the rest of the ballot closes up; only where there are two
-    answers in all do ballots count whole, for nothing would be left. A ballot with fewer than two
-    labels left doesn't count.
+    A vote for oneself is left out and the rest of the ballot closes up. With only two answers nothing
+    would be left, so ballots count whole. A ballot with fewer than two labels left doesn't count.
     """
     whole = len(label_to_model) == 2
     votes = {
@@ -32,8 +31,8 @@ def aggregate(
 ) -> AggregateRanking:
     """Rank the answers by their mean position over all counted ballots, 1 being best.
 
-    `ballots`: reviewer name -> labels, best first, `[]` where the ballot couldn't be read. Equal
-    means are told apart by pairwise wins; what is still equal shares its rank and goes by label.
+    `ballots`: reviewer name -> labels, best first, `[]` where the ballot couldn't be read. Pairwise wins
+    decide between equal means; answers that are still equal share a rank and are sorted by label.
     Answers that no counted ballot names come last.
     """
     votes = counted(ballots, label_to_model)
@@ -50,10 +49,10 @@ def aggregate(
 
 
 def disagreements(votes: Mapping[str, Sequence[str]], label_to_model: Mapping[str, str]) -> list[str]:
-    """Name the answers the reviewers see differently, a line each, with who placed them where.
+    """Return a line for each answer that the reviewers disagree on, with who placed it where.
 
-    An answer is one of them when its places lie two or more apart, or when one reviewer puts it
-    first and another last. `votes` are the ballots as they count; lines go by label.
+    They disagree if its places are two or more apart, or if one reviewer puts it first and another
+    last. `votes` are the counted ballots; lines are sorted by label.
     """
     lines: list[str] = []
     for label in sorted(label_to_model):

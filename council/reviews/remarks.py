@@ -1,15 +1,15 @@
-"""Whom each sentence of a review in prose is about.
+"""Finds which answer each sentence of a review in prose is about.
 
-Where it isn't certain whom a sentence means, it is nobody's: a missed remark costs a hint, a remark
-held against the wrong answer misleads its author and everybody else.
+A sentence that isn't certainly about one answer is dropped: a missed remark costs a hint, one that is
+credited to the wrong answer misleads its author and everybody else.
 
-- A heading that names one answer (`### Response B`, `2. **Response B:**`) says whom the lines below
-  it mean; another heading ends that, except those of its parts (`Weaknesses`).
+- The lines below a heading that names one answer (`### Response B`, `2. **Response B:**`) are about that
+  answer, up to the next heading that isn't one of its parts (`Weaknesses`).
 - A paragraph that begins with an answer and names no other is about that one.
-- Elsewhere a sentence means the answer it names; one that names two is cut into clauses, each of
-  which means the answer it begins with. A sentence that continues (`However, it ...`) means the answer
-  of the sentence before.
-- Quotations, code, the ballot and the scores say nothing.
+- Elsewhere a sentence is about the answer it names; one that names two is cut into clauses, each
+  about the answer it begins with. A sentence that continues (`However, it ...`) is about the answer of
+  the sentence before.
+- Quotations, code, the ballot and the scores are skipped.
 """
 
 import re
@@ -38,8 +38,8 @@ from council.reviews.severity import severity
 class Remark:
     """A sentence about one answer, or a clause of one.
 
-    `part` is what it is under, as written (`Weaknesses`). `is_alone` says that its sentence means no
-    other answer, `is_given` that the reviewer itself gave the severity.
+    `part` is the title it is under, as written (`Weaknesses`). `is_alone` says that its sentence is
+    about no other answer, `is_given` that the reviewer itself gave the severity.
     """
 
     label: str
@@ -52,13 +52,13 @@ class Remark:
 
 
 def remarks(text: str, labels: Collection[str]) -> Iterator[Remark]:
-    """Return what a review in prose says of these answers, in its order."""
+    """Return the remarks of a review in prose about these answers, in its order."""
     lines = own_lines(text)
     divider = _Divider(lines, by_letter(labels))
     return (remark for at in range(len(lines)) for remark in divider.read(at))
 
 
-# Whom a sentence means -------------------------------------------------------------------------
+# Which answer a sentence is about ----------------------------------------------------------------
 
 _SUBJECT_LETTER = re.compile(
     r"(?P<letter>[A-Z])(?:'s\b| +(?:(?:also|simply|still|never|barely) +)?(?:lacks|misses|omits"
@@ -110,11 +110,11 @@ _ONE_OF_TWO = re.compile(r"\b(?:former|latter|other one|first one|second one)\b"
 _QUOTATION = re.compile(r'"[^"\n]{0,400}"|\u00ab[^\u00bb\n]{0,400}\u00bb')
 
 _PLAIN_HEADING = 7
-"""The level of a heading that is none in Markdown."""
+"""The level of a heading that isn't one in Markdown."""
 
 
 class _Divider:
-    """Reads line after line and remembers whom the text is about."""
+    """Reads line after line and remembers which answer the text is about."""
 
     def __init__(self, lines: Sequence[Line], known: Mapping[str, str]) -> None:
         self._lines, self._known = lines, known
@@ -123,14 +123,14 @@ class _Divider:
         self._at = 0
         self._under = ""  # the letter that a heading named
         self._heading = Line("")
-        self._is_inline = False  # the heading's own line says something, too
+        self._is_inline = False  # the heading's own line has content, too
         self._level = 0
-        self._part = self._outer_part = ""  # what the lines are under, within a section and around it
-        self._last = ""  # the letter that the last sentence of this paragraph meant
+        self._part = self._outer_part = ""  # the titles above the lines, within a section and around it
+        self._last = ""  # the letter that the last sentence of this paragraph was about
         self._only = ""  # the letter that this paragraph alone names
         self._strayed = False  # another answer was named in this paragraph
         self._lost = False  # and the sentence was about that one
-        self._is_columns = False  # a table with a column an answer
+        self._is_columns = False  # a table with a column for each answer
 
     def read(self, at: int) -> Iterator[Remark]:
         """Return the remarks of one line."""
@@ -156,13 +156,13 @@ class _Divider:
         for cell in text.split("|") if line.is_row else (text,):
             for sentence in sentences(cell):
                 if is_nothing(sentence):
-                    self._part = ""  # what else is said there is no critique
+                    self._part = ""  # what else the line says is no critique
                 yield from self._sentence(sentence)
         if line.is_row and at in self._headings:
             self._leave()
 
     def _heads_columns(self, at: int) -> bool:
-        """Tell a table's first row, and note whether each column of it is about an answer."""
+        """Return whether a line is a table's first row; note whether each column is about an answer."""
         if at and self._lines[at - 1].is_row:
             return False
         self._is_columns = len(named(self._lines[at].text, self._known) & self._known.keys()) > 1
@@ -184,7 +184,7 @@ class _Divider:
         self._level = 0
 
     def _after_heading(self, line: Line) -> str:
-        """Note where a section begins or ends, and return what the line says besides."""
+        """Note where a section begins or ends; return what else the line says."""
         if heading := self._headings.get(self._at):
             self._enter(line, heading)
             return heading.rest
@@ -205,7 +205,7 @@ class _Divider:
         self._part = heading.part or (self._outer_part if line.bullet else "")
 
     def _is_within(self, title: Line) -> bool:
-        """Tell whether a title is that of a section's part."""
+        """Return whether a title is that of a section's part."""
         if not self._under:
             return False
         if title.level:
@@ -215,7 +215,7 @@ class _Divider:
         )
 
     def _closes(self, line: Line) -> bool:
-        """Tell whether a line can't belong to the section above it for certain."""
+        """Return whether a line may not belong to the section above it."""
         if line.bullet and line.bullet == self._heading.bullet and self._is_inline:
             return line.indent <= self._heading.indent
         # Nothing but the end of the review ends the last section: a conclusion may follow.
@@ -232,7 +232,7 @@ class _Divider:
         )
 
     def _sentence(self, sentence: str) -> Iterator[Remark]:
-        # What is in quotation marks is somebody else's; its length is kept, and so are places.
+        # Words in quotation marks are somebody else's; their length is kept, and so are positions.
         shown = _unquoted(sentence)
         mentions = [*MENTION.finditer(shown)]
         if _ONE_OF_TWO.search(shown):
@@ -271,7 +271,7 @@ class _Divider:
     def _single(
         self, sentence: str, shown: str, mention: re.Match[str], letter: str
     ) -> Iterator[Remark]:
-        """Credit a sentence that names one answer, if that is the one it is about."""
+        """Return a sentence that names one answer as a remark on the answer it is certainly about."""
         before = shown[: mention.start()]
         ahead = _JOINT.sub("", before)
         compared = bool(_COMPARED.search(before) or _TURN.search(ahead))
@@ -279,7 +279,7 @@ class _Divider:
             self._under = letter  # one line may hold several: Response A: fine. Response B: vague.
             sentence = sentence[mention.end() + 1 :].lstrip()
         if self._under and self._under != letter:
-            # Under another answer's heading: about that one, if it begins as a remark on it would.
+            # Under another answer's heading, it may only compare: then it is about the heading's.
             self._strayed = True
             if before and (compared or _GOES_ON.match(shown)):
                 yield from self._remark(self._under, sentence)
@@ -298,7 +298,7 @@ class _Divider:
         yield from self._remark(letter, sentence, is_alone=not ahead or self._only == letter)
 
     def _clauses(self, sentence: str, shown: str) -> Iterator[Remark]:
-        """Credit the clauses of a sentence that names several answers, each to whom it begins with."""
+        """Return the clauses of a sentence that names several answers, each for its first one."""
         subjects: list[str] = []
         for start, end in _spans(shown, _IN_FRONT if _SET_BESIDE.match(shown) else _BOUNDARY):
             clause, said = shown[start:end], sentence[start:end]

@@ -1,8 +1,8 @@
-"""The scores in a review: how they are written, and how they are read, line by line.
+"""Writes and reads the scores in a review, line by line.
 
-A line that can't be read for certain gives no score, and nothing is read out of prose. As with
-rankings, what is in code, in a `>` quotation or after "Response C contains:" isn't the
-reviewer's own. Three forms are read below a line that says SCORES; the last such block counts:
+A line that can't be read for certain gives no score, and prose is never read. As with rankings, code,
+`>` quotations and what follows "Response C contains:" aren't the reviewer's own. Three forms are read
+below a line that says SCORES; the last such block counts:
 
     Response A: Cost 7, Security 9        Response A              | Response | Cost | Security |
                                           - Cost: 7/10            | A        | 7    | 9        |
@@ -25,7 +25,7 @@ _ROW = re.compile(
     r"\W*(?:response|answer)\ +(?P<letter>[a-z])(?![\w'])[\s:|=>.-]*(?P<rest>.*)", re.IGNORECASE
 )
 _ITEM = re.compile(
-    # Possessive, and with a name that ends before its separators: no piece is tried twice over.
+    # Possessive, and with a name that ends before its separators, so nothing is tried twice.
     r"\W*+(?P<name>\w(?:.*?[^\s:=-])?)[\s:=-]++(?P<score>\d{1,2})"
     r"(?:\s*(?:/|out\ of)\s*10)?(?:\s*\([^()]*\))?[\s.]*"
 )
@@ -33,7 +33,7 @@ _CELL = re.compile(r"\s*(\d{1,2})(?:\s*/\s*10)?\s*")
 
 
 def scores_text(scores: Scored) -> list[str]:
-    """Write scores as reviewers are asked to, a line each."""
+    """Return scores in the form that reviewers are asked for, one answer per line."""
     return [
         HEADER,
         *(
@@ -44,7 +44,7 @@ def scores_text(scores: Scored) -> list[str]:
 
 
 def scores_of(given: object, criteria: Sequence[str]) -> dict[str, int]:
-    """Read one answer's scores out of a JSON ballot: whole numbers from 1 to 10, of known criteria."""
+    """Return an answer's scores in a JSON ballot: whole numbers from 1 to 10, by known criteria."""
     found = cast("dict[object, object]", given) if isinstance(given, dict) else {}
     known = _by_key(criteria)
     scores: dict[str, int] = {}
@@ -56,9 +56,9 @@ def scores_of(given: object, criteria: Sequence[str]) -> dict[str, int]:
 
 
 def parse_scores(text: str, labels: Collection[str], criteria: Sequence[str]) -> Scored:
-    """Read the scores of a review in text: label -> criterion -> 1 to 10; `{}` where there are none.
+    """Return the scores in the text of a review: label -> criterion -> 1 to 10; `{}` if there are none.
 
-    An answer's second score by one criterion is dropped.
+    An answer's second score by the same criterion is dropped.
     """
     scores: Scored = {}
     if not criteria:
@@ -84,7 +84,7 @@ class _Block:
         self._scores: dict[str, dict[str, int]] = {}
 
     def read(self, lines: Iterable[str]) -> Scored:
-        """Read until a line that is no score."""
+        """Read up to a line that is no score."""
         for line in filter(None, lines):
             if not (self._heads_columns(line) or self._row(line) or self._items(line)):
                 break

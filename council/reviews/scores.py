@@ -1,4 +1,4 @@
-"""From the reviewers' scores to one weighted matrix, and what fails a must-have."""
+"""Makes one weighted matrix of the reviewers' scores, with the answers that fail a must-have."""
 
 from collections.abc import Mapping, Sequence
 
@@ -14,12 +14,11 @@ def score(
     label_to_model: Mapping[str, str],
     criteria: EvaluationCriteria,
 ) -> ScoringMatrix:
-    """Weigh every answer's mean scores by the criteria; the best comes first, the disqualified last.
+    """Return every answer's mean scores, weighted; the best first, the disqualified last.
 
     `reviews`: reviewer name -> label -> criterion -> 1 to 10. A score for oneself never counts, not
-    even with two answers: unlike a vote it needs no other beside it. `total` is the weighted mean of
-    the criteria that somebody scored. Failing a must-have is a score below 4 by most of the answer's
-    reviewers; who gave it none didn't find it failing.
+    even with two answers. `total` is the weighted mean of the criteria that somebody scored. An answer
+    fails a must-have if most of its reviewers score it below 4; no score is no failure.
     """
     answers = [
         _weighed(

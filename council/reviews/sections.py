@@ -1,8 +1,7 @@
-"""Dividing a review by answer: which of its words are about which.
+"""Divides a review by the answers it is about.
 
-A section has only whole sentences that mean no other answer, so nothing said of one answer is shown
-under another. The points that are handed to members (`council.reviews.critique_text`) come from the
-same remarks.
+A section has only whole sentences that are about no other answer, so nothing is shown under the wrong
+one. The points that are handed to members (`council.reviews.critique_text`) come from the same remarks.
 """
 
 import re
@@ -20,31 +19,31 @@ from council.reviews.remarks import Remark, remarks
 from council.reviews.severity import GRADES, severity
 
 SUMMARY = 280
-"""Characters of a summary, about two lines."""
+"""The length of a summary in characters: about two lines."""
 
 MOST_REMARKS = 50
-"""Remarks of a section that a summary chooses from."""
+"""How many remarks of a section a summary chooses from."""
 
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """What one review says about one answer alone: whole sentences, in the review's order."""
+    """What a review says about one answer alone: whole sentences, in its order."""
 
     remarks: tuple[Remark, ...]
 
     @property
     def severity(self) -> Severity | None:
-        """The gravest that is known: the reviewer gave it, or its English words show it."""
+        """The gravest one known, given by the reviewer or shown by its English words."""
         known = {remark.severity for remark in self.remarks}
         return next((grade for grade in GRADES if grade in known), None)
 
     @property
     def text(self) -> str:
-        """Its words, as plain text in one paragraph."""
+        """The section as plain text in one paragraph."""
         return _written(self.remarks)
 
     def summary(self, limit: int = SUMMARY) -> str:
-        """Return its gravest sentences that fit, as plain text; an ellipsis replaces the rest."""
+        """Return the gravest sentences that fit, as plain text; an ellipsis replaces the rest."""
         by_weight = sorted(self.remarks[:MOST_REMARKS], key=_weight)
         chosen: list[Remark] = []
         for remark in by_weight:
@@ -57,10 +56,10 @@ class Section:
 
 
 def divide(text: str, labels: Collection[str]) -> dict[str, Section]:
-    """Return what a review says of each answer: label -> section.
+    """Return what a review says about each answer: label -> section.
 
-    The text is a review as documents hold it (`Stage2Result.ranking`), `labels` all answers of its
-    round. A label of which nothing can be told for certain has no section.
+    The text is a stored review (`Stage2Result.ranking`), `labels` are all answers of its round. A label
+    about which nothing is certain has no section.
     """
     found = _entries(text, labels)
     if found is None:
@@ -76,7 +75,7 @@ _GRADED = re.compile(r"\[(?P<grade>high|medium|low)\] ")
 
 
 def _entries(text: str, labels: Collection[str]) -> list[Remark] | None:
-    """Read the entries of a JSON ballot as `council.reviews.ballots` writes it; `None` if it is none."""
+    """Return the entries of a JSON ballot as `council.reviews.ballots` writes it, else `None`."""
     known, found, part = by_letter(labels), list[Remark](), ""
     for at, entry in enumerate(text.split("\n\n")):
         label, *lines = entry.split("\n")
@@ -114,7 +113,7 @@ def _weight(remark: Remark) -> tuple[int, bool]:
 
 
 def _written(said: Sequence[Remark]) -> str:
-    """Write remarks as one paragraph, each under its part."""
+    """Return remarks as one paragraph, each under its part."""
     text, before = "", None
     for remark in said:
         opens = remark.part if before is None or before.part != remark.part else ""

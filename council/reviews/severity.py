@@ -1,6 +1,6 @@
-"""How bad a sentence of a review says it is, by the words it uses; English only.
+"""The severity of a sentence in a review, by its English words.
 
-Reviews that come as JSON say it themselves, in any language.
+JSON reviews give it themselves, in any language.
 """
 
 import re
@@ -11,7 +11,7 @@ GRADES: tuple[Severity, ...] = ("high", "medium", "low")
 
 
 def severity(sentence: str) -> Severity | None:
-    """Grade a sentence; `None` where it holds nothing against anything."""
+    """Return how grave a sentence is; `None` if it criticizes nothing."""
     said = _PRAISE.sub(" ", sentence)
     if _LOW.search(said) and not _GRAVE.search(said):
         return "low"
@@ -21,12 +21,12 @@ def severity(sentence: str) -> Severity | None:
 
 
 def praises(sentence: str) -> bool:
-    """Whether a sentence praises, be it in words of critique: `no errors`, `catches the bug`."""
+    """Return whether a sentence praises, even in words of critique: `no errors`, `catches the bug`."""
     return bool(_PRAISE.search(sentence) or (_GOOD.search(sentence) and severity(sentence) is None))
 
 
 def _any_of(*phrases: str) -> re.Pattern[str]:
-    """Compile patterns of which one must be found as whole words; a blank is any white space."""
+    """Return a pattern that finds any of these as whole words; a blank is any white space."""
     return re.compile(rf"\b(?:{'|'.join(phrases)})(?!\w)".replace(" ", r"\s+"), re.IGNORECASE)
 
 
@@ -76,7 +76,7 @@ _GOOD = _any_of(
     r"|complete|straightforward|excellent|good|right|best|useful|helpful|sound|thorough|well)",
     r"already \w+|easy to (?:understand|follow|read)|would not make it better",
 )
-"""Praise in no words of critique: under *Weaknesses*, only what isn't praise is one."""
+"""Praise without words of critique: under *Weaknesses*, everything else is critique."""
 
 _FAULT = (
     r"(?:errors?|mistakes?|issues?|problems?|flaws?|gaps?|bugs?|weakness\w*|shortcomings?|drawbacks?"

@@ -153,7 +153,7 @@ def _local(server: LocalServer) -> Provider | None:
 
 
 def demonstrate(existing: Existing) -> None:
-    """Say whether the demonstration can answer, and what is used before it."""
+    """Return whether the demonstration can answer, and what is used before it."""
     used = [
         name
         for name in ("OPENROUTER_API_KEY", "OPENROUTER_BASE_URL", "COUNCIL_MEMBERS")

@@ -28,7 +28,7 @@ CORRECTED = "Corrected response"
 RESPONSE = "Response"
 ORIGINAL = "Original response"
 CHANGES = "Changes"
-MARKED = "Struck-through words were removed, bold words were added; \u2026 stands for unchanged text."
+MARKED = "Struck-through words were removed, bold words added; \u2026 marks unchanged text."
 UNDIVIDED = "the review doesn't separate the answers; see Whole reviews"
 
 VOTES = "Votes"

@@ -277,7 +277,7 @@ def test_the_thread() -> None:
                 rich(("Changes", True)),
                 section(
                     "Corrected: 9 words removed, 19 added. "
-                    "Struck-through words were removed, bold words were added; \u2026 stands for unchanged text."
+                    "Struck-through words were removed, bold words added; \u2026 marks unchanged text."
                 ),
                 markdown(
                     "Move ~~them. Temporal retries each step and shows its history~~\u200b"

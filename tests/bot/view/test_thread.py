@@ -225,7 +225,7 @@ def test_the_original_comes_with_its_changes() -> None:
         "Move them. Temporal retries each step and shows its history.\n\n"
         "### Changes\n\n"
         "Corrected: 9 words removed, 19 added. "
-        "Struck-through words were removed, bold words were added; \u2026 stands for unchanged text.\n\n"
+        "Struck-through words were removed, bold words added; \u2026 marks unchanged text.\n\n"
         "Move ~~them. Temporal retries each step and shows its history~~"
         "**the jobs that must recover half-way.**\n\n"
         "**Start with one job.**\n\n"
