@@ -211,8 +211,8 @@ class Journal(Protocol):
         """Load what a run has recorded so far, ready to record more."""
         ...
 
-    async def posts(self, run: RunRow) -> Posts:
-        """Load what a run has posted so far, ready to record more."""
+    async def posts(self, run: RunRow, *, is_new: bool = False) -> Posts:
+        """Load what a run has posted so far, ready to record more; a new one has posted nothing."""
         ...
 
     async def place(self, run_id: str, origin: Source) -> None:

@@ -17,7 +17,7 @@ from council.document.conversation import Source, timestamp
 from council.errors import Failure
 from storage import spending
 from storage.database import Database, SqlValue, Statement
-from storage.errors import ConstraintError, DamageError, Used, damaged
+from storage.errors import ConstraintError, DamageError, StorageError, Used, damaged
 from storage.journal import (
     NOTHING_TOLD,
     Allowance,
@@ -177,9 +177,6 @@ class SqliteJournal:
         """Record a run as running, or return the one that already has its entry key."""
         now = self._now()
         async with asyncio.timeout_at(by):
-            earlier = await self._delivered_before(run.entry_key)
-            if earlier:
-                return Begun(earlier, created=False)
             reserving = await self._reserving(run.id, reservation, now)
         created_at = timestamp(now)
         row = (
@@ -193,11 +190,13 @@ class SqliteJournal:
         try:
             # Nothing after this may fail: the run exists.
             await self._database.write((_BEGIN_RUN, row), *reserving, by=by)
-        except ConstraintError as error:
-            earlier = await self._delivered_before(run.entry_key)
-            if not earlier:
+        except (StorageError, TimeoutError) as error:
+            # Asked only now: whoever waits for an acknowledgement would wait for one more read.
+            if earlier := await self._delivered_before(run.entry_key):
+                return Begun(earlier, created=False)
+            if isinstance(error, ConstraintError):
                 raise await self._explained(error, run.id, reservation, now) from error
-            return Begun(earlier, created=False)
+            raise
         return Begun(_begun(run, created_at), created=True)
 
     async def knows(self, entry_key: str) -> bool:
@@ -244,11 +243,10 @@ class SqliteJournal:
                 self._leave_out(run.id, error)
         return _Steps(self._database, run, recorded, self._now)
 
-    async def posts(self, run: RunRow) -> _Posts:
-        """Load a run's recorded posts; new ones can be recorded."""
-        rows = await self._database.read(
-            "SELECT key, digest, message FROM posts WHERE run_id = ?", (run.id,)
-        )
+    async def posts(self, run: RunRow, *, is_new: bool = False) -> _Posts:
+        """Load a run's recorded posts; new ones can be recorded. A new run has none."""
+        query = "SELECT key, digest, message FROM posts WHERE run_id = ?"
+        rows = [] if is_new else await self._database.read(query, (run.id,))
         posted = {row["key"]: (row["digest"], row["message"]) for row in rows}
         return _Posts(self._database, run, posted, self._now)
 

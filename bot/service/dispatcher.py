@@ -125,11 +125,17 @@ class Dispatcher:
         self.access.check(question.source, question.standing, profile.name)
         entry_key = f"{question.source.platform}:{question.entry_key}"
         by = asyncio.get_running_loop().time() + ACCEPT_SECONDS
+        run: RunRow | None = None
+        self._runs.acknowledgements.expect(entry_key)
         try:
-            return await self._write_down(replace(question, text=text, entry_key=entry_key), profile, by)
+            run = await self._write_down(replace(question, text=text, entry_key=entry_key), profile, by)
         except (TimeoutError, StorageError) as error:
             log.warning("question_not_taken", reason=error)
             raise Refusal(replies.NOT_SAVED) from error
+        finally:
+            if run is None:  # otherwise it is acknowledged by its card
+                self._runs.acknowledgements.settle(entry_key)
+        return run
 
     async def _write_down(self, question: Question, profile: Profile, by: float) -> RunRow | None:
         entry_key, source = question.entry_key, question.source
@@ -298,10 +304,12 @@ class Dispatcher:
         delivery: Delivery | None = None
         with structlog.contextvars.bound_contextvars(run=run.id):
             try:
-                presenter = self._presenters[run.id] = await self._presenter(run, venue)
+                presenter = self._presenters[run.id] = await self._presenter(
+                    run, venue, is_new=resumed is None
+                )
                 async with TaskGroup() as group:
                     group.create_task(self._carry_out(run, venue, presenter, stop))
-                    delivery = await self._show(presenter, stop, resumed)
+                    delivery = await self._show(run, presenter, stop, resumed)
                 if delivery:
                     await self._journal.deliver(run.id, delivery)
             except StorageError:
@@ -313,7 +321,7 @@ class Dispatcher:
                 self._presenters.pop(run.id, None)
         self.resuming.shown(run, venue, delivery, is_last=self._draining)
 
-    async def _presenter(self, run: RunRow, venue: Venue) -> Presenter:
+    async def _presenter(self, run: RunRow, venue: Venue, *, is_new: bool) -> Presenter:
         where = run.origin
 
         async def place(**changed: str | None) -> None:
@@ -341,7 +349,7 @@ class Dispatcher:
             run.id,
             opening(run.brief.question, run.brief.profile, asker=run.brief.asker, now=self._clock()),
             venue,
-            await self._journal.posts(run),
+            await self._journal.posts(run, is_new=is_new),
             run.telling,
             clock=self._clock,
             place=place,
@@ -349,6 +357,7 @@ class Dispatcher:
             is_wanted=is_wanted,
             transcript=lambda: self._files(run),
             edited=partial(self._runs.metrics.edited, run.origin.platform),
+            none_due=self._runs.acknowledgements.none_due,
         )
 
     async def _carry_out(self, run: RunRow, venue: Venue, presenter: Presenter, stop: Stop) -> None:
@@ -378,13 +387,16 @@ class Dispatcher:
             presenter.hear(RunAdmitted(self._runs.since(begun) if begun else 0.0))
             await self._runs.carry_out(run, presenter.hear, stop, venue.read_discussion)
 
-    async def _show(self, presenter: Presenter, stop: Stop, resumed: Together | None) -> Delivery | None:
+    async def _show(
+        self, run: RunRow, presenter: Presenter, stop: Stop, resumed: Together | None
+    ) -> Delivery | None:
         """Show a run to its end; whatever its card does, the run continues."""
         try:
             if resumed:
                 await catch_up(presenter, resumed)
                 await presenter.pick_up()
-            elif not await presenter.post_card():  # nobody would see the answer, so nothing is spent
+            elif not await self._post_card(run, presenter):
+                # Nobody would see the answer, so nothing is spent.
                 stop.everything.cancel("stopped")
                 if await presenter.ended_without_answer():
                     return "shown"  # only the asker was told why
@@ -392,6 +404,12 @@ class Dispatcher:
         except Exception:
             log.exception("card_crashed")
             return "untold"
+
+    async def _post_card(self, run: RunRow, presenter: Presenter) -> bool:
+        try:
+            return await presenter.post_card()
+        finally:
+            self._runs.acknowledgements.settle(run.entry_key)
 
     async def halt(self, run_ids: Sequence[str]) -> None:
         """End these runs, and wait until they are over or their time is up."""

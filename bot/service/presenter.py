@@ -58,7 +58,8 @@ class Presenter:
     `posts` remembers what the run has posted below its card; `telling` is what is known of its mention,
     and `note` writes down more; `place` writes down where its card and its thread are; `is_wanted` tells
     whether the run is still on record; `transcript` returns its stored conversation as files. `edited`
-    hears of each edit of the card, with how many changes it shows.
+    hears of each edit of the card, with how many changes it shows. `none_due` waits for others'
+    acknowledgements.
     """
 
     def __init__(
@@ -75,6 +76,7 @@ class Presenter:
         is_wanted: Callable[[], Awaitable[bool]],
         transcript: Callable[[], Awaitable[tuple[File, ...]]],
         edited: Callable[[int], None],
+        none_due: Callable[[], Awaitable[None]],
     ) -> None:
         self._view = view
         self._heard: list[tuple[Event, float]] = []
@@ -91,6 +93,7 @@ class Presenter:
         self._is_wanted = is_wanted
         self._transcript = transcript
         self._edited = edited
+        self._none_due = none_due
         self._changes = 0
         self._more = asyncio.Event()
         self._posted: set[str] = set()
@@ -220,6 +223,7 @@ class Presenter:
             shown, self._changes = shown + self._changes, 0
             return self.card()
 
+        await self._none_due()
         fits = await self._venue.edit_card(newest, self._urgency, self._card_moved)
         self._edited(shown)
         if is_over:
@@ -315,6 +319,7 @@ class Presenter:
         if self._refused:
             return
         with self._taking_refusals():
+            await self._none_due()
             # Counting changed words and choosing critics' sentences would block the loop too long.
             messages = await asyncio.to_thread(thread, self.view)
             if not self._is_open and (messages or self.view.final):
@@ -398,6 +403,7 @@ class Presenter:
             self._is_stalled = True
 
     async def _files(self) -> tuple[File, ...]:
+        await self._none_due()
         if self.view.conversation_id:
             page, *_ = await self._transcript()
             return (replace(page, name=f"council-{self._run_id[:8]}.html"),)
@@ -406,6 +412,7 @@ class Presenter:
 
     async def _post(self, message: Message, urgency: Urgency, buttons: tuple[Button, ...] = ()) -> None:
         """Post a message in as many parts as it takes, its buttons below the last one."""
+        await self._none_due()
         parts = [*await self._venue.parts(message)]
         parts[-1:] = [replace(part, buttons=buttons) for part in parts[-1:]]
         for number, part in enumerate(parts):

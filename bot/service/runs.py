@@ -12,6 +12,7 @@ from functools import partial
 
 import structlog
 
+from bot.service.acknowledgements import Acknowledgements
 from bot.service.budgets import NANO, NO_BUDGETS, Budgets, RunBudget, nanos, payer, refusal
 from bot.service.durable_writes import DurableSteps, keep, until_written
 from bot.service.metrics import Metrics
@@ -90,6 +91,7 @@ class Runs:
     new_id: Callable[[], uuid.UUID] = uuid.uuid4
     entropy: random.Random = field(default_factory=random.SystemRandom)
     metrics: Metrics = field(default_factory=Metrics)
+    acknowledgements: Acknowledgements = field(default_factory=Acknowledgements)
     warned: set[tuple[str, str, str]] = field(default_factory=set[tuple[str, str, str]])
     """Whose budgets the log has warned of: scope, name, and the day or month."""
 
@@ -272,7 +274,7 @@ class Runs:
             emit(shortened)
         deliberation = await deliberate(
             brief,
-            ask=await self._bounded(run, brief, emit),
+            ask=self.acknowledgements.before(await self._bounded(run, brief, emit)),
             steps=DurableSteps(await self.journal.steps(run), emit),
             emit=emit,
             now=self.now,

@@ -104,6 +104,27 @@ async def test_a_redelivery_finds_the_run(opened: Opened) -> None:
     assert first.run == second.run
 
 
+async def test_a_redelivery_is_found_where_nothing_can_be_written(opened: Opened) -> None:
+    """Its asker isn't told that it wasn't saved."""
+    async with opened() as journal:
+        first = await journal.begin(RUN)
+        late = asyncio.get_running_loop().time() - 1
+        second = await journal.begin(replace(RUN, id="run-2"), by=late)
+    assert second.run == first.run
+    assert not second.created
+
+
+async def test_a_new_run_has_posted_nothing(opened: Opened) -> None:
+    """So its record is begun without reading; what it records is there for the next start."""
+    async with opened() as journal:
+        run = (await journal.begin(RUN)).run
+        posts = await journal.posts(run, is_new=True)
+        assert not posts.has("ranking.0", "A table")
+        await posts.record("ranking.0", "A table", "message-1")
+        assert posts.has("ranking.0", "A table")
+        assert (await journal.posts(run)).messages == {"message-1"}
+
+
 async def test_a_run_that_does_not_begin_in_time_is_not_there(opened: Opened) -> None:
     """Neither in this process nor in the next: whoever asked has been told so."""
     async with opened() as journal:

@@ -15,6 +15,7 @@ from bot.app import Library, open_library
 from bot.errors import Malformed, NotAllowed, Refusal, Unreachable, UsageError, VenueError
 from bot.render.markdown import render
 from bot.service.access import AT_TERMINAL
+from bot.service.acknowledgements import Acknowledgements
 from bot.service.dispatcher import Click, Dispatcher
 from bot.service.limits import Durability, Limits
 from bot.service.outbox import Urgency
@@ -22,7 +23,7 @@ from bot.service.permissions import Admins
 from bot.service.question import Question
 from bot.service.queue import Queue
 from bot.service.runs import Prices, Runs, unknown
-from bot.service.venue import Button, File, Part, Sent
+from bot.service.venue import Button, Card, File, Part, Sent
 from bot.view.details import Detail
 from council.brief import Attachment, Discussion
 from council.document.conversation import Conversation, Source
@@ -350,6 +351,45 @@ async def test_the_answer_does_not_wait_for_the_thread(tmp_path: Path) -> None:
         await place.dispatcher.settled()
     assert len(venue.posted) == WHOLE_THREAD
     assert len(venue.mentions) == 1
+
+
+async def test_the_card_comes_before_the_first_call(tmp_path: Path) -> None:
+    """Where many ask at once, runs that have begun don't delay the others' acknowledgements."""
+    council = ScriptedCouncil()
+
+    class SlowCard(RecordingVenue):
+        async def post_card(self, newest: Callable[[], Card], sent: Sent) -> str:
+            while not (found := await place.library.journal.get(run.id)) or not found.brief.started_at:
+                await asyncio.sleep(0.001)
+            for _ in range(100):  # the run is ready to ask, and could
+                await asyncio.sleep(0)
+            assert council.calls == []
+            return await super().post_card(newest, sent)
+
+    async with office(tmp_path, council) as place:
+        place.runs.acknowledgements = Acknowledgements(longest_delay=None, due_seconds=600.0)
+        asked = await place.ask()
+        assert asked is not None
+        run, venue = asked, SlowCard()
+        place.dispatcher.begin(run, venue)
+        await place.dispatcher.settled()
+    assert council.calls
+    assert len(venue.mentions) == 1
+
+
+async def test_a_refused_question_holds_no_call_back(tmp_path: Path) -> None:
+    """Nor does one that is delivered twice."""
+    council = ScriptedCouncil()
+    async with office(tmp_path, council, waiting_per_user=1) as place:
+        place.runs.acknowledgements = Acknowledgements(longest_delay=None, due_seconds=600.0)
+        run = await place.ask()
+        assert run is not None
+        assert await place.ask() is None
+        with pytest.raises(Refusal):
+            await place.ask("2")
+        place.dispatcher.begin(run, RecordingVenue(refuse={"post_card": Unreachable("not now")}))
+        await place.dispatcher.settled()
+    assert council.calls
 
 
 async def test_a_run_that_cannot_be_shown_is_not_paid_for(tmp_path: Path) -> None:

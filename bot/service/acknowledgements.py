@@ -1,0 +1,61 @@
+"""Lets questions be acknowledged before anything more is done for those that are.
+
+A platform waits three seconds for an acknowledgement, and a process has one interpreter: where many
+people ask at once, calls, cards and threads of the running councils would delay the questions behind.
+"""
+
+import asyncio
+from contextlib import suppress
+
+from council.calls import Ask, Call, Reply
+
+LONGEST_DELAY = 1.0
+"""How many seconds anything else waits at most, however many questions arrive."""
+DUE_SECONDS = 3.0
+"""How long an acknowledgement counts as due; later, no platform takes it."""
+
+
+class Acknowledgements:
+    """The questions that have arrived and aren't acknowledged yet, each by its entry key.
+
+    Times are in seconds.
+    """
+
+    def __init__(
+        self, longest_delay: float | None = LONGEST_DELAY, due_seconds: float = DUE_SECONDS
+    ) -> None:
+        self._longest_delay = longest_delay
+        self._due_seconds = due_seconds
+        self._due: dict[str, asyncio.TimerHandle] = {}
+        self._none_due = asyncio.Event()
+        self._none_due.set()
+
+    def expect(self, entry_key: str) -> None:
+        """Hold everything else back until this question is acknowledged, or too old for it."""
+        self.settle(entry_key)
+        loop = asyncio.get_running_loop()
+        self._due[entry_key] = loop.call_later(self._due_seconds, self.settle, entry_key)
+        self._none_due.clear()
+
+    def settle(self, entry_key: str) -> None:
+        """Note that a question is acknowledged, or refused."""
+        if timer := self._due.pop(entry_key, None):
+            timer.cancel()
+        if not self._due:
+            self._none_due.set()
+
+    async def none_due(self) -> None:
+        """Wait until no acknowledgement is due, or for the longest delay."""
+        if self._due:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(self._longest_delay):
+                    await self._none_due.wait()
+
+    def before(self, ask: Ask) -> Ask:
+        """Return an `ask` that begins when no acknowledgement is due."""
+
+        async def asked(call: Call) -> Reply:
+            await self.none_due()
+            return await ask(call)
+
+        return asked
