@@ -21,7 +21,7 @@ import httpx
 from bench import peer
 from bench.archive import CONVERSATIONS, past_answers
 from bench.bombs import slowest, worst
-from bench.burst import acknowledgements, beside
+from bench.burst import Waits, acknowledgements, beside
 from bench.load import PROFILE, QUESTION, Engine, Load, measure, no_models, p99, silent
 from bench.resume import resumption
 from bench.streams import AT_ONCE, behind, many, reading
@@ -42,6 +42,7 @@ MODELS = [member.model for member in PROFILE.members]
 CHAIRMAN = PROFILE.chairman.model
 CALL_SECONDS = 0.05
 RUNS = 15
+BESIDE = 3
 QUESTIONS, QUESTION_LENGTH = 12, 5_900  # as many as one person may have, as long as Discord takes
 LOG_NORMAL_RUNS = 40
 STREAM_ROUNDS = 5
@@ -268,14 +269,29 @@ def bombs() -> None:
         row("    an ordinary answer of that length", f"{ordinary * 1000:.0f} ms")
     asked: dict[str, list[str]] = {
         "without such questions": [],
-        "crafted ones, answered in kind": worst(QUESTIONS, QUESTION_LENGTH),
         "ordinary ones of that length": [answer(QUESTION_LENGTH)[:QUESTION_LENGTH]] * QUESTIONS,
+        "crafted ones, answered in kind": worst(QUESTIONS, QUESTION_LENGTH),
     }
     row(f"other people's commands beside {QUESTIONS} questions of one person on each platform", "")
-    for kind, texts in asked.items():
-        discord, slack = asyncio.run(beside(texts))
-        row(f"  {kind}: acknowledged on Discord, p99", f"{p99(discord) * 1000:.0f} ms", "500 ms")
-        row("    on Slack, p99", f"{p99(slack) * 1000:.0f} ms", "500 ms")
+    waits: dict[str, list[Waits]] = {kind: [] for kind in asked}
+    for _ in range(BESIDE):  # in turn, so that a busy machine slows all of them
+        for kind, texts in asked.items():
+            waits[kind].append(asyncio.run(beside(texts)))
+    found = {
+        kind: [
+            statistics.median(map(p99, each))
+            for each in zip(*((one.discord, one.slack, one.cpu) for one in some), strict=True)
+        ]
+        for kind, some in waits.items()
+    }
+    *_, crafted = found.values()
+    for kind, (discord, slack, cpu) in found.items():
+        row(f"  {kind}: acknowledged on Discord, p99", f"{discord * 1000:.0f} ms", "500 ms")
+        row("    on Slack, p99", f"{slack * 1000:.0f} ms", "500 ms")
+        row("    the bot's CPU until then, p99", f"{cpu * 1000:.0f} ms")
+    for against, figures in [*found.items()][:2]:
+        ratios = (f"{mine / other:.1f}" for mine, other in zip(crafted, figures, strict=True))
+        row(f"  crafted against {against}: Discord, Slack, CPU", f"{', '.join(ratios)} x")
 
 
 @asynccontextmanager

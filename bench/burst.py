@@ -5,9 +5,10 @@ import random
 import sys
 import sysconfig
 import tempfile
-from collections.abc import AsyncGenerator, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+import time
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.discord_server import DiscordServer, Interaction
@@ -19,7 +20,10 @@ MEMBERS = "openai/gpt-5,anthropic/claude,google/gemini,x-ai/grok"
 NO_LIMITS = "[limits]\nruns = 1000\nruns_per_channel = 1000\nruns_per_user = 1000\n"
 AT_ONCE = 2
 OTHERS, ROUNDS, APART = 5, 10, 0.3
+SHORT = "Should we shard?"
 CALL_SECONDS = 0.3
+TOO_LATE = 3.0
+"""The seconds after which Discord takes no acknowledgement."""
 
 Acknowledged = tuple[list[float], list[float]]
 """The seconds to each acknowledgement, on Discord and on Slack."""
@@ -32,6 +36,21 @@ class Surroundings:
     discord: DiscordServer
     slack: SlackServer
     models: ModelServer
+    process: asyncio.subprocess.Process
+
+    def cpu(self) -> float:
+        """Return the CPU seconds that the bot has used, which a busy machine doesn't lengthen."""
+        # Linux's clock of another process; https://man7.org/linux/man-pages/man3/clock_getcpuclockid.3.html
+        return time.clock_gettime(~self.process.pid << 3 | 2)
+
+
+@dataclass(frozen=True, slots=True)
+class Waits:
+    """What other people's commands waited: seconds on each platform, and the bot's CPU meanwhile."""
+
+    discord: list[float] = field(default_factory=list[float])
+    slack: list[float] = field(default_factory=list[float])
+    cpu: list[float] = field(default_factory=list[float])
 
 
 @asynccontextmanager
@@ -61,7 +80,7 @@ async def running(models: ModelServer, configuration: str = "") -> AsyncGenerato
         )
         try:
             await asyncio.gather(discord.connected(), slack.connected())
-            yield Surroundings(discord, slack, models)
+            yield Surroundings(discord, slack, models, process)
         finally:
             process.kill()
             await process.wait()
@@ -98,7 +117,7 @@ async def acknowledgements() -> Acknowledged:
         return await burst()
 
 
-async def beside(texts: Sequence[str]) -> Acknowledged:
+async def beside(texts: Sequence[str]) -> Waits:
     """Return how fast other people's commands are acknowledged while one person asks these questions.
 
     On each platform, that person asks all of them at once, and every model's answer holds the text as
@@ -131,8 +150,22 @@ async def beside(texts: Sequence[str]) -> Acknowledged:
         is_refused = any(each.message is None or each.message.ephemeral for each in taken)
         if is_refused or slack.ephemerals(room, mallory):
             sys.exit("a crafted question was refused")
-        asked: list[float] = []
-        typed: list[float] = []
+        waits = Waits()
+
+        async def wait(acknowledged: Awaitable[object], seconds: Callable[[], float | None]) -> float:
+            began = around.cpu()
+            with suppress(TimeoutError):
+                await acknowledged
+            waits.cpu.append(around.cpu() - began)
+            return seconds() or TOO_LATE
+
+        async def ask_on_discord(interaction: Interaction) -> None:
+            acknowledged = interaction.acknowledged(TOO_LATE)
+            waits.discord.append(await wait(acknowledged, lambda: interaction.acknowledged_after))
+
+        async def ask_on_slack(delivery: Delivery) -> None:
+            waits.slack.append(await wait(delivery, lambda: delivery.latency))
+
         for number in range(ROUNDS):
             people = [discord.member(guild, f"user{number}-{each}") for each in range(OTHERS)]
             users = [slack.add_user(f"user{number}-{each}") for each in range(OTHERS)]
@@ -140,14 +173,8 @@ async def beside(texts: Sequence[str]) -> Acknowledged:
                 discord.channel(guild, f"hall{number}"),
                 slack.add_channel(f"l{number}", *users),
             )
-            interactions = [
-                discord.slash(hall, person, "council", question="Should we shard?") for person in people
-            ]
-            deliveries = [slack.slash(lounge, user, "/council", "Should we shard?") for user in users]
-            await asyncio.gather(*(each.acknowledged() for each in interactions))
-            for delivery in deliveries:
-                await delivery
-            asked += [each.acknowledged_after or 0.0 for each in interactions]
-            typed += [each.latency or 0.0 for each in deliveries]
+            asked = [discord.slash(hall, person, "council", question=SHORT) for person in people]
+            typed = [slack.slash(lounge, user, "/council", SHORT) for user in users]
+            await asyncio.gather(*map(ask_on_discord, asked), *map(ask_on_slack, typed))
             await asyncio.sleep(APART)
-        return asked, typed
+        return waits
