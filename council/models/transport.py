@@ -47,7 +47,8 @@ class Transport(httpx.AsyncBaseTransport):
         with _as_httpx():
             response = await self._open().request(
                 request.method,
-                str(request.url),
+                # httpx has made a header of its name and password; aiohttp takes one or the other.
+                str(request.url.copy_with(userinfo=b"")),
                 data=request.content or None,
                 headers=[(name, value) for name, value in request.headers.items() if name != "host"],
                 allow_redirects=False,
