@@ -1,4 +1,4 @@
-"""A scripted council: a fake `ask` whose members say what a test tells them to, and remember it."""
+"""A scripted council: a fake `ask` that replies as a test says and remembers its calls."""
 
 import asyncio
 import re
@@ -21,12 +21,12 @@ Script = str | Failure | Callable[[Call], str]
 
 
 def as_called(call: Call) -> Member:
-    """Take a call's member as it is, as if it were configured so."""
+    """Return a call's member unchanged, as if it were configured that way."""
     return call.member
 
 
 def profile(*models: str, **settings: object) -> Profile:
-    """Seat these models, the first one in the chair too unless said otherwise."""
+    """Return a profile of these models; the first is also the chairman unless said otherwise."""
     names = models or FOUR
     return Profile.model_validate({"members": names, "chairman": "chair/man", **settings})
 
@@ -51,7 +51,7 @@ def ballot(call: Call) -> str:
 
 
 def asking(question: str) -> Callable[[Call], str]:
-    """Return a chairman who writes below the answer what it would want to know."""
+    """Return a chairman whose notes name a fact it would want to know."""
 
     def say(call: Call) -> str:
         [mark] = re.findall(r"holds this mark alone:\n\n(\w+)\n", call.messages[-1]["content"])
@@ -64,7 +64,7 @@ def asking(question: str) -> Callable[[Call], str]:
 class ScriptedCouncil:
     """Answers calls by script, keyed by step (`stage1.1:openai/gpt-5`) or by stage (`stage1`).
 
-    `held` names steps whose call doesn't come back until `release`d; `calls` is the history.
+    `held` names steps whose call doesn't return until `release`d; `calls` is the history.
     """
 
     script: dict[str, Script] = field(default_factory=dict[str, Script])
@@ -118,7 +118,7 @@ class ScriptedCouncil:
                 return f"The council's answer, written by {call.member.name}."
 
     def release(self, step: str) -> None:
-        """Let a held call come back."""
+        """Let a held call return."""
         self._gate(step).set()
 
     async def until_called(self, *steps: str) -> None:
@@ -181,7 +181,7 @@ DREAMER = Persona(name="The Innovator", prompt="Look for what is new.")
 
 
 def twins() -> Profile:
-    """Seat one model twice, told apart by persona."""
+    """Return a profile that has one model twice, with different personas."""
     return Profile(
         members=(
             Member(model="openai/gpt-5", persona=SKEPTIC),

@@ -29,7 +29,7 @@ def in_json(call: Call) -> str:
 
 
 def refusing(call: Call) -> str:
-    """Take no schema, and review in prose without one."""
+    """Refuse every schema, and review in prose without one."""
     return ballot(call)
 
 
@@ -39,7 +39,7 @@ def votes(message: AssistantMessage) -> list[int]:
 
 
 async def test_an_endpoint_that_refuses_the_schema_is_asked_without_it() -> None:
-    """In the words for prose; nobody is told of a failure, and the vote counts."""
+    """The prompt then asks for prose; no failure is reported, and the vote counts."""
     council = ScriptedCouncil(script={**dict.fromkeys(REVIEWS, REFUSED), "stage2": refusing})
     message = (await council.run(structured())).message
     assert votes(message) == [3] * 4
@@ -76,8 +76,8 @@ async def test_consultants_whose_endpoint_refuses_the_schema_are_asked_the_same_
     assert (bool(first.schema), second.schema) == (True, None)
 
 
-async def test_what_a_member_without_schema_rejects_is_its_failure() -> None:
-    """There is nothing left to leave out."""
+async def test_a_request_without_schema_that_is_refused_is_a_failure() -> None:
+    """There is nothing else to leave out."""
     council = ScriptedCouncil(script={REVIEWS[0]: REFUSED})
     message = (await council.run()).message
     assert votes(message) == [3] * 3
@@ -99,7 +99,7 @@ UNREADABLE = "Response A is good. I like them all.\n\nFINAL RANKING:\n1. (correc
     ],
 )
 async def test_a_ballot_that_can_not_be_read_is_asked_for_once_more(reply: str) -> None:
-    """By its labels alone: the review stays, ends in the ranking, and what both calls took counts."""
+    """Only the labels are asked for: the review is kept with the ranking at its end, and both calls count."""
     council = ScriptedCouncil(script={REVIEWS[0]: UNREADABLE, f"{REVIEWS[0]}:again": reply})
     message = (await council.run(seed=7)).message
     again = next(call for call in council.calls if call.step == f"{REVIEWS[0]}:again")
@@ -121,7 +121,7 @@ async def test_a_ballot_that_can_not_be_read_is_asked_for_once_more(reply: str) 
 
 
 async def test_a_ballot_that_stays_unreadable_is_uncounted() -> None:
-    """The review counts as a review; a third time isn't asked."""
+    """The review itself is used; there is no third call."""
     council = ScriptedCouncil(
         script={REVIEWS[0]: UNREADABLE, f"{REVIEWS[0]}:again": "I can't rank them."}
     )
@@ -130,8 +130,8 @@ async def test_a_ballot_that_stays_unreadable_is_uncounted() -> None:
     assert len([call for call in council.calls if call.step.startswith(REVIEWS[0])]) == 2
 
 
-async def test_a_call_for_the_labels_that_fails_costs_the_vote_alone() -> None:
-    """What was reviewed stays reviewed."""
+async def test_a_failed_call_for_the_labels_costs_only_the_vote() -> None:
+    """The review is kept."""
     council = ScriptedCouncil(
         script={REVIEWS[0]: UNREADABLE, f"{REVIEWS[0]}:again": Failure(cause="unavailable")}
     )
@@ -140,7 +140,7 @@ async def test_a_call_for_the_labels_that_fails_costs_the_vote_alone() -> None:
     assert message.failures == []
 
 
-async def test_a_profile_may_save_the_call() -> None:
+async def test_a_profile_can_switch_the_second_call_off() -> None:
     """Then an unreadable ballot is uncounted at once."""
     council = ScriptedCouncil(script={REVIEWS[0]: UNREADABLE})
     message = (await council.run(profile(ballot_retry=False))).message
@@ -149,7 +149,7 @@ async def test_a_profile_may_save_the_call() -> None:
 
 
 async def test_labels_are_asked_for_by_a_schema_of_their_own() -> None:
-    """Of an endpoint that takes one: a ballot cut off before its ranking needs no second review."""
+    """Where the endpoint accepts one: a ballot cut off before its ranking needs no second review."""
     cut = '{"reviews": [{"label": "Response A", "strengths": "It is'
     council = ScriptedCouncil(
         script={
@@ -167,7 +167,7 @@ async def test_labels_are_asked_for_by_a_schema_of_their_own() -> None:
 
 
 async def test_a_run_of_an_earlier_version_continues() -> None:
-    """Its unreadable ballot is asked for by its labels, and nothing that is on record again."""
+    """The labels of its unreadable ballot are asked for; recorded calls aren't repeated."""
     before = ScriptedCouncil(script={REVIEWS[0]: UNREADABLE})
     await before.run(profile(ballot_retry=False))
     kept = {key: said for key, said in before.steps.outcomes.items() if not key.startswith("stage3")}
@@ -182,7 +182,7 @@ async def test_a_run_of_an_earlier_version_continues() -> None:
 
 
 async def test_no_line_of_the_sample_is_a_vote() -> None:
-    """A model that copies its prompt has ranked nothing; the labels it may write are named."""
+    """A model that copies its prompt has ranked nothing."""
     council = ScriptedCouncil()
     await council.run()
     prompt = council.prompt(REVIEWS[0])

@@ -1,4 +1,4 @@
-"""The built-in model's prompts: hardly more than the question, which is all that it can take."""
+"""The built-in model's prompts: hardly more than the question, since it understands no more."""
 
 import pytest
 
@@ -24,13 +24,13 @@ def brief(**changes: object) -> Brief:
 
 
 def test_an_answer_is_asked_for_with_the_question_alone() -> None:
-    """And with the persona, which is a sentence."""
+    """And the persona, which is one sentence."""
     assert prompts.answer(brief(), MEMBER) == (SYSTEM, ASKED)
     assert prompts.answer(brief(), Member(model="a/one")) == (ASKED,)
 
 
 def test_a_review_lists_the_answers_under_their_labels() -> None:
-    """Its form is the grammar's."""
+    """A grammar enforces the form."""
     (said,) = prompts.review(brief(), MEMBER, [("Response A", "So."), ("Response B", "No.")])
     assert said["content"] == (
         "Why?\n\nResponse A: So.\n\nResponse B: No.\n\n"
@@ -39,7 +39,7 @@ def test_a_review_lists_the_answers_under_their_labels() -> None:
 
 
 def test_a_correction_hands_over_the_whole_reviews() -> None:
-    """The answer is where the model gave it; without a review it is asked once more."""
+    """The answer is the model's own turn; without a review, it is asked once more."""
     critiques = [("b/two", "It is wrong."), ("c/three", "It is short.")]
     given: ChatMessage = {"role": "assistant", "content": "So."}
     reviewed = prompts.correction(
@@ -91,7 +91,7 @@ def test_the_chairman_reads_first_what_was_ranked_first(ballots: int, order: str
         brief(attachments=(Attachment(name="a.txt", text="Because."),)),
     ],
 )
-def test_whatever_needs_more_is_asked_in_full(asked: Brief) -> None:
+def test_everything_else_is_asked_in_full(asked: Brief) -> None:
     """With fences around what comes from outside."""
     assert MARK in prompts.answer(asked, MEMBER)[-1]["content"]
 

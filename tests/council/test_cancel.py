@@ -1,4 +1,4 @@
-"""A cancellation ends calls for a stated cause, and keeps what came back in time."""
+"""A cancellation ends calls with a cause, and keeps replies that came in time."""
 
 import asyncio
 
@@ -9,17 +9,17 @@ from council.errors import ModelError
 
 
 async def forever() -> str:
-    """Never come back."""
+    """Never return."""
     await asyncio.Event().wait()
     return "late"
 
 
 async def at_once() -> str:
-    """Come back."""
+    """Return at once."""
     return "here"
 
 
-async def test_a_call_that_comes_back_keeps_its_result() -> None:
+async def test_a_call_that_returns_keeps_its_result() -> None:
     """Nothing else happens."""
     assert await Cancellation().guard(at_once()) == "here"
 
@@ -37,7 +37,7 @@ async def test_a_call_in_flight_is_ended_with_the_cause() -> None:
     assert caught.value.failure.attempts == 1
 
 
-async def test_no_call_starts_after_the_cutoff() -> None:
+async def test_no_call_starts_after_the_cancellation() -> None:
     """It wasn't attempted at all."""
     cancellation = Cancellation()
     cancellation.cancel("stopped")
@@ -54,8 +54,8 @@ async def test_the_first_cause_stays() -> None:
     assert cancellation.cause == "stopped"
 
 
-async def test_an_inner_cutoff_is_tripped_with_its_outer_one() -> None:
-    """Even when it is made afterwards; never the other way round."""
+async def test_cancelling_an_outer_scope_cancels_the_inner_one() -> None:
+    """Even one that is created afterwards; never the other way round."""
     outer = Cancellation()
     before = Cancellation(within=outer)
     before_alone = Cancellation(within=outer)
@@ -66,7 +66,7 @@ async def test_an_inner_cutoff_is_tripped_with_its_outer_one() -> None:
     assert before_alone.cause == "stage_deadline"
 
 
-async def test_a_closed_cutoff_forgets_its_timers() -> None:
+async def test_a_closed_scope_has_no_timers() -> None:
     """A stage that is over can't run out of time."""
     cancellation = Cancellation()
     cancellation.expire("stage_deadline", after=0.001)
@@ -75,7 +75,7 @@ async def test_a_closed_cutoff_forgets_its_timers() -> None:
     assert cancellation.cause is None
 
 
-async def test_cancelling_a_guarded_call_takes_it_along() -> None:
+async def test_cancelling_the_waiter_cancels_the_call() -> None:
     """Nothing is left running."""
     ended = asyncio.Event()
 
@@ -95,7 +95,7 @@ async def test_cancelling_a_guarded_call_takes_it_along() -> None:
 
 
 async def test_a_second_press_ends_everything() -> None:
-    """The first one the members' calls alone."""
+    """The first one ends only the members' calls."""
     stop = Stop()
     stop.press()
     assert stop.pressed

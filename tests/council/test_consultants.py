@@ -28,7 +28,7 @@ def council(**script: object) -> ScriptedCouncil:
 
 
 async def test_answers_and_corrections_are_consultations() -> None:
-    """With what the council knows filled in, and the detailed answer where it always stood."""
+    """The council's own facts are filled in, and the detailed answer is the response."""
     seats = Profile(
         members=(
             Member(model=GPT, persona=Persona(name="The Architect", prompt="Look at the whole.")),
@@ -97,7 +97,7 @@ async def test_the_chairman_reads_how_sure_each_is() -> None:
 
 
 async def test_a_reply_that_is_not_in_form_is_asked_for_once_more() -> None:
-    """With what was wrong; the step is its own, and what it took counts."""
+    """With what was wrong, as a step of its own whose tokens count."""
     scripted = council(
         **{f"stage1.1:{GPT}": BAD_SCORE, f"stage1.1:{GPT}:again": f"```json\n{FIRST}\n```"}
     )
@@ -125,8 +125,8 @@ async def test_a_reply_that_is_not_in_form_is_asked_for_once_more() -> None:
     assert told.usage.tokens == 30
 
 
-async def test_what_stays_out_of_form_is_kept_as_marked_text() -> None:
-    """Two tries, no third; the words of the first stand, and reviewers read them."""
+async def test_a_reply_that_stays_out_of_form_is_kept_as_text() -> None:
+    """There is no third try; the first reply is kept and marked, and reviewers read it."""
     scripted = council(**{f"stage1.1:{GPT}": "Just buy it.", f"stage1.1:{GPT}:again": "I said buy it."})
     message = (await scripted.run(consultants())).message
     answer = message.stage1[0]
@@ -137,8 +137,8 @@ async def test_what_stays_out_of_form_is_kept_as_marked_text() -> None:
     message.check()
 
 
-async def test_a_second_try_that_fails_costs_nothing_but_the_form() -> None:
-    """The answer was given: it is no failed member."""
+async def test_a_failed_second_try_costs_only_the_form() -> None:
+    """The member has answered, so it hasn't failed."""
     scripted = council(**{f"stage1.1:{GPT}": BAD_SCORE, f"stage1.1:{GPT}:again": failure()})
     message = (await scripted.run(consultants())).message
     assert message.stage1[0].response == DETAILED
@@ -147,7 +147,7 @@ async def test_a_second_try_that_fails_costs_nothing_but_the_form() -> None:
 
 
 async def test_a_correction_that_fails_keeps_the_first_consultation() -> None:
-    """As it keeps the first answer; a correction in plain text has none."""
+    """Like the first answer; a correction in plain text has no consultation."""
     scripted = council(
         **{
             f"stage2_5.1:{GPT}": failure(),
@@ -180,7 +180,7 @@ async def test_a_stop_ends_the_second_try_too() -> None:
 
 
 async def test_a_replayed_run_asks_nothing_twice() -> None:
-    """The second try is remembered like any call."""
+    """The second try is recorded like any call."""
     scripted = council(**{f"stage1.1:{GPT}": BAD_SCORE, f"stage1.1:{GPT}:again": FIRST})
     first = (await scripted.run(consultants())).message
     asked = len(scripted.calls)
@@ -242,7 +242,7 @@ async def test_plain_councils_are_asked_as_before() -> None:
 
 
 def test_the_form_is_within_the_strict_subset() -> None:
-    """Every field required, nothing beside them, no lengths; except where a grammar needs an end."""
+    """Every field is required, no other is allowed, and only grammars have lengths."""
     plain = json.dumps(form_schema(Rebuttal, ["a/b", "c/d"]))
     assert "maxLength" not in plain
     assert "maxItems" not in plain

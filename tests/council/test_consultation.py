@@ -1,4 +1,4 @@
-"""Consultations: their schema, their texts, and what they are held to."""
+"""Consultations: their schema, texts and limits."""
 
 import json
 from collections.abc import Iterator
@@ -82,7 +82,7 @@ def _schemas(schema: dict[str, object]) -> Iterator[dict[str, object]]:
 
 
 def test_the_schema_is_draft_07() -> None:
-    """By its own word, by the meta-schema, and by every keyword in it."""
+    """It says so, the meta-schema accepts it, and so is every keyword in it."""
     schema = json_schema()
     assert schema["$schema"] == "http://json-schema.org/draft-07/schema#"
     Draft7Validator.check_schema(schema)
@@ -93,7 +93,7 @@ def test_the_schema_is_draft_07() -> None:
 
 
 def test_the_seeds_example_is_a_consultation() -> None:
-    """It validates, is read, and is stored as it came."""
+    """It validates, is read, and is stored unchanged."""
     assert faults(SEED_EXAMPLE) == []
     read = Consultation.model_validate(SEED_EXAMPLE)
     assert read.model_dump(mode="json", exclude_defaults=True) == SEED_EXAMPLE
@@ -107,7 +107,7 @@ def test_the_seeds_example_is_a_consultation() -> None:
     ],
 )  # fmt: skip
 def test_the_seeds_required_fields_are_required(missing: str) -> None:
-    """These, by schema and by model."""
+    """By schema and by model."""
     example = json.loads(json.dumps(SEED_EXAMPLE))
     *path, last = missing.split(".")
     part = example
@@ -120,7 +120,7 @@ def test_the_seeds_required_fields_are_required(missing: str) -> None:
 
 
 def test_nothing_else_is_required() -> None:
-    """A consultation may be as short as that."""
+    """A consultation may consist of these alone."""
     least = {
         "consultant": "a",
         "response": {"summary": "b", "detailed": "c", "approach": "d"},
@@ -147,7 +147,7 @@ def test_nothing_else_is_required() -> None:
     ],
 )  # fmt: skip
 def test_limits_apply_in_schema_and_model(path: tuple[str, ...], value: object) -> None:
-    """What one refuses, the other refuses."""
+    """Both refuse the same."""
     example = json.loads(json.dumps(SEED_EXAMPLE))
     part = example
     for name in path[:-1]:
@@ -159,7 +159,7 @@ def test_limits_apply_in_schema_and_model(path: tuple[str, ...], value: object) 
 
 
 def test_reviewers_read_all_but_names_and_score() -> None:
-    """The text of everything said, in one order."""
+    """All texts, in a fixed order."""
     assert for_reviewers("plain", None) == "plain"
     assert for_reviewers("", consultation(debate={**DEBATE, "round": 2})) == (
         "Approach: Scale up\n\n"
@@ -176,7 +176,7 @@ def test_reviewers_read_all_but_names_and_score() -> None:
 
 
 def test_the_chairman_reads_the_confidence_too() -> None:
-    """As the author's own word."""
+    """As stated by the author."""
     assert for_the_chair("plain", None) == "plain"
     assert for_the_chair("", consultation()).endswith(
         "\n\nIts author's own confidence: 8 of 10. The load is known."
@@ -184,7 +184,7 @@ def test_the_chairman_reads_the_confidence_too() -> None:
 
 
 def test_a_conversation_continues_from_what_was_asked_for() -> None:
-    """Without what the council filled in."""
+    """Without the council's own fields."""
     assert as_spoken("plain", None) == "plain"
     assert json.loads(as_spoken("", consultation(debate={**DEBATE, "round": 2}))) == REPLY
 
@@ -195,7 +195,7 @@ def test_code_cannot_close_its_fence() -> None:
 
 
 def test_a_document_checks_consultations_against_their_texts() -> None:
-    """Another text, or a debate before any review, is no document of ours."""
+    """A document with another text, or with a debate before any review, is refused."""
     one = consultation()
     stored = {
         "role": "assistant",

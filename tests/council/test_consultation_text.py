@@ -1,4 +1,4 @@
-"""Replies that should be consultations: read, mended, or refused with the reason."""
+"""Replies that should be consultations are read, repaired, or refused with the reason."""
 
 import json
 
@@ -44,8 +44,8 @@ MENDED = {
 
 
 @pytest.mark.parametrize("reply", MENDED.values(), ids=MENDED)
-def test_broken_form_is_mended(reply: str) -> None:
-    """The opinion is the one that was meant."""
+def test_broken_form_is_repaired(reply: str) -> None:
+    """The result is the opinion that was meant."""
     reading = read_opinion(reply, Opinion)
     assert reading.problem == ""
     assert reading.opinion == WHOLE
@@ -61,14 +61,14 @@ def test_broken_form_is_mended(reply: str) -> None:
     ],
 )
 def test_lists_come_in_many_ways(reply: str, pros: list[str]) -> None:
-    """One text, none, objects: a list of texts is made of them."""
+    """As a text, as nothing, as objects: each becomes a list of texts."""
     reading = read_opinion(reply, Opinion)
     assert reading.opinion
     assert reading.opinion.response.pros == pros
 
 
-def test_alternatives_and_code_may_be_mere_texts() -> None:
-    """The name, or the code, is all they say."""
+def test_alternatives_and_code_may_be_plain_texts() -> None:
+    """Each is taken as the name or the code."""
     reply = changed("response", alternatives=["Wait"], code_snippets=["ls"])
     response = (read_opinion(reply, Opinion).opinion or WHOLE).response
     assert [(each.name, each.reason_not_chosen) for each in response.alternatives] == [("Wait", "")]
@@ -76,7 +76,7 @@ def test_alternatives_and_code_may_be_mere_texts() -> None:
 
 
 def test_text_with_line_ends_and_quotes_is_kept() -> None:
-    """Though JSON would have them escaped."""
+    """Although JSON requires escapes."""
     reply = FIRST.replace(DETAILED, 'First.\n\nThen say "no" twice.')
     opinion = read_opinion(reply, Opinion).opinion
     assert opinion
@@ -159,7 +159,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize(("reply", "problem"), REFUSED.values(), ids=REFUSED)
-def test_what_cannot_be_mended_is_refused(reply: str, problem: str) -> None:
+def test_what_cannot_be_repaired_is_refused(reply: str, problem: str) -> None:
     """With the reason, and never with a score that nobody gave."""
     reading = read_opinion(reply, Opinion)
     assert reading.opinion is None
@@ -167,7 +167,7 @@ def test_what_cannot_be_mended_is_refused(reply: str, problem: str) -> None:
 
 
 def test_the_words_of_a_refused_reply_are_its_answer() -> None:
-    """Where it could be read; else the reply as it came."""
+    """If it can be read, else the whole reply."""
     assert read_opinion(changed("confidence", score="high"), Opinion).words == DETAILED
     assert read_opinion("Buy it.", Opinion).words == "Buy it."
     assert read_opinion(changed("response", detailed=""), Opinion).words.startswith("{")
@@ -175,7 +175,7 @@ def test_the_words_of_a_refused_reply_are_its_answer() -> None:
 
 @pytest.mark.parametrize("broken", ["", ","], ids=["valid", "mended"])
 def test_half_an_emoji_is_marked_as_missing(broken: str) -> None:
-    """No encoding has it; whole ones stay, in lists and in what is refused, too."""
+    """It can't be encoded; whole ones are kept, also in lists and in refused replies."""
     parts = {"detailed": "Half \ud83d, whole \U0001f600", "pros": ["\ude00"]}
     reply = changed("response", **parts).replace("}", f"{broken}}}")
     opinion = read_opinion(reply, Opinion).opinion
@@ -201,7 +201,7 @@ def test_a_debate_is_read_with_its_grades() -> None:
 
 @given(st.text(max_size=300))
 def test_any_text_is_read_to_an_end(text: str) -> None:
-    """What is no consultation comes back as it is."""
+    """A reply that is no consultation is returned unchanged."""
     reading = read_opinion(text, Opinion)
     assert reading.opinion is None
     assert reading.problem
@@ -215,8 +215,8 @@ def test_a_reply_cut_anywhere_has_its_own_score_or_none(end: int) -> None:
     assert opinion is None or opinion.confidence.score == 8
 
 
-def test_what_is_mended_has_an_end() -> None:
-    """Mending may take time with the square of a text, so a long one isn't mended."""
+def test_only_short_replies_are_repaired() -> None:
+    """Repair may take quadratic time, so a long reply isn't repaired."""
     broken = '{"response": {"summary": "s", "detailed": "d", "approach": "a"}, "confidence": {"score": 5, "reasoning": "'
     assert read_opinion(broken + "x" * 100, Opinion).opinion
     assert read_opinion(broken + "x" * LONGEST_MENDED, Opinion).problem == "it is not a JSON object"

@@ -1,4 +1,4 @@
-"""What of a conversation a follow-up's prompts repeat: the end whole, before it titles."""
+"""What a follow-up's prompts repeat of the conversation: its end in full, titles of the rest."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,7 +16,7 @@ from council.context import (
 
 
 def chain(length: int, answer: str = "x" * 3980) -> list[Turn]:
-    """Make exchanges of a thousand tokens each."""
+    """Return exchanges of a thousand tokens each."""
     return [Turn(question=f"Question number {each:02}?", answer=answer) for each in range(length)]
 
 
@@ -27,7 +27,7 @@ def test_a_conversation_that_fits_is_repeated_whole() -> None:
 
 
 def test_the_last_exchanges_are_whole_and_those_before_are_titles() -> None:
-    """In the order in which they were asked."""
+    """They keep their order."""
     turns = chain(12)
     context = recent(turns, 4000)
     titles = tuple(Turn(question=turn.question, answer=None) for turn in turns[:9])
@@ -56,7 +56,7 @@ def test_the_oldest_titles_are_left_out_where_there_is_no_room() -> None:
 
 
 def test_a_last_answer_that_is_too_long_by_itself_is_shortened() -> None:
-    """Its beginning says more than its question alone."""
+    """Its beginning is worth more than its question alone."""
     answer = "This is a sentence of the answer. " * 1000
     context = recent([*chain(2), Turn(question="And then?", answer=answer)], 2000)
     assert context.cut
@@ -83,7 +83,7 @@ def test_a_thread_is_read_from_its_end() -> None:
 
 
 def test_the_last_message_is_read_in_any_case() -> None:
-    """One that is longer than all the room is cut, visibly."""
+    """One that is too long by itself is cut, visibly."""
     [kept] = newest(["before", "Too long. " * 4000], 10_000)
     assert kept.startswith("Too long. ")
     assert kept.endswith("of 40,000 characters]")
@@ -92,7 +92,7 @@ def test_the_last_message_is_read_in_any_case() -> None:
 
 @given(st.lists(st.text(max_size=6000), max_size=60), st.integers(LEAST_ROOM, 6000))
 def test_what_is_read_of_a_thread_fits(texts: list[str], room: int) -> None:
-    """In any language, and nothing between two messages is left out."""
+    """In any language, without a gap between messages."""
     kept = newest(texts, room)
     assert len("".join(kept)) <= MOST_CHARACTERS
     assert len("".join(kept).encode(errors="replace")) <= (room + len(kept)) * BYTES_PER_TOKEN

@@ -1,4 +1,4 @@
-"""Models copy the prompt's marks: no reply that holds one is used, stored or shown with it."""
+"""Models copy the prompt's boundary: no reply is used, stored or shown with it."""
 
 import pytest
 
@@ -47,8 +47,8 @@ def holds(text: object) -> bool:
 
 
 @pytest.mark.parametrize("copy", COPIES)
-async def test_what_models_copy_is_in_no_stored_answer_and_on_no_card(copy: str) -> None:
-    """The fence's lines go with the mark; what stood between them is the answer."""
+async def test_copied_marks_are_in_no_stored_answer_and_on_no_card(copy: str) -> None:
+    """The fence's lines are removed with the mark; the text between them is the answer."""
     council = copying(copy)
     seats = profile(title_model="some/titles")
     done = await council.run(seats)
@@ -66,7 +66,7 @@ async def test_what_models_copy_is_in_no_stored_answer_and_on_no_card(copy: str)
 
 @pytest.mark.parametrize("copy", COPIES)
 async def test_no_prompt_contains_a_copy_besides_its_own_fences(copy: str) -> None:
-    """Reviewers, authors and the chairman read what the others wrote without it."""
+    """Reviewers, authors and the chairman read the others' texts without it."""
     council = copying(copy)
     await council.run()
     for call in council.calls:
@@ -75,7 +75,7 @@ async def test_no_prompt_contains_a_copy_besides_its_own_fences(copy: str) -> No
 
 
 async def test_the_mark_is_not_streamed_though_it_comes_in_pieces() -> None:
-    """The card shows what the chairman writes; the rest of it comes when the reply is over."""
+    """The card shows the chairman's text; what may be a mark follows when the reply has ended."""
     pieces = ["[begin b0", "und", "ary]\n", "It de", "pends. b", "0UND", "AR", "Y Well", ", b0und"]
 
     def stream(call: Call) -> str:
@@ -108,7 +108,7 @@ async def test_a_retried_stream_begins_again() -> None:
 
 
 async def test_a_reply_of_nothing_but_the_mark_is_empty() -> None:
-    """It is a failure as any empty reply is, and what it cost counts."""
+    """It fails like any empty reply, and its cost counts."""
     council = ScriptedCouncil(script={f"stage1.1:{FOUR[0]}": f"[begin {MARK}]\n[end {MARK}]"})
     message = (await council.run()).message
     [failed] = [event for event in council.events if isinstance(event, MemberFailed)]
@@ -137,7 +137,7 @@ async def test_a_reply_that_was_recorded_with_the_mark_is_used_without_it() -> N
 
 
 async def test_a_structured_reply_has_no_mark_in_any_field() -> None:
-    """Escaped or not: what it is parsed to is shown and handed to others."""
+    """Escaped or not: parsed texts are shown and handed to others."""
     copied = FIRST.replace(
         '"detailed": "', f'"detailed": "[begin {MARK}] b0un\\u200bdary b0un\u200bdary ', 1
     )

@@ -18,7 +18,7 @@ from council import Criterion, EvaluationCriteria
     ],
 )
 def test_the_typed_form_is_read_as_people_type_it(text: str) -> None:
-    """Spaces, semicolons, signs in full width."""
+    """With spaces, semicolons and full-width signs."""
     assert EvaluationCriteria.model_validate(text) == EvaluationCriteria(
         criteria=(
             Criterion(name="Cost", weight=3),
@@ -49,7 +49,7 @@ def test_a_bare_list_is_read_too() -> None:
         (",".join(f"c{number}" for number in range(21)), "at most 20 items"),
     ],
 )
-def test_what_cannot_be_read_is_said(text: str, said: str) -> None:
+def test_a_mistake_is_reported(text: str, said: str) -> None:
     """Nothing is guessed."""
     with pytest.raises(ValidationError) as caught:
         EvaluationCriteria.model_validate(text)

@@ -104,13 +104,13 @@ FAULTS: dict[str, tuple[str, Cause | None]] = {
 
 
 @pytest.mark.parametrize(("reply", "cause"), FAULTS.values(), ids=FAULTS.keys())
-def test_what_is_no_correction_has_a_cause(reply: str, cause: Cause | None) -> None:
-    """And what a careful reader takes for one has none."""
+def test_a_reply_that_is_no_correction_has_a_cause(reply: str, cause: Cause | None) -> None:
+    """A reply that a careful reader accepts has none."""
     assert fault(reply, GIVEN) == cause
 
 
 def test_the_language_is_the_questions() -> None:
-    """A correction into it is welcome; where the author began in another one, it may go on in that."""
+    """A correction may change into the question's language, or keep the author's."""
     asked = replace(
         GIVEN, question="Wie lange dauert die Fahrt, wenn der Zug um 14:40 abfährt und um 17:05 ankommt?"
     )
@@ -132,7 +132,7 @@ def test_labels_and_refusals_that_were_there_before_are_the_authors_own() -> Non
 
 
 def test_a_text_of_a_megabyte_is_judged() -> None:
-    """Every word of it, in a moment."""
+    """Every word, without delay."""
     assert fault(f"{PEER} " * 5_000, GIVEN) == "echoed_reviews"
 
 
@@ -145,7 +145,7 @@ def of(message: AssistantMessage, name: str) -> Stage2_5Result:
 
 
 async def test_an_echo_is_asked_for_once_more() -> None:
-    """With what is wrong with it; the second reply is the correction, and both count."""
+    """With the reason; the second reply is the correction, and both calls count."""
     council = ScriptedCouncil(script={STEP: "Response C", f"{STEP}:again": "Shard by tenant, in May."})
     message = (await council.run()).message
     assert of(message, FOUR[0]).corrected_response == "Shard by tenant, in May."
@@ -183,7 +183,7 @@ async def test_a_replay_judges_the_same_and_asks_nothing() -> None:
 
 
 async def test_a_run_of_an_earlier_version_continues_from_its_echo() -> None:
-    """What is on record isn't asked for again; a new reply is."""
+    """Recorded replies aren't asked for again; a new echo is."""
     council = ScriptedCouncil(steps=MemorySteps(), script={f"{STEP}:again": "Shard by tenant."})
     before = ScriptedCouncil(script={STEP: "Response C", f"{STEP}:again": "Response B"})
     await before.run()
@@ -229,7 +229,7 @@ async def test_an_author_may_keep_its_answer_and_say_why() -> None:
     ],
 )
 def test_what_keeps_an_answer(reply: str, reason: str | None) -> None:
-    """The word as it was asked for, and a short reason."""
+    """The keyword from the prompt, and a short reason."""
     result = corrected(Stage1Result(model="a", response="First."), "", reply)
     assert result.kept_because == reason
     assert (result.corrected_response == "First.") == (reason is not None)
@@ -264,7 +264,7 @@ def test_a_review_can_be_read_without_its_ballot(text: str, left: str) -> None:
     assert without_ranking(text, LABELS) == left
 
 
-async def test_who_keeps_its_answer_in_our_words_has_given_no_reason() -> None:
+async def test_the_prompts_own_words_are_no_reason_to_keep_an_answer() -> None:
     """It is asked once more, as any echo is."""
     council = ScriptedCouncil(
         script={STEP: "KEEP: and then why, in a sentence.", f"{STEP}:again": "KEEP: it is right."}
@@ -273,8 +273,8 @@ async def test_who_keeps_its_answer_in_our_words_has_given_no_reason() -> None:
     assert of(message, FOUR[0]).kept_because == "it is right."
 
 
-async def test_authors_may_be_spared_who_won() -> None:
-    """They read what the critics say; on record each review stays whole."""
+async def test_authors_may_be_shown_no_ranking() -> None:
+    """They read the critique; the document keeps each review whole."""
     council = ScriptedCouncil()
     message = (await council.run(profile(critiques_with_ranking=False))).message
     prompt = council.prompt(STEP)
@@ -299,7 +299,7 @@ async def test_authors_may_be_spared_who_won() -> None:
     ],
 )
 async def test_our_own_words_never_count_as_a_correction(reply: str) -> None:
-    """Nor for a reason: Qwen2.5-Coder 0.5B sends them back, those that ask once more included."""
+    """Nor as a reason: Qwen2.5-Coder 0.5B repeats prompts, even the one that asks once more."""
 
     def copied(call: Call) -> str:
         prompt = "\n".join(each["content"] for each in call.messages)

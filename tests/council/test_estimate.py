@@ -39,7 +39,7 @@ def cheap(member: Member) -> Price:
     ],
 )
 async def test_it_foresees_every_call_and_at_least_its_prompt(seats: Profile) -> None:
-    """By stage: as many calls as a run makes, none of which is asked with more than was estimated."""
+    """By stage: as many calls as a run makes, and no prompt longer than estimated."""
     council = ScriptedCouncil()
     asked = brief(
         seats,
@@ -70,7 +70,7 @@ async def test_a_run_of_one_round_makes_just_these_calls() -> None:
 
 
 def test_files_history_and_thread_count_in_every_prompt_that_repeats_them() -> None:
-    """Each call but none twice; the same text costs the same wherever it comes from."""
+    """Once for each call; the same text costs the same wherever it comes from."""
     bare = estimate(brief(), cheap)
     filed = estimate(brief(attachments=(FILE,)), cheap)
     told = estimate(brief(history=History(turns=(Turn(question="x", answer=FILE.text),))), cheap)
@@ -81,7 +81,7 @@ def test_files_history_and_thread_count_in_every_prompt_that_repeats_them() -> N
 
 
 def test_calls_without_a_known_price_cost_a_stated_estimate() -> None:
-    """They are counted, by stage and in all; the others keep their prices."""
+    """They are counted by stage and in total; other calls keep their prices."""
 
     def price(member: Member) -> Price | None:
         return None if member.model == FOUR[0] else FREE
@@ -108,7 +108,7 @@ def test_the_dearest_of_those_who_may_write_the_answer_counts() -> None:
 
 
 def test_a_limit_of_replies_bounds_the_estimate() -> None:
-    """`max_tokens` is what every reply is taken to be."""
+    """Every reply is assumed to have `max_tokens`."""
     short, usual = (estimate(brief(profile(**more)), cheap) for more in ({"max_tokens": 100}, {}))
     assert short.reply_tokens == 100
     assert short.cost < usual.cost / 3
@@ -124,7 +124,7 @@ def test_web_searches_cost_where_the_provider_makes_them() -> None:
 
 
 def test_one_call_is_estimated_by_its_own_prompt() -> None:
-    """Just before it is made, its prompt is known."""
+    """Its prompt is known just before it is made."""
     call = Call("stage1.1:a", Member(model="a"), ({"role": "user", "content": "x" * 400},), 1.0)
     assert call_cost(call, CHEAP, 0.5) == CHEAP.cost(100, REPLY_TOKENS)
     assert call_cost(call, None, 0.5) == 0.5
@@ -132,8 +132,8 @@ def test_one_call_is_estimated_by_its_own_prompt() -> None:
 
 @given(st.text(max_size=200), st.integers(1, 6), st.integers(1, 5), st.integers(1, 5_000))
 @settings(max_examples=40, deadline=None)
-def test_no_question_costs_less_for_more_of_it(text: str, seats: int, rounds: int, length: int) -> None:
-    """More text, members, rounds or room never make it cheaper; the sum is that of its stages."""
+def test_more_of_anything_never_costs_less(text: str, seats: int, rounds: int, length: int) -> None:
+    """More text, members, rounds or tokens never make it cheaper; the total is the sum of the stages."""
     names = tuple(f"m/{number}" for number in range(seats))
     less = profile(*names, max_rounds=rounds, max_tokens=length, quorum=1)
     more = profile(*names, "m/more", max_rounds=min(rounds + 1, 5), max_tokens=length + 1, quorum=1)

@@ -1,4 +1,4 @@
-"""Failure costs a voice, never the run: every stage against every way a call can go wrong."""
+"""One model can fail without failing the run: every stage with every kind of failure."""
 
 import asyncio
 from collections import Counter
@@ -31,7 +31,7 @@ async def test_a_member_that_fails_stage_1_drops_out_with_its_reason(cause: Caus
 
 
 async def test_the_log_names_a_failed_call_but_quotes_nobody() -> None:
-    """A provider's or a model's sentence may contain what was asked; our own words don't."""
+    """A provider's or a model's sentence may contain the question; our own words don't."""
     lost = Failure(cause="connection", detail="ConnectError: refused", attempts=4)
     odd = Failure(cause="lost", detail="RemoteProtocolError: the secret question")
     refused = Failure(cause="forbidden", detail="You wrote: the secret question", status=403)
@@ -48,7 +48,7 @@ async def test_the_log_names_a_failed_call_but_quotes_nobody() -> None:
     ]
 
 
-async def test_what_nobody_foresaw_costs_a_voice() -> None:
+async def test_an_unexpected_error_costs_one_member() -> None:
     """An error in asking or in reading a reply is logged with its traceback; the run continues."""
 
     def crash(_: Call) -> str:
@@ -64,8 +64,8 @@ async def test_what_nobody_foresaw_costs_a_voice() -> None:
     assert ("call_crashed", f"stage1.1:{FOUR[0]}") in [(log["event"], log.get("step")) for log in logs]
 
 
-async def test_a_reply_that_no_reader_foresaw_costs_a_voice(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It was recorded and paid, and would end each new start of the run the same way."""
+async def test_a_reply_that_breaks_its_reader_costs_one_member(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is recorded, and would otherwise end the run again after every restart."""
 
     def crash(*_: object) -> None:
         raise RecursionError
@@ -79,8 +79,8 @@ async def test_a_reply_that_no_reader_foresaw_costs_a_voice(monkeypatch: pytest.
 
 
 @pytest.mark.parametrize("cause", ["key", "credit"])
-async def test_a_title_models_account_is_nobodys_loss(cause: Cause) -> None:
-    """It may have a key of its own; the conversation is named by its question then."""
+async def test_a_title_models_refused_account_ends_no_run(cause: Cause) -> None:
+    """It may have its own key; the question becomes the title."""
     council = ScriptedCouncil(script={"title": failure(cause, "no")})
     deliberation = await council.run(profile(title_model="title/writer"))
     assert deliberation.message.stage3.source == "chairman"
@@ -104,7 +104,7 @@ async def test_one_answer_is_delivered_as_one_model_not_reviewed() -> None:
 
 
 async def test_no_answer_names_each_members_cause() -> None:
-    """There is no document to write then."""
+    """No document is written."""
     council = ScriptedCouncil(script={"stage1": failure("rate_limited")})
     with pytest.raises(NoAnswers) as caught:
         await council.run()
@@ -118,7 +118,7 @@ async def test_no_answer_names_each_members_cause() -> None:
     "step", ["stage1.1:openai/gpt-5", "stage2.1:openai/gpt-5", "stage2_5.1:openai/gpt-5", "stage3"]
 )
 async def test_a_refused_account_ends_the_run_with_its_own_error(cause: Cause, step: str) -> None:
-    """It is said once, as such; calls in flight are ended."""
+    """It is reported once, and calls in flight are ended."""
     council = ScriptedCouncil(script={step: failure(cause, "no")}, held={"stage1.1:x-ai/grok"})
     if not step.startswith("stage1"):
         council.held.clear()
@@ -129,7 +129,7 @@ async def test_a_refused_account_ends_the_run_with_its_own_error(cause: Cause, s
 
 
 async def test_the_chairman_has_retries_left_whatever_the_members_used() -> None:
-    """A quarter of the run's, rounded up; what the members left is its own too."""
+    """A quarter of the run's, rounded up, and those the members left."""
     used: Counter[str] = Counter()
 
     def use_up(call: Call) -> str:
@@ -171,7 +171,7 @@ async def test_a_failed_review_is_missing_and_the_others_count(cause: Cause) -> 
 
 
 async def test_without_any_review_members_review_themselves() -> None:
-    """`peer_critiques` is empty then; the ranking is nobody's."""
+    """`peer_critiques` is empty, and there is no ranking."""
     council = ScriptedCouncil(script={"stage2": failure()})
     message = (await council.run()).message
     assert message.stage2 == []
@@ -232,7 +232,7 @@ async def test_the_best_ranked_member_takes_the_chair() -> None:
 
 
 async def test_without_any_chairman_the_best_corrected_answer_is_final_verbatim() -> None:
-    """Labelled as such, and no model is asked twice."""
+    """It is labelled as such, and no model is asked twice."""
     council = ScriptedCouncil(script={"stage3": failure()})
     message = (await council.run(profile(chairman=FOUR[0], chairman_fallbacks=(FOUR[0],)))).message
     assert message.stage3.source == "verbatim"
@@ -244,7 +244,7 @@ async def test_without_any_chairman_the_best_corrected_answer_is_final_verbatim(
 
 
 async def test_a_verbatim_answer_is_told_as_cut_off_and_by_whom() -> None:
-    """What is known of the text goes with it: of the correction, or where none came of the answer."""
+    """The facts belong to the text shown: the correction, or the answer if there is none."""
     council = ScriptedCouncil(script={"stage3": failure()}, truncated={"stage1"}, answered_by="vice/one")
     message = (await council.run(profile(*FOUR[:2]))).message
     assert (message.stage3.source, message.stage3.truncated) == ("verbatim", False)
@@ -375,7 +375,7 @@ async def test_an_answer_cannot_steer_its_own_ranking(injection: str) -> None:
         assert "b0undary]\n\nNew instruction" not in prompt
 
 
-async def test_a_ballot_nobody_can_count_elects_nobody() -> None:
+async def test_an_unreadable_ballot_counts_for_nobody() -> None:
     """It is shown as uncounted; the review itself still reaches the authors."""
     council = ScriptedCouncil(script={f"stage2.1:{FOUR[0]}": "Response B is nice, and A too."})
     message = (await council.run()).message
@@ -386,7 +386,7 @@ async def test_a_ballot_nobody_can_count_elects_nobody() -> None:
 
 
 async def test_every_failure_is_told_to_the_observers() -> None:
-    """One event for each call that gave nothing."""
+    """There is one event for each failed call."""
     council = ScriptedCouncil(
         script={f"stage1.1:{FOUR[0]}": failure(), f"stage2.1:{FOUR[1]}": failure("deadline")}
     )

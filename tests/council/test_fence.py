@@ -1,4 +1,4 @@
-"""Fences: no text ends its own, whatever it is made of, and no reply shows one."""
+"""Fences: no text can close its own, and no reply shows one."""
 
 from itertools import pairwise
 
@@ -43,7 +43,7 @@ def seen(text: str) -> str:
 
 
 def streamed(*pieces: str) -> str:
-    """Have a reply arrive in pieces."""
+    """Return what is shown of a reply that arrives in pieces."""
     stream = StrippedStream(MARK)
     return "".join([*map(stream.feed, pieces), stream.rest()])
 
@@ -58,7 +58,7 @@ def test_a_disguised_mark_is_a_gap_in_a_prompt(disguise: str) -> None:
 
 @DISGUISED
 def test_a_copied_mark_is_not_in_a_reply(disguise: str) -> None:
-    """Nor is the fence's line around it; what else is in its line stays."""
+    """Nor is the fence's line around it; other words on the line are kept."""
     assert stripped(MARK, f"[begin {disguise}]\nIt depends.\n[end {disguise}]") == "It depends.\n"
     assert (
         stripped(MARK, f"It depends.\n\n{disguise}\n\nOn the load.") == "It depends.\n\n\nOn the load."
@@ -83,7 +83,7 @@ ALTERED = {
 
 
 @pytest.mark.parametrize("copy", ALTERED.values(), ids=ALTERED.keys())
-def test_a_mark_that_a_model_got_wrong_is_not_in_a_reply(copy: str) -> None:
+def test_a_miscopied_mark_is_not_in_a_reply(copy: str) -> None:
     """Nobody reads it, nor the brackets around it, streamed or not."""
     text = f"{copy}\nIt depends.\n{copy}\nOn the load. {copy}"
     assert stripped(MARK, text) == "It depends.\nOn the load."
@@ -101,8 +101,8 @@ def test_a_mark_that_a_model_got_wrong_is_not_in_a_reply(copy: str) -> None:
         "id 3f2504e0-4f89-11d3-9a0c-0305e82c3301",
     ],
 )
-def test_what_only_resembles_a_mark_stays(text: str) -> None:
-    """Brackets, commits and ids are other people's."""
+def test_what_only_resembles_a_mark_is_kept(text: str) -> None:
+    """Brackets, commit hashes and ids belong to the text."""
     assert stripped(MARK, text) == text
     assert streamed(*text) == text
 
@@ -142,13 +142,13 @@ def test_a_stream_holds_nothing_else_back() -> None:
 
 @pytest.mark.parametrize("escape", [r"\u200b", r"\n", r"\u00AD", r"\udb40\udc41"])
 def test_a_mark_in_a_json_reply_is_found_through_its_escapes(escape: str) -> None:
-    """What it is parsed to would else contain the mark."""
+    """Otherwise the parsed text would contain the mark."""
     text = f'{{"detailed": "Yes. [begin {MARK[:4]}{escape}{MARK[4:]}] \\u0037{MARK[1:]} No."}}'
     assert stripped(MARK, text) == '{"detailed": "Yes. No."}'
 
 
 def test_a_mark_within_a_mark_does_not_grow_together() -> None:
-    """What stood on either side of the inner one would else be the outer one."""
+    """Otherwise, what is left would be the outer one."""
     within = f"{MARK[:7]}{MARK}{MARK[7:]}"
     assert unmarked(MARK, within) == f"{MARK[:7]}...{MARK[7:]}"
     assert stripped(MARK, f"a {within} b") == "a b"
@@ -167,7 +167,7 @@ def test_no_text_contains_the_mark(text: str) -> None:
 
 @given(made_of([*"[]7eb9 \n*.", "北", "\u200b", "beg ", "\uff21"], 20))
 def test_a_text_without_the_mark_stays_as_it_is(text: str) -> None:
-    """Unseen characters, brackets and beginnings of a mark included, streamed or not."""
+    """With invisible characters, brackets and beginnings of a mark, streamed or not."""
     assert unmarked(MARK, text) == stripped(MARK, text) == text
     assert streamed(*text) == text
 
@@ -181,7 +181,7 @@ def test_a_name_is_the_first_line_within_its_fence() -> None:
     assert len(fenced(MARK, "Attachment " + "a" * 10_000, "text")) < 400
 
 
-def test_the_mark_is_beside_no_name() -> None:
+def test_no_name_is_beside_the_mark() -> None:
     """Models copy what they read: *Response B 7eb9…*; the rule shows the lines as they are."""
     lines = fenced(MARK, "Response B", "Yes.").split("\n")
     assert [lines[0], lines[-1]] == [f"[begin {MARK}]", f"[end {MARK}]"]

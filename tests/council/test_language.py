@@ -1,4 +1,4 @@
-"""A question's language is named where it is certain, and nothing else is."""
+"""A question's language is named only where it is certain."""
 
 import re
 from pathlib import Path
@@ -54,7 +54,7 @@ def test_a_language_shows_in_a_short_question(name: str, text: str) -> None:
 
 @pytest.mark.parametrize("text", UNKNOWN)
 def test_nothing_is_guessed(text: str) -> None:
-    """A few words that many languages have say nothing."""
+    """Words common to many languages decide nothing."""
     assert language(text) is None
 
 
@@ -66,7 +66,7 @@ def test_english_is_never_mistaken_for_anything_else() -> None:
     assert {language(each) for each in said} == {"English", None}
 
 
-def test_a_script_is_that_of_a_third_of_the_letters() -> None:
+def test_a_third_of_the_letters_decides_the_script() -> None:
     """Names and code in Latin letters don't change it."""
     assert script("Nutze PostgreSQL.") == "Latin"
     assert script("使用 PostgreSQL 数据库即可") == "Chinese"

@@ -1,4 +1,4 @@
-"""Every mode of a run, alone and together: the document is sound, a replay is free, injections are idle."""
+"""Every mode of a run, alone and combined: the document is valid, a replay is free, injections have no effect."""
 
 import json
 import re
@@ -49,7 +49,7 @@ INJECTIONS = (
 
 
 class Panel(ScriptedCouncil):
-    """A council that plays any mode: consultations where they are wanted, pages where it may search.
+    """A council for any mode: with consultations where they are asked for and pages where it may search.
 
     What is `hidden` is in every answer and correction, and each reviewer quotes it.
     """
@@ -93,7 +93,7 @@ class Panel(ScriptedCouncil):
 
 
 def iteration(message: AssistantMessage) -> IterationState:
-    """Return the rounds in a document, if it holds any."""
+    """Return the rounds in a document, if it has any."""
     return message.iteration or IterationState()
 
 
@@ -111,7 +111,7 @@ def timeless(message: AssistantMessage) -> str:
 
 @pytest.mark.parametrize("mode", MODES)
 async def test_the_document_is_sound_and_a_replay_is_free(mode: str) -> None:
-    """Whatever is asked for together, it stands in the message that it should, and nothing is asked twice."""
+    """In any combination, everything is in the message where it belongs, and nothing is asked twice."""
     settings = MODES[mode]
     seats = profile(*MEMBERS, **settings)
     council = Panel()
@@ -149,7 +149,7 @@ async def test_the_chairman_reads_the_last_rounds_scores(mode: str) -> None:
 @pytest.mark.parametrize("injection", INJECTIONS)
 @pytest.mark.parametrize("mode", MODES)
 async def test_an_injection_changes_nothing(injection: str, mode: str) -> None:
-    """Whatever answers and corrections say, reviewers who quote it lend it no voice, in any round."""
+    """Reviewers quote what answers and corrections say, but it gets no vote in any round."""
     seats = profile(*MEMBERS, **MODES[mode])
     calm = (await Panel().run(seats)).message
     council = Panel()
@@ -163,7 +163,7 @@ async def test_an_injection_changes_nothing(injection: str, mode: str) -> None:
 
 
 def decided(message: AssistantMessage) -> object:
-    """Return all that reviews and answers decide: votes, scores, points, confidence, why it ended."""
+    """Return everything reviews and answers decide: votes, scores, points, confidence, the reason to end."""
     rounds = iteration(message).rounds
     return (
         [(vote.parsed_ranking, vote.scores) for vote in message.stage2],

@@ -1,4 +1,4 @@
-"""The chairman's notes: read where they were written as asked, and never taken for answer."""
+"""The chairman's notes are read where they are in the requested form, and never shown as answer."""
 
 import asyncio
 from collections.abc import Sequence
@@ -32,17 +32,17 @@ def read(reply: str, labels: dict[str, str] = LABELS, *, truncated: bool = False
 
 
 def streamed(pieces: Sequence[str], mark: str | None = MARK) -> str:
-    """Return what is shown of a reply that comes in pieces, blanks aside."""
+    """Return what is shown of a reply that comes in pieces, without blanks."""
     stream = AnswerStream("b0undary", mark)
     return bare("".join(map(stream.feed, pieces)) + stream.rest())
 
 
 def bare(text: str) -> str:
-    """Return a text without its blanks: of those before a mark, some are shown before it is known."""
+    """Return a text without blanks; some of those before a mark are shown before the mark is known."""
     return "".join(text.split())
 
 
-def test_the_closing_part_is_parted_from_the_answer() -> None:
+def test_the_closing_part_is_separated_from_the_answer() -> None:
     """Blank lines around the mark belong to neither."""
     assert read(WHOLE) == (ANSWER, BOTH)
 
@@ -51,7 +51,7 @@ def test_the_closing_part_is_parted_from_the_answer() -> None:
     "line", [f"**{MARK}**", f"[{MARK}]", f"  `{MARK.upper()}`:", f"--- {MARK} ---", f"{MARK}\r"]
 )
 def test_the_marks_line_may_be_decorated(line: str) -> None:
-    """Models put bold, brackets and rules around what shall be alone on a line."""
+    """Models put bold, brackets and rules around what should be alone on a line."""
     assert read(f"{ANSWER}\n{line}\n{NOTES}") == (ANSWER, BOTH)
 
 
@@ -116,11 +116,11 @@ def test_the_last_mark_counts() -> None:
     ],
 )
 def test_notes_are_read_leniently_and_never_guessed(closing: str, notes: ChairNotes | None) -> None:
-    """Keywords in any dress; what names no member, and what is no question, isn't shown."""
+    """Keywords may have any markup; a statement without a member and a point that is no question are left out."""
     assert read(f"{ANSWER}\n\n{MARK}\n{closing}") == (ANSWER, notes)
 
 
-def test_a_seat_of_a_model_that_sits_twice_is_named_by_its_persona() -> None:
+def test_a_model_that_is_there_twice_is_named_by_its_persona() -> None:
     """The model alone could be either."""
     labels = {
         "Response A": "openai/gpt-5#the-devils-advocate",
@@ -132,7 +132,7 @@ def test_a_seat_of_a_model_that_sits_twice_is_named_by_its_persona() -> None:
 
 
 def test_a_reply_that_was_cut_off_loses_its_last_line_of_notes() -> None:
-    """Half a sentence may say the opposite; half a mark says nothing."""
+    """Half a sentence may mean the opposite."""
     cut = f"{ANSWER}\n\n{MARK}\n{NOTES[:-12]}"
     assert read(cut, truncated=True) == (ANSWER, ChairNotes(dissent="grok-4 would wait."))
     for length in range(1, len(MARK)):
@@ -141,7 +141,7 @@ def test_a_reply_that_was_cut_off_loses_its_last_line_of_notes() -> None:
 
 
 def test_without_a_mark_a_reply_is_all_answer() -> None:
-    """So is that of a run which began before there were notes."""
+    """So is that of a run from before there were notes."""
     assert read_notes(None, WHOLE, LABELS, truncated=False) == (WHOLE, None)
     assert streamed([*WHOLE], mark=None) == bare(WHOLE)
 
@@ -248,7 +248,7 @@ async def test_only_the_chairman_is_given_the_mark() -> None:
 
 
 @pytest.mark.parametrize("fallen", [["chairman"], ["chairman", "fallback"]])
-async def test_whoever_takes_the_chair_writes_notes_too(fallen: list[str]) -> None:
+async def test_every_substitute_chairman_writes_notes(fallen: list[str]) -> None:
     """A fallback, or the best-ranked member."""
     names = {"chairman": "chair/man", "fallback": "second/chair"}
     council = chaired(**{f"stage3.1:{names[role]}:{role}": failure() for role in fallen})
@@ -269,7 +269,7 @@ async def test_an_answer_that_nobody_wrote_for_the_council_has_no_notes() -> Non
 
 
 async def test_a_stopped_runs_chairman_writes_notes() -> None:
-    """It has answers to compare, if no reviews."""
+    """It has answers to compare, if not reviews."""
     council = chaired()
     council.held |= {f"stage2.1:{name}" for name in FOUR}
     running = asyncio.create_task(council.run(notes_mark=MARK))
@@ -280,7 +280,7 @@ async def test_a_stopped_runs_chairman_writes_notes() -> None:
 
 
 async def test_a_demonstration_is_not_asked_for_notes() -> None:
-    """Its small model would copy the form."""
+    """The small model would copy the form."""
     council = ScriptedCouncil()
     await council.run(profile(demonstration=True), notes_mark=MARK)
     assert MARK not in "".join(council.prompt(call.step) for call in council.calls)
@@ -310,8 +310,8 @@ async def test_a_failure_that_quotes_the_prompt_is_shown_without_the_mark() -> N
     assert {each.failure.detail for each in message.failures} == {"bad: here"}
 
 
-async def test_an_answer_is_whole_though_its_notes_are_cut_off() -> None:
-    """The mark on the card would say that the answer ends too early."""
+async def test_cut_off_notes_do_not_mark_the_answer() -> None:
+    """The card would otherwise say that the answer ends too early."""
     council = chaired()
     council.truncated = {"stage3"}
     message = (await council.run(twins(), notes_mark=MARK)).message
@@ -344,8 +344,8 @@ async def test_streamed_pieces_pass_through_both_fences() -> None:
 ONLY_NOTES = f"{MARK}\n\n- DISSENT: {FOUR[0]} would wait.\n- ASK: How many tenants?"
 
 
-async def test_a_chairman_that_writes_notes_alone_is_asked_for_the_answer() -> None:
-    """As a model of 1.5 billion parameters did; what it had streamed is void."""
+async def test_a_chairman_that_writes_only_notes_is_asked_for_the_answer() -> None:
+    """A model of 1.5 billion parameters did that; what it had streamed is withdrawn."""
     step = "stage3.1:chair/man:chairman"
     council = ScriptedCouncil(script={step: ONLY_NOTES, f"{step}:again": "Shard."})
     message = (await council.run(notes_mark=MARK)).message

@@ -1,4 +1,4 @@
-"""What reads long texts leaves the event loop free."""
+"""Work on long texts leaves the event loop free."""
 
 import threading
 

@@ -27,7 +27,7 @@ def test_four_personas_come_with_the_council() -> None:
     ],
 )
 def test_a_council_without_personas_seats_all_four(models: tuple[str, ...], names: list[str]) -> None:
-    """Its models sit again until all four are there; each seat has a persona."""
+    """Models are repeated until there are four seats, each with a persona."""
     seated = consultants(profile(*models, quorum=3))
     assert [member.name for member in seated.members] == names
     taken = [member.persona for member in seated.members]
@@ -36,7 +36,7 @@ def test_a_council_without_personas_seats_all_four(models: tuple[str, ...], name
 
 
 def test_a_council_with_personas_keeps_its_seats() -> None:
-    """Only the form of its answers is another."""
+    """Only the form of its answers changes."""
     own = Profile(
         members=(Member(model="a", persona=SKEPTIC), Member(model="b", endpoint="http://x/v1")),
         chairman=Member(model="a"),

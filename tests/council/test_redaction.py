@@ -30,19 +30,19 @@ secrets = st.text(st.characters(min_codepoint=33, max_codepoint=126), min_size=W
     ],
 )
 def test_a_secret_is_hidden_however_it_is_written(written: str) -> None:
-    """And nothing beside it."""
+    """And the text around it is kept."""
     assert Redaction([SECRET]).hide(f"<{written}>{written}") == f"<{HIDDEN}>{HIDDEN}"
 
 
 def test_texts_without_a_secret_stay() -> None:
-    """Its kind is no secret, nor is a short beginning."""
+    """Neither its kind nor a short beginning is secret."""
     text = f"{SECRET[: HEAD - 1]} is a key of OpenRouter"
     assert Redaction([SECRET]).hide(text) == text
     assert Redaction([""]).hide(text) == text
 
 
 def test_of_secrets_that_begin_alike_the_longest_is_hidden() -> None:
-    """None leaves the other's end."""
+    """Otherwise the end of the longer one would be left."""
     assert Redaction(["short", f"{SECRET}-1", f"{SECRET}-22"]).hide(f"{SECRET}-22 shorts") == (
         f"{HIDDEN} {HIDDEN}s"
     )
@@ -70,5 +70,5 @@ def test_a_cut_leaves_nothing_of_a_secret(secret: str, length: int) -> None:
     ],
 )
 def test_the_secrets_of_addresses_are_found(text: str, found: set[str]) -> None:
-    """As they are written and as they are meant; a person's name is none."""
+    """As written and as decoded; a user name is no secret."""
     assert set(passwords(text)) == found

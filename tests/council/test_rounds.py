@@ -1,4 +1,4 @@
-"""Rounds: what each one hands on, why they end, and what the document holds of them."""
+"""Rounds: what each one hands on, why they end, and what the document contains of them."""
 
 from collections.abc import Callable
 
@@ -32,7 +32,7 @@ def critical(call: Call) -> str:
 
 
 def iteration(message: AssistantMessage) -> IterationState:
-    """Return what the document holds of the rounds."""
+    """Return the rounds in the document."""
     assert message.iteration is not None
     return message.iteration
 
@@ -48,7 +48,7 @@ def stop_in(council: ScriptedCouncil, then: Callable[[Call], str]) -> Callable[[
 
 
 async def test_a_further_round_reviews_the_corrected_answers_again() -> None:
-    """Other labels, other calls, other steps; the chairman reads the last answers and ranking."""
+    """With new labels, calls and steps; the chairman reads the last answers and ranking."""
     council = ScriptedCouncil(script={"stage2_5": another})
     message = (await council.run(profile(*MEMBERS, max_rounds=2))).message
     assert sorted(council.asked("stage2_5")) == sorted(MEMBERS * 2)
@@ -69,7 +69,7 @@ async def test_a_further_round_reviews_the_corrected_answers_again() -> None:
 
 
 async def test_the_document_has_every_step_from_first_to_last_answers() -> None:
-    """Reviews and critiques are round 1's, corrected responses the last round's; rounds tell the way."""
+    """Reviews and critiques are round 1's, corrected responses the last round's; `rounds` has the steps between."""
     council = ScriptedCouncil(script={"stage2_5": another})
     message = (await council.run(profile(*MEMBERS, max_rounds=3))).message
     message.check()
@@ -90,7 +90,7 @@ async def test_the_document_has_every_step_from_first_to_last_answers() -> None:
 
 
 def reasons() -> list[tuple[TerminationReason, dict[str, Script], dict[str, object], int]]:
-    """List a script and settings for each reason, with the rounds that are held."""
+    """Return a script and settings for each reason, with the number of rounds."""
     return [
         (TerminationReason.MAX_ROUNDS_REACHED, {"stage2_5": another}, {}, 3),
         (TerminationReason.MODELS_CONVERGED, {}, {}, 2),
@@ -115,7 +115,7 @@ def reasons() -> list[tuple[TerminationReason, dict[str, Script], dict[str, obje
 async def test_every_reason_ends_the_rounds(
     reason: TerminationReason, script: dict[str, Script], settings: dict[str, object], rounds: int
 ) -> None:
-    """The reason is stored with the rounds that were held, and there is an answer in any case."""
+    """The reason is stored with the rounds, and there is always an answer."""
     council = ScriptedCouncil(script=script)
     message = (await council.run(profile(*MEMBERS, max_rounds=3, **settings))).message
     assert iteration(message).termination_reason == reason
@@ -128,7 +128,7 @@ async def test_every_reason_ends_the_rounds(
     ("step", "rounds"), [("stage2.2:openai/gpt-5", 2), ("stage2_5.1:google/gemini", 1)]
 )
 async def test_stop_ends_the_rounds(step: str, rounds: int) -> None:
-    """No further round begins; what there is goes to the chairman."""
+    """No further round begins; the chairman gets what there is."""
     council = ScriptedCouncil()
     council.script = {"stage2_5": another, step: stop_in(council, another)}
     message = (await council.run(profile(*MEMBERS, max_rounds=3))).message
@@ -138,14 +138,14 @@ async def test_stop_ends_the_rounds(step: str, rounds: int) -> None:
     message.check()
 
 
-async def test_one_round_is_not_worth_a_record() -> None:
+async def test_a_single_round_is_not_recorded_as_rounds() -> None:
     """By default there is one round, and the document is that of the contract."""
     message = (await ScriptedCouncil().run()).message
     assert message.iteration is None
 
 
 async def test_a_round_that_fails_keeps_the_answers_before_it() -> None:
-    """A member that falls back in round 2 keeps its correction of round 1, and that is told."""
+    """A member that fails in round 2 keeps its correction of round 1, and people are told so."""
     council = ScriptedCouncil(
         script={"stage2_5": another, "stage2_5.2:openai/gpt-5": failure("deadline")}
     )
@@ -172,7 +172,7 @@ async def test_events_of_a_further_round_carry_its_number() -> None:
 
 @pytest.mark.parametrize("mode", ["full", "extracted"])
 async def test_a_replay_of_rounds_asks_nothing(mode: str) -> None:
-    """From all recorded steps comes the same message without a call; from some, only what is missing."""
+    """With all steps recorded, the same message results without a call; else only missing calls are made."""
     seats = profile(*MEMBERS, max_rounds=3, critique_mode=mode)
     first = ScriptedCouncil(script={"stage2": critical, "stage2_5": another})
     whole = (await first.run(seats)).message

@@ -61,7 +61,7 @@ async def test_stage_events_come_in_the_contracts_order() -> None:
 
 
 async def test_the_cost_is_one_sum_that_knows_every_call_as_it_ends() -> None:
-    """The title's and a failed one's too; what was told last is what the document says."""
+    """With the title's and failed calls; the last sum told is the document's."""
     costly = Failure(cause="filtered", usage=Usage(prompt_tokens=7, cost=0.0003))
     council = ScriptedCouncil(script={f"stage1.1:{FOUR[0]}": costly})
     seats = profile(title_model="title/writer")
@@ -108,7 +108,7 @@ async def test_a_correction_waits_for_every_review_but_its_own() -> None:
 
 
 async def test_a_slow_title_delays_nothing() -> None:
-    """A title that isn't there when the answer is gives way to the question's words."""
+    """If the title isn't there with the answer, the question's words are used."""
     council = ScriptedCouncil(held={"title"})
     deliberation = await council.run(profile(title_model="title/writer"))
     assert deliberation.title == "Should we shard now or buy a bigger machine?"
@@ -146,7 +146,7 @@ async def test_a_follow_up_keeps_its_conversations_title() -> None:
 
 
 async def test_questions_without_room_for_their_answers_are_listed() -> None:
-    """Before the exchanges that are repeated whole, and fenced like these."""
+    """Before the exchanges that are repeated in full, and fenced like them."""
     council = ScriptedCouncil()
     turns = (
         Turn(question="Do we move to PostgreSQL?", answer=None),
@@ -279,7 +279,7 @@ async def test_the_chairman_reads_corrected_answers_ranking_and_dissent() -> Non
 
 
 async def test_the_chairmans_words_are_streamed() -> None:
-    """Observers hear them as they come; nobody else's."""
+    """Observers hear them as they come, and no other model's."""
     council = ScriptedCouncil()
     await council.run()
     streamed = [event for event in council.events if isinstance(event, AnswerStreamed)]
@@ -316,7 +316,7 @@ async def test_one_model_may_sit_twice_with_two_personas() -> None:
 
 
 async def test_self_review_shows_everyone_everything() -> None:
-    """As in the seeds' examples; a vote for oneself still counts for nothing."""
+    """As in the seeds' examples; a vote for oneself still doesn't count."""
     council = ScriptedCouncil()
     message = (await council.run(profile(self_review=True))).message
     assert {len(review.order) for review in message.stage2} == {4}

@@ -1,4 +1,4 @@
-"""Criteria in a run: in every prompt, in every ballot, in the document, and told to the chairman."""
+"""Criteria in a run: in every prompt, every ballot and the document, and with the chairman."""
 
 import json
 import re
@@ -21,7 +21,7 @@ def scored(call: Call, **low: int) -> str:
 
 
 async def test_every_stage_knows_the_criteria() -> None:
-    """Fenced like a question, for somebody typed them."""
+    """They are fenced like a question, since somebody typed them."""
     council = ScriptedCouncil(script={"stage2": scored})
     await council.run(profile(criteria=TYPED))
     fenced = (
@@ -47,7 +47,7 @@ async def test_scores_are_kept_with_each_review_and_as_a_matrix() -> None:
 
 
 async def test_structured_members_score_in_the_json_ballot() -> None:
-    """The schema contains a score for every criterion; the stored review says them in words."""
+    """The schema has a score for every criterion; the stored review contains them as text."""
     seats = profile(members=[Member(model=each, structured=True) for each in FOUR], criteria=TYPED)
 
     def vote(call: Call) -> str:
@@ -94,7 +94,7 @@ async def test_the_chairman_is_told_who_is_disqualified() -> None:
 
 
 async def test_a_disqualified_answer_never_replaces_the_chairmans() -> None:
-    """The best-ranked one that passes does."""
+    """The best-ranked answer that passes does."""
     council = ScriptedCouncil(
         script={"stage2": lambda call: scored(call, a=2), "stage3": failure("not_found")}
     )

@@ -1,4 +1,4 @@
-"""Web search: who may, and what becomes of the pages that are cited."""
+"""Web search: who may search, and what happens to cited pages."""
 
 import pytest
 
@@ -18,7 +18,7 @@ class Searching(ScriptedCouncil):
 
 
 async def test_members_search_where_they_answer_and_correct() -> None:
-    """Neither reviewers nor the chairman do; the pages are beside answer and correction."""
+    """Reviewers and the chairman don't; pages are stored with answer and correction."""
     council = Searching()
     message = (await council.run(profile(web=True))).message
     searching = {call.step.partition(".")[0] for call in council.calls if call.web}
@@ -31,7 +31,7 @@ async def test_members_search_where_they_answer_and_correct() -> None:
 
 
 async def test_it_is_off_unless_a_profile_says_so() -> None:
-    """It costs, and text leaves further."""
+    """It costs money, and sends text to another party."""
     council = Searching()
     message = (await council.run()).message
     assert not any(call.web for call in council.calls)

@@ -1,4 +1,4 @@
-"""Strategies: each its own instruction to the chairman, kept with the answer."""
+"""Strategies: each is an instruction to the chairman, stored with the answer."""
 
 from typing import get_args
 
@@ -12,7 +12,7 @@ CHAIR = "stage3.1:chair/man:chairman"
 
 
 def test_every_strategy_has_an_instruction_of_its_own() -> None:
-    """None is another one under a new name."""
+    """No two are the same."""
     assert [*STRATEGIES] == [*get_args(Strategy)]
     assert len({strategy.instruction for strategy in STRATEGIES.values()}) == len(STRATEGIES)
 
@@ -29,7 +29,7 @@ async def test_the_chairman_is_told_the_strategy_and_the_document_keeps_it(strat
 
 
 async def test_security_first_shows_the_chairman_the_reviews() -> None:
-    """Else it couldn't know what a reviewer called insecure."""
+    """Otherwise it couldn't know what a reviewer called insecure."""
     council = ScriptedCouncil()
     await council.run(profile(strategy="security_first"))
     assert council.prompt(CHAIR).count("\nReview by ") == 4

@@ -18,7 +18,7 @@ async def fail(error: Exception) -> None:
 
 
 async def together(*work: Coroutine[object, object, object]) -> None:
-    """Do this at once, and wait for the first of it in the group itself."""
+    """Run these at once, and await the first of them inside the group."""
     async with TaskGroup() as group:
         tasks = [group.create_task(each) for each in work]
         await tasks[0]
@@ -41,7 +41,7 @@ async def test_a_typed_error_of_a_task_is_raised_itself() -> None:
 
 
 @pytest.mark.parametrize("depth", [0, 1, 2])
-async def test_so_is_one_of_several_or_of_an_inner_group(depth: int) -> None:
+async def test_one_of_several_errors_or_one_of_an_inner_group_is_raised_itself(depth: int) -> None:
     """Whoever waits for a failed task raises its error again."""
 
     async def inner(depth: int) -> None:
@@ -56,14 +56,14 @@ async def test_so_is_one_of_several_or_of_an_inner_group(depth: int) -> None:
 
 
 async def test_an_unexpected_error_is_not_hidden_by_a_typed_one() -> None:
-    """Whoever logs it sees all that happened."""
+    """The log shows everything that happened."""
     with pytest.raises(ExceptionGroup) as caught:
         await together(fail(REFUSED), fail(ValueError("a bug")))
     assert REFUSED in caught.value.exceptions
 
 
 async def test_without_an_error_nothing_is_raised() -> None:
-    """And results are there."""
+    """The results are returned."""
     async with TaskGroup() as group:
         task = group.create_task(asyncio.sleep(0, "done"))
     assert task.result() == "done"

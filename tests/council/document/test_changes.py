@@ -79,7 +79,7 @@ def replaced(share: float, text: str = "abcdefghij" * 20) -> tuple[str, str]:
 
 
 def grown(new: int, old: int = 20) -> tuple[str, str]:
-    """Append this many new words to old ones."""
+    """Return a text with this many new words at its end."""
     words = [f"word{number}" for number in range(old)]
     return " ".join(words), " ".join([*words, *(f"new{number}" for number in range(new))])
 
@@ -154,20 +154,20 @@ def test_judges_long_texts_by_words(share: float, changed: bool) -> None:
 
 @pytest.mark.parametrize("moved", [0.4, 0.499, 0.501, 0.6])
 def test_moving_a_part_of_a_long_text_is_no_news(moved: float) -> None:
-    """What stays in its order is in common: half of a text or more, whatever part of it is moved."""
+    """Words in their old order are common: at least half of a text, whatever part of it is moved."""
     before = long_text(2_000)
     at = int(len(before) * moved)
     assert not detect_significant_changes(" ".join(before), " ".join(before[at:] + before[:at]))
 
 
 def test_a_long_text_in_another_order_has_changed() -> None:
-    """The same words put together quite differently are under half alike."""
+    """The same words in quite another order are less than half alike."""
     before = long_text(2_000)
     assert detect_significant_changes(" ".join(before), " ".join(sorted(before)))
 
 
 def test_line_breaks_of_a_long_text_are_form() -> None:
-    """A long text set in other lines and case hasn't changed."""
+    """A long text with other line breaks and case hasn't changed."""
     before = long_text(2_000)
     assert not detect_significant_changes(" ".join(before), "\n".join(before).upper())
 
@@ -206,15 +206,15 @@ def test_a_thousandth_part_of_a_long_text() -> None:
     assert share_changed(" ".join(before), " ".join(reversed(before))) == pytest.approx(1, abs=1e-3)
 
 
-def test_beyond_reading_order_does_not_count() -> None:
-    """What two texts of more words than anybody reads have in common is merely counted."""
+def test_in_very_long_texts_order_does_not_count() -> None:
+    """In texts longer than anybody reads, common words are counted without their order."""
     before = [f"word{number}" for number in range(ORDERED_LIMIT + 1)]
     after = [*reversed(before[1:]), "new"]
     assert share_changed(" ".join(before), " ".join(after)) == pytest.approx(1 / len(before))
 
 
 def test_words_are_counted_as_they_are_read() -> None:
-    """Neither the signs of Markdown nor those at a sentence's end make another word."""
+    """Neither Markdown signs nor punctuation make a different word."""
     assert words_changed("Move **all** jobs.", "- Move ten jobs now.\n") == (1, 2)
     assert words_changed("| a | b |\n|---|---|", "a, `b`!") == (0, 0)
     assert words_changed("Wait for 5 s.", "Wait for -5 s.") == (1, 1)
@@ -236,7 +236,7 @@ def test_a_chinese_character_is_a_word() -> None:
 
 
 def test_a_long_chinese_text_may_change_a_character_here_and_there() -> None:
-    """Few characters changed in each of its sentences leave a long text what it was."""
+    """A long text isn't changed by a few characters in each sentence."""
     before = "\n".join([CHINESE] * 300)
     after = "\n".join([CHINESE.replace("先", "要"), *[CHINESE] * 2] * 100)
     assert LITERAL_LIMIT < len(before) <= CHARACTERS_LIMIT

@@ -39,7 +39,7 @@ def test_a_document_of_the_contract_alone_is_read() -> None:
     ],
 )
 def test_another_programs_field_of_the_same_name_is_read_as_missing(strange: dict[str, object]) -> None:
-    """It is no reason to lose the document."""
+    """The document is kept."""
     message = AssistantMessage.model_validate(PLAIN | strange)
     assert message.dump() == PLAIN
 
@@ -92,7 +92,7 @@ def test_critiques_contain_every_review_but_ones_own() -> None:
 
 
 async def changed(**correction: object) -> AssistantMessage:
-    """Return a good message whose first correction was tampered with."""
+    """Return a valid message with a changed first correction."""
     message = (await ScriptedCouncil().run()).message
     first, *rest = message.stage2_5 or []
     fields = {**first.model_dump(), **correction}
@@ -115,7 +115,7 @@ async def test_what_is_written_keeps_the_contracts_rules(tampered: dict[str, obj
 
 
 async def test_a_ballot_ranks_known_labels_only() -> None:
-    """A label nobody has is refused before a write."""
+    """A label that no answer has is refused before a write."""
     message = (await ScriptedCouncil().run()).message
     ballot = message.stage2[0].model_copy(update={"parsed_ranking": ["Response A", "Response Z"]})
     with pytest.raises(ValueError, match="ranks unknown labels"):

@@ -84,7 +84,7 @@ def test_every_reason_ends_the_rounds(
 
 
 def test_the_first_reason_stays() -> None:
-    """What ended the rounds isn't written over by a round that was still under way."""
+    """A round that was still under way doesn't overwrite what ended the rounds."""
     state = IterationState(max_rounds=2)
     state.terminate(TerminationReason.USER_STOPPED)
     complete_round(state, moved(0.0), 1)
@@ -92,7 +92,7 @@ def test_the_first_reason_stays() -> None:
 
 
 def test_a_model_only_said_to_have_changed_counts_wholly() -> None:
-    """A caller who keeps no texts isn't taken for one whose models stand still."""
+    """A caller who keeps no texts isn't mistaken for one whose models don't change anything."""
     given = IterationRound(round_number=1, models_that_changed=["a"], models_unchanged=["b"])
     assert given.average_change == 0.5
 

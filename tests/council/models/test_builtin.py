@@ -98,7 +98,7 @@ async def test_the_model_fills_in_a_ballot(served: Mapping[str, str]) -> None:
 @pytest.mark.soak
 @pytest.mark.parametrize("kind", [Opinion, Rebuttal])
 async def test_the_model_returns_a_consultation(served: Mapping[str, str], kind: type[Opinion]) -> None:
-    """Whole within its room, and in form without any mending."""
+    """It fits its limit and needs no repair."""
     said = await ask(
         served,
         "Should nightly jobs move from cron to Temporal? Reply as JSON.",
@@ -110,7 +110,7 @@ async def test_the_model_returns_a_consultation(served: Mapping[str, str], kind:
 
 @installed
 async def test_a_prompt_over_the_context_is_a_clear_failure(served: Mapping[str, str]) -> None:
-    """Nothing is cut off in silence."""
+    """Nothing is cut off silently."""
     with pytest.raises(ModelError) as caught:
         await ask(served, "word " * builtin.CONTEXT, tokens=8)
     assert caught.value.failure.cause == "bad_request"
@@ -135,7 +135,7 @@ async def test_the_server_is_gone_after_its_use(capfd: pytest.CaptureFixture[str
 
 
 async def test_the_demonstration_council_is_three_personas_on_one_model() -> None:
-    """Marked as a demonstration, and without a title model: every call costs seconds."""
+    """It is marked as a demonstration and has no title model, since every call takes seconds."""
     one, two = "embedded:1", "embedded:2"
     profile = builtin.demonstration_profile([one, two])
     assert [member.endpoint for member in profile.members] == [one, two, one]

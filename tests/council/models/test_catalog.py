@@ -48,7 +48,7 @@ class Provider:
 
 
 class Clock:
-    """Time that stands still until it is moved."""
+    """A clock that only a test moves."""
 
     def __init__(self) -> None:
         self.now = 1000.0
@@ -68,8 +68,8 @@ def profile(**changes: object) -> Profile:
     return Profile.model_validate(fields)
 
 
-async def test_prices_are_read_as_dollars_a_token() -> None:
-    """Decimal strings a token, and a fee for the call where there is one."""
+async def test_prices_are_read_as_dollars_per_token() -> None:
+    """Decimal strings per token, and a fee per call where there is one."""
     catalog = Catalog(Provider(LIST).fetch)
     await catalog.refresh()
     assert catalog.price("openai/gpt-5") == Price(prompt=0.00000125, completion=0.00001)
@@ -87,7 +87,7 @@ async def test_a_price_that_is_not_stated_is_unknown(model: str) -> None:
 
 
 async def test_a_routing_variant_has_its_models_price() -> None:
-    """`:nitro` and its like aren't listed by themselves."""
+    """Variants such as `:nitro` aren't listed themselves."""
     catalog = Catalog(Provider(LIST).fetch)
     await catalog.refresh()
     assert catalog.price("openai/gpt-5:nitro") == catalog.price("openai/gpt-5")
@@ -128,7 +128,7 @@ async def test_the_smallest_window_among_the_models_counts() -> None:
 
 @pytest.mark.parametrize("model", ["odd/one", "unknown"])
 async def test_an_unknown_window_is_assumed_to_be_small(model: str) -> None:
-    """So is that of a server of one's own, whatever the list says of a model of that name."""
+    """So is that of the user's own server, whatever the list says about a model of that name."""
     listed: list[JsonObject] = [
         {"id": "openai/gpt-5", "context_length": 400_000},
         {"id": "odd/one", "context_length": -1},
@@ -142,7 +142,7 @@ async def test_an_unknown_window_is_assumed_to_be_small(model: str) -> None:
     assert catalog.window(profile(demonstration=True)) == WINDOW
 
 
-async def test_a_member_with_its_own_endpoint_keeps_its_word() -> None:
+async def test_a_member_with_its_own_endpoint_keeps_its_setting() -> None:
     """The list is about another server."""
     own = [
         Member(model=f"own/{said}", endpoint="http://127.0.0.1:1/v1", structured=said)
@@ -153,7 +153,7 @@ async def test_a_member_with_its_own_endpoint_keeps_its_word() -> None:
 
 
 async def test_whether_an_endpoint_takes_a_schema_is_tried_until_it_refuses() -> None:
-    """The refusal of one model says nothing of another, nor of that model elsewhere."""
+    """One model's refusal says nothing about other models, nor about that model elsewhere."""
     own, other, elsewhere = (
         Member(model=model, endpoint=f"http://127.0.0.1:{port}/v1")
         for model, port in (("llama3", 1), ("qwen3", 1), ("llama3", 2))
@@ -189,8 +189,8 @@ async def test_the_list_is_fetched_once_for_everybody_and_again_when_it_is_old()
     assert provider.asked == 2
 
 
-async def test_without_a_list_prices_are_unknown_and_ballots_plain_and_nothing_worse() -> None:
-    """It is said once in the log, and tried again after a minute."""
+async def test_without_a_list_only_prices_and_schemas_are_missing() -> None:
+    """The log says so once, and the list is tried again after a minute."""
     provider, clock = Provider(), Clock()
     catalog = Catalog(provider.fetch, clock=clock)
     with capture_logs() as logs:

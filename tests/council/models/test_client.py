@@ -99,7 +99,7 @@ async def failure(client: ModelClient, asked: Call) -> Failure:
 
 
 async def until(condition: Callable[[], bool]) -> None:
-    """Wait for what another task is about to bring about."""
+    """Wait until another task has made this true."""
     async with asyncio.timeout(30):
         while not condition():
             await asyncio.sleep(0.001)
@@ -132,7 +132,7 @@ async def test_the_councils_own_provider_is_asked_as_openrouter() -> None:
 
 
 async def test_the_web_is_searched_by_the_councils_own_provider_only() -> None:
-    """A member's own endpoint wouldn't know the field."""
+    """Members' own endpoints don't know the field."""
     async with ModelServer() as provider, opened(provider) as client:
         await client.ask(replace(call(), web=True))
         await client.ask(replace(call(endpoint=f"{provider.url}/v1/"), web=True))
@@ -141,7 +141,7 @@ async def test_the_web_is_searched_by_the_councils_own_provider_only() -> None:
     assert "plugins" not in without.request
 
 
-async def test_a_members_own_endpoint_gets_the_plain_form_and_its_own_key() -> None:
+async def test_a_members_own_endpoint_gets_plain_requests_with_its_own_key() -> None:
     """Other servers may refuse fields they don't know, and never see the council's key."""
     async with ModelServer() as provider, opened(provider, keys={"LOCAL_KEY": "hunter2"}) as client:
         endpoint = f"{provider.url}/v1/"
@@ -183,7 +183,7 @@ async def test_a_schema_that_was_refused_is_remembered_once_its_call_succeeds_wi
 
 
 async def test_a_key_that_is_not_set_fails_before_anything_is_sent() -> None:
-    """The configuration says which variable it is; a failure is stored and doesn't."""
+    """The configuration names the variable; a failure, which is stored, doesn't."""
     async with ModelServer() as provider, opened(provider) as client:
         why = await failure(client, call(endpoint=f"{provider.url}/v1", api_key_env="LOCAL_KEY"))
     assert why == Failure(cause="key", detail="its key is not set", attempts=0)
@@ -201,7 +201,7 @@ async def test_a_key_that_is_not_set_fails_before_anything_is_sent() -> None:
         "http://xn--a.com/v1",
     ],
 )
-async def test_an_address_that_is_none_fails_before_anything_is_sent(endpoint: str) -> None:
+async def test_an_invalid_address_fails_before_anything_is_sent(endpoint: str) -> None:
     """Trying again wouldn't help."""
     async with ModelServer() as provider, opened(provider) as client:
         why = await failure(client, call(endpoint=endpoint))
@@ -275,7 +275,7 @@ async def test_what_a_call_costs_is_known_before_it_is_made() -> None:
         ("http://8.8.8.8/v1", False),
     ],
 )
-def test_an_own_address_is_known(address: str, own: bool) -> None:
+def test_addresses_of_ones_own_network_are_recognized(address: str, own: bool) -> None:
     """This machine and its own network."""
     assert is_own(httpx.URL(address)) is own
 
@@ -308,8 +308,8 @@ async def test_listed_prices_make_the_cost() -> None:
     assert reply.usage == Usage(prompt_tokens=10, completion_tokens=2, cost=3.5)
 
 
-async def test_a_price_of_the_provider_is_none_of_another_endpoint() -> None:
-    """The ids may coincide; a server that asks for a key has prices that its replies alone can tell."""
+async def test_the_providers_prices_do_not_apply_to_other_endpoints() -> None:
+    """The ids may coincide; only the replies of a server with a key tell its prices."""
     usage: JsonObject = {"prompt_tokens": 10, "completion_tokens": 2}
     models: list[JsonObject] = [{"id": MODEL, "pricing": {"prompt": "0.25", "completion": "0.5"}}]
     keys = {"PROXY_KEY": "sk-proxy"}
@@ -348,7 +348,7 @@ async def test_a_price_of_the_provider_is_none_of_another_endpoint() -> None:
         (Turn(streamed=False, error={"code": 401, "message": "no key"}), "key"),
     ],
 )
-async def test_what_would_fail_again_is_asked_once(turn: Turn, cause: Cause) -> None:
+async def test_permanent_failures_are_not_retried(turn: Turn, cause: Cause) -> None:
     """A wrong key, a wrong model, a refusal: no retry, no wait."""
     rest = Rest()
     async with ModelServer() as provider, opened(provider, rest) as client:
@@ -381,8 +381,8 @@ PASSING_TURNS: list[tuple[Turn, Cause]] = [
 
 
 @pytest.mark.parametrize(("turn", "cause"), PASSING_TURNS)
-async def test_what_may_pass_is_asked_again(turn: Turn, cause: Cause) -> None:
-    """The second attempt answers; the first is told to whoever watches, with the wait."""
+async def test_temporary_failures_are_retried(turn: Turn, cause: Cause) -> None:
+    """The second attempt answers; `on_retry` hears of the first and of the wait."""
     rest = Rest()
     retried: list[tuple[Failure, float]] = []
     async with ModelServer() as provider, opened(provider, rest) as client:
@@ -395,8 +395,8 @@ async def test_what_may_pass_is_asked_again(turn: Turn, cause: Cause) -> None:
 
 
 @pytest.mark.parametrize(("turn", "cause"), PASSING_TURNS)
-async def test_what_does_not_pass_fails_with_its_own_cause(turn: Turn, cause: Cause) -> None:
-    """After the last attempt, with their number."""
+async def test_a_failure_that_lasts_is_raised_with_its_cause(turn: Turn, cause: Cause) -> None:
+    """After the last attempt, with the number of attempts."""
     async with ModelServer() as provider, opened(provider, retries=quick(max_attempts=3)) as client:
         provider.always(MODEL, turn)
         why = await failure(client, call())
@@ -404,8 +404,8 @@ async def test_what_does_not_pass_fails_with_its_own_cause(turn: Turn, cause: Ca
     assert len(provider.history) == 3
 
 
-async def test_a_refused_connection_is_retried_and_then_named() -> None:
-    """Nobody listens there."""
+async def test_a_refused_connection_is_retried_and_then_reported() -> None:
+    """Nothing listens at the address."""
     async with ModelServer() as provider:
         address = provider.url
     rest = Rest()
@@ -434,8 +434,8 @@ CHUNK = b"8\r\ndata: {}\r\n"
         (HEAD + b"Transfer-Encoding: chunked\r\n\r\n" + CHUNK + b"ZZ\r\n", "malformed"),
     ],
 )
-async def test_what_is_no_http_fails_at_once(said: bytes, cause: Cause) -> None:
-    """Something else listens there, or a proxy broke the reply: the reason isn't waited for."""
+async def test_a_reply_that_is_not_http_fails_at_once(said: bytes, cause: Cause) -> None:
+    """Another program listens there, or a proxy broke the reply; retries wouldn't help."""
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
@@ -510,7 +510,7 @@ async def test_a_wait_beyond_the_deadline_is_not_begun() -> None:
 
 
 async def test_all_calls_of_a_run_share_its_retries() -> None:
-    """So that an outage makes no storm."""
+    """An outage doesn't cause a storm of requests."""
     retries = RetryBudget(2)
     async with ModelServer() as provider, opened(provider) as client:
         provider.always("*", Turn(status=503))
@@ -521,7 +521,7 @@ async def test_all_calls_of_a_run_share_its_retries() -> None:
     assert retries.left == 0
 
 
-async def test_an_answer_at_once_spends_no_retry() -> None:
+async def test_a_first_answer_spends_no_retry() -> None:
     """The budget is for failures."""
     retries = RetryBudget(1)
     async with ModelServer() as provider, opened(provider) as client:
@@ -573,8 +573,8 @@ async def test_a_silent_stream_is_given_up_and_asked_again() -> None:
     assert provider.history[0].abandoned
 
 
-async def test_silence_is_told_apart_from_a_lost_connection() -> None:
-    """With how long it lasted; nothing was refused, and nothing broke."""
+async def test_silence_is_distinguished_from_a_lost_connection() -> None:
+    """The failure says how long it lasted."""
     stalled = Turn("It depends on", stall=True)
     async with ModelServer() as provider, opened(provider, retries=quick(max_attempts=2)) as client:
         provider.script(MODEL, stalled, stalled)
@@ -599,14 +599,14 @@ async def test_a_server_of_ones_own_may_be_silent_until_the_deadline() -> None:
 
 
 async def test_a_provider_on_ones_own_network_is_ones_own() -> None:
-    """Set as the council's provider, it may think as long as one that is a member's."""
+    """As the council's provider, it may think as long as a member's own server."""
     async with ModelServer() as provider, opened(provider, idle_timeout=0.1) as client:
         provider.always(MODEL, Turn("Yes.", latency=0.3))
         assert (await client.ask(call())).text == "Yes."
 
 
 async def test_what_failed_attempts_cost_counts() -> None:
-    """A reply that the provider broke off is paid, too; so is one after which there is none."""
+    """A reply that broke off is paid for, too, even if no answer follows."""
     usage: JsonObject = {"prompt_tokens": 100, "completion_tokens": 10, "cost": 0.5}
     broken = Turn("It depends", finish_reason="error", usage=usage)
     async with ModelServer() as provider, opened(provider, retries=quick(max_attempts=2)) as client:
@@ -631,7 +631,7 @@ async def test_a_whole_answer_counts_though_the_stream_stays_open(
 
 
 def answers(monkeypatch: pytest.MonkeyPatch, answer: Callable[[], httpx.Response]) -> None:
-    """Let the next clients hear this, without a connection."""
+    """Let the next clients receive this, without a connection."""
 
     def handle(_: httpx.Request) -> httpx.Response:
         return answer()
@@ -707,7 +707,7 @@ async def test_calls_one_after_another_share_a_connection() -> None:
 
 
 async def test_calls_at_once_are_bounded_for_each_provider() -> None:
-    """What waits for its place doesn't run against its deadline."""
+    """A call that waits for its turn doesn't use up its deadline."""
     gate = asyncio.Event()
     async with (
         ModelServer() as one,
@@ -813,7 +813,7 @@ async def test_the_model_list_is_fetched_with_the_councils_key() -> None:
 async def test_without_a_model_list_the_cause_is_known(
     response: httpx.Response | Exception, cause: Cause, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The catalog decides that it isn't worse than that."""
+    """The catalog does without the list."""
 
     def answer() -> httpx.Response:
         if isinstance(response, Exception):
@@ -873,8 +873,8 @@ class Turns:
 
 
 @pytest.mark.parametrize("status", [400, 500])
-async def test_of_a_large_error_only_the_beginning_is_read(status: int) -> None:
-    """The status says enough; this one has no end."""
+async def test_only_the_beginning_of_a_large_error_is_read(status: int) -> None:
+    """The status is enough; this body has no end."""
     async with ModelServer() as provider, opened(provider, retries=quick(max_attempts=1)) as client:
         provider.script(MODEL, Turn(status=status, drip=b"x " * 10_000, streamed=False))
         why = await failure(client, call(deadline=60.0))
@@ -886,7 +886,7 @@ async def test_of_a_large_error_only_the_beginning_is_read(status: int) -> None:
 
 
 @pytest.mark.parametrize("line", [b"\n", b":\n", b"\r", b"id: 1\n", b"data:\n", b"\r\n"])
-async def test_a_stream_of_lines_that_say_nothing_is_broken_off(line: bytes) -> None:
+async def test_a_stream_of_empty_lines_is_ended(line: bytes) -> None:
     """After a bounded number of them, and other tasks have their turns meanwhile."""
     async with ModelServer() as provider, opened(provider, max_reply_lines=200_000) as client:
         provider.script(MODEL, Turn(body=line * 250_000, headers=EVENTS))
@@ -896,8 +896,8 @@ async def test_a_stream_of_lines_that_say_nothing_is_broken_off(line: bytes) -> 
     assert turns.taken > 100_000 / LINES_AT_ONCE / 2
 
 
-async def test_the_deadline_ends_a_stream_of_lines_that_say_nothing() -> None:
-    """It is the wall clock's, whatever arrives."""
+async def test_the_deadline_ends_a_stream_of_empty_lines() -> None:
+    """It counts in real time, whatever arrives."""
     async with ModelServer() as provider, opened(provider, retries=quick(max_attempts=1)) as client:
         provider.always(MODEL, Turn(drip=b"\n" * 100))
         why = await failure(client, call(deadline=0.05))
@@ -913,10 +913,10 @@ async def test_the_deadline_ends_a_stream_of_lines_that_say_nothing() -> None:
     ],
     ids=["one event", "the text of several", "one event of many lines"],
 )
-async def test_no_text_is_larger_than_can_be_handled(
+async def test_texts_that_are_too_large_are_refused(
     body: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Nothing larger is parsed, and no longer answer is put together."""
+    """They are neither parsed nor put together."""
     parsed: list[int] = []
 
     def watched(data: bytes | str) -> JsonObject:

@@ -90,7 +90,7 @@ async def test_usage_and_cost_are_the_providers(aimock: str) -> None:
     assert (usage.source, usage.unpriced) == ("measured", 0)
 
 
-async def test_openrouters_comments_say_nothing(aimock: str) -> None:
+async def test_openrouters_comments_are_ignored(aimock: str) -> None:
     """They only keep the connection alive."""
     assert (await Asked().ask(aimock, "kept alive")).text == "Yes."
 
@@ -112,7 +112,7 @@ async def test_a_rate_limit_is_waited_out_as_long_as_asked(aimock: str) -> None:
     assert 3.0 <= wait < 3.1
 
 
-async def test_a_reply_cut_off_by_length_is_an_answer_marked_so(aimock: str) -> None:
+async def test_a_reply_cut_off_by_length_is_an_answer_with_a_mark(aimock: str) -> None:
     """It can be read."""
     reply = await Asked().ask(aimock, "cut off by length")
     assert (reply.text, reply.truncated) == ("It dep", True)

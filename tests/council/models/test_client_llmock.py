@@ -1,4 +1,4 @@
-"""The model client as a stranger grades it: llmock watches every attempt and its timing.
+"""The model client graded by somebody else's tool: llmock watches every attempt and its timing.
 
 https://github.com/JulienRabault/LLMock
 """
@@ -53,7 +53,7 @@ async def ask(llmock: LLMock, question: str) -> Reply | Cause:
 
 
 def findings(llmock: LLMock) -> set[str]:
-    """Name what llmock has against the client."""
+    """Return llmock's findings about the client."""
     return {finding.code for finding in llmock.verdict().findings}
 
 

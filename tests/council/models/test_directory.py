@@ -53,12 +53,12 @@ def test_a_member_without_an_endpoint_is_the_councils_own() -> None:
         (call(Member(model="openai/gpt-5", endpoint=HERE)), "endpoint_changed"),
     ],
 )
-def test_who_is_not_configured_is_not_asked(called: Call, cause: Cause) -> None:
+def test_a_model_that_is_not_configured_is_not_asked(called: Call, cause: Cause) -> None:
     """A model that isn't on this council, or isn't served where the run has it."""
     assert refused(called) == cause
 
 
-def test_everybody_who_may_be_asked_is_in_it() -> None:
+def test_it_contains_everybody_who_may_be_asked() -> None:
     """Members, chairman, its fallbacks, the title model."""
     seats = [
         Member(model=name, endpoint=f"http://127.0.0.1:{port}/v1") for port, name in enumerate("abcd", 1)
@@ -89,7 +89,7 @@ def test_a_changed_configuration_serves_the_runs_before_it_too() -> None:
 
 @pytest.mark.parametrize("endpoint", ["http://ada:hunter2@127.0.0.1:11434/v1", f"{HERE}/"])
 def test_an_endpoint_is_known_without_its_password(endpoint: str) -> None:
-    """A new password makes no other server of it, and can't be guessed from the digest."""
+    """A new password doesn't make it another server, and it can't be guessed from the digest."""
     assert Member(model="llama", endpoint=endpoint).endpoint_id == OWN.endpoint_id
 
 
@@ -106,8 +106,8 @@ def test_a_brief_contains_no_endpoint_and_no_variable() -> None:
     assert loaded.profile.members[0].endpoint_id == OWN.endpoint_id
 
 
-def test_a_row_from_before_loads_and_what_it_names_is_not_used() -> None:
-    """Rows used to carry both; of the endpoint, only which one it was remains."""
+def test_endpoints_in_rows_of_earlier_versions_are_not_used() -> None:
+    """Rows used to contain address and variable; only the endpoint's digest is left."""
     row = orjson.loads(
         Brief(question="Why?", profile=TODAY, seed=1, boundary="b0undary").model_dump_json()
     )

@@ -27,7 +27,7 @@ async def test_a_server_is_found_with_its_models() -> None:
     assert (server.models_asked, server.history) == (1, [])
 
 
-async def test_what_lists_no_models_is_no_offer() -> None:
+async def test_a_server_without_models_is_not_offered() -> None:
     """A page, an empty list, a server of embeddings."""
     ports = [free_port() for _ in range(3)]
     async with (

@@ -142,13 +142,13 @@ def test_a_plain_body_cites_too() -> None:
         [{"type": "file", "file": {"name": "x"}}],
     ],
 )
-def test_what_is_no_page_is_not_cited(annotations: object) -> None:
-    """And costs no answer."""
+def test_only_pages_are_cited(annotations: object) -> None:
+    """Other citations are dropped; the answer stays."""
     completion = streamed(delta(annotations=annotations), chunk("Yes.", finish="stop"))
     assert completion.reply(call(), 1, no_price).citations == ()
 
 
-def test_a_reply_cut_off_by_its_length_is_an_answer_marked_so() -> None:
+def test_a_reply_cut_off_by_its_length_is_an_answer_with_a_mark() -> None:
     """Length is no failure: what is there can be read."""
     reply = streamed(chunk("It dep", finish="length")).reply(call(), 1, no_price)
     assert reply.truncated
@@ -192,7 +192,7 @@ def test_a_plain_body_needs_no_finish_reason() -> None:
 
 
 @pytest.mark.parametrize("data", [b"<html>", b"[]", b'"text"', b'{"choices": [{"delta"', b""])
-def test_what_is_no_json_object_is_malformed(data: bytes) -> None:
+def test_anything_but_a_json_object_is_malformed(data: bytes) -> None:
     """A corrupt chunk ends the reply: text may be missing from its middle."""
     with pytest.raises(ModelError) as caught:
         Completion().add_chunk(data)
@@ -260,7 +260,7 @@ def test_no_json_breaks_the_reader(value: object) -> None:
 def test_an_errors_cause_comes_from_its_code_and_status(
     status: int, error: object, expected: Cause
 ) -> None:
-    """A code that says more than the status wins; inside a 200 only the code can say."""
+    """A code that is more specific than the status wins; within a 200 there is only the code."""
     assert failure_of(error, status).cause == expected
     assert failure_of({"error": error}, status).cause == expected
 
@@ -375,7 +375,7 @@ def test_without_a_stated_cost_the_listed_price_counts() -> None:
 
 @pytest.mark.parametrize("cost", [float("nan"), -1, 1e300, "0.1"])
 def test_a_missing_cost_is_replaced_by_the_listed_price(cost: object) -> None:
-    """One such number would make every sum of money worthless."""
+    """One such number would spoil every sum."""
     completion = Completion()
     usage = {"prompt_tokens": 10, "completion_tokens": 5, "cost": cost}
     completion.add_body(
@@ -469,7 +469,7 @@ SECRET = "hunter2-" * 8
 SECRETS = Redaction([SECRET], KEY)
 
 
-def test_of_an_error_only_the_beginning_is_searched_for_keys() -> None:
+def test_only_the_beginning_of_an_error_is_searched_for_keys() -> None:
     """A sentence of many megabytes takes no longer than one of two thousand characters."""
     huge = "words and " * 3_000_000
     assert len(excerpt(huge, SECRETS)) <= 2_000

@@ -1,4 +1,4 @@
-"""When a failed call is worth another attempt, and how long to wait before it."""
+"""Which failed calls are retried, and how long the wait before that is."""
 
 import random
 from datetime import UTC, datetime
@@ -79,6 +79,6 @@ def test_only_what_may_pass_is_retried(cause: Cause, worth: bool) -> None:
     assert worth_retrying(ModelError(Failure(cause=cause))) is worth
 
 
-def test_what_is_no_models_failure_is_never_retried() -> None:
+def test_only_model_failures_are_retried() -> None:
     """A cancelled call stays cancelled, a bug stays a bug."""
     assert not worth_retrying(KeyboardInterrupt())

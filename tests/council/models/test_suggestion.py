@@ -15,7 +15,7 @@ def listed(**prices: tuple[float, int]) -> dict[str, Listing]:
 
 
 def bare(*names: str) -> dict[str, Listing]:
-    """Make a list as a server of one's own has it."""
+    """Return a list in the form of a local server."""
     return {name: Listing(None, structured=False) for name in names}
 
 
@@ -58,11 +58,11 @@ def test_two_models_sit_on_a_council_that_one_of_them_chairs() -> None:
 
 
 def test_one_model_takes_all_seats() -> None:
-    """Embeddings answer nothing, and what no file can hold is no id."""
+    """Embedding models answer nothing, and an id must be one that a file can contain."""
     models = bare("nomic-embed-text", 'qu"ote', "a,b", "line\nbreak", "qwen3")
     assert suggest(models) == Suggestion(("qwen3",) * 3, "qwen3")
 
 
-def test_nothing_suggests_nothing() -> None:
-    """As a provider without a list."""
+def test_without_models_nothing_is_suggested() -> None:
+    """Some providers have no list."""
     assert suggest({}) is None

@@ -165,7 +165,7 @@ async def test_a_connection_is_used_again_and_wakes_for_every_byte(client: httpx
     assert len(ports) == 1
 
 
-async def test_a_call_that_is_left_closes_its_connection(client: httpx.AsyncClient) -> None:
+async def test_an_abandoned_call_closes_its_connection(client: httpx.AsyncClient) -> None:
     """Otherwise the server would go on writing, and be paid for it."""
     closed = asyncio.Event()
 

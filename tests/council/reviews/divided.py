@@ -1,4 +1,4 @@
-"""Reviews in prose with marks that say whose their words are: `data/divided.txt` explains them."""
+"""Reviews in prose with marks that say which answer the words are about; `data/divided.txt` explains them."""
 
 import re
 from pathlib import Path

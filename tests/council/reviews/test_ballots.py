@@ -24,7 +24,7 @@ def test_reads_a_ballot(text: str, letters: str) -> None:
 
 
 @pytest.mark.parametrize("text", [text for _, text, _ in CASES])
-def test_keeps_text_as_it_is(text: str) -> None:
+def test_other_text_is_kept(text: str) -> None:
     """What isn't a JSON ballot stays byte for byte, whatever its ranking."""
     assert read_ballot(text, LABELS) == Ballot(text, tuple(parse_ranking(text, LABELS)))
 
@@ -52,8 +52,8 @@ def test_reads_known_labels_once(text: str) -> None:
 
 
 @given(TEXTS)
-def test_reads_no_ballot_that_is_not_there(text: str) -> None:
-    """Without the words FINAL RANKING nothing is a ballot but a list of labels alone."""
+def test_no_ballot_is_invented(text: str) -> None:
+    """Without the words FINAL RANKING only a bare list of labels is a ballot."""
     lines = [line for line in text.splitlines() if any(map(str.isalnum, line))]
     is_list = all(re.match(r"\W*\d", line) for line in lines)
     if "ranking" not in text.lower() and not is_list:
@@ -87,7 +87,7 @@ REMARKS = st.sampled_from(
 
 
 @given(ORDERS, CASINGS, HEADERS, NUMBERS, ENTRIES, NEWLINES, REMARKS)
-def test_reads_every_dress_of_a_list(
+def test_reads_a_list_in_any_markup(
     letters: list[str], casing: Any, header: str, number: str, entry: str, newline: str, remark: str
 ) -> None:
     """A numbered list reads back in any case and markup, after any remark."""
@@ -100,7 +100,7 @@ def test_reads_every_dress_of_a_list(
 
 
 @given(ORDERS, CASINGS, st.sampled_from(["{}", "**{}**", "Response {}", "**Response {}**"]), SEPARATORS)
-def test_reads_every_dress_of_a_chain(
+def test_reads_a_chain_in_any_markup(
     letters: list[str], casing: Any, entry: str, separator: str
 ) -> None:
     """A chain on one line reads back in any case and markup, letters bare or spelled out."""
@@ -113,7 +113,7 @@ def test_reads_every_dress_of_a_chain(
 
 
 def vote(ranking: list[str], strengths: str = "Clear.", weaknesses: str = "No tests.") -> str:
-    """Write a JSON ballot that says the same of the first two answers."""
+    """Return a JSON ballot with the same remark on the first two answers."""
     reviews = [
         {"label": label, "strengths": strengths, "weaknesses": weaknesses} for label in LABELS[:2]
     ]
@@ -219,7 +219,7 @@ def test_remarks_never_change_a_json_ballot(order: list[str], strengths: str, we
     ["It says:", "Response A:", "It contains **this:**", "```", "x " * 499 + ":", "says\uff1a"],
 )
 def test_remarks_never_announce_the_ballot(remark: str) -> None:
-    """A remark that could announce somebody else's ballot doesn't disown the reviewer's."""
+    """A remark that looks like the header of a quoted ballot doesn't make the reviewer's own uncounted."""
     ballot = read_ballot(vote(["Response B", "Response A"], remark, remark), LABELS)
     assert ballot.ranking == ("Response B", "Response A")
 
@@ -251,10 +251,10 @@ def test_keeps_other_json_as_text(text: str) -> None:
         ('"ranking": ["Response B", "Response A", "Response C"]}', ()),
     ],
 )
-def test_a_json_ballot_that_was_cut_off_counts_as_far_as_it_goes(
+def test_a_json_ballot_that_was_cut_off_keeps_its_reviews(
     missing: str, ranking: tuple[str, ...]
 ) -> None:
-    """What it says of the answers is still a readable review."""
+    """What it says about the answers is still a readable review."""
     whole = vote(["Response B", "Response A", "Response C"])
     assert whole.endswith(missing)
     ballot = read_ballot(whole.removesuffix(missing), LABELS)
@@ -286,9 +286,7 @@ WHOLE = {"label": "Response B", "strengths": "Clear.", "critiques": [POINT]}
         ({"strengths": "\ud83d"}, ["high: No tests."]),
     ],
 )
-def test_what_cannot_be_read_takes_nothing_else_with_it(
-    given: dict[str, object], points: list[str]
-) -> None:
+def test_an_unreadable_field_costs_nothing_else(given: dict[str, object], points: list[str]) -> None:
     """A side field in another form costs a ballot neither its ranking nor its other points."""
     review = WHOLE | given
     ballot = read_ballot(json.dumps({"reviews": [review, {}, 7], "ranking": ["B", None, "A"]}), LABELS)
@@ -300,7 +298,7 @@ def test_what_cannot_be_read_takes_nothing_else_with_it(
     "ranking", [None, "Response B", {"first": "B"}, [{"label": "B"}, {"label": "A"}]]
 )
 def test_a_ranking_in_another_form_is_not_guessed(ranking: object) -> None:
-    """The reviews stand, the ballot isn't counted."""
+    """The reviews are kept; the ballot isn't counted."""
     ballot = read_ballot(json.dumps({"reviews": [WHOLE], "ranking": ranking}), LABELS)
     assert ballot == Ballot(
         "Response B\nStrengths: Clear.\nWeaknesses: [high] No tests.",
@@ -310,14 +308,14 @@ def test_a_ranking_in_another_form_is_not_guessed(ranking: object) -> None:
 
 
 def test_a_ballot_cut_off_in_a_label_keeps_the_reviews_before_it() -> None:
-    """What was whole is read."""
+    """Complete reviews are read."""
     whole = json.dumps({"reviews": [WHOLE, {"label": "Response A", "strengths": "Short."}]})
     ballot = read_ballot(whole[: whole.index("sponse A")], LABELS)
     assert ballot.text == "Response B\nStrengths: Clear.\nWeaknesses: [high] No tests."
 
 
 def test_half_an_emoji_is_marked_as_missing() -> None:
-    """Whole ones stay, and so does an escape of the sign for escapes."""
+    """Whole ones are kept, and so is an escaped backslash."""
     remark = r"\\ud83d and \ud83d\ude00 and \ud83d"
     text = json.dumps({"reviews": [WHOLE], "ranking": []}).replace("Clear.", remark)
     assert read_ballot(text, LABELS).text == (

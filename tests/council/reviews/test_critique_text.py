@@ -1,4 +1,4 @@
-"""Critique is read out of reviews: much of it, little else, and never against the wrong answer."""
+"""Critique is found in reviews: most of it, little else, and never under the wrong answer."""
 
 import json
 
@@ -24,8 +24,8 @@ def belongs(point: ReviewPoint, labelled: Labelled) -> str | None:
 
 
 @pytest.mark.parametrize(("text", "labelled"), [pytest.param(*case, id=name) for name, *case in CASES])
-def test_no_point_is_held_against_the_wrong_answer(text: str, labelled: Labelled) -> None:
-    """A point is of the answer that a careful reader takes it for, or it isn't read at all."""
+def test_no_point_is_credited_to_the_wrong_answer(text: str, labelled: Labelled) -> None:
+    """A point belongs to the answer that a careful reader would name, or it isn't read."""
     for point in read_points(text, LABELS):
         others = {letter: words for letter, words in labelled.items() if letter != point.label[-1]}
         meant = [each for words in others.values() for each in words if each[2:] in point.text]

@@ -23,7 +23,7 @@ def said(review: str, by: str = "c/three") -> list[tuple[str, str, str]]:
 
 
 def test_a_point_goes_to_the_answer_it_is_about_and_not_to_its_critic() -> None:
-    """Each with its source, graded; what a model says of its own answer is nobody's point."""
+    """Each with its source and severity; what a model says about its own answer is left out."""
     text = "Response A is wrong about the year. Response B has a minor typo. Response C lacks sources."
     assert said(text) == [
         ("A", "high", "Response A is wrong about the year."),
@@ -31,8 +31,8 @@ def test_a_point_goes_to_the_answer_it_is_about_and_not_to_its_critic() -> None:
     ]
 
 
-def test_points_that_say_the_same_are_one() -> None:
-    """The fullest text stands, the gravest severity, with everybody who says so."""
+def test_similar_points_are_merged() -> None:
+    """The longest text and the gravest severity are kept, with all reviewers."""
     reviews = [
         {"model": "b/two", "ranking": "Response A lacks any test of the rollback."},
         {"model": "c/three", "ranking": "Response A seriously lacks any test of the rollback path."},
@@ -58,8 +58,8 @@ def test_points_that_say_the_same_are_one() -> None:
         ("has the wrong default user.", "has a wrong default port, and deletes data.", False),
     ],
 )
-def test_a_word_or_two_in_common_are_not_the_same_point(short: str, long: str, same: bool) -> None:
-    """Nobody is credited with what only another reviewer said."""
+def test_a_word_or_two_in_common_make_no_similar_points(short: str, long: str, same: bool) -> None:
+    """No reviewer is credited with another's point."""
     reviews = [
         {"model": "b/two", "ranking": f"Response A {short}"},
         {"model": "c/three", "ranking": f"Response A {long}"},
@@ -70,7 +70,7 @@ def test_a_word_or_two_in_common_are_not_the_same_point(short: str, long: str, s
 
 
 def test_grave_points_come_first_then_those_that_more_reviewers_make() -> None:
-    """At most as many as wanted."""
+    """The number is limited."""
     reviews = [
         Stage2Result(
             model="b/two",
@@ -95,7 +95,7 @@ def test_grave_points_come_first_then_those_that_more_reviewers_make() -> None:
 
 
 def test_points_are_written_as_a_list() -> None:
-    """Severity before, everybody who says so behind; no points are an empty text."""
+    """With the severity before and the reviewers after; no points give an empty text."""
     item = CritiqueItem(
         source_model="a/one", target_response="Response B", critique_text="Vague.", also_from=["c/three"]
     )
@@ -119,7 +119,7 @@ def test_the_longest_is_cut_first_at_a_sentence_end() -> None:
     assert cut == "First sentence. Second sentence.\n[shortened: 32 of 63 characters]"
 
 
-def test_a_text_without_sentences_is_cut_hard() -> None:
+def test_a_text_without_sentences_is_cut_anywhere() -> None:
     """There is no better place."""
     [cut] = shorten(["x" * 100], 10)
     assert cut == "x" * 40 + "\n[shortened: 40 of 100 characters]"

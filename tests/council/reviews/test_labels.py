@@ -32,7 +32,7 @@ def test_labels_tell_nothing_about_seats() -> None:
     assert all(400 < firsts[name] < 600 for name in NAMES[:4])
 
 
-def test_labels_and_reading_orders_are_drawn_apart() -> None:
+def test_labels_and_reading_orders_are_independent() -> None:
     """Members don't read the answers in the order of their labels."""
     firsts: Counter[str] = Counter()
     for seed in range(400):
@@ -85,7 +85,7 @@ RUNS = 300
 
 
 def mean_positions(orders: Mapping[str, Sequence[str]], bias: float, seed: int) -> dict[str, float]:
-    """Let every reviewer rank by quality, its own noise, and a bonus for what it read early."""
+    """Have every reviewer rank by quality, noise, and a bonus for early answers."""
     rng = random.Random(seed)  # noqa: S311 - simulated judges
     labels = label_answers(COUNCIL, seed)
     label_of = {name: label for label, name in labels.items()}

@@ -85,7 +85,7 @@ def test_no_ballots() -> None:
 
 
 def test_pairwise_wins_break_ties() -> None:
-    """Of answers with equal means, the one that beats more others comes first."""
+    """Of answers with equal means, the one with more pairwise wins comes first."""
     labels = {A: "ann", B: "bob", C: "cyd"}
     ranking = aggregate({"v": [A, B, C], "w": [C, A, B], "x": [C, A, B]}, labels)
     assert standing(ranking) == [("C", 5 / 3, 3, 2), ("A", 5 / 3, 3, 1), ("B", 8 / 3, 3, 0)]
@@ -128,7 +128,7 @@ BALLOTS = st.dictionaries(
 
 
 @given(BALLOTS, st.integers(0, 719))
-def test_order_of_reviewers_is_no_matter(ballots: Mapping[str, list[str]], which: int) -> None:
+def test_the_order_of_reviewers_does_not_matter(ballots: Mapping[str, list[str]], which: int) -> None:
     """The ranking is the same in whatever order the ballots come in."""
     shuffled = dict(next(islice(cycle(permutations(ballots.items())), which, None)))
     one, other = aggregate(ballots, FOUR), aggregate(shuffled, FOUR)
@@ -138,7 +138,7 @@ def test_order_of_reviewers_is_no_matter(ballots: Mapping[str, list[str]], which
 
 
 def test_three_who_disagree_in_a_circle_are_all_first() -> None:
-    """Of three members no two ballots can be compared, so nothing is said of agreement."""
+    """With three members no two ballots can be compared, so no agreement is given."""
     three = {A: "ann", B: "bob", C: "cyd"}
     ranking = aggregate({"ann": [B, C], "bob": [C, A], "cyd": [A, B]}, three)
     assert [place.mean_position for place in ranking.places] == [1.5, 1.5, 1.5]
@@ -147,7 +147,7 @@ def test_three_who_disagree_in_a_circle_are_all_first() -> None:
 
 
 def test_a_shared_rank_takes_the_places_below_it() -> None:
-    """After two seconds comes the fourth; who isn't on any ballot has no rank."""
+    """After two seconds comes the fourth; an answer on no ballot has no rank."""
     ranking = aggregate({"x": [A, B, C, D], "y": [A, C, B, D]}, {**FOUR, E: "eve"})
     assert [ranking.rank(name) for name in (*FOUR.values(), "eve", "nobody")] == [
         Rank(1, shared=False),
@@ -160,7 +160,7 @@ def test_a_shared_rank_takes_the_places_below_it() -> None:
 
 
 def test_rankings_of_earlier_versions_are_read() -> None:
-    """What they called too few shared votes is nothing."""
+    """Their *too few shared votes* means no agreement."""
     stored: dict[str, object] = {
         "places": [],
         "agreement": None,
@@ -183,7 +183,7 @@ def test_ranking_is_whole(ballots: Mapping[str, list[str]]) -> None:
 
 @given(st.permutations(list(FOUR)), st.integers(1, 6))
 def test_unanimous_ballots_are_the_ranking(order: list[str], voters: int) -> None:
-    """Where all ballots are the same, so is the ranking."""
+    """If all ballots are the same, the ranking is, too."""
     ranking = aggregate({f"voter {number}": order for number in range(voters)}, FOUR)
     assert [place.label for place in ranking.places] == order
     assert [place.wins for place in ranking.places] == [3, 2, 1, 0]

@@ -66,8 +66,8 @@ def test_nothing_is_guessed(text: str) -> None:
     assert parse_scores(text, LABELS, CRITERIA) == {}
 
 
-def test_what_is_clear_counts_without_the_rest() -> None:
-    """One line that can't be read doesn't take the others away."""
+def test_an_unreadable_line_does_not_affect_the_others() -> None:
+    """The scores on the other lines count."""
     text = "SCORES:\nResponse A: Cost 7, Time to market good\nResponse B: Cost 12, Time to market 10"
     assert parse_scores(text, LABELS, CRITERIA) == {
         "Response A": {"Cost": 7},
@@ -93,7 +93,7 @@ def test_without_criteria_nothing_is_read() -> None:
     ],
 )
 def test_json_scores_are_whole_numbers_of_known_criteria(given: object, read: dict[str, int]) -> None:
-    """A name may be written otherwise; a number may not."""
+    """A name may be written in another way, a number not."""
     assert scores_of(given, CRITERIA) == read
 
 

@@ -34,7 +34,7 @@ def test_means_are_weighed_and_the_best_comes_first() -> None:
 
 
 def test_nobody_scores_their_own_answer() -> None:
-    """Not even where there are two: a score needs no other."""
+    """Not even with two answers."""
     matrix = score(
         {"ann": {A: {"Cost": 10}, B: {"Cost": 2}}, "bob": {A: {"Cost": 4}, B: {"Cost": 10}}},
         {A: "ann", B: "bob"},
@@ -45,7 +45,7 @@ def test_nobody_scores_their_own_answer() -> None:
 
 
 def test_an_answer_that_most_find_failing_a_must_have_is_disqualified_and_last() -> None:
-    """Below 4 by more than half of its reviewers; one of two isn't most."""
+    """It has scores below 4 by more than half of its reviewers; one of two isn't enough."""
     matrix = score(
         {
             "ann": {B: {"Cost": 10, "Security": 3}, C: {"Cost": 1, "Security": 3}},
@@ -65,7 +65,7 @@ def test_an_answer_that_most_find_failing_a_must_have_is_disqualified_and_last()
 
 @pytest.mark.parametrize(("low", "failed"), [(1, []), (2, ["Security"]), (3, ["Security"])])
 def test_a_reviewer_without_a_score_counts_against_a_majority(low: int, failed: list[str]) -> None:
-    """Who gave none didn't find it failing; its author is none of its reviewers."""
+    """No score is no failure, and an author isn't one of its reviewers."""
     given = {
         "ann": {B: {"Cost": 9}},
         "bob": {B: {"Security": 1}},
@@ -77,8 +77,8 @@ def test_a_reviewer_without_a_score_counts_against_a_majority(low: int, failed: 
     assert {answer.label: answer.failed for answer in matrix.answers}[B] == failed
 
 
-def test_what_nobody_scored_weighs_nothing() -> None:
-    """Neither a criterion nor an answer; what isn't scored fails no must-have."""
+def test_what_nobody_scored_has_no_weight() -> None:
+    """This holds for criteria and answers; what isn't scored fails no must-have."""
     matrix = score({"ann": {B: {"Cost": 8}}, "bob": {}}, THREE, CRITERIA)
     assert matrix.ballots == 1
     assert [(answer.label, answer.total, answer.failed) for answer in matrix.answers] == [

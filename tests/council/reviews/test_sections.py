@@ -1,4 +1,4 @@
-"""What a review says is divided by answer: much of it, and nothing under another answer."""
+"""Reviews are divided by answer: most of their words are found, none under another answer."""
 
 import re
 
@@ -28,8 +28,8 @@ def words(text: str) -> str:
 @pytest.mark.parametrize(
     ("text", "said"), [pytest.param(*case, id=name) for name, *case in divided.CASES]
 )
-def test_nothing_said_of_one_answer_is_under_another(text: str, said: dict[str, str]) -> None:
-    """Every sentence of a section is one that a careful reader takes to be about that answer alone."""
+def test_no_sentence_is_under_the_wrong_answer(text: str, said: dict[str, str]) -> None:
+    """A careful reader takes every sentence of a section to be about that answer alone."""
     for label, section in divide(text, LABELS).items():
         for remark in section.remarks:
             assert words(remark.text) in words(said.get(label[-1], "")), (label, remark.text)
@@ -72,7 +72,7 @@ def test_no_point_is_under_another_answer(text: str, labelled: dict[str, list[st
 
 @pytest.mark.parametrize("text", [pytest.param(text, id=name) for name, text in ALL_CASES])
 def test_no_section_names_another_answer(text: str) -> None:
-    """Nor a ballot: `FINAL RANKING` is nobody's."""
+    """Nor does any contain the ballot."""
     for label, section in divide(text, LABELS).items():
         for other in LABELS:
             assert other == label or other.lower() not in section.text.lower()
@@ -129,7 +129,7 @@ def test_words_are_shown_without_markup() -> None:
 
 
 def test_a_heading_that_only_says_review_is_no_part() -> None:
-    """A part says what kind of remarks follow; that they are a review is known."""
+    """A part names a kind of remarks; *Review* doesn't."""
     said = divide("**Review of Response A**\nIt is wrong.\n\n**Accuracy of Response B**\nVague.", LABELS)
     assert [said[label].text for label in ("Response A", "Response B")] == [
         "It is wrong.",
@@ -138,7 +138,7 @@ def test_a_heading_that_only_says_review_is_no_part() -> None:
 
 
 def test_a_short_section_is_its_own_summary() -> None:
-    """Nothing is left out, and nothing says so."""
+    """Nothing is left out, so there is no ellipsis."""
     text = "Response A is clear. However, the year is wrong."
     assert section(text).summary() == text
 

@@ -1,4 +1,4 @@
-"""What real small models wrote: their ballots and their critique, as a careful reader takes them.
+"""Ballots and critique written by real small models, as a careful reader understands them.
 
 `data/written.jsonl` has a review a line: its `model`, what it was `asked`, the letters of the answers that it
 `read`, its `text` (a long one's beginning), the letters that it `ranks`, best first, "" where they can't be told,
@@ -25,7 +25,7 @@ WRITTEN: list[dict[str, Any]] = [
     "review", WRITTEN, ids=[f"{each['model']}, {each['asked']}" for each in WRITTEN]
 )
 def test_a_ballot_that_a_model_wrote_is_read(review: dict[str, Any]) -> None:
-    """As it ranks the answers that its author read."""
+    """It ranks the answers that its author read."""
     order = [f"Response {letter}" for letter in review["read"]]
     assert "".join(label[-1] for label in read_ballot(review["text"], order).ranking) == review["ranks"]
 
