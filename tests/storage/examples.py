@@ -112,7 +112,7 @@ def on_disk(folder: Path, conversation_id: str) -> JsonObject:
 
 
 class Clock:
-    """A clock that moves a second whenever somebody looks."""
+    """A clock that moves a second with each reading."""
 
     def __init__(self) -> None:
         self.moment = NOW

@@ -1,4 +1,4 @@
-"""The archive: what a channel's people find of its past answers, and nobody else's."""
+"""The archive: people in a channel find its past answers, and no other channel's."""
 
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
@@ -76,7 +76,7 @@ class Room:
         return stored.conversation.id
 
     async def found(self, words: str, scope: Scope = SCOPE) -> list[str]:
-        """Search, and give the ids."""
+        """Search, and return the ids."""
         return [hit.row.id for hit in (await self.archive.search(scope, words)).hits]
 
 
@@ -90,7 +90,7 @@ async def room(tmp_path: Path) -> AsyncIterator[Room]:
 
 
 async def test_a_search_finds_the_chairmans_notes(room: Room) -> None:
-    """They say what the answer leaves out; the hit shows the words in them."""
+    """The hit shows the words in their context."""
     said = answer("Shard by tenant.")
     notes = ChairNotes(dissent="grok would wait a year.", ask="How many tenants are there?")
     noted = said.model_copy(update={"stage3": said.stage3.model_copy(update={"notes": notes})})
@@ -101,7 +101,7 @@ async def test_a_search_finds_the_chairmans_notes(room: Room) -> None:
 
 
 async def test_the_history_pages_from_the_newest_answer(room: Room) -> None:
-    """Pages meet without a gap, a follow-up brings its conversation to the top, the last page says so."""
+    """Pages have no gaps, a follow-up moves its conversation to the top, and the last page is marked."""
     ids = [await room.ask(at=NOW + timedelta(minutes=minute)) for minute in (0, 1, 1, 2, 3)]
     await room.ask(at=NOW + timedelta(minutes=9), conversation_id=ids[0])
     seen: list[str] = []
@@ -116,7 +116,7 @@ async def test_the_history_pages_from_the_newest_answer(room: Room) -> None:
 
 
 async def test_the_history_pages_back_the_same_way(room: Room) -> None:
-    """From any page's beginning; near the newest it gives the whole first page."""
+    """From any page; near the newest, the whole first page is returned."""
     for minute in range(5):
         await room.ask(at=NOW + timedelta(minutes=minute))
     first = await room.archive.history(SCOPE, limit=2)
@@ -132,7 +132,7 @@ async def test_the_history_pages_back_the_same_way(room: Room) -> None:
 
 
 async def test_a_search_finds_title_question_and_answer(room: Room) -> None:
-    """All words must be there, wherever they stand; a hit in the title comes first."""
+    """All words must occur, in any field; a hit in the title comes first."""
     told = await room.ask(text="Postgres shards well, and Zürich is far.")
     titled = await room.ask(title="Shards or replicas")
     asked = await room.ask("Should we SHARD now?", "No.")
@@ -143,8 +143,8 @@ async def test_a_search_finds_title_question_and_answer(room: Room) -> None:
     assert await room.found('"well shards"') == []
 
 
-async def test_a_nul_ends_no_text(room: Room) -> None:
-    """What follows one is kept and found; the six characters that write one in JSON are only text."""
+async def test_text_after_a_nul_is_kept(room: Room) -> None:
+    """It is stored and found; the six characters of its JSON escape are plain text."""
     found = await room.ask(
         "Why one\0shard?", "Because\0load, \\u0000 or \\\0bytes.", title="Nul\0and void"
     )
@@ -169,7 +169,7 @@ async def test_a_hit_is_shown_in_its_context(room: Room) -> None:
 
 
 async def test_a_hit_in_the_title_shows_the_text_below_it(room: Room) -> None:
-    """The title is read anyhow; where the words stand nowhere else, there is no context."""
+    """If the words occur only in the title, there is no context."""
     await room.ask("Should we shard?", "No.", title="To shard or not")
     [hit] = (await room.archive.search(SCOPE, "shard")).hits
     assert hit.context == (("Should we ", False), ("shard", True), ("?", False))
@@ -198,7 +198,7 @@ async def test_words_without_spaces_are_found_inside_sentences(room: Room, word:
      "tenant*", 'say "tenant', "𐀀 tenant", "👍", "", "   ", "\ud800", "x" * 9_000, "\U0001e6c0 tenant"],
 )  # fmt: skip
 async def test_whatever_is_typed_is_only_words(room: Room, words: str) -> None:
-    """No sign is an operator, and nothing typed is an error."""
+    """Nothing typed is an operator or an error."""
     await room.ask(text="tenant")
     assert len(await room.found(words)) <= 1
     assert await room.found(f"scope : {SCOPE.word}") == []
@@ -249,7 +249,7 @@ async def test_nothing_of_another_channel_is_found(room: Room, there: Source) ->
 
 
 async def test_a_thread_belongs_to_its_channel(room: Room) -> None:
-    """Thread, message and person are no part of the scope."""
+    """The scope has no thread, message or person."""
     source = HERE.model_copy(update={"thread": "T", "message": "M", "user": "V"})
     asked = await room.ask(source=source)
     row = await room.archive.get(SCOPE, asked)
@@ -257,8 +257,8 @@ async def test_a_thread_belongs_to_its_channel(room: Room) -> None:
     assert (row.thread, row.message, row.user) == ("T", "M", "V")
 
 
-async def test_another_programs_documents_are_the_terminals(room: Room) -> None:
-    """A document without a source is found where it was imported, and its odd time is read."""
+async def test_another_programs_documents_belong_to_the_terminal(room: Room) -> None:
+    """A document without a source is found where it was imported, whatever the form of its time."""
     document = legacy(new_id())
     put(room.store.folder, document)
     await room.index.rebuild(room.store)
@@ -269,8 +269,8 @@ async def test_another_programs_documents_are_the_terminals(room: Room) -> None:
     assert await room.found("rayleigh") == []
 
 
-async def test_a_follow_up_is_searched_and_the_old_text_not_twice(room: Room) -> None:
-    """An updated conversation is one hit, by its old words and its new ones."""
+async def test_a_follow_up_is_found_with_the_old_text_in_one_hit(room: Room) -> None:
+    """An updated conversation is one hit, by its old and its new words."""
     asked = await room.ask("First?", "Alpha.")
     await room.ask("Second?", "Beta.", conversation_id=asked)
     assert await room.found("alpha beta") == [asked]
@@ -283,7 +283,7 @@ async def test_a_follow_up_is_searched_and_the_old_text_not_twice(room: Room) ->
 
 
 async def test_statistics_say_how_each_member_did(room: Room) -> None:
-    """Every figure is a mean over the runs that have it; what runs without an answer cost counts too."""
+    """Every figure is a mean over the runs that have it; runs without an answer count toward the cost."""
     await room.ask(message=told(places=["a/one", "b/two"], changed={"a/one": True, "b/two": False}))
     await room.ask(message=told(places=["b/two", "a/one"], changed={"a/one": False}))
     await room.ask(message=told(places=[], changed={}, failed=["a/one"]))

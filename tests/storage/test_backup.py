@@ -1,4 +1,4 @@
-"""Backup: everything in one file, from beside a running bot, and back to the byte."""
+"""Backup: everything in one file, made while the bot runs, and restored byte for byte."""
 
 import gzip
 import os
@@ -67,8 +67,8 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in (folder / "conversations").glob("*.json")}
 
 
-async def test_a_backup_comes_back_to_the_byte(live: Folder, tmp_path: Path) -> None:
-    """Documents, journal, audit and index are as they were, and nothing has to be derived again."""
+async def test_a_backup_is_restored_byte_for_byte(live: Folder, tmp_path: Path) -> None:
+    """Documents, journal, audit and index are as they were; nothing needs to be rebuilt."""
     file = tmp_path / "backup.tar.gz"
     made = await backup(live.path, file)
     assert (made.conversations, made.size) == (2, os.path.getsize(file))  # noqa: PTH202, ASYNC240 - a test
@@ -86,7 +86,7 @@ async def test_a_backup_comes_back_to_the_byte(live: Folder, tmp_path: Path) -> 
 
 
 async def test_a_folder_in_use_is_replaced_only_when_told(live: Folder, tmp_path: Path) -> None:
-    """Under a running bot everything is as in the backup; what came later is gone."""
+    """Everything is as in the backup, also for a running bot; later data is gone."""
     file = tmp_path / "backup.tar.gz"
     await backup(live.path, file)
     before = contents(live.path)
@@ -104,7 +104,7 @@ async def test_a_folder_in_use_is_replaced_only_when_told(live: Folder, tmp_path
 
 
 async def test_no_backup_is_written_over_another_file(live: Folder, tmp_path: Path) -> None:
-    """The name has to be free, and its folder there; a failure leaves nothing behind."""
+    """The name must be free and its folder must exist; a failure leaves nothing behind."""
     taken = tmp_path / "taken"
     await backup(live.path, taken)
     with pytest.raises(BackupError, match="is there already; choose another name"):
@@ -114,8 +114,8 @@ async def test_no_backup_is_written_over_another_file(live: Folder, tmp_path: Pa
     assert {path.name for path in tmp_path.iterdir()} == {"data", "taken"}  # noqa: ASYNC240 - a test
 
 
-async def test_a_run_without_answer_is_something_to_lose(tmp_path: Path, live: Folder) -> None:
-    """It is paid for; so is a database that can't be read, for all that is known."""
+async def test_a_run_without_answer_counts_as_data(tmp_path: Path, live: Folder) -> None:
+    """It is paid for; a database that can't be read may contain such runs, too."""
     await backup(live.path, file := tmp_path / "backup.tar.gz")
     there = tmp_path / "there"
     async with open_database(there / "council.db") as database:
@@ -128,7 +128,7 @@ async def test_a_run_without_answer_is_something_to_lose(tmp_path: Path, live: F
 
 
 async def test_a_damaged_database_is_replaced(live: Folder, tmp_path: Path) -> None:
-    """One that nobody has open; the backup is as good as ever."""
+    """If no process has it open."""
     await backup(live.path, file := tmp_path / "backup.tar.gz")
     there = tmp_path / "there"
     await restore(file, there)
@@ -144,8 +144,8 @@ async def test_a_damaged_database_is_replaced(live: Folder, tmp_path: Path) -> N
             await restore(file, there, replace=True)
 
 
-async def test_what_could_not_be_restored_is_not_backed_up(live: Folder, tmp_path: Path) -> None:
-    """A database that is gone, damaged or a newer program's is named; none is made in its place."""
+async def test_a_backup_that_could_not_be_restored_is_refused(live: Folder, tmp_path: Path) -> None:
+    """A missing, damaged or newer database is named, and no new one is created."""
     file, path = tmp_path / "backup.tar.gz", tmp_path / "there" / "council.db"
     await backup(live.path, tmp_path / "sound.tar.gz")
     await restore(tmp_path / "sound.tar.gz", path.parent)
@@ -167,14 +167,14 @@ async def test_what_could_not_be_restored_is_not_backed_up(live: Folder, tmp_pat
 
 
 def from_the_future(path: Path) -> None:
-    """Have a newer program been at a database."""
+    """Make a database look like a newer program's."""
     with closing(sqlite3.connect(path)) as database:
         database.execute("INSERT INTO migrations VALUES (99, 'future', '')")
         database.commit()
 
 
 async def test_a_newer_programs_backup_changes_nothing(live: Folder, tmp_path: Path) -> None:
-    """Its tables may mean other things."""
+    """Its tables may have another meaning."""
     await backup(live.path, old := tmp_path / "old.tar.gz")
     with tarfile.open(old) as archive:
         archive.extractall(tmp_path / "unpacked", filter="data")
@@ -191,7 +191,7 @@ async def test_a_newer_programs_backup_changes_nothing(live: Folder, tmp_path: P
 
 
 async def test_a_flipped_bit_anywhere_is_noticed(live: Folder, tmp_path: Path) -> None:
-    """Unless it says the same in other words: a repetition of zeros may begin at any of them."""
+    """Except where another encoding has the same meaning, as with a run of zeros."""
     await backup(live.path, file := tmp_path / "backup.tar.gz")
     content, draw = file.read_bytes(), random.Random(1)  # noqa: S311 - a test
     for place in (*(draw.randrange(100, len(content)) for _ in range(60)), len(content) - 8):
@@ -206,9 +206,7 @@ async def test_a_flipped_bit_anywhere_is_noticed(live: Folder, tmp_path: Path) -
             assert gzip.decompress(flipped) == gzip.decompress(content)
 
 
-async def test_a_backup_that_cannot_be_made_names_what_is_in_the_way(
-    live: Folder, tmp_path: Path
-) -> None:
+async def test_a_failed_backup_names_the_path_at_fault(live: Folder, tmp_path: Path) -> None:
     """The data folder or the file, whichever it is."""
     with pytest.raises(BackupError, match=r"nowhere can't be used: No such file or directory"):
         await backup(tmp_path / "nowhere", tmp_path / "backup.tar.gz")
@@ -221,10 +219,8 @@ async def test_a_backup_that_cannot_be_made_names_what_is_in_the_way(
 
 
 @pytest.mark.parametrize("damage", ["cut", "garbage", "no tar", "foreign", "escaping", "missing"])
-async def test_what_is_no_whole_backup_changes_nothing(
-    live: Folder, tmp_path: Path, damage: str
-) -> None:
-    """A truncated file, another program's, or one with paths of its own is refused by name."""
+async def test_an_invalid_backup_changes_nothing(live: Folder, tmp_path: Path, damage: str) -> None:
+    """A truncated file, another program's, or one with its own paths is refused by name."""
     file = tmp_path / "backup.tar.gz"
     await backup(live.path, file)
     spoil(file, damage)

@@ -1,4 +1,4 @@
-"""Disks that are full, and clocks that were set back: nothing is lost, and it is said what to do."""
+"""Full disks and clocks that were set back: nothing is lost, and the error says what to do."""
 
 import os
 import re
@@ -21,7 +21,7 @@ PAGE = 4096
 
 @contextmanager
 def room(size: int) -> Generator[None]:
-    """Let no file of this process grow beyond a size: as a full disk, but without needing one."""
+    """Limit the size of this process's files, in place of a full disk."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
     try:
@@ -38,7 +38,7 @@ async def database(tmp_path: Path) -> AsyncIterator[Database]:
 
 
 async def begin(database: Database, name: str, brief: str = "{}") -> None:
-    """Write a run down."""
+    """Record a run."""
     await database.write((f"{RUN} VALUES (?, ?, '', '{{}}', ?, 'running', '')", (name, name, brief)))
 
 
@@ -55,7 +55,7 @@ async def ask(store: ConversationStore, conversation_id: str) -> None:
 
 
 async def test_a_database_without_room_works_again_once_there_is_some(database: Database) -> None:
-    """The write fails with a way out, what is there can be read, and nothing has to be restarted."""
+    """The write fails with advice, reading works, and no restart is needed."""
     await begin(database, "before")
     with room(0):
         with pytest.raises(DatabaseError, match=r"council\.db can't .*; the disk is .*full"):
@@ -68,7 +68,7 @@ async def test_a_database_without_room_works_again_once_there_is_some(database: 
 async def test_a_database_that_may_not_grow_says_that_the_disk_is_full(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """SQLite's own word for it; what fits is still written."""
+    """In SQLite's own words; smaller writes still succeed."""
     async with open_database(tmp_path / "council.db"):
         pass
     pages = (tmp_path / "council.db").stat().st_size // PAGE
@@ -83,7 +83,7 @@ async def test_a_database_that_may_not_grow_says_that_the_disk_is_full(
 
 
 async def test_a_folder_without_room_keeps_its_documents(tmp_path: Path) -> None:
-    """The old version is whole, nothing else is left, and the next write works."""
+    """The old version is intact, nothing else is left, and the next write works."""
     store = await ConversationStore.open(tmp_path / "conversations")
     conversation_id = new_id()
     await ask(store, conversation_id)
@@ -112,7 +112,7 @@ def garbage_inside(path: Path) -> None:
 
 
 def move_away(path: Path) -> None:
-    """Do what the sentence says."""
+    """Follow the error's advice."""
     for file in path.parent.glob(f"{path.name}*"):
         file.rename(file.with_name(f"damaged-{file.name}"))
 
@@ -121,7 +121,7 @@ def move_away(path: Path) -> None:
 async def test_a_damaged_database_is_named_with_the_way_back(
     harm: Callable[[Path], None], tmp_path: Path
 ) -> None:
-    """Nothing is made worse; moved away, it is replaced, and the index comes back from the documents."""
+    """It is left as it is; once moved away, it is replaced and the index rebuilt from the documents."""
     path = tmp_path / "council.db"
     store = await ConversationStore.open(tmp_path / "conversations")
     await ask(store, conversation_id := new_id())
@@ -147,7 +147,7 @@ async def test_a_damaged_database_is_named_with_the_way_back(
 
 
 async def test_damage_inside_a_text_is_damage_and_is_not_quoted(tmp_path: Path) -> None:
-    """SQLite hands the bytes out as they are, and its driver's error would show them."""
+    """SQLite returns the bytes unchecked, and its driver's error would show them."""
     path = tmp_path / "council.db"
     async with open_database(path) as database:
         await begin(database, "r", "a private question")
@@ -161,7 +161,7 @@ async def test_damage_inside_a_text_is_damage_and_is_not_quoted(tmp_path: Path) 
 
 
 async def test_a_clock_set_back_makes_no_version_older(database: Database, tmp_path: Path) -> None:
-    """The index goes by the files' times of change: a newer version's is later, whatever the clock says."""
+    """The index compares the files' times of change, which increase whatever the clock says."""
     store, index = await ConversationStore.open(tmp_path / "conversations"), Index(database)
     conversation_id = new_id()
     await ask(store, conversation_id)

@@ -1,4 +1,4 @@
-"""The documents: the contract field for field, nothing lost, whatever dies or comes at once."""
+"""The documents: the contract field by field, and nothing lost to crashes or concurrent writes."""
 
 import asyncio
 import os
@@ -61,7 +61,7 @@ async def test_the_contracts_own_example_loads(store: ConversationStore) -> None
 
 
 async def test_a_new_document_has_the_contracts_fields_and_types(store: ConversationStore) -> None:
-    """What seed 000 requires is there under its name with its type, and dates are UTC."""
+    """Seed 000's required fields have their names and types, and dates are UTC."""
     example = orjson.loads(SEED_000)
     berlin = timezone(timedelta(hours=1))
     conversation_id = new_id()
@@ -93,7 +93,7 @@ def shape(value: object, path: str = "") -> set[str]:
 
 
 async def test_what_is_saved_is_what_loads(store: ConversationStore) -> None:
-    """The conversation given back is the one on the disk, and so is its stamp."""
+    """The returned conversation and its stamp are those on the disk."""
     conversation_id = new_id()
     stored = await ask(store, conversation_id)
     assert await store.load(conversation_id) == stored.conversation
@@ -102,7 +102,7 @@ async def test_what_is_saved_is_what_loads(store: ConversationStore) -> None:
 
 
 async def test_a_follow_up_goes_to_the_end(store: ConversationStore) -> None:
-    """Question and answer are appended in pairs; title, date and source stay those of the beginning."""
+    """Questions and answers are appended in pairs; title, date and source don't change."""
     conversation_id = new_id()
     first = await ask(store, conversation_id)
     second = await store.add_exchange(
@@ -125,7 +125,7 @@ async def test_a_follow_up_goes_to_the_end(store: ConversationStore) -> None:
 
 
 async def test_files_are_private_and_for_people(store: ConversationStore) -> None:
-    """Folder 0700, files 0600, JSON indented, text unescaped, a newline at the end, no remains."""
+    """Folder 0700, files 0600, indented JSON, unescaped text, a final newline, no temporary files."""
     conversation_id = new_id()
     await ask(store, conversation_id, "北京?")
     path = store.folder / f"{conversation_id}.json"
@@ -139,7 +139,7 @@ async def test_files_are_private_and_for_people(store: ConversationStore) -> Non
 
 
 async def test_unknown_fields_survive_a_write(store: ConversationStore) -> None:
-    """What other programs keep in a document stays, at every level, in its order; none is added."""
+    """Other programs' fields are kept at every level, in their order; none is added."""
     document = legacy(new_id(), tags=["a", {"b": None}], snowflake=1234567890123456789)
     put(store.folder, document)
     stored = await ask(store, str(document["id"]), "Again?")
@@ -183,7 +183,7 @@ async def test_without_corrections_the_field_is_left_out(store: ConversationStor
 
 
 async def test_an_answer_needs_a_question(store: ConversationStore) -> None:
-    """Answers without a question would break the order user, assistant, user, assistant."""
+    """An answer without a question would break the order user, assistant."""
     document = legacy(new_id())
     content = put(store.folder, document)
     path = store.folder / f"{document['id']}.json"
@@ -218,18 +218,16 @@ async def test_an_answer_that_breaks_a_rule_is_not_written(store: ConversationSt
     "conversation_id",
     ["../secrets", "", "latest", SEED_000_ID.upper(), SEED_000_ID.replace("-", ""), SEED_000_ID + "\n"],
 )
-async def test_an_id_is_a_uuid_before_it_is_a_path(
-    store: ConversationStore, conversation_id: str
-) -> None:
-    """Nothing but a canonical uuid reaches the file system."""
+async def test_only_a_uuid_becomes_a_path(store: ConversationStore, conversation_id: str) -> None:
+    """No other id reaches the file system."""
     with pytest.raises(DocumentError, match="not a uuid"):
         await store.load(conversation_id)
     with pytest.raises(DocumentError, match="not a uuid"):
         await ask(store, conversation_id)
 
 
-async def test_a_missing_conversation_is_said_to_be_missing(store: ConversationStore) -> None:
-    """The sentence names the id and where it was looked for."""
+async def test_a_missing_conversation_is_reported(store: ConversationStore) -> None:
+    """The error names the id and the folder."""
     with pytest.raises(ConversationNotFound) as caught:
         await store.load(SEED_000_ID)
     assert str(caught.value) == f"there is no conversation {SEED_000_ID} in {store.folder}"
@@ -260,7 +258,7 @@ async def test_a_missing_conversation_is_said_to_be_missing(store: ConversationS
 async def test_an_unreadable_document_is_named_with_its_problem(
     store: ConversationStore, content: bytes, reason: str
 ) -> None:
-    """Loading says which file and what is wrong; reading many reports it and continues."""
+    """Loading names the file and the problem; reading many reports it and continues."""
     path = store.folder / f"{SEED_000_ID}.json"
     path.write_bytes(content)
     good = await ask(store, new_id())
@@ -273,7 +271,7 @@ async def test_an_unreadable_document_is_named_with_its_problem(
 
 
 async def test_a_folder_under_a_documents_name_is_a_problem(store: ConversationStore) -> None:
-    """What the system can't read is reported like what JSON can't, and stops no other."""
+    """It is reported like broken JSON, and the others are read."""
     path = store.folder / f"{SEED_000_ID}.json"
     path.mkdir()
     with pytest.raises(FolderError, match="there is a folder where the file should be"):
@@ -284,7 +282,7 @@ async def test_a_folder_under_a_documents_name_is_a_problem(store: ConversationS
 
 
 async def test_an_answer_and_an_unreadable_document_are_both_kept(store: ConversationStore) -> None:
-    """A write onto a broken document puts a copy of it aside, says where, and begins a new one."""
+    """Writing to a broken document sets a copy aside, says where, and begins a new one."""
     broken = SEED_000[:500]
     (store.folder / f"{SEED_000_ID}.json").write_bytes(broken)
     stored = await ask(store, SEED_000_ID)
@@ -297,8 +295,8 @@ async def test_an_answer_and_an_unreadable_document_are_both_kept(store: Convers
     assert [*listing.documents] == [SEED_000_ID]
 
 
-async def test_the_listing_names_what_is_no_document(store: ConversationStore) -> None:
-    """JSON files under other names are reported; other files are none of the store's business."""
+async def test_the_listing_reports_files_that_are_no_documents(store: ConversationStore) -> None:
+    """JSON files with other names are reported; other files are ignored."""
     for name in (
         "notes.json",
         "README.txt",
@@ -311,8 +309,8 @@ async def test_the_listing_names_what_is_no_document(store: ConversationStore) -
     assert (listing.documents, listing.set_aside) == ({}, [])
 
 
-async def test_exchanges_at_once_lose_nothing(store: ConversationStore) -> None:
-    """Runs that end together on one conversation are all in it, each question before its answer."""
+async def test_concurrent_exchanges_are_all_kept(store: ConversationStore) -> None:
+    """Runs that end at the same time are all in the conversation, each question before its answer."""
     conversation_id = new_id()
     questions = [f"Question {number}?" for number in range(20)]
     await asyncio.gather(*(ask(store, conversation_id, question) for question in questions))
@@ -343,14 +341,14 @@ DIES_BEFORE_THE_RENAME = (
 
 
 async def other_process(script: str, *arguments: str) -> int:
-    """Run a script in a process of its own and give its exit code."""
+    """Run a script in its own process and return the exit code."""
     root = Path(__file__).parents[2]
     process = await asyncio.create_subprocess_exec(sys.executable, "-c", script, *arguments, cwd=root)
     return await process.wait()
 
 
-async def test_processes_at_once_lose_nothing(store: ConversationStore) -> None:
-    """A second process writing to the same conversation waits its turn, as this one does."""
+async def test_concurrent_processes_lose_nothing(store: ConversationStore) -> None:
+    """Two processes that write to the same conversation wait for each other."""
     conversation_id = new_id()
     other = asyncio.create_task(other_process(WRITES, str(store.folder), conversation_id, "15"))
     mine = 0
@@ -365,7 +363,7 @@ async def test_processes_at_once_lose_nothing(store: ConversationStore) -> None:
 
 
 async def test_a_kill_in_mid_write_leaves_the_old_document(store: ConversationStore) -> None:
-    """Death before the rename loses the new version only; the next start clears its remains away."""
+    """A kill before the rename loses only the new version; the next start removes its temporary file."""
     conversation_id = new_id()
     await ask(store, conversation_id)
     path = store.folder / f"{conversation_id}.json"
@@ -383,7 +381,7 @@ async def test_a_kill_in_mid_write_leaves_the_old_document(store: ConversationSt
 async def test_a_failed_write_leaves_the_old_document(
     store: ConversationStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """When the disk is full the document stays whole, no remains lie about, and it is said why."""
+    """On a full disk the document stays intact, no temporary file is left, and the error says why."""
     conversation_id = new_id()
     stored = await ask(store, conversation_id)
 
@@ -400,7 +398,7 @@ async def test_a_failed_write_leaves_the_old_document(
 
 
 async def test_a_folder_that_cannot_be_used_is_named(tmp_path: Path) -> None:
-    """A file where the folder should be is an error about that path."""
+    """A file in place of the folder is an error that names the path."""
     path = tmp_path / "conversations"
     path.write_bytes(b"")
     with pytest.raises(
@@ -410,7 +408,7 @@ async def test_a_folder_that_cannot_be_used_is_named(tmp_path: Path) -> None:
 
 
 async def test_a_lock_held_too_long_is_named(tmp_path: Path) -> None:
-    """A write waits for another process only so long."""
+    """A write waits for another process for a limited time."""
     store = await ConversationStore.open(tmp_path, lock_timeout=0.0)
     with (
         FileLock(tmp_path / ".locks" / "55.lock"),
@@ -420,15 +418,15 @@ async def test_a_lock_held_too_long_is_named(tmp_path: Path) -> None:
     await ask(store, SEED_000_ID)
 
 
-async def test_text_that_is_no_unicode_is_refused(store: ConversationStore) -> None:
-    """Half a surrogate pair can't be written as JSON, and the sentence says so."""
+async def test_text_that_is_not_unicode_is_refused(store: ConversationStore) -> None:
+    """Half a surrogate pair can't be written as JSON, and the error says so."""
     with pytest.raises(DocumentError, match="it can't be written as JSON: str is not valid UTF-8"):
         await ask(store, new_id(), "\ud800")
     assert (await store.listing()).documents == {}
 
 
-async def test_a_document_is_given_out_as_it_is_stored(tmp_path: Path) -> None:
-    """To the byte: with numbers that no float holds, in whatever form another program wrote it."""
+async def test_a_document_is_exported_byte_for_byte(tmp_path: Path) -> None:
+    """With numbers too precise for a float, and in another program's formatting."""
     store = await ConversationStore.open(tmp_path)
     document = legacy(new_id())
     put(tmp_path, document)
@@ -441,8 +439,8 @@ async def test_a_document_is_given_out_as_it_is_stored(tmp_path: Path) -> None:
         await store.content(path.stem)
 
 
-async def test_what_is_no_regular_file_is_never_waited_for(store: ConversationStore) -> None:
-    """A named pipe in the folder is named as a document that can't be read."""
+async def test_a_named_pipe_is_never_waited_for(store: ConversationStore) -> None:
+    """It is reported as a document that can't be read."""
     conversation_id = new_id()
     os.mkfifo(store.folder / f"{conversation_id}.json")
     async with asyncio.timeout(5):
@@ -452,7 +450,7 @@ async def test_what_is_no_regular_file_is_never_waited_for(store: ConversationSt
 
 
 async def test_the_thread_that_was_read_is_kept_with_its_question(store: ConversationStore) -> None:
-    """Word for word, with its authors' ids, in a field of its own; its files aren't kept."""
+    """Word for word, with its authors' ids, in its own field; its files aren't kept."""
     conversation_id = new_id()
     file = Attachment(name="notes.md", text="Two terabytes.")
     said = ThreadMessage(author="U1", name="Ada", text="Should we shard?", files=(file,))
@@ -478,7 +476,7 @@ async def test_the_thread_that_was_read_is_kept_with_its_question(store: Convers
 
 
 async def test_another_programs_context_is_kept_and_not_read(store: ConversationStore) -> None:
-    """It may mean something else by the word."""
+    """It may use the name for something else."""
     conversation_id = new_id()
     await ask(store, conversation_id)
     path = store.folder / f"{conversation_id}.json"

@@ -1,4 +1,4 @@
-"""The database: group commit, isolation of failures, draining, and errors that say what to do."""
+"""The database: group commit, isolated failures, draining, and errors that say what to do."""
 
 import asyncio
 import re
@@ -32,7 +32,7 @@ async def database(tmp_path: Path) -> AsyncIterator[Database]:
 
 
 def step(key: str, run: str = "r") -> Statement:
-    """Insert a step, which needs its run and a key of its own."""
+    """Return an insert of a step, which needs its run and an unused key."""
     return INSERT, (run, key)
 
 
@@ -42,13 +42,13 @@ async def keys(database: Database) -> list[str]:
 
 
 async def test_a_write_can_be_read_once_it_returns(database: Database) -> None:
-    """A reader's connection sees what a finished write has committed."""
+    """A reader sees what a finished write has committed."""
     await database.write(step("a"), step("b"))
     assert await keys(database) == ["a", "b"]
 
 
-async def test_writes_at_once_share_a_commit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A hundred writers that come together wait for one transaction, not for a hundred."""
+async def test_concurrent_writes_share_a_commit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A hundred concurrent writers wait for one transaction, not for a hundred."""
     seen = trace_sql(monkeypatch)
     async with open_database(tmp_path / "council.db") as database:
         await database.write(RUN)
@@ -58,8 +58,8 @@ async def test_writes_at_once_share_a_commit(tmp_path: Path, monkeypatch: pytest
         assert len(await keys(database)) == 100
 
 
-async def test_only_the_guilty_write_fails(database: Database) -> None:
-    """In a shared transaction, one write's broken rule is its own: the others become durable."""
+async def test_only_the_invalid_write_fails(database: Database) -> None:
+    """In a shared transaction, one write that breaks a rule doesn't affect the others."""
     outcomes = await asyncio.gather(
         database.write(step("a")),
         database.write(step("b", run="nobody's")),
@@ -71,23 +71,23 @@ async def test_only_the_guilty_write_fails(database: Database) -> None:
     assert await keys(database) == ["a", "c"]
 
 
-async def test_a_write_is_done_whole_or_not_at_all(database: Database) -> None:
-    """A write whose second statement fails leaves nothing of the first."""
+async def test_a_write_is_atomic(database: Database) -> None:
+    """If its second statement fails, nothing of the first is left."""
     with pytest.raises(DatabaseError):
         await database.write(step("a"), step("a"))
     assert await keys(database) == []
 
 
 async def test_a_value_sqlite_cannot_take_fails_its_own_write(database: Database) -> None:
-    """An error that isn't SQLite's reaches its waiter too, and the writer continues."""
+    """Other errors than SQLite's also reach the caller, and the writer continues."""
     with pytest.raises(UnicodeEncodeError):
         await database.write(step("\ud800"))
     await database.write(step("a"))
     assert await keys(database) == ["a"]
 
 
-async def test_a_cancelled_waiter_does_not_take_its_write_back(database: Database) -> None:
-    """A write stays queued when whoever waits for it is cancelled."""
+async def test_a_cancelled_waiter_does_not_withdraw_its_write(database: Database) -> None:
+    """The write stays queued."""
     waiting = asyncio.create_task(database.write(step("a")))
     await asyncio.sleep(0)
     waiting.cancel()
@@ -98,7 +98,7 @@ async def test_a_cancelled_waiter_does_not_take_its_write_back(database: Databas
 
 
 async def test_a_failed_write_without_a_waiter_is_reported(database: Database) -> None:
-    """When nobody is left to hear of a failure, the event loop's handler does."""
+    """The event loop's exception handler is called."""
     reported: list[object] = []
     asyncio.get_running_loop().set_exception_handler(
         lambda _, context: reported.append(context["exception"])
@@ -118,12 +118,12 @@ def locked(path: Path) -> sqlite3.Connection:
 
 
 def soon() -> float:
-    """Return a time that is over almost at once."""
+    """Return a time that has almost come."""
     return asyncio.get_running_loop().time() + 0.01
 
 
 async def test_a_write_that_does_not_begin_in_time_is_never_done(tmp_path: Path) -> None:
-    """It waited for another process's transaction; neither the next commit nor a restart does it."""
+    """It waited for another process's transaction; neither the next commit nor a restart performs it."""
     path = tmp_path / "council.db"
     async with open_database(path) as database:
         await database.write(RUN)
@@ -138,7 +138,7 @@ async def test_a_write_that_does_not_begin_in_time_is_never_done(tmp_path: Path)
 async def test_a_write_that_does_not_begin_in_time_is_never_done_behind_others(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It was still queued behind a transaction that took too long; those beside it are done."""
+    """It was queued behind a transaction that took too long; the others are performed."""
     commits = HeldCommits(monkeypatch)
     async with open_database(tmp_path / "council.db") as database:
         await database.write(RUN)
@@ -155,7 +155,7 @@ async def test_a_write_that_does_not_begin_in_time_is_never_done_behind_others(
 async def test_a_write_whose_time_is_over_before_it_begins_to_wait_is_not_done(
     database: Database,
 ) -> None:
-    """What came before it took all the time there was."""
+    """Earlier writes used up its time."""
     with pytest.raises(TimeoutError):
         await database.write(step("late"), by=asyncio.get_running_loop().time() - 1)
     await database.write(step("a"))
@@ -165,7 +165,7 @@ async def test_a_write_whose_time_is_over_before_it_begins_to_wait_is_not_done(
 async def test_the_outcome_of_a_write_that_has_begun_is_waited_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """While it is being committed, nobody can say whether it will be there after a crash."""
+    """During the commit, nobody knows whether it would survive a crash."""
     commits = HeldCommits(monkeypatch)
     async with open_database(tmp_path / "council.db") as database:
         await database.write(RUN)
@@ -178,10 +178,10 @@ async def test_the_outcome_of_a_write_that_has_begun_is_waited_for(
         assert await keys(database) == ["a"]
 
 
-async def test_a_write_that_has_begun_beside_a_guilty_one_is_done(
+async def test_a_write_that_has_begun_beside_an_invalid_one_is_done(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its second transaction may begin too late: it is waited for since the first."""
+    """Its second transaction may begin after its time, since the first began in time."""
     commits = HeldCommits(monkeypatch)
     async with open_database(tmp_path / "council.db") as database:
         await database.write(RUN)
@@ -199,7 +199,7 @@ async def test_a_write_that_has_begun_beside_a_guilty_one_is_done(
 
 
 async def test_a_cancelled_waiter_takes_back_a_write_with_a_time_limit(tmp_path: Path) -> None:
-    """Nobody would tell what became of it. One that has begun can't be taken back."""
+    """Nobody would hear of it. A write that has begun can't be withdrawn."""
     path = tmp_path / "council.db"
     async with open_database(path) as database:
         await database.write(RUN)
@@ -216,7 +216,7 @@ async def test_a_cancelled_waiter_takes_back_a_write_with_a_time_limit(tmp_path:
 async def test_a_failed_writer_fails_every_write(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Whoever waits, whoever queues behind them and whoever comes later hears it at once, in words."""
+    """Waiting, queued and later writes all fail at once with a message."""
     path = tmp_path / "council.db"
     async with open_database(path) as database:
         await database.write(RUN)
@@ -252,7 +252,7 @@ async def test_a_failed_writer_fails_every_write(
 
 
 async def test_closing_commits_what_is_queued(tmp_path: Path) -> None:
-    """Writes under way when the database closes are durable; later ones are refused."""
+    """Queued writes are durable when the database is closed; later ones are refused."""
     path = tmp_path / "council.db"
     async with open_database(path) as database:
         await database.write(RUN)
@@ -291,13 +291,13 @@ async def test_commits_wait_for_the_disk(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 async def test_readers_cannot_write(database: Database) -> None:
-    """What reads can't change anything past the queue."""
+    """A read connection can't change anything."""
     with pytest.raises(DatabaseError, match="can't be written"):
         await database.read("DELETE FROM runs")
 
 
-async def test_a_lock_of_another_process_is_named(tmp_path: Path) -> None:
-    """A database that another process keeps locked fails every waiting write with what to do."""
+async def test_another_processs_lock_is_reported(tmp_path: Path) -> None:
+    """While another process keeps the database locked, every waiting write fails with advice."""
     path = tmp_path / "council.db"
     async with open_database(path, busy_timeout=0.001) as database:
         await database.write(RUN)
@@ -316,7 +316,7 @@ async def test_a_lock_of_another_process_is_named(tmp_path: Path) -> None:
 
 
 async def test_a_file_that_is_no_database_is_named(tmp_path: Path) -> None:
-    """Something else under the database's name is left as it is, and said to be so."""
+    """Another file with the database's name is left as it is, and reported."""
     path = tmp_path / "council.db"
     path.write_bytes(b"dear diary, " * 1000)
     with pytest.raises(DatabaseError, match="is not a SQLite database; move it away"):
@@ -326,7 +326,7 @@ async def test_a_file_that_is_no_database_is_named(tmp_path: Path) -> None:
 
 
 async def test_a_damaged_database_is_named(tmp_path: Path) -> None:
-    """Damage found while reading is said with the way back."""
+    """Damage found while reading is reported with the remedy."""
     path = tmp_path / "council.db"
     async with open_database(path) as database:
         await database.write(RUN)
@@ -340,7 +340,7 @@ async def test_a_damaged_database_is_named(tmp_path: Path) -> None:
 
 
 async def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
-    """A file where the folder should be is an error about that path."""
+    """A file in place of the folder is an error that names the path."""
     (tmp_path / "data").write_bytes(b"")
     path = tmp_path / "data" / "council.db"
     with pytest.raises(
@@ -351,7 +351,7 @@ async def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
 
 
 def test_a_full_disk_is_named(tmp_path: Path) -> None:
-    """SQLite's own error about a full disk becomes a sentence with what to do."""
+    """SQLite's error about a full disk becomes a sentence with advice."""
     path = tmp_path / "full.db"
     connection = sqlite3.connect(path)
     connection.execute("PRAGMA max_page_count = 1")

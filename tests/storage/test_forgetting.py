@@ -1,4 +1,4 @@
-"""Forgetting: what was asked to be forgotten is nowhere any more, and everything else stays."""
+"""Forgetting: deleted data is in no file any more, and everything else is kept."""
 
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
@@ -33,7 +33,7 @@ WORD = "zanzibarquux"
 
 @dataclass(frozen=True)
 class Place:
-    """A data folder and everything that is in it."""
+    """A data folder with everything in it."""
 
     folder: Path
     database: Database
@@ -82,7 +82,7 @@ class Place:
         return conversation
 
     async def forget(self, selection: Selection) -> None:
-        """Forget to the last byte."""
+        """Forget, and scrub the files."""
         await self.forgetting.forget(selection, by="ada")
         await self.forgetting.scrub()
 
@@ -124,7 +124,7 @@ async def place(tmp_path: Path) -> AsyncIterator[Place]:
 
 
 async def test_a_forgotten_conversation_is_in_no_file(place: Place) -> None:
-    """Document, copies set aside, rows, search text, journal and write-ahead log hold no word of it."""
+    """Neither document, copies, rows, search text, journal nor write-ahead log contain a word of it."""
     others = [await place.ask(f"Question {number}? " * 40) for number in range(30)]
     forgotten = await place.ask(f"{WORD} " * 500)
     (place.store.folder / f"{forgotten}.json.broken-20260101").write_text(WORD)
@@ -166,7 +166,7 @@ async def test_a_forgotten_conversation_is_in_no_file(place: Place) -> None:
     ],
 )
 async def test_another_channels_conversation_is_not_selected(place: Place, there: Source) -> None:
-    """An id from elsewhere selects nothing, neither its document nor its runs; nor does the channel."""
+    """Neither its id nor the channel selects its document or its runs."""
     elsewhere = await place.ask("Why?", source=there)
     assert (await place.forgetting.conversation(SCOPE, elsewhere)).is_empty
     assert (await place.forgetting.channel(SCOPE)).is_empty
@@ -175,7 +175,7 @@ async def test_another_channels_conversation_is_not_selected(place: Place, there
 
 
 async def test_a_run_without_answer_is_forgotten_too(place: Place) -> None:
-    """A conversation that has only a run under way, or a failed one, is found by the journal."""
+    """A conversation with only an unfinished or failed run is found by the journal."""
     going = await place.ask(WORD, ends=False)
     selection = await place.forgetting.conversation(SCOPE, going)
     [run] = selection.runs
@@ -186,7 +186,7 @@ async def test_a_run_without_answer_is_forgotten_too(place: Place) -> None:
 
 
 async def test_everything_of_a_user_goes_and_what_others_asked_stays(place: Place) -> None:
-    """In a conversation that others share only the user's questions go, with answers and context."""
+    """In a shared conversation, only the user's questions are deleted, with answers and context."""
     bob = HERE.model_copy(update={"user": "bob"})
     alone = await place.ask(f"{WORD} alone")
     elsewhere = await place.ask(f"{WORD} there", source=HERE.model_copy(update={"channel": "D"}))
@@ -220,7 +220,7 @@ BOB = HERE.model_copy(update={"user": "bob"})
 
 
 def thread(*authors: str, word: str = WORD) -> Discussion:
-    """A thread in which everybody says something; Ada the word, with a file that says it again."""
+    """A thread of several people; Ada writes the word, also in a file."""
     return Discussion(
         until="99",
         messages=tuple(
@@ -236,7 +236,7 @@ def thread(*authors: str, word: str = WORD) -> Discussion:
 
 
 async def test_what_a_user_wrote_in_a_thread_goes_from_others_runs(place: Place) -> None:
-    """From document, journal row, steps and file bytes; the question and other people's words stay."""
+    """From document, journal row, steps and file bytes; the question and other people's words are kept."""
     read = await place.ask("Whose?", source=BOB, context=thread("ada", "cleo", "ada"))
     failed = await place.ask("Failed?", source=BOB, context=thread("bob", "ada"), ends=False)
     other = await place.ask("Untouched?", source=BOB, context=thread("cleo"))
@@ -270,7 +270,7 @@ async def test_what_a_user_wrote_in_a_thread_goes_from_others_runs(place: Place)
 
 
 async def test_a_users_own_question_and_messages_go_together(place: Place) -> None:
-    """From a conversation with others, both; what others asked and wrote stays."""
+    """Both leave a shared conversation; what others asked and wrote is kept."""
     shared = await place.ask(f"{WORD}?", context=thread("ada", "bob"))
     await place.ask("And?", source=BOB, conversation_id=shared, context=thread("ada", "bob"))
     await place.forget(await place.forgetting.user("discord", "ada"))
@@ -282,7 +282,7 @@ async def test_a_users_own_question_and_messages_go_together(place: Place) -> No
     assert [each.author for each in question.context.messages] == ["bob"]
 
 
-async def test_a_threads_words_go_in_one_workspace_alone(place: Place) -> None:
+async def test_a_users_words_are_deleted_in_one_workspace_only(place: Place) -> None:
     """The same id elsewhere may be somebody else."""
     there = BOB.model_copy(update={"workspace": "V"})
     here = await place.ask("Here?", source=BOB, context=thread("ada"))
@@ -324,7 +324,7 @@ async def test_a_shared_document_that_cannot_be_read_goes_whole(place: Place) ->
 
 @pytest.mark.parametrize("what", ["user", "channel", "retention"])
 async def test_a_damaged_document_that_the_journal_knows_goes_too(place: Place, what: str) -> None:
-    """The index has lost it; what has a younger run stays for now."""
+    """The index has lost it; one with a younger run is kept for now."""
     damaged = await place.ask(WORD)
     path = place.store.folder / f"{damaged}.json"
     path.write_text(f'{{"{WORD}": ')
@@ -341,8 +341,8 @@ async def test_a_damaged_document_that_the_journal_knows_goes_too(place: Place, 
     assert place.bytes_hold(WORD) == []
 
 
-async def test_a_damaged_document_that_others_have_gone_on_from_goes_too(place: Place) -> None:
-    """Their answers began a new one, and the old one was set aside."""
+async def test_a_damaged_document_that_others_continued_goes_too(place: Place) -> None:
+    """Their answers are in a new document; the old one was set aside."""
     shared = await place.ask(WORD)
     (place.store.folder / f"{shared}.json").write_text(f'{{"{WORD}": ')
     bob = HERE.model_copy(update={"user": "bob"})
@@ -375,7 +375,7 @@ class Killed(BaseException):
 async def test_a_forgetting_that_was_killed_is_finished_by_the_next_start(
     place: Place, monkeypatch: pytest.MonkeyPatch, moment: str, what: str
 ) -> None:
-    """Whatever of it was done; the index may have been mended before."""
+    """At any point; the index may have been repaired before."""
     alone, shared = await place.ask(WORD), await place.ask(f"{WORD} shared")
     bob = HERE.model_copy(update={"user": "bob"})
     await place.ask("And?", conversation_id=shared, source=bob, history=WORD)
@@ -401,8 +401,8 @@ async def test_a_forgetting_that_was_killed_is_finished_by_the_next_start(
     assert len(place.audit()) == (2 if what == "conversation" else 1)
 
 
-async def test_what_cannot_be_deleted_holds_up_nothing_else(place: Place) -> None:
-    """It is tried again, and somebody is told each time."""
+async def test_a_file_that_cannot_be_deleted_delays_nothing_else(place: Place) -> None:
+    """It is tried again, and each failure is reported."""
     stuck, gone = await place.ask("Why?"), await place.ask(WORD)
     path = place.store.folder / f"{stuck}.json"
     path.unlink()
@@ -429,8 +429,8 @@ async def test_a_channel_is_forgotten_and_the_others_stay(place: Place) -> None:
     assert place.audit()[0]["forgot"] == "channel"
 
 
-async def test_what_is_older_is_selected_and_what_runs_is_not(place: Place) -> None:
-    """The last answer counts; a conversation that is being added to stays for now."""
+async def test_old_conversations_are_selected_unless_a_run_adds_to_them(place: Place) -> None:
+    """The age is that of the last answer."""
     old = await place.ask("Old?", at=NOW - timedelta(days=40))
     kept = await place.ask("Old too?", at=NOW - timedelta(days=40))
     await place.ask("Followed up", conversation_id=kept, at=NOW - timedelta(days=2))
@@ -443,7 +443,7 @@ async def test_what_is_older_is_selected_and_what_runs_is_not(place: Place) -> N
 
 
 async def test_scrubbing_is_remembered_across_a_crash(place: Place) -> None:
-    """What was forgotten but not overwritten yet is, at the next call; with nothing to do it's quick."""
+    """Forgotten data is overwritten by the next call; without any, that is quick."""
     await place.forgetting.forget(
         await place.forgetting.conversation(SCOPE, await place.ask(WORD)), by="ada"
     )
@@ -454,8 +454,8 @@ async def test_scrubbing_is_remembered_across_a_crash(place: Place) -> None:
     await place.forgetting.scrub()
 
 
-async def test_a_scrub_without_room_is_done_again(place: Place) -> None:
-    """Rewriting the database needs its size; until that is there, what was forgotten may be too."""
+async def test_a_scrub_without_room_is_repeated(place: Place) -> None:
+    """Rewriting the database needs its size in free space; until then, forgotten data may remain."""
     for number in range(9):
         await place.ask(f"Question {number}? " * 2000)
     forgotten = await place.ask(WORD)
@@ -467,8 +467,8 @@ async def test_a_scrub_without_room_is_done_again(place: Place) -> None:
     assert place.bytes_hold(WORD) == []
 
 
-async def test_what_a_killed_backup_has_left_goes(place: Place) -> None:
-    """A backup that is under way keeps its copy; the file it makes is the operator's."""
+async def test_a_killed_backups_copy_is_deleted(place: Place) -> None:
+    """A running backup keeps its copy, and finished files belong to the operator."""
     forgotten = await place.ask(WORD)
     left = place.folder / ".staging-0"
     left.mkdir()
@@ -481,7 +481,7 @@ async def test_what_a_killed_backup_has_left_goes(place: Place) -> None:
     assert not busy.exists()
 
 
-async def test_the_audit_is_private_and_only_added_to(tmp_path: Path) -> None:
+async def test_the_audit_is_private_and_append_only(tmp_path: Path) -> None:
     """Its file is 0600; a folder that can't be written is named."""
     audit = Audit(tmp_path / "audit.jsonl")
     await audit.add({"at": "now"})
@@ -492,8 +492,8 @@ async def test_the_audit_is_private_and_only_added_to(tmp_path: Path) -> None:
         await Audit(tmp_path / "none" / "audit.jsonl").add({})
 
 
-async def test_what_was_not_written_here_names_no_file(place: Place) -> None:
-    """A restored database may say anything: ids that are paths reach no file, and stop nothing else."""
+async def test_ids_from_elsewhere_name_no_file(place: Place) -> None:
+    """A restored database may contain anything: an id that is a path reaches no file."""
     kept = place.folder / "kept.json"
     kept.touch()
     aimed = '{"what":"user","by":"x","conversations":["../kept"],"shared":[],"user":null,"runs":[]}'

@@ -1,4 +1,4 @@
-"""Importing: other programs' conversations come in byte for byte; nothing that is here is touched."""
+"""Importing copies other programs' conversations byte for byte and changes nothing else."""
 
 import asyncio
 import os
@@ -54,10 +54,10 @@ async def test_documents_of_every_version_are_imported_unchanged(
     assert (await index.check(store)).consistent
 
 
-async def test_what_cannot_be_imported_is_named_with_its_reason(
+async def test_each_file_that_is_not_imported_is_named_with_its_reason(
     folder: Path, store: ConversationStore, index: Index
 ) -> None:
-    """Broken files, foreign ids and folders stop nothing; an id that is taken keeps what is here."""
+    """Broken files, invalid ids and folders are skipped; an existing conversation is kept."""
     await store.add_exchange(SEED_000_ID, "?", answer(), title="Mine", source=None, now=NOW)
     mine = on_disk(store.folder, SEED_000_ID)
     (folder / f"{SEED_000_ID}.json").write_bytes(SEED_000)
@@ -93,7 +93,7 @@ async def test_what_cannot_be_imported_is_named_with_its_reason(
 async def test_only_regular_files_are_opened(
     folder: Path, store: ConversationStore, index: Index
 ) -> None:
-    """A pipe that nobody writes to and a device that never ends are named, and the rest comes in."""
+    """A pipe without a writer and an endless device are named, and the rest is imported."""
     os.mkfifo(folder / "pipe.json")
     (folder / "zero.json").symlink_to("/dev/zero")
     (folder / "loop.json").symlink_to(folder / "loop.json")
@@ -112,9 +112,7 @@ async def test_only_regular_files_are_opened(
     ]
 
 
-async def test_a_file_of_any_size_is_not_read_whole(
-    folder: Path, store: ConversationStore, index: Index
-) -> None:
+async def test_a_huge_file_is_not_read(folder: Path, store: ConversationStore, index: Index) -> None:
     """It would fill the memory."""
     with (folder / "huge.json").open("wb") as file:
         file.truncate(10**12)
@@ -143,7 +141,7 @@ async def test_importing_again_changes_nothing(
 async def test_a_folder_that_is_not_there_is_an_error(
     tmp_path: Path, store: ConversationStore, index: Index
 ) -> None:
-    """A mistyped folder isn't an empty one, nor is a file."""
+    """Neither is a file."""
     (tmp_path / "one.json").touch()
     with pytest.raises(
         FolderError, match=r"one\.json can't be used: there is a file where a folder should"

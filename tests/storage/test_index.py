@@ -1,4 +1,4 @@
-"""The index: what the documents say, found by id, checked without reading what hasn't changed."""
+"""The index: derived from the documents, searched by id, checked without reading unchanged files."""
 
 import os
 import sqlite3
@@ -52,7 +52,7 @@ async def rows(database: Database) -> list[sqlite3.Row]:
 
 
 async def test_a_row_says_what_its_document_says(store: ConversationStore, index: Index) -> None:
-    """Sums run over all answers; the agreement is the last one's, the question the first, shortened."""
+    """Sums cover all answers; the agreement is the last one's, the question the first, shortened."""
     conversation_id = new_id()
     await ask(store, conversation_id)
     stored = await ask(store, conversation_id)
@@ -82,7 +82,7 @@ async def test_a_row_says_what_its_document_says(store: ConversationStore, index
 
 
 async def test_the_contracts_own_example_is_indexed(store: ConversationStore, index: Index) -> None:
-    """A document with nothing but the contract's fields has a row, and nothing in it is invented."""
+    """A document with only the contract's fields has a row without invented values."""
     (store.folder / f"{SEED_000_ID}.json").write_bytes(SEED_000)
     await index.rebuild(store)
     [row] = await index.find_as_operator("550e8400")
@@ -108,8 +108,10 @@ async def test_the_contracts_own_example_is_indexed(store: ConversationStore, in
     )
 
 
-async def test_a_prefix_finds_every_id_that_begins_so(store: ConversationStore, index: Index) -> None:
-    """One hit is unique, several are for the reader to choose from, and a wildcard is no prefix."""
+async def test_a_prefix_finds_every_id_that_begins_with_it(
+    store: ConversationStore, index: Index
+) -> None:
+    """There may be several hits, and wildcards are plain characters."""
     twins = [f"abcdef0{digit}-0000-4000-8000-000000000000" for digit in "19"]
     for conversation_id in (*twins, SEED_000_ID):
         await index.upsert(await ask(store, conversation_id))
@@ -135,7 +137,7 @@ async def test_an_older_version_does_not_replace_a_newer(store: ConversationStor
 
 
 async def test_a_removed_row_is_gone(store: ConversationStore, index: Index) -> None:
-    """Its document is not touched."""
+    """Its document is kept."""
     await index.upsert(await ask(store, SEED_000_ID))
     await index.remove(SEED_000_ID)
     assert await index.find_as_operator("") == []
@@ -145,7 +147,7 @@ async def test_a_removed_row_is_gone(store: ConversationStore, index: Index) -> 
 async def test_a_check_names_every_difference_and_changes_none(
     store: ConversationStore, index: Index, database: Database
 ) -> None:
-    """Missing, stale and orphaned rows, unreadable documents and those set aside are told apart."""
+    """Missing, stale and orphaned rows, unreadable documents and copies set aside are distinguished."""
     good, stale, gone, broken, missing = sorted(new_id() for _ in range(5))
     for conversation_id in (good, stale, gone, broken):
         await index.upsert(await ask(store, conversation_id))
@@ -189,7 +191,7 @@ async def test_a_check_names_every_difference_and_changes_none(
 async def test_a_rebuild_makes_the_same_index(
     store: ConversationStore, index: Index, database: Database
 ) -> None:
-    """What the writes have put into the index, a rebuild derives from the documents alone."""
+    """A rebuild from the documents gives the same rows as the writes."""
     for _ in range(3):
         await index.upsert(await ask(store, new_id()))
     put(store.folder, legacy(new_id()))
@@ -201,8 +203,8 @@ async def test_a_rebuild_makes_the_same_index(
     assert [tuple(row) for row in await rows(database)] == first
 
 
-async def test_a_restored_document_takes_its_row_back(store: ConversationStore, index: Index) -> None:
-    """A rebuild believes the document, even one older than its row."""
+async def test_a_rebuild_follows_a_restored_document(store: ConversationStore, index: Index) -> None:
+    """Even if it is older than its row."""
     await index.upsert(await ask(store, SEED_000_ID))
     path = store.folder / f"{SEED_000_ID}.json"
     path.write_bytes(SEED_000)
@@ -215,7 +217,7 @@ async def test_a_restored_document_takes_its_row_back(store: ConversationStore, 
 async def test_an_answer_saved_during_a_rebuild_stays_indexed(
     database: Database, tmp_path: Path
 ) -> None:
-    """A rebuild that has read a document before its newest answer doesn't take the row back."""
+    """A rebuild that read the document before that doesn't undo its row."""
     index = Index(database)
 
     class Overtaken(ConversationStore):

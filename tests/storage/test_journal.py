@@ -1,4 +1,4 @@
-"""What every back end of the journal does: nothing recorded is asked again, nothing posted again."""
+"""What every journal does: nothing recorded is asked again, nothing posted is posted again."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable
@@ -72,7 +72,7 @@ def opened(request: pytest.FixtureRequest, tmp_path: Path) -> Opened:
 
 
 async def test_a_run_is_kept_as_it_began(opened: Opened) -> None:
-    """The row holds origin and brief to the last field, whatever the configuration says later."""
+    """The row has every field of origin and brief, whatever the configuration says later."""
     async with opened() as journal:
         begun = await journal.begin(RUN)
         assert begun.created
@@ -97,15 +97,15 @@ async def test_a_run_is_kept_as_it_began(opened: Opened) -> None:
 
 
 async def test_a_redelivery_finds_the_run(opened: Opened) -> None:
-    """The same entry key begins no second run, even when both come at once."""
+    """The same entry key begins no second run, even if both arrive at the same time."""
     async with opened() as journal:
         first, second = await asyncio.gather(journal.begin(RUN), journal.begin(replace(RUN, id="run-2")))
     assert (first.created, second.created) == (True, False)
     assert first.run == second.run
 
 
-async def test_a_redelivery_is_found_where_nothing_can_be_written(opened: Opened) -> None:
-    """Its asker isn't told that it wasn't saved."""
+async def test_a_redelivery_is_found_while_writing_is_impossible(opened: Opened) -> None:
+    """So its asker isn't told that it wasn't saved."""
     async with opened() as journal:
         first = await journal.begin(RUN)
         late = asyncio.get_running_loop().time() - 1
@@ -115,7 +115,7 @@ async def test_a_redelivery_is_found_where_nothing_can_be_written(opened: Opened
 
 
 async def test_a_new_run_has_posted_nothing(opened: Opened) -> None:
-    """So its record is begun without reading; what it records is there for the next start."""
+    """So its posts aren't read; those it records are there at the next start."""
     async with opened() as journal:
         run = (await journal.begin(RUN)).run
         posts = await journal.posts(run, is_new=True)
@@ -126,7 +126,7 @@ async def test_a_new_run_has_posted_nothing(opened: Opened) -> None:
 
 
 async def test_a_run_that_does_not_begin_in_time_is_not_there(opened: Opened) -> None:
-    """Neither in this process nor in the next: whoever asked has been told so."""
+    """Neither in this process nor in the next: its asker has been told."""
     async with opened() as journal:
         with pytest.raises(TimeoutError):
             await journal.begin(RUN, by=asyncio.get_running_loop().time() - 1)
@@ -137,7 +137,7 @@ async def test_a_run_that_does_not_begin_in_time_is_not_there(opened: Opened) ->
 
 
 async def test_a_used_id_is_no_redelivery(opened: Opened) -> None:
-    """Two questions under one id would share their steps: the second is refused."""
+    """Two questions with one id would share steps, so the second is refused."""
     async with opened() as journal:
         await journal.begin(RUN)
         with pytest.raises(DatabaseError, match=r"UNIQUE constraint failed: runs\.id"):
@@ -150,7 +150,7 @@ async def test_a_used_id_is_no_redelivery(opened: Opened) -> None:
 async def test_a_recorded_outcome_comes_back_in_the_next_process(
     opened: Opened, outcome: Outcome
 ) -> None:
-    """Replies and failures alike are recalled, to the last field, whatever a newer program asks."""
+    """Replies and failures are recalled with every field."""
     async with opened() as journal:
         run = (await journal.begin(RUN)).run
         steps = await journal.steps(run)
@@ -186,7 +186,7 @@ async def test_a_step_needs_its_run(opened: Opened) -> None:
 
 
 async def test_a_run_ends_once(opened: Opened) -> None:
-    """The first end stands, with its time and its reason."""
+    """The first end is kept, with its time and reason."""
     async with opened() as journal:
         await journal.begin(RUN)
         await journal.finish("run-1", "failed", WHY)
@@ -197,10 +197,10 @@ async def test_a_run_ends_once(opened: Opened) -> None:
     assert (run.status, run.error, run.finished_at) == ("failed", WHY, "2026-01-20T10:30:02.000Z")
 
 
-async def test_what_was_not_shown_to_its_end_is_undelivered(opened: Opened) -> None:
-    """Answered or not, until it is shown; one platform's, the oldest first.
+async def test_runs_that_were_not_fully_shown_are_undelivered(opened: Opened) -> None:
+    """Answered or not; one platform's, the oldest first.
 
-    What is untold is left out when it is too old.
+    Untold runs are left out when they are too old.
     """
     async with opened() as journal:
         for number in (3, 1, 2):
@@ -220,7 +220,7 @@ async def test_what_was_not_shown_to_its_end_is_undelivered(opened: Opened) -> N
 
 
 async def test_a_press_of_stop_is_remembered(opened: Opened) -> None:
-    """Each press, since the second means more than the first."""
+    """Each press counts, since the second has another effect."""
     async with opened() as journal:
         await journal.begin(RUN)
         await journal.press_stop("run-1")
@@ -231,7 +231,7 @@ async def test_a_press_of_stop_is_remembered(opened: Opened) -> None:
 
 
 async def test_a_post_is_remembered_by_its_key(opened: Opened) -> None:
-    """With the id of its message, whatever a newer program would say in its place."""
+    """With the id of its message, even if its content would be another now."""
     async with opened() as journal:
         run = (await journal.begin(RUN)).run
         posts = await journal.posts(run)
@@ -264,7 +264,7 @@ async def reopened(journal: Journal) -> RunRow:
 
 
 async def test_what_is_known_of_a_mention_is_kept(opened: Opened) -> None:
-    """A post without an id is on record, and no message."""
+    """A post without an id is recorded, but isn't a message."""
     telling = Telling(begun=1, lost=1, post_at=1_768_905_000)
     async with opened() as journal:
         run = (await journal.begin(RUN)).run
@@ -298,7 +298,7 @@ async def test_a_retried_run_keeps_replies_and_forgets_failures(opened: Opened) 
 
 
 async def test_a_retried_run_asks_again_what_has_changed(opened: Opened) -> None:
-    """A reply to another prompt is no reply to this one; the new one takes its place."""
+    """A reply to another prompt isn't used; the new one replaces it."""
     later = REPLY.model_copy(update={"text": "Lyon"})
     async with opened() as journal:
         again = await reopened(journal)
@@ -311,7 +311,7 @@ async def test_a_retried_run_asks_again_what_has_changed(opened: Opened) -> None
 
 
 async def test_a_retried_run_posts_again_what_has_changed(opened: Opened) -> None:
-    """And mentions its asker again; what still says the same stays."""
+    """It also mentions its asker again; unchanged posts are kept."""
     async with opened() as journal:
         posts = await journal.posts(await reopened(journal))
         assert posts.has("ranking.0", "A table")
@@ -321,7 +321,7 @@ async def test_a_retried_run_posts_again_what_has_changed(opened: Opened) -> Non
 
 
 async def test_only_a_run_without_answer_can_be_retried(opened: Opened) -> None:
-    """An answered one keeps its steps and its end."""
+    """An answered run keeps its steps and its end."""
     async with opened() as journal:
         run = (await journal.begin(RUN)).run
         await (await journal.steps(run)).record(call("stage1.1:b/two"), FAILURE)
@@ -335,7 +335,7 @@ async def test_only_a_run_without_answer_can_be_retried(opened: Opened) -> None:
 
 
 async def test_conversations_are_known_by_who_began_them(opened: Opened) -> None:
-    """Not by who asked later; where nobody's name is on record, there is none."""
+    """Not by later askers; without a recorded name there is none."""
     async with opened() as journal:
         for number, asker in enumerate(("Ada", "Bob")):
             brief = BRIEF.model_copy(update={"asker": asker})

@@ -1,4 +1,4 @@
-"""Names that one process at a time holds."""
+"""Locks between processes."""
 
 import asyncio
 import time
@@ -9,7 +9,7 @@ from storage.locks import Locks
 
 
 async def test_a_name_is_held_once(tmp_path: Path) -> None:
-    """A second holder is told at once; others names are free, and so is this one afterwards."""
+    """A second holder is told at once; other names are free, and this one is afterwards."""
     first, second = Locks(tmp_path / "held"), Locks(tmp_path / "held")
     async with first.hold("slack") as held:
         assert held
@@ -28,8 +28,8 @@ async def test_a_name_is_waited_for(tmp_path: Path) -> None:
         assert held
 
 
-def test_who_is_told_to_end_while_waiting_ends(tmp_path: Path) -> None:
-    """No thread waits on, which the process's end would wait for."""
+def test_a_cancelled_waiter_ends(tmp_path: Path) -> None:
+    """No thread keeps waiting and delays the process's end."""
     locks = Locks(tmp_path)
 
     async def wait() -> None:
@@ -43,8 +43,8 @@ def test_who_is_told_to_end_while_waiting_ends(tmp_path: Path) -> None:
     assert time.monotonic() - began < 30
 
 
-async def test_a_name_is_no_path(tmp_path: Path) -> None:
-    """A run's id from a restored database names no file outside the folder; it can be held all the same."""
+async def test_a_name_is_never_a_path(tmp_path: Path) -> None:
+    """A run's id from a restored database reaches no file outside the folder, and can still be locked."""
     (tmp_path / "evil.lock").touch()
     locks = Locks(tmp_path / "held")
     for name in ("../evil", "/", "..", "x" * 300, "a\0b"):

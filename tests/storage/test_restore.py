@@ -1,4 +1,4 @@
-"""Restoring a file from somebody who means harm: one line says what is wrong, and nothing is touched."""
+"""Restoring a malicious file: one line says what is wrong, and nothing is touched."""
 
 import asyncio
 import gzip
@@ -39,7 +39,7 @@ class Place:
     database: bytes
 
     def contents(self) -> dict[str, bytes]:
-        """Return all that is in the data folder, to compare it later."""
+        """Return the content of the data folder, for a comparison."""
         return {
             str(path.relative_to(self.data)): path.read_bytes()
             for path in self.data.rglob("*")
@@ -62,7 +62,7 @@ async def place(tmp_path: Path) -> Place:
 
 
 class Member(NamedTuple):
-    """What a test puts into an archive."""
+    """A member of an archive."""
 
     name: str
     content: bytes = b"{}"
@@ -97,7 +97,7 @@ async def refused(place: Place, content: bytes) -> str:
 
 
 def beside(place: Place, *members: Member, form: int = tarfile.PAX_FORMAT) -> bytes:
-    """Put something beside what a backup has."""
+    """Add a member to those of a backup."""
     sound = Member("manifest.json", MANIFEST), Member("council.db", place.database)
     return gzip.compress(archive(*sound, *members, form=form), 1)
 
@@ -106,7 +106,7 @@ LINK = {"linkname": "/etc/passwd", "size": 0}
 
 
 async def test_only_regular_files_are_restored(place: Place) -> None:
-    """Everything else in an archive could reach out of the folder, or never end."""
+    """Anything else could reach outside the folder, or never end."""
     for kind, said in (
         (tarfile.SYMTYPE, "a symbolic link"),
         (tarfile.LNKTYPE, "a hard link"),
@@ -163,7 +163,7 @@ async def test_each_file_comes_once(place: Place) -> None:
     assert await refused(place, beside(place, twice)) == "FILE holds 'council.db', twice"
 
 
-async def test_a_time_that_cannot_be_is_named(place: Place) -> None:
+async def test_an_impossible_time_is_named(place: Place) -> None:
     """It is found before anything is put in place."""
     for time in ("9" * 30, "-1", "1e9", "", "\u0663", str(2**63), "0x10"):
         member = Member(NAME, records={"COUNCIL.mtime_ns": time})
@@ -171,8 +171,8 @@ async def test_a_time_that_cannot_be_is_named(place: Place) -> None:
         assert said == f"FILE holds '{NAME}', whose time of change can't be"
 
 
-async def test_a_header_of_any_length_is_not_read(place: Place) -> None:
-    """Python's own reader would take all of it into memory."""
+async def test_a_huge_header_is_not_read(place: Place) -> None:
+    """Python's reader would load all of it into memory."""
     member = Member(NAME, records={"comment": "x" * 20_000_000})
     tracemalloc.start()
     said = await refused(place, await asyncio.to_thread(beside, place, member))
@@ -181,7 +181,7 @@ async def test_a_header_of_any_length_is_not_read(place: Place) -> None:
 
 
 async def test_headers_of_headers_are_refused(place: Place) -> None:
-    """Python's own reader calls itself for each."""
+    """Python's reader recurses for each."""
     sound = archive(Member("manifest.json", MANIFEST))[:1024]
     records = archive(Member(NAME, records={"comment": "x"}))[:1024]
     assert await refused(place, gzip.compress(sound + records * 5_000)) == (
@@ -190,7 +190,7 @@ async def test_headers_of_headers_are_refused(place: Place) -> None:
 
 
 async def test_a_global_header_is_refused(place: Place) -> None:
-    """It would speak for every file after it."""
+    """It would apply to every file after it."""
     stream = io.BytesIO()
     with tarfile.open(fileobj=stream, mode="w", pax_headers={"COUNCIL.mtime_ns": "1"}) as tar:
         tar.addfile(tarfile.TarInfo("manifest.json"))
@@ -199,7 +199,7 @@ async def test_a_global_header_is_refused(place: Place) -> None:
 
 
 async def test_a_small_file_does_not_become_a_large_one(place: Place) -> None:
-    """It is refused before a byte of it is written, and with little memory."""
+    """It is refused before a byte is written, using little memory."""
     bomb = await asyncio.to_thread(beside, place, Member("audit.jsonl", bytes(70_000_000)))
     assert len(bomb) < 320_000
     tracemalloc.start()
@@ -211,7 +211,7 @@ async def test_a_small_file_does_not_become_a_large_one(place: Place) -> None:
 
 
 async def test_a_conversation_that_is_too_large_is_named(place: Place) -> None:
-    """Its size is in its header; that it isn't followed by as much makes no difference."""
+    """Its header states the size, whatever follows."""
     info = tarfile.TarInfo(NAME)
     info.size = 10**12
     sound = archive(Member("manifest.json", MANIFEST))[:1024]
@@ -221,7 +221,7 @@ async def test_a_conversation_that_is_too_large_is_named(place: Place) -> None:
 
 
 async def test_the_disk_has_to_have_room(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A disk that fills up in the middle of a restore stops everything else on it."""
+    """A full disk would stop everything else on it."""
     nearly_full = shutil.disk_usage(place.data)._replace(free=100_000)
 
     def usage(_: Path) -> object:
@@ -268,7 +268,7 @@ CHANGES: Sequence[tuple[str, str]] = [
 
 
 async def test_the_database_is_one_of_ours(place: Place, tmp_path: Path) -> None:
-    """What would run when it is opened, or never end when it is counted, is named."""
+    """Anything that would run on opening, or never end on counting, is named."""
     path = tmp_path / "evil.db"
     for change, said in CHANGES:
         path.write_bytes(place.database)
@@ -280,14 +280,14 @@ async def test_the_database_is_one_of_ours(place: Place, tmp_path: Path) -> None
         )
 
 
-async def test_a_backup_without_a_database_is_none(place: Place) -> None:
-    """What is in the folder would lose its journal."""
+async def test_a_backup_without_a_database_is_refused(place: Place) -> None:
+    """The folder would lose its journal."""
     content = gzip.compress(archive(Member("manifest.json", MANIFEST), Member(NAME)))
     assert await refused(place, content) == "FILE holds no council.db"
 
 
 async def test_a_manifest_of_another_program_is_refused(place: Place) -> None:
-    """By what it says, and by its length."""
+    """By its content and by its length."""
     for manifest in (b"[]", b'{"council_backup":2}', MANIFEST + b" " * 2000):
         assert await refused(place, gzip.compress(archive(Member("manifest.json", manifest)))) == (
             "FILE is not a backup of a council that this program knows"
@@ -297,8 +297,8 @@ async def test_a_manifest_of_another_program_is_refused(place: Place) -> None:
         assert said.startswith("FILE is not a whole backup: ")
 
 
-async def test_whatever_is_in_a_file_the_error_is_in_words(place: Place) -> None:
-    """Bytes changed at random, where the checksum fits: it is restored, or it is refused."""
+async def test_random_damage_is_restored_or_refused_in_words(place: Place) -> None:
+    """Bytes are changed at random, with a matching checksum."""
     draw = random.Random(1)  # noqa: S311 - a test draws the same each time
     members = (
         Member("manifest.json", MANIFEST),

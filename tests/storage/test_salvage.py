@@ -1,4 +1,4 @@
-"""Recovery: a damaged database is set aside, its journal carried over, and somebody told."""
+"""Recovery: a damaged database is set aside, its journal carried over, and the log says so."""
 
 import sqlite3
 from contextlib import closing
@@ -61,7 +61,7 @@ async def rows(opened: Opened) -> tuple[int, int]:
 
 
 async def test_a_sound_database_is_opened_as_it_is(path: Path) -> None:
-    """So is one that isn't there yet."""
+    """A missing one is created."""
     async with open_sound_database(path) as opened:
         assert opened.recovery is None
         assert await rows(opened) == (RUNS, RUNS)
@@ -71,7 +71,7 @@ async def test_a_sound_database_is_opened_as_it_is(path: Path) -> None:
 
 
 async def test_garbage_is_set_aside_whole(path: Path) -> None:
-    """Nothing can be read of it, which is said; the bot has a database again."""
+    """Nothing of it can be read, and the log says so; the bot has a new database."""
     put(path, b"dear diary, " * 1000)
     async with open_sound_database(path, lambda: NOW) as opened:
         recovery = opened.recovery
@@ -84,7 +84,7 @@ async def test_garbage_is_set_aside_whole(path: Path) -> None:
 
 
 async def test_what_is_readable_in_a_truncated_database_is_recovered(path: Path) -> None:
-    """What lies before the cut is kept, and no step without its run."""
+    """Everything before the cut is kept, except steps without their run."""
     content = content_of(path)
     put(path, content[: len(content) * 2 // 3 // PAGE * PAGE])
     async with open_sound_database(path) as opened:
@@ -129,7 +129,7 @@ async def test_damage_in_the_index_costs_the_journal_nothing(path: Path) -> None
 
 
 async def test_an_older_programs_database_is_complete_without_newer_tables(path: Path) -> None:
-    """What it never had is not lost."""
+    """Missing tables aren't reported as lost."""
     with closing(sqlite3.connect(path)) as connection:
         connection.execute("DROP TABLE posts")
     spoil_index(path)
@@ -140,7 +140,7 @@ async def test_an_older_programs_database_is_complete_without_newer_tables(path:
 
 
 async def test_damage_amid_the_runs_keeps_both_sides_of_it(path: Path) -> None:
-    """A table is read from its beginning, and where that stops, from its end."""
+    """A table is read from its beginning and, where that fails, from its end."""
     spoil(path, leaf(path, "runs"))
     async with open_sound_database(path) as opened:
         assert opened.recovery is not None
@@ -153,7 +153,7 @@ async def test_damage_amid_the_runs_keeps_both_sides_of_it(path: Path) -> None:
 
 
 async def test_a_damaged_database_that_others_have_open_is_left(path: Path) -> None:
-    """A live bot would continue writing into what was set aside."""
+    """A running bot would continue to write into the copy set aside."""
     async with open_sound_database(path):
         sound = content_of(path)
         put(path, b"\0" * 100_000)
@@ -172,7 +172,7 @@ class Killed(BaseException):
 async def test_a_recovery_that_was_killed_is_done_by_the_next_start(
     path: Path, monkeypatch: pytest.MonkeyPatch, renamed: int | None
 ) -> None:
-    """In the midst of copying, or after this many files were moved: no run and no step is lost."""
+    """Whether during the copy or after some files were moved: no run and no step is lost."""
     spoil_index(path)
     for end in ("-wal", "-shm"):
         put(path.with_name(f"{path.name}{end}"), b"")
@@ -207,7 +207,7 @@ async def test_a_recovery_that_was_killed_is_done_by_the_next_start(
 
 @pytest.mark.parametrize("size", [0, 10 * PAGE, 60 * PAGE])
 async def test_a_recovery_without_room_is_done_by_the_next_start(path: Path, size: int) -> None:
-    """The damaged database stays where it is, with all that can be read of it."""
+    """The damaged database stays in place, with everything that can be read of it."""
     spoil_index(path)
     damaged = content_of(path)
     with room(size), pytest.raises(DatabaseError, match="disk"):
@@ -219,10 +219,10 @@ async def test_a_recovery_without_room_is_done_by_the_next_start(path: Path, siz
         assert await rows(opened) == (RUNS, RUNS)
 
 
-async def test_damage_that_no_start_has_looked_for_is_mended_once_it_was_met(
+async def test_damage_that_was_met_is_repaired_at_the_next_start(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A large database isn't read whole at every start; others may start while it is in use."""
+    """A large database isn't checked at every start; other processes may have it open."""
     monkeypatch.setattr("storage.salvage._CHECKED_WHOLE", 0)
     spoil(path, leaf(path, "steps"))
     async with open_sound_database(path) as opened:
@@ -240,8 +240,8 @@ async def test_damage_that_no_start_has_looked_for_is_mended_once_it_was_met(
         assert opened.recovery is None
 
 
-async def test_a_text_that_is_none_costs_its_row(path: Path) -> None:
-    """SQLite's own check doesn't see it; whoever reads it does."""
+async def test_an_undecodable_text_costs_its_row(path: Path) -> None:
+    """SQLite's own check doesn't find it; reading does."""
     put(path, content_of(path).replace(b'"boundary":"b0undary"', b'"boundary":"b0und\xff\xffy"', 1))
     async with open_sound_database(path) as opened:
         with pytest.raises(DatabaseError, match="is damaged"):

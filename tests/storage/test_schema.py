@@ -1,4 +1,4 @@
-"""Migrations: applied in order, recorded, all or nothing each, and never backwards."""
+"""Migrations: applied in order, recorded, each atomic, and never reversed."""
 
 import asyncio
 import sqlite3
@@ -25,12 +25,12 @@ def connection(tmp_path: Path) -> Iterator[sqlite3.Connection]:
 
 
 def tables(connection: sqlite3.Connection) -> set[str]:
-    """Name the tables that are there."""
+    """Return the tables' names."""
     return {row[0] for row in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")}
 
 
 async def test_every_migration_is_recorded_with_its_name_and_time(tmp_path: Path) -> None:
-    """A new database has all migrations, and says which and when; opening it again adds none."""
+    """A new database has all migrations, with names and times; opening it again adds none."""
     for _ in range(2):
         async with open_database(tmp_path / "council.db") as database:
             rows = await database.read("SELECT number, name, applied_at FROM migrations ORDER BY number")
@@ -40,7 +40,7 @@ async def test_every_migration_is_recorded_with_its_name_and_time(tmp_path: Path
 
 
 def test_migrations_are_numbered_without_gaps() -> None:
-    """The files that come along make one line from 1."""
+    """The files are numbered from 1."""
     numbers = [migration.number for migration in known_migrations()]
     assert numbers == [*range(1, len(numbers) + 1)]
 
@@ -64,7 +64,7 @@ def test_a_failed_migration_leaves_nothing_of_itself(
 
 
 async def test_programs_that_start_together_migrate_once(tmp_path: Path) -> None:
-    """Whoever comes second to a migration finds it applied."""
+    """The second program finds each migration applied."""
 
     async def start() -> int:
         async with open_database(tmp_path / "council.db") as database:
@@ -75,7 +75,7 @@ async def test_programs_that_start_together_migrate_once(tmp_path: Path) -> None
 
 
 async def test_a_newer_database_is_refused(tmp_path: Path) -> None:
-    """A database that a newer program has written is left alone, with a sentence that says why."""
+    """It is left as it is, with an error that says why."""
     path = tmp_path / "council.db"
     async with open_database(path) as database:
         await database.write(("INSERT INTO migrations VALUES (999, 'future', '')", ()))

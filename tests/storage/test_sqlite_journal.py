@@ -35,14 +35,14 @@ async def test_steps_of_many_runs_share_commits(tmp_path: Path, monkeypatch: pyt
 
 
 async def cut(database: Database, table: str, column: str) -> None:
-    """Lose the second half of what a run has in a column."""
+    """Cut a run's value in a column in half."""
     run = "id" if table == "runs" else "run_id"
     change = f"SET {column} = substr({column}, 1, 40) WHERE {run} = '{RUN.id}'"
     await database.write((f"UPDATE {table} {change}", ()))
 
 
 async def test_a_run_that_cannot_be_read_stops_no_other(tmp_path: Path) -> None:
-    """It is logged by its id alone, and the next start carries the others over."""
+    """Only its id is logged, and the next start carries the others over."""
     path = tmp_path / "council.db"
     async with open_sound_database(path) as opened:
         journal = SqliteJournal(opened.database)
@@ -113,7 +113,7 @@ async def test_a_row_of_an_earlier_version_is_read(tmp_path: Path) -> None:
 async def test_nothing_is_read_after_a_run_is_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If reading failed then, whoever asked would hear that nothing was asked of a run that goes on."""
+    """If a read failed then, the asker would be told that nothing was asked, though the run continues."""
     async with open_database(tmp_path / "council.db") as database:
         reads: list[str] = []
         writes = database.write
@@ -135,7 +135,7 @@ async def test_nothing_is_read_after_a_run_is_written(
 
 
 async def test_a_place_that_cannot_be_read_is_damage(tmp_path: Path) -> None:
-    """Every question about places meets it, until the next start leaves it behind."""
+    """Every query about places fails until the next start leaves it out."""
     path = tmp_path / "council.db"
     async with open_sound_database(path) as opened:
         journal = SqliteJournal(opened.database)
@@ -154,7 +154,7 @@ async def test_a_place_that_cannot_be_read_is_damage(tmp_path: Path) -> None:
 
 
 async def test_a_step_that_cannot_be_read_is_asked_again(tmp_path: Path) -> None:
-    """The others stand."""
+    """The other steps are used."""
     async with open_database(tmp_path / "council.db") as database:
         journal = SqliteJournal(database)
         run = (await journal.begin(RUN)).run
@@ -171,7 +171,7 @@ async def test_a_step_that_cannot_be_read_is_asked_again(tmp_path: Path) -> None
 
 @pytest.mark.parametrize("kind", [Brief, Why, Reply, UserMessage])
 def test_what_people_and_models_say_is_in_no_error(kind: type[BaseModel]) -> None:
-    """A traceback ends up in a log."""
+    """Tracebacks are logged."""
     for text in ('{"question": "zanzibar", "content": 1', '{"question": ["zanzibar"]}'):
         with pytest.raises(ValidationError) as caught:
             kind.model_validate_json(text)

@@ -1,4 +1,4 @@
-"""What every back end of the conversations does: an exchange is there whole, once, in order."""
+"""What every store of conversations does: an exchange is stored completely, once, in order."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable
@@ -47,7 +47,7 @@ async def ask(
 
 
 async def test_an_exchange_comes_back_in_the_next_process(opened: Opened) -> None:
-    """With the title and the place of its beginning."""
+    """With the title and the source of the first question."""
     conversation_id = new_id()
     async with opened() as conversations:
         await ask(conversations, conversation_id)
@@ -61,7 +61,7 @@ async def test_an_exchange_comes_back_in_the_next_process(opened: Opened) -> Non
 
 
 async def test_a_runs_answer_is_added_once(opened: Opened) -> None:
-    """A run that continues after a crash finds what it has saved already."""
+    """A run that continues after a crash finds its saved answer."""
     conversation_id = new_id()
     async with opened() as conversations:
         await ask(conversations, conversation_id, run_id="run-1")
@@ -72,8 +72,8 @@ async def test_a_runs_answer_is_added_once(opened: Opened) -> None:
     assert [message.role for message in messages] == ["user", "assistant"] * 2
 
 
-async def test_exchanges_at_once_lose_nothing(opened: Opened) -> None:
-    """Every question stands right before its answer."""
+async def test_concurrent_exchanges_are_all_kept(opened: Opened) -> None:
+    """Every question is directly before its answer."""
     conversation_id = new_id()
     async with opened() as conversations:
         await asyncio.gather(

@@ -1,4 +1,4 @@
-"""Votes: in the document, in the index that is derived from it, and gone from both when forgotten."""
+"""Votes: in the document, in the index derived from it, and deleted from both when forgotten."""
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -80,7 +80,7 @@ async def place(folder: Path) -> AsyncGenerator[Place]:
 
 
 async def test_a_person_has_one_vote_on_an_answer_and_may_change_it(tmp_path: Path) -> None:
-    """The reason goes with the vote that it was given for."""
+    """A reason belongs to its vote and is replaced with it."""
     async with place(tmp_path) as here:
         one = await here.answered()
         await here.cast(one, vote("U2", helpful=True))
@@ -112,7 +112,7 @@ async def test_a_vote_changes_nothing_else_in_the_document(tmp_path: Path) -> No
 
 
 async def test_a_vote_on_no_answer_is_refused(tmp_path: Path) -> None:
-    """Neither in a conversation that is gone nor on a run that it doesn't hold."""
+    """Neither a deleted conversation nor an unknown run takes votes."""
     async with place(tmp_path) as here:
         one = await here.answered()
         with pytest.raises(ConversationNotFound):
@@ -144,7 +144,7 @@ async def test_votes_are_counted_by_profile_and_by_chairman(tmp_path: Path) -> N
 
 
 async def test_a_rebuilt_index_and_an_imported_document_have_their_votes(tmp_path: Path) -> None:
-    """Another program's document may hold two of one person: the last one counts."""
+    """Another program's document may have two by one person: the last one counts."""
     (tmp_path / "in").mkdir()
     async with place(tmp_path / "one") as here:
         one = await here.answered()
@@ -163,7 +163,7 @@ async def test_a_rebuilt_index_and_an_imported_document_have_their_votes(tmp_pat
         assert await here.counts() == before
 
 
-async def test_votes_of_another_program_that_are_no_votes_are_left_out(tmp_path: Path) -> None:
+async def test_another_programs_invalid_votes_are_left_out(tmp_path: Path) -> None:
     """The document is still read."""
     async with place(tmp_path) as here:
         one = new_id()
@@ -177,7 +177,7 @@ async def test_votes_of_another_program_that_are_no_votes_are_left_out(tmp_path:
 
 @pytest.mark.parametrize("asked_too", [False, True])
 async def test_a_persons_votes_are_forgotten_with_the_person(tmp_path: Path, asked_too: bool) -> None:
-    """From others' answers, which stay; the file that held the reason holds it no more."""
+    """From others' answers, which are kept; no file contains the reason any more."""
     async with place(tmp_path) as here:
         one = await here.answered()
         other = await here.answered("r2")
@@ -201,13 +201,13 @@ async def test_a_persons_votes_are_forgotten_with_the_person(tmp_path: Path, ask
 
 
 def held(folder: Path, word: str) -> list[str]:
-    """Name the files that hold a word."""
+    """Return the files that contain a word."""
     files = (path for path in folder.rglob("*") if path.is_file())
     return [path.name for path in files if word.encode() in path.read_bytes()]
 
 
 async def test_a_namesake_elsewhere_keeps_a_vote(tmp_path: Path) -> None:
-    """On another platform, or in another workspace, the same id is somebody else."""
+    """On another platform or in another workspace, the same id is somebody else."""
     async with place(tmp_path) as here:
         one = await here.answered()
         await here.cast(one, vote("U2"))
