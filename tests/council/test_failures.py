@@ -11,6 +11,7 @@ from council.errors import AccountError, Cause, Failure, NoAnswers, RunStopped
 from council.events import MemberFailed, StageCompleted
 from council.reviews.labels import label_answers
 from tests.council.scripted import FOUR, ScriptedCouncil, ballot, failure, profile
+from tests.passing_time import let_pass
 
 CAUSES: tuple[Cause, ...] = ("unavailable", "deadline", "empty", "filtered", "truncated", "not_found")
 
@@ -259,7 +260,11 @@ async def test_a_verbatim_answer_is_told_as_cut_off_and_by_whom() -> None:
 async def test_a_stage_ends_at_its_wall_clock() -> None:
     """Whoever hasn't answered by then is cut off and named."""
     council = ScriptedCouncil(held={f"stage1.1:{FOUR[3]}"})
-    message = (await council.run(profile(stage_deadline=0.005))).message
+    running = asyncio.create_task(council.run(profile(stage_deadline=60)))
+    while len(council.finished) < 3:
+        await asyncio.sleep(0)
+    let_pass(60)
+    message = (await running).message
     assert [answer.model for answer in message.stage1] == [*FOUR[:3]]
     assert message.failures[0].failure.cause == "stage_deadline"
 

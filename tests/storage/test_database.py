@@ -11,6 +11,7 @@ import pytest
 
 from storage.database import Database, Statement, open_database
 from storage.errors import ConstraintError, DatabaseError, WriterError, explain_sqlite
+from tests.passing_time import let_pass
 from tests.storage.examples import HeldCommits, trace_sql
 
 INSERT = "INSERT INTO steps (run_id, key, outcome, recorded_at) VALUES (?, ?, '', '')"
@@ -170,9 +171,10 @@ async def test_the_outcome_of_a_write_that_has_begun_is_waited_for(
     async with open_database(tmp_path / "council.db") as database:
         await database.write(RUN)
         with commits:
-            writing = asyncio.create_task(database.write(step("a"), by=soon()))
+            writing = asyncio.create_task(database.write(step("a"), by=soon() + 60))
             await commits.reached()
-            await asyncio.sleep(0.02)
+            let_pass(61)
+            await asyncio.sleep(0.001)  # what is due by now has run
             assert not writing.done()
         await writing
         assert await keys(database) == ["a"]
@@ -186,14 +188,15 @@ async def test_a_write_that_has_begun_beside_an_invalid_one_is_done(
     async with open_database(tmp_path / "council.db") as database:
         await database.write(RUN)
         with commits:
-            by = soon()
+            by = soon() + 60
             both = asyncio.gather(
                 database.write(step("a"), by=by),
                 database.write(step("b", run="nobody's"), by=by),
                 return_exceptions=True,
             )
             await commits.reached()
-            await asyncio.sleep(0.02)
+            let_pass(61)
+            await asyncio.sleep(0.001)  # what is due by now has run
         assert [type(outcome) for outcome in await both] == [type(None), ConstraintError]
         assert await keys(database) == ["a"]
 

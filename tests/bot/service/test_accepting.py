@@ -14,6 +14,7 @@ from storage.errors import DatabaseError
 from tests.bot.service.recording_venue import RecordingVenue
 from tests.bot.service.test_dispatcher import Office, office
 from tests.council.scripted import ScriptedCouncil
+from tests.passing_time import let_pass
 from tests.storage.examples import HeldCommits
 
 
@@ -65,8 +66,7 @@ async def test_a_question_that_is_being_written_is_accepted(
         with commits:
             asking = asyncio.create_task(place.ask("1"))
             await commits.reached()
-            now = (loop := asyncio.get_running_loop()).time
-            monkeypatch.setattr(loop, "time", lambda: now() + 120)
+            let_pass(61)
             await asyncio.sleep(0.001)  # the timers that are due by now have run
             assert not asking.done()
         run = await asking

@@ -3,13 +3,12 @@
 import asyncio
 from dataclasses import dataclass, field
 
-import pytest
-
 from bot.errors import NotAllowed, NotTaken
 from bot.service.attachments import LARGEST_FILE, MOST_FILES, not_text
-from bot.service.discussion import Written, read
+from bot.service.discussion import LOOKUP_SECONDS, Written, read
 from council.brief import Attachment, Discussion
 from tests.council.scripted import ScriptedCouncil
+from tests.passing_time import let_pass
 
 CONTEXT = Discussion(until="99")
 ROOM = 10_000
@@ -120,12 +119,15 @@ async def test_what_is_no_text_or_too_large_is_left_out() -> None:
     assert (found.messages[0].files, found.files_left_out, large.fetched) == ((), 1, [])
 
 
-async def test_what_takes_too_long_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_what_takes_too_long_is_left_out() -> None:
     """A name is replaced by the id, a file is counted."""
-    monkeypatch.setattr("bot.service.discussion.LOOKUP_SECONDS", 0.01)
     thread = Scripted([Written("u1", "One.", ["a.md", "b.md"]), Written("u2", "Two.")])
     thread.slow |= {"u1", "a.md"}
-    found = await reading(thread)
+    task = asyncio.create_task(reading(thread))
+    while not task.done():
+        await asyncio.sleep(0.001)  # whatever isn't slow is there
+        let_pass(LOOKUP_SECONDS)
+    found = await task
     assert [(each.name, len(each.files)) for each in found.messages] == [("u1", 1), ("U2", 0)]
     assert found.files_left_out == 1
 

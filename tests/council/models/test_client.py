@@ -22,6 +22,7 @@ from council.profile import Member, Profile
 from council.usage import Price, Usage
 from tests.council.scripted import as_called
 from tests.model_server import ModelServer, Turn
+from tests.passing_time import let_pass
 
 MODEL = "openai/gpt-5"
 QUESTION: tuple[ChatMessage, ...] = ({"role": "user", "content": "Why is it?"},)
@@ -548,7 +549,10 @@ async def test_the_deadline_is_by_the_clock_on_the_wall(turn: Turn) -> None:
     async with ModelServer() as provider, opened(provider) as client:
         await client.ask(call())  # connecting isn't what takes long
         provider.script(MODEL, turn)
-        why = await failure(client, call(deadline=0.2))
+        failing = asyncio.create_task(failure(client, call(deadline=20)))
+        await until(lambda: provider.in_flight == 1)
+        let_pass(20)
+        why = await failing
         assert (why.cause, why.attempts) == ("deadline", 1)
         await until(lambda: provider.in_flight == 0)
     assert provider.history[1].abandoned
@@ -558,16 +562,22 @@ async def test_a_deadline_after_a_retry_says_what_was_wrong_before() -> None:
     """The first failure is the one worth knowing."""
     async with ModelServer() as provider, opened(provider) as client:
         provider.script(MODEL, Turn(status=503), Turn(stall=True))
-        why = await failure(client, call(deadline=0.5))
+        failing = asyncio.create_task(failure(client, call(deadline=20)))
+        await until(lambda: len(provider.history) == 2)
+        let_pass(20)
+        why = await failing
     assert (why.cause, why.attempts) == ("deadline", 2)
-    assert why.detail == "no whole reply within 0.5 s; before that: scripted 503"
+    assert why.detail == "no whole reply within 20 s; before that: scripted 503"
 
 
 async def test_a_silent_stream_is_given_up_and_asked_again() -> None:
     """Long before the deadline."""
     async with ModelServer() as provider, opened(provider) as client:
         provider.script(MODEL, Turn("It depends on", stall=True), Turn("Yes."))
-        reply = await client.ask(replace(call(), idle_timeout=0.2))
+        asking = asyncio.create_task(client.ask(replace(call(deadline=60), idle_timeout=20)))
+        await until(lambda: len(provider.history) == 1)
+        let_pass(20)
+        reply = await asking
         assert reply.text == "Yes."
         await until(lambda: provider.in_flight == 0)
     assert provider.history[0].abandoned
@@ -625,7 +635,11 @@ async def test_a_whole_answer_counts_though_the_stream_stays_open(
     stream = _Open(whole)
     answers(monkeypatch, lambda: httpx.Response(200, headers=EVENTS, stream=stream))
     async with ModelClient(as_called, base_url="http://127.0.0.1:9/v1") as client:
-        reply = await client.ask(call(deadline=0.05))
+        asking = asyncio.create_task(client.ask(call()))
+        while not asking.done():
+            await asyncio.sleep(0.001)
+            let_pass(0.5)
+        reply = await asking
     assert reply.text == "Yes."
     assert stream.closed
 
@@ -727,13 +741,15 @@ async def test_calls_at_once_are_bounded_for_each_provider() -> None:
 
 async def test_the_deadline_starts_when_a_call_has_its_place() -> None:
     """Waiting in line isn't the model's fault."""
-    patience = 0.3
+    patience = 20.0
     async with ModelServer() as provider, opened(provider, calls_at_once=1) as client:
         provider.gate = asyncio.Event()
-        first = asyncio.create_task(client.ask(call()))
+        first = asyncio.create_task(client.ask(call(deadline=60)))
         await until(lambda: provider.in_flight == 1)
         second = asyncio.create_task(client.ask(call(deadline=patience)))
-        await asyncio.sleep(patience * 1.1)
+        await asyncio.sleep(0.001)  # it is in line
+        let_pass(patience * 1.1)
+        await asyncio.sleep(0.001)  # what is due by now has run
         provider.gate.set()
         await asyncio.gather(first, second)
     assert len(provider.history) == 2

@@ -31,7 +31,7 @@ FAULTS = {
 }
 
 
-async def ask(llmock: LLMock, question: str) -> Reply | Cause:
+async def ask(llmock: LLMock, question: str, *, idle_timeout: float = 10.0) -> Reply | Cause:
     """Ask once, with short waits of which the second is the longer one."""
     async with ModelClient(
         as_called,
@@ -44,7 +44,7 @@ async def ask(llmock: LLMock, question: str) -> Reply | Cause:
             member=Member(model="gpt-4o"),
             messages=({"role": "user", "content": question},),
             deadline=10.0,
-            idle_timeout=0.5,
+            idle_timeout=idle_timeout,
         )
         try:
             return await client.ask(call)
@@ -72,9 +72,9 @@ async def test_a_mix_of_faults_is_handled_without_a_finding(llmock: LLMock) -> N
     expected: dict[str, Cause | None] = {}
     llmock.pace(PACE_MS)
 
-    async def suffer(question: str, cause: Cause | None = None) -> None:
+    async def suffer(question: str, cause: Cause | None = None, *, idle_timeout: float = 10.0) -> None:
         llmock.reply(TEXT, times=None)
-        outcome = await ask(llmock, question)
+        outcome = await ask(llmock, question, idle_timeout=idle_timeout)
         expected[question] = cause
         assert (None if isinstance(outcome, Reply) else outcome) == cause
         if isinstance(outcome, Reply):
@@ -91,7 +91,7 @@ async def test_a_mix_of_faults_is_handled_without_a_finding(llmock: LLMock) -> N
     llmock.corrupt(after_chunks=2)
     await suffer("corrupted")
     llmock.stall(after_chunks=2, seconds=5.0)
-    await suffer("stalled")
+    await suffer("stalled", idle_timeout=0.5)
     refused: list[tuple[int, Cause]] = [
         (400, "bad_request"),
         (401, "key"),
@@ -104,7 +104,8 @@ async def test_a_mix_of_faults_is_handled_without_a_finding(llmock: LLMock) -> N
         await suffer(f"refused with {status}", cause)
     llmock.assert_resilient(strict=True)
     assert findings(llmock).isdisjoint(FAULTS)
-    assert len(llmock.verdict().calls) == len(expected)
+    asked = {each.fingerprint for call in llmock.verdict().calls for each in call.attempts}
+    assert len(asked) == len(expected)
 
 
 async def test_an_outage_makes_no_storm(llmock: LLMock) -> None:
