@@ -1,4 +1,4 @@
-"""The configuration: precedence, secret files, and every problem said at once with a fix."""
+"""The configuration: precedence, secret files, and all problems reported at once, each with a fix."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -57,7 +57,7 @@ def toml(text: str) -> None:
 
 
 def problems() -> list[str]:
-    """Load what can't be used, and give what is said."""
+    """Load an invalid configuration; return the lines of its error."""
     with pytest.raises(ConfigurationError) as caught:
         load()
     return [str(problem) for problem in caught.value.problems]
@@ -87,7 +87,7 @@ def test_a_key_and_members_make_the_default_council(env: Write) -> None:
 
 
 def test_the_environment_comes_before_env_and_toml(env: Write, monkeypatch: pytest.MonkeyPatch) -> None:
-    """And sets the default profile alone; what it doesn't name stays as the file has it."""
+    """It sets only the default profile; keys it doesn't name keep the file's values."""
     toml(COUNCIL_TOML)
     env(OPENROUTER_API_KEY="sk-or-1", COUNCIL_MEMBERS="from/env-file", COUNCIL_TITLE_MODEL="t/env-file")
     monkeypatch.setenv("COUNCIL_MEMBERS", "x/one,y/two")
@@ -104,7 +104,7 @@ def test_the_environment_comes_before_env_and_toml(env: Write, monkeypatch: pyte
 
 
 def test_personas_are_chosen_by_name(env: Write) -> None:
-    """One that the file defines itself takes the place of one that comes along."""
+    """One that the file defines replaces the built-in one of that name."""
     env(OPENROUTER_API_KEY="sk-or-1")
     toml(
         """
@@ -138,8 +138,8 @@ def test_toml_sets_personas_fallbacks_and_endpoints(env: Write) -> None:
     assert [fallback.model for fallback in default.chairman_fallbacks] == ["c/vice"]
 
 
-def test_members_with_endpoints_of_their_own_need_no_key() -> None:
-    """Nothing of theirs goes through OpenRouter."""
+def test_members_with_their_own_endpoints_need_no_key() -> None:
+    """Their calls don't go through OpenRouter."""
     toml('[profiles.default]\nmembers = [{ model = "llama", endpoint = "http://127.0.0.1:11434/v1" }]')
     configuration = load()
     assert not configuration.is_demonstration
@@ -156,10 +156,10 @@ def test_a_secret_can_come_from_a_file(env: Write, tmp_path: Path) -> None:
     assert configuration.origins["OPENROUTER_API_KEY"] == ".env, by OPENROUTER_API_KEY_FILE"
 
 
-def test_what_is_nearer_wins_with_files_too(
+def test_secret_files_follow_the_same_precedence(
     env: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The environment's file comes before `.env`; a file that doesn't count isn't read."""
+    """The environment's file comes before `.env`; a file that is overridden isn't read."""
     (tmp_path / "key").write_text("sk-or-from-file\n", encoding="utf-8")
     env(OPENROUTER_API_KEY="sk-or-1", COUNCIL_MEMBERS="a/one")
     monkeypatch.setenv("OPENROUTER_API_KEY_FILE", str(tmp_path / "key"))
@@ -174,7 +174,7 @@ def test_what_is_nearer_wins_with_files_too(
 
 
 def test_every_secret_file_that_cannot_be_used_is_named(env: Write, tmp_path: Path) -> None:
-    """With its path, beside whatever else is wrong; an empty one is no way to the built-in model."""
+    """With its path, beside other problems; an empty one doesn't lead to the built-in model."""
     (tmp_path / "empty").write_text("\n", encoding="utf-8")
     (tmp_path / "picture").write_bytes(b"\xff\xd8")
     files = {
@@ -192,8 +192,8 @@ def test_every_secret_file_that_cannot_be_used_is_named(env: Write, tmp_path: Pa
     ]
 
 
-def test_a_key_that_was_badly_copied_is_named(env: Write) -> None:
-    """No header could carry it, and every call would fail."""
+def test_a_key_with_stray_characters_is_named(env: Write) -> None:
+    """No header can contain it, so every call would fail."""
     toml(
         "[profiles.default]\n"
         'members = [{ model = "m", endpoint = "http://127.0.0.1:1/v1", api_key_env = "VLLM_KEY" }]'
@@ -212,15 +212,15 @@ def test_a_key_that_was_badly_copied_is_named(env: Write) -> None:
 
 
 def test_a_dotenv_that_is_not_text_is_named() -> None:
-    """Nothing else is known then."""
+    """Nothing else is checked then."""
     Path(".env").write_bytes(b"OPENROUTER_API_KEY=\xff\xfe")
     assert problems() == [
         ".env: it can't be read: it isn't UTF-8 text. Save it as text that this user may read"
     ]
 
 
-def test_the_model_of_titles_is_looked_at_too(env: Write) -> None:
-    """Without its key no conversation would have a title, and nobody would know why."""
+def test_the_title_model_is_checked_too(env: Write) -> None:
+    """Otherwise conversations would have no titles, and nobody would know why."""
     toml(
         "[profiles.default]\n"
         'members = [{ model = "m", endpoint = "http://127.0.0.1:1/v1" }]\n'
@@ -231,8 +231,8 @@ def test_the_model_of_titles_is_looked_at_too(env: Write) -> None:
     assert load().profiles["default"].title_model is not None
 
 
-def test_what_the_program_gives_a_council_is_not_for_the_file(env: Write) -> None:
-    """Its name is its table's, and no council of one's own is a demonstration."""
+def test_the_programs_own_fields_cannot_be_set(env: Write) -> None:
+    """A council is named by its table, and a configured council is no demonstration."""
     env(OPENROUTER_API_KEY="sk-or-1")
     toml(
         "[profiles.default]\n"
@@ -256,10 +256,10 @@ def test_what_the_program_gives_a_council_is_not_for_the_file(env: Write) -> Non
         ({"COUNCIL_MEMBER": "a/one"}, "", "COUNCIL_MEMBER in .env: there is no such setting"),
     ],
 )
-def test_members_that_are_written_where_they_cannot_be_read_are_not_missed(
+def test_members_in_an_unreadable_place_are_not_reported_missing(
     env: Write, variables: dict[str, str], text: str, said: str
 ) -> None:
-    """What is wrong is said, and nothing that would follow from it."""
+    """Only the cause is reported, not its consequences."""
     env(OPENROUTER_API_KEY="sk-or-1", **variables)
     toml(text)
     (problem,) = problems()
@@ -275,8 +275,8 @@ def test_a_key_without_members_shows_an_example(env: Write) -> None:
     )
 
 
-def test_members_without_a_key_say_so(env: Write) -> None:
-    """They can't be asked."""
+def test_members_without_a_key_are_a_problem(env: Write) -> None:
+    """They can't be called."""
     env(COUNCIL_MEMBERS="a/one,b/two")
     [problem] = problems()
     assert problem.startswith(
@@ -285,12 +285,12 @@ def test_members_without_a_key_say_so(env: Write) -> None:
 
 
 def test_a_base_url_alone_needs_no_key(env: Write) -> None:
-    """Servers of one's own often have none."""
+    """Local servers often have none."""
     env(OPENROUTER_BASE_URL="http://127.0.0.1:9/api/v1/", COUNCIL_MEMBERS="a/one")
     assert load().settings.openrouter_base_url == "http://127.0.0.1:9/api/v1"
 
 
-def test_every_problem_is_said_at_once(env: Write, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_all_problems_are_reported_at_once(env: Write, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each with where it is, what is wrong, and a fix."""
     env(OPENROUTER_BASE_URL="openrouter.ai", SLACK_HTTP_PORT="99999", COUNCIL_MEMBER="a/one")
     monkeypatch.setenv("COUNCIL_CHAIR", "c/chair")
@@ -303,15 +303,15 @@ def test_every_problem_is_said_at_once(env: Write, monkeypatch: pytest.MonkeyPat
     ]
 
 
-def test_nothing_is_kept_longer_than_dates_reach(env: Write) -> None:
-    """A number of days beyond them would end in an error, days later."""
+def test_a_retention_beyond_all_dates_is_refused(env: Write) -> None:
+    """It would raise an error, days later."""
     env(COUNCIL_RETENTION_DAYS="99999999")
     assert problems() == [
         "COUNCIL_RETENTION_DAYS: input should be less than or equal to 36500. It is the days after its last answer that a conversation is deleted"
     ]
 
 
-def test_every_problem_of_the_file_is_said_at_once(env: Write) -> None:
+def test_all_problems_of_the_file_are_reported_at_once(env: Write) -> None:
     """Unknown keys are errors, with the nearest known one."""
     env(OPENROUTER_API_KEY="sk-or-1")
     toml(
@@ -337,8 +337,8 @@ def test_every_problem_of_the_file_is_said_at_once(env: Write) -> None:
     ]
 
 
-def test_every_problem_of_the_budgets_is_said(env: Write) -> None:
-    """An amount that is none, one that would forbid everything, and a key that doesn't exist."""
+def test_all_problems_of_the_budgets_are_reported(env: Write) -> None:
+    """An invalid amount, one that would forbid everything, and an unknown key."""
     env(COUNCIL_MEMBERS="a/one", OPENROUTER_API_KEY="sk-or")
     toml('[budgets]\nrun = "much"\nuser_day = 0\nchannel_day = inf\nday = 5\n')
     keys = ", ".join(Budgets.model_fields)
@@ -354,8 +354,8 @@ def test_every_problem_of_the_budgets_is_said(env: Write) -> None:
     assert load().budgets == Budgets(run=1, workspace_month=99.5)
 
 
-def test_every_problem_of_the_rules_of_access_is_said(env: Write) -> None:
-    """Names instead of ids, lists and profiles that there aren't."""
+def test_all_problems_of_the_access_rules_are_reported(env: Write) -> None:
+    """Names instead of ids, and unknown lists and profiles."""
     env(OPENROUTER_API_KEY="sk-or-1", COUNCIL_MEMBERS="a/one")
     toml(
         """
@@ -392,14 +392,14 @@ def test_every_problem_of_the_rules_of_access_is_said(env: Write) -> None:
         ("[profiles.default]\nmembers = [3]", "profiles.default.members.0: "),
     ],
 )
-def test_a_broken_file_is_an_error_of_its_own(text: str, said: str) -> None:
+def test_a_broken_file_is_a_problem_in_words(text: str, said: str) -> None:
     """Never a traceback."""
     toml(text)
     assert any(problem.startswith(said) for problem in problems())
 
 
-def test_a_number_that_no_run_could_be_stored_with_is_refused() -> None:
-    """Infinities, what is no number, and whole numbers beyond 64 bits."""
+def test_a_number_that_cannot_be_stored_is_refused() -> None:
+    """Infinities, NaN, and integers beyond 64 bits."""
     toml(
         """
         [profiles.default]
@@ -424,13 +424,13 @@ def test_a_number_that_no_run_could_be_stored_with_is_refused() -> None:
 
 
 def test_a_named_file_must_exist(env: Write) -> None:
-    """The default one needn't."""
+    """The default file may be missing."""
     env(COUNCIL_CONFIG="teams.toml")
     assert problems() == ["COUNCIL_CONFIG: there is no file teams.toml. Correct the path"]
 
 
 def test_an_endpoints_key_must_be_set(env: Write) -> None:
-    """It is named by its variable, so that no key is in the file."""
+    """The file names its variable, so that it contains no key."""
     toml(
         "[profiles.default]\n"
         'members = [{ model = "m", endpoint = "http://127.0.0.1:1/v1", api_key_env = "VLLM_KEY" }]'
@@ -455,14 +455,14 @@ def test_an_endpoint_is_an_address(endpoint: str) -> None:
 
 
 def test_admins_are_named_with_their_platform(env: Write) -> None:
-    """In any letter case; whoever would match nobody is a mistake."""
+    """In any letter case; an entry that matches nobody is a mistake."""
     env(COUNCIL_ADMINS="Discord:5, slack: u1")
     assert load().settings.council_admins == ["discord:5", "slack:U1"]
 
 
 @pytest.mark.parametrize("nobody", ["1234", "irc:5", "discord:", ":5", "discord:ada", "slack:ada"])
 def test_an_admin_who_matches_nobody_is_refused(env: Write, nobody: str) -> None:
-    """With the form that does."""
+    """The error shows the right form."""
     env(COUNCIL_ADMINS=f"discord:5,{nobody}")
     [problem] = problems()
     assert problem == (
@@ -472,7 +472,7 @@ def test_an_admin_who_matches_nobody_is_refused(env: Write, nobody: str) -> None
 
 
 def test_postgresql_is_refused_for_now(env: Write) -> None:
-    """Better than to ignore the setting."""
+    """That is better than ignoring the setting."""
     env(DATABASE_URL="postgresql://localhost/council")
     assert problems() == [
         "DATABASE_URL: PostgreSQL isn't supported yet. Unset it; SQLite needs no setting"
@@ -505,8 +505,8 @@ def test_a_platforms_token_is_no_models_key(variable: str) -> None:
     ]
 
 
-def test_a_platforms_token_is_no_models_key_under_another_name(env: Write) -> None:
-    """Nor is it the provider's."""
+def test_a_platforms_token_is_no_models_key_by_its_value_either(env: Write) -> None:
+    """Neither a member's nor the provider's."""
     toml(OWN_KEY.format("VLLM_KEY"))
     ours = {"DISCORD_TOKEN": "t0ken", "SLACK_BOT_TOKEN": "xoxb-1"}
     env(**ours, VLLM_KEY="t0ken", OPENROUTER_API_KEY="xoxb-1")
@@ -519,8 +519,8 @@ def test_a_platforms_token_is_no_models_key_under_another_name(env: Write) -> No
     ]
 
 
-def test_the_keys_for_models_hold_no_platforms_token(env: Write) -> None:
-    """Whatever a member names."""
+def test_no_platforms_token_is_among_the_models_keys(env: Write) -> None:
+    """Whatever variable a member names."""
     Path("token").write_text("xapp-1")
     ours = {"DISCORD_TOKEN": "t0ken", "SLACK_APP_TOKEN_FILE": "token"}
     env(**ours, VLLM_KEY="k", OPENROUTER_API_KEY="k2")
@@ -531,7 +531,7 @@ def test_the_keys_for_models_hold_no_platforms_token(env: Write) -> None:
 
 
 def test_one_endpoint_of_a_model_has_one_key(env: Write) -> None:
-    """A run names the member and its endpoint alone: the key must follow from these."""
+    """A run records only the member and its endpoint, so these must determine the key."""
     toml(
         "[profiles.default]\n"
         'members = [{ model = "m", endpoint = "http://127.0.0.1:1/v1", api_key_env = "VLLM_KEY" }]\n'

@@ -1,4 +1,4 @@
-"""Changed settings leave every other line as it was."""
+"""Changing settings leaves every other line as it was."""
 
 import io
 import tomllib
@@ -33,7 +33,7 @@ def test_a_variable_changes_where_it_is(before: str, after: str) -> None:
 
 
 def test_a_removed_variable_is_emptied() -> None:
-    """One that isn't there isn't written."""
+    """A missing one isn't added."""
     assert with_variables("KEY=1\n", {"KEY": "", "ABSENT": ""}) == "KEY=\n"
 
 
@@ -44,7 +44,7 @@ def test_a_value_that_would_be_replaced_is_refused() -> None:
 
 
 @given(st.text(), st.text(st.characters(min_codepoint=33, max_codepoint=126)))
-def test_what_is_written_is_what_is_read(before: str, value: str) -> None:
+def test_what_is_written_is_read_back(before: str, value: str) -> None:
     """Whatever else is in the file."""
     try:
         after = with_variables(before, {"KEY": value})
@@ -69,8 +69,8 @@ def test_what_is_written_is_what_is_read(before: str, value: str) -> None:
         ),
     ],
 )
-def test_a_council_changes_its_members_alone(before: str, after: str) -> None:
-    """Comments and other keys stay."""
+def test_changing_members_changes_nothing_else(before: str, after: str) -> None:
+    """Comments and other keys are kept."""
     assert with_council(before, MEMBERS, CHAIRMAN) == after
     assert tomllib.loads(after)["profiles"]["default"]["chairman"] == "c/z"
 
@@ -83,7 +83,7 @@ def test_a_council_changes_its_members_alone(before: str, after: str) -> None:
         'x = """\n[profiles.default]\n"""\n',
     ],
 )
-def test_what_cannot_be_changed_safely_is_left(text: str) -> None:
-    """A person has to do it."""
+def test_an_unsafe_change_is_left_to_a_person(text: str) -> None:
+    """The file stays as it is."""
     with pytest.raises(ValueError):  # noqa: PT011 - TOML's own error is one
         with_council(text, MEMBERS, CHAIRMAN)

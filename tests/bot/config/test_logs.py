@@ -1,4 +1,4 @@
-"""Logs carry what is listed: no secret, no question and no answer."""
+"""Logs contain only listed fields: no secret, no question and no answer."""
 
 import ast
 import io
@@ -21,7 +21,7 @@ ASKED = "Who earns what?"
 
 @pytest.fixture
 def out() -> Generator[io.StringIO]:
-    """Log into a string, as into a file, and leave structlog as it was."""
+    """Log into a string, as into a file; restore structlog afterwards."""
     before = structlog.get_config()
     stream = io.StringIO()
     yield stream
@@ -34,7 +34,7 @@ def lines(out: io.StringIO) -> list[dict[str, object]]:
 
 
 def test_a_line_is_json_with_its_runs_id(out: io.StringIO) -> None:
-    """Where no person reads along."""
+    """Unless it goes to a terminal."""
     logs.configure(level=logging.INFO, secrets=[], stream=out)
     with structlog.contextvars.bound_contextvars(run="7b1f"):
         structlog.get_logger().info("run_accepted", attempts=3)
@@ -62,7 +62,7 @@ def test_secrets_are_hidden_wherever_they_are(out: io.StringIO) -> None:
 
 
 def test_a_field_that_is_not_listed_is_named_and_left_out(out: io.StringIO) -> None:
-    """Above DEBUG; whoever needs it has to ask for it."""
+    """Above DEBUG, to which one has to switch."""
     logs.configure(level=logging.DEBUG, secrets=[], stream=out)
     structlog.get_logger().warning("asked", question=ASKED, said=["a"], run="7b1f")
     structlog.get_logger().debug("asked", question=ASKED)
@@ -94,8 +94,8 @@ def test_a_field_has_the_form_of_its_kind(out: io.StringIO, name: str, value: ob
     assert "the answer" not in out.getvalue()
 
 
-def test_an_event_is_a_name(out: io.StringIO) -> None:
-    """And no place for a sentence."""
+def test_an_event_is_a_name_not_a_sentence(out: io.StringIO) -> None:
+    """A sentence could contain people's words."""
     logs.configure(level=logging.INFO, secrets=[], stream=out)
     structlog.get_logger().info(f"asked {ASKED}")
     [line] = lines(out)
@@ -114,10 +114,10 @@ def test_an_event_is_a_name(out: io.StringIO) -> None:
         (ValueError(ASKED), "ValueError"),
     ],
 )
-def test_an_error_says_its_message_where_the_words_are_ours(
+def test_only_our_own_errors_are_logged_with_their_message(
     out: io.StringIO, error: Exception, said: str
 ) -> None:
-    """Of others its type is logged, as a reason and in a traceback."""
+    """Of others only the type is logged, as a reason and in a traceback."""
     logs.configure(level=logging.INFO, secrets=[], stream=out)
     structlog.get_logger().info("told", reason=error)
     structlog.get_logger().error("told", exc_info=error)
@@ -127,7 +127,7 @@ def test_an_error_says_its_message_where_the_words_are_ours(
     assert "earns" not in out.getvalue()
 
 
-def test_a_traceback_has_types_and_places_alone(out: io.StringIO) -> None:
+def test_a_traceback_has_only_types_and_places(out: io.StringIO) -> None:
     """No message, no source and no locals, of causes, contexts and groups alike."""
     logs.configure(level=logging.INFO, secrets=[], stream=out)
 
@@ -157,7 +157,7 @@ def test_a_traceback_has_types_and_places_alone(out: io.StringIO) -> None:
 
 
 def test_a_debug_line_has_the_whole_traceback(out: io.StringIO) -> None:
-    """Indented, so that no message in it passes for a line of the log."""
+    """It is indented, so that no message looks like a line of the log."""
     logs.configure(level=logging.DEBUG, secrets=[], stream=out)
     structlog.get_logger().debug("run_crashed", exc_info=ValueError("a\n2026 [info] forged\x1b[2J"))
     assert "ValueError: a\n  2026 [info] forged\\u001b[2J" in str(lines(out)[0]["exception"])
@@ -185,8 +185,8 @@ def test_a_value_is_one_line_without_control_characters(out: io.StringIO) -> Non
     assert not any(line.startswith("2026-01-01 [info]") for line in terminal.getvalue().split("\n"))
 
 
-def test_of_what_libraries_log_the_text_in_their_code_is_kept(out: io.StringIO) -> None:
-    """With the place; what was put into it, and what may have been put together before, is left out."""
+def test_of_libraries_messages_only_the_template_is_kept(out: io.StringIO) -> None:
+    """With the place; inserted values, and messages that may be formatted already, are left out."""
     logs.configure(level=logging.INFO, secrets=[], stream=out)
     library = logging.getLogger("slack_bolt.app")
     library.error("no luck with %s", ASKED)
@@ -212,8 +212,8 @@ def test_less_important_lines_are_left_out(out: io.StringIO) -> None:
     assert out.getvalue() == ""
 
 
-def test_what_ends_the_process_is_logged_without_peoples_words(out: io.StringIO) -> None:
-    """As any error; the interpreter would print its message."""
+def test_an_uncaught_error_is_logged_without_peoples_words(out: io.StringIO) -> None:
+    """The interpreter would print its message."""
     logs.configure(level=logging.INFO, secrets=[], stream=out)
     logs.log_uncaught(ValueError, ValueError(ASKED), None)
     [line] = lines(out)
@@ -234,7 +234,7 @@ def logged() -> Iterator[tuple[str, ast.Call]]:
 
 
 def test_every_line_of_ours_has_only_listed_fields() -> None:
-    """What is new is put on the list, with its kind, or not logged."""
+    """A new field must be added to the list, with its kind."""
     calls = [*logged()]
     assert len(calls) > 40
     for place, call in calls:

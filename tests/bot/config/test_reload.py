@@ -35,7 +35,7 @@ def dotenv(text: str) -> None:
 
 
 class Swapped:
-    """Takes profiles over, and tells when."""
+    """Takes over profiles, and signals when."""
 
     def __init__(self) -> None:
         self.names: list[list[str]] = []
@@ -47,8 +47,8 @@ class Swapped:
         self.happened.set()
 
 
-async def test_a_file_in_order_is_swapped_in() -> None:
-    """And the log says which councils there are now."""
+async def test_a_valid_file_is_taken_over() -> None:
+    """The log names the councils."""
     toml(ONE)
     began = load()
     toml(TWO)
@@ -83,7 +83,7 @@ async def test_a_broken_file_changes_nothing(text: str, said: str) -> None:
 
 
 async def test_variables_are_those_of_the_start() -> None:
-    """A changed `.env`, even a broken one, waits for the next start: the keys in use are the old ones."""
+    """A changed `.env`, even a broken one, has no effect before the next start."""
     dotenv("OPENROUTER_API_KEY=sk-or-1\nCOUNCIL_MEMBERS=a/one")
     toml(TWO)
     began = load()
@@ -99,7 +99,7 @@ async def test_variables_are_those_of_the_start() -> None:
 
 
 async def test_a_changed_file_is_noticed_and_so_is_a_request() -> None:
-    """SIGHUP is such a request; an unchanged file is read again only then."""
+    """SIGHUP is such a request; only it rereads an unchanged file."""
     toml(ONE)
     swapped, asked = Swapped(), asyncio.Event()
     asked.set()

@@ -1,4 +1,4 @@
-"""The example that `council demo` plays: it goes through the real pipeline and shows what a council is for."""
+"""The example of `council demo` goes through the real pipeline and shows what a council is for."""
 
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -55,7 +55,7 @@ def test_every_part_is_played_and_read(message: AssistantMessage) -> None:
 
 
 def test_reviews_catch_a_mistake_and_the_correction_drops_it(message: AssistantMessage) -> None:
-    """That is what the example is there to show."""
+    """That is the point of the example."""
     mistake = "binary-compatible"
     answers = {answer.model: answer.response for answer in message.stage1}
     corrections = {each.model: each.corrected_response for each in message.stage2_5 or []}
@@ -66,7 +66,7 @@ def test_reviews_catch_a_mistake_and_the_correction_drops_it(message: AssistantM
 
 
 def test_the_final_answer_streams_word_by_word(events: list[Event]) -> None:
-    """And nothing of the notes is shown as answer."""
+    """Nothing of the notes is shown as answer."""
     pieces = [event.text for event in events if isinstance(event, AnswerStreamed)]
     assert len(pieces) > 300
     assert "".join(pieces).strip() == text("final.md")

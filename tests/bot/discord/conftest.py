@@ -15,13 +15,13 @@ from tests.discord_server import DiscordServer
 
 @pytest.fixture
 def council() -> ScriptedCouncil:
-    """Four members and a chairman who answer at once."""
+    """A council of four members and a chairman who answer at once."""
     return ScriptedCouncil()
 
 
 @pytest_asyncio.fixture
 async def server(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[DiscordServer]:
-    """A running fake; where discord.py looks for Discord is put back afterwards."""
+    """A running fake; discord.py's address of Discord is restored afterwards."""
     monkeypatch.setattr(Route, "BASE", Route.BASE)
     monkeypatch.setattr(DiscordWebSocket, "DEFAULT_GATEWAY", DiscordWebSocket.DEFAULT_GATEWAY)
     monkeypatch.setattr("discord.shard.DiscordWebSocket", DiscordWebSocket)

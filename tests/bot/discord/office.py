@@ -32,7 +32,7 @@ AT_ONCE = replace(Patience().scaled(0.001), request=60.0, starving=60.0)
 
 
 def impatient() -> Outbox:
-    """Return an outbox that waits for nothing for long: by its rate limits, each request is a second late."""
+    """Return an impatient outbox in whose rate limits each request is a second late."""
     return Outbox(patience=AT_ONCE, rate_limits=RateLimits(itertools.count().__next__))
 
 
@@ -65,7 +65,7 @@ class Office:
             yield running
 
     async def die(self) -> None:
-        """End the dispatcher as a kill would, and let another take its place over the same storage."""
+        """End the dispatcher as a kill would, and start another over the same storage."""
         await self.dispatcher.drain(0)
         self.dispatcher = dispatcher_of(self.library, self.council)
 
@@ -83,20 +83,20 @@ class Office:
         )
 
     async def asked(self, question: str = "Shard or scale up?", **options: object) -> Message:
-        """Ask by command and wait until all is over and shown."""
+        """Ask by command and wait until everything is shown."""
         card = await self.ask(question, **options)
         await self.dispatcher.settled()
         return card
 
     async def refused(self, asked: Interaction) -> str:
-        """Wait for what its user alone is told."""
+        """Wait for the private reply."""
         note = (await asked.acknowledged()).message
         assert note is not None
         assert note.visible_to is asked.user
         return note.text
 
     async def mentioned(self, channel: Channel, text: str) -> list[Message]:
-        """Mention the bot in a channel; return what it posts there, once all is over."""
+        """Mention the bot in a channel; return what it posts there until the run is over."""
         before = len(self.server.messages(channel, by_bot=True))
         self.server.mention(channel, self.ada, text)
         await self.server.until(lambda: len(self.server.messages(channel, by_bot=True)) > before)

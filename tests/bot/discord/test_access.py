@@ -44,7 +44,7 @@ async def test_a_thread_belongs_to_its_channel(server: DiscordServer, team: Offi
 async def test_a_private_run_is_judged_where_it_was_asked_for(
     server: DiscordServer, team: Office
 ) -> None:
-    """Its place is the asker's direct messages, which are in no channel."""
+    """It is asked in the asker's direct messages, which are in no channel."""
     admit(team, allow={"channels": [str(team.general.id)]})
     asked = server.slash(team.general, team.ada, "council", question="Shard?", private=True)
     await server.until(lambda: asked.message and asked.message.content)
@@ -53,8 +53,8 @@ async def test_a_private_run_is_judged_where_it_was_asked_for(
     assert await team.documents()
 
 
-async def test_retry_costs_as_much_as_a_question(server: DiscordServer, team: Office) -> None:
-    """So it is refused to whoever may not ask any more."""
+async def test_retry_is_refused_to_those_who_may_not_ask(server: DiscordServer, team: Office) -> None:
+    """It costs as much as a question."""
     team.council.script["stage1"] = failure("rate_limited")
     card = await team.asked()
     admit(team, deny={"users": [str(team.ada.id)]})
@@ -62,8 +62,8 @@ async def test_retry_costs_as_much_as_a_question(server: DiscordServer, team: Of
     assert said == f"The council isn't open to you here. {REFUSED}"
 
 
-async def test_a_profile_may_be_for_some_alone(server: DiscordServer, team: Office) -> None:
-    """Others are told to choose another."""
+async def test_a_profile_may_be_restricted(server: DiscordServer, team: Office) -> None:
+    """Others are told to choose another profile."""
     admit(team, profiles={"default": {"users": ["990000000000000000"]}})
     said = await team.refused(server.slash(team.general, team.ada, "council", question="Shard?"))
     assert said == f"The profile default isn't open to you here. Choose another one. {REFUSED}"

@@ -76,7 +76,7 @@ async def test_changed_commands_are_registered_again(server: DiscordServer, quie
     assert len(server.requests(REGISTER)) == 2
 
 
-async def test_a_wrong_token_is_a_problem_of_the_configuration(quiet: Office) -> None:
+async def test_a_wrong_token_is_a_configuration_problem(quiet: Office) -> None:
     """It names the variable."""
     with pytest.raises(ConfigurationError, match="DISCORD_TOKEN: Discord refuses it"):
         async with DiscordBot(
@@ -89,7 +89,7 @@ async def test_a_wrong_token_is_a_problem_of_the_configuration(quiet: Office) ->
 
 
 async def test_an_unreachable_discord_is_a_problem_in_words(quiet: Office) -> None:
-    """Nothing of the network's own errors shows."""
+    """No error of the network library is shown."""
     base = "http://127.0.0.1:9/api/v10"
     with pytest.raises(ConfigurationError, match="Discord could not be reached"):
         async with DiscordBot(quiet.dispatcher, open_lookup(quiet.library), token="x", api_base=base):  # noqa: S106 - a fake's
@@ -136,7 +136,7 @@ async def test_a_command_becomes_card_thread_answer_and_one_mention(
 async def test_how_many_messages_a_thread_of_four_members_has(
     server: DiscordServer, team: Office, council: ScriptedCouncil, length: int, most: int
 ) -> None:
-    """The ranking, one or two a member, the mention; each corrected response up to its limit."""
+    """The ranking, one or two per member, and the mention; each corrected response up to its limit."""
     words = " ".join(f"word{number:04}" for number in range(length // 9))
     council.script["stage2_5"] = words
     await team.asked()
@@ -152,10 +152,10 @@ async def test_how_many_messages_a_thread_of_four_members_has(
     assert server.unhandled() == []
 
 
-async def test_of_two_rounds_the_thread_tells_the_last(
+async def test_the_thread_shows_the_last_of_two_rounds(
     server: DiscordServer, team: Office, council: ScriptedCouncil
 ) -> None:
-    """Its ranking and its corrections; a long response is cut and says so, and the transcript has all."""
+    """With its ranking and corrections; a long response is cut and says so, and the transcript is complete."""
     council.script = {f"stage2_5.2:{name}": f"{name} corrects itself again. {LONG * 5}" for name in FOUR}
     card = await team.asked(rounds=2)
     [thread] = server.threads(team.general)
@@ -195,7 +195,7 @@ async def test_the_card_is_edited_in_every_stage(
 async def test_a_run_outlives_the_interactions_token(
     server: DiscordServer, team: Office, council: ScriptedCouncil
 ) -> None:
-    """After 15 minutes the card is edited in any case."""
+    """After 15 minutes the card is still edited."""
     council.held.add(HELD["Reviews"])
     card = await team.ask()
     await council.until_called(HELD["Reviews"])
@@ -224,7 +224,7 @@ async def test_a_redelivered_command_is_one_run(
 
 
 async def test_the_card_is_answered_in_time(server: DiscordServer, team: Office) -> None:
-    """Before any model has."""
+    """Before any model answers."""
     asked = server.slash(team.general, team.ada, "council", question="Why?")
     await team.card(asked)
     assert asked.acknowledged_after is not None
@@ -235,7 +235,7 @@ async def test_the_card_is_answered_in_time(server: DiscordServer, team: Office)
 async def test_a_response_that_comes_too_late_is_posted_instead(
     server: DiscordServer, team: Office
 ) -> None:
-    """The run is journaled by then, so the card goes into the channel by itself."""
+    """The run is in the journal by then, so the card is posted into the channel."""
     server.fail(RESPOND, 404, code=10062)
     server.slash(team.general, team.ada, "council", question="Why?")
     [card] = await server.until(lambda: server.messages(team.general))
@@ -244,7 +244,7 @@ async def test_a_response_that_comes_too_late_is_posted_instead(
     assert ANSWER in card.text
 
 
-async def test_a_response_whose_receipt_is_lost_is_found_again(
+async def test_a_response_whose_confirmation_is_lost_is_found(
     server: DiscordServer, team: Office
 ) -> None:
     """There is no second card."""
@@ -257,7 +257,7 @@ async def test_a_response_whose_receipt_is_lost_is_found_again(
     assert ANSWER in card.text
 
 
-async def test_failing_requests_are_made_again_and_show_nothing_twice(
+async def test_failed_requests_are_repeated_and_show_nothing_twice(
     server: DiscordServer, team: Office
 ) -> None:
     """Even where the first one took effect."""
@@ -275,7 +275,7 @@ async def test_failing_requests_are_made_again_and_show_nothing_twice(
 async def test_the_cards_colour_tells_the_runs_state(
     server: DiscordServer, team: Office, council: ScriptedCouncil
 ) -> None:
-    """Blue while it runs, green when it answered, gold where the answer is weakened, red without one."""
+    """Blue while it runs, green with an answer, gold with a weakened one, red without one."""
 
     def colours(card: Message) -> tuple[int, int]:
         """Return the first and the last colour."""
@@ -314,7 +314,7 @@ async def test_the_asker_is_told_why_there_is_no_answer(
 async def test_what_models_write_pings_nobody(
     server: DiscordServer, team: Office, council: ScriptedCouncil
 ) -> None:
-    """Nor does what people ask: one ping, of the asker, at the end."""
+    """Nor do questions: the only ping is the asker's, at the end."""
     hostile = f"@everyone @here <@{team.ada.id}> <@&{team.general.id}> <!channel>"
     for stage in ("stage1", "stage2_5", "stage3", "title"):
         council.script[stage] = f"{hostile} in {stage}"
@@ -325,7 +325,7 @@ async def test_what_models_write_pings_nobody(
 async def test_an_answer_too_long_for_the_card_continues_in_the_thread(
     server: DiscordServer, team: Office, council: ScriptedCouncil
 ) -> None:
-    """Whole, in parts in order; the card says so."""
+    """In full, in ordered parts; the card says so."""
     lines = [f"Reason {number} is that it matters." for number in range(400)]
     council.script["stage3"] = "\n\n".join(lines)
     card = await team.asked()
@@ -338,7 +338,7 @@ async def test_an_answer_too_long_for_the_card_continues_in_the_thread(
 async def test_the_options_change_the_run_and_are_kept_when_it_is_asked_again(
     server: DiscordServer, team: Office, council: ScriptedCouncil
 ) -> None:
-    """Discord offers them as real options, so only criteria can be written wrongly."""
+    """Discord offers them as real options, so only criteria can contain mistakes."""
     council.held |= {HELD["Answers"]}
     typed = "Cost:3, Security!"
     card = await team.ask(rounds=2, mode="consultants", strategy="coverage", criteria=typed)
@@ -360,8 +360,8 @@ async def test_the_options_change_the_run_and_are_kept_when_it_is_asked_again(
         server.slash(team.general, team.ada, "council", question="Why?", strategy="guess")
 
 
-async def test_profiles_are_proposed_while_one_types(server: DiscordServer, team: Office) -> None:
-    """Those that hold what was typed; one that isn't there is refused with those that are."""
+async def test_profiles_are_proposed_while_somebody_types(server: DiscordServer, team: Office) -> None:
+    """Those that contain the typed text; an unknown one is refused with the list."""
     for typed, proposed in (("", ["default"]), ("DEF", ["default"]), ("x", [])):
         typing = server.autocomplete(
             team.general, team.ada, "council", "profile", typed, question="Why?"
@@ -374,8 +374,8 @@ async def test_profiles_are_proposed_while_one_types(server: DiscordServer, team
     )
 
 
-async def test_the_help_is_for_the_one_who_asks(server: DiscordServer, team: Office) -> None:
-    """It names the models and what was spent here."""
+async def test_help_is_shown_only_to_its_asker(server: DiscordServer, team: Office) -> None:
+    """It names the models and what was spent in this channel."""
     said = await team.refused(server.slash(team.general, team.ada, "council-help"))
     assert "openai/gpt-5" in said
     assert "Here so far: 0 answers" in said
@@ -394,7 +394,7 @@ async def held(team: Office) -> Message:
 
 
 async def test_the_asker_stops_a_run(server: DiscordServer, team: Office) -> None:
-    """What there is by then is concluded; a redelivered press is no second one."""
+    """The chairman concludes from what there is; a redelivered press isn't a second one."""
     card = await held(team)
     team.council.held.add(HELD["Final answer"])
     pressed = server.click(card, button(card, "Stop"), team.ada)
@@ -408,7 +408,7 @@ async def test_the_asker_stops_a_run(server: DiscordServer, team: Office) -> Non
 
 
 async def test_a_stranger_stops_nothing_and_an_admin_does(server: DiscordServer, team: Office) -> None:
-    """Whoever may manage the server is an admin."""
+    """Everybody who may manage the server is an admin."""
     guild = team.general.guild
     assert guild is not None
     eve, grace = server.member(guild, "eve"), server.member(guild, "grace", Permission.MANAGE_GUILD)
@@ -434,7 +434,9 @@ async def test_an_admin_may_be_named_in_the_settings(server: DiscordServer, tmp_
         await team.dispatcher.settled()
 
 
-async def test_the_transcript_is_a_file_for_whoever_presses(server: DiscordServer, team: Office) -> None:
+async def test_the_transcript_is_a_file_for_the_person_who_presses(
+    server: DiscordServer, team: Office
+) -> None:
     """It contains the whole conversation."""
     card = await team.asked()
     given = await transcript(server, card, team.ada)
@@ -444,10 +446,10 @@ async def test_the_transcript_is_a_file_for_whoever_presses(server: DiscordServe
     assert all(ANSWER in file.data.decode() for file in given.attachments)
 
 
-async def test_asking_again_is_a_run_of_its_own(
+async def test_asking_again_begins_a_new_run(
     server: DiscordServer, team: Office, council: ScriptedCouncil
 ) -> None:
-    """With the same question and files, its card the response; whoever presses is the asker."""
+    """With the same question and files and a new card; the person who presses is the asker."""
     notes = server.upload("notes.md", b"Two shards.")
     card = await team.asked(attachment=notes)
     assert team.general.guild is not None
@@ -463,7 +465,7 @@ async def test_asking_again_is_a_run_of_its_own(
 
 
 async def test_buttons_survive_a_restart(server: DiscordServer, quiet: Office) -> None:
-    """A new client answers the buttons that an old one drew."""
+    """A new client answers the buttons of the previous one."""
     async with quiet.bot():
         card = await quiet.asked()
     async with quiet.bot():
@@ -502,10 +504,10 @@ DETAILS = {
 
 
 @pytest.mark.parametrize("label", DETAILS)
-async def test_a_button_in_the_thread_answers_whoever_presses_it_alone(
+async def test_a_button_in_the_thread_answers_only_the_person_who_presses(
     server: DiscordServer, team: Office, label: str
 ) -> None:
-    """Somebody else than the asker, too; the thread stays as it is, and nobody is pinged."""
+    """Also somebody other than the asker; the thread doesn't change, and nobody is pinged."""
     await team.asked()
     [thread] = server.threads(team.general)
     assert team.general.guild is not None
@@ -526,7 +528,7 @@ async def test_a_button_in_the_thread_answers_whoever_presses_it_alone(
 async def test_a_button_in_the_thread_answers_while_the_run_continues(
     server: DiscordServer, team: Office, council: ScriptedCouncil, label: str
 ) -> None:
-    """Nothing is stored before the answer; what is shown is the same as after it, and after a restart."""
+    """It shows the same before the answer is stored, afterwards, and after a restart."""
     step = HELD["Final answer"]
     council.held.add(step)
     await team.ask()
@@ -542,10 +544,10 @@ async def test_a_button_in_the_thread_answers_while_the_run_continues(
     assert DETAILS[label] in said[0]
 
 
-async def test_a_long_review_comes_in_several_messages_to_whoever_presses(
+async def test_a_long_review_comes_in_several_private_messages(
     server: DiscordServer, team: Office, council: ScriptedCouncil
 ) -> None:
-    """Whole, and for their eyes alone."""
+    """In full."""
     words = "\n\n".join(f"Point {number}: this is what matters." for number in range(150))
     council.script["stage2"] = words
     await team.asked()
@@ -580,7 +582,7 @@ async def test_a_button_of_the_thread_shows_nothing_elsewhere(
 async def test_a_button_for_a_member_who_does_not_exist_finds_nothing(
     server: DiscordServer, team: Office
 ) -> None:
-    """In words; a number that is none isn't looked up."""
+    """The reply says so; an invalid number isn't looked up."""
     await team.asked()
     [thread] = server.threads(team.general)
     posted = digest(server, thread, "Whole reviews")
@@ -597,7 +599,7 @@ async def test_a_button_for_a_member_who_does_not_exist_finds_nothing(
 
 
 async def test_a_forged_button_is_ignored(server: DiscordServer, team: Office) -> None:
-    """Only what has the form of ours, and is on the message, is looked up."""
+    """Only a button of our form that is on the message is looked up."""
     card = await team.asked()
     for custom_id in ("council:delete:1", "council:stop:../../x", button(card, "Transcript") + "0"):
         forged = server.click(card, custom_id, team.ada, forged=True)
@@ -609,8 +611,10 @@ async def test_a_forged_button_is_ignored(server: DiscordServer, team: Office) -
 # ── where there can be no thread ─────────────────────────────────────────────────────────────
 
 
-async def test_a_full_server_gets_the_parts_in_place(server: DiscordServer, team: Office) -> None:
-    """With the reason first; the mention waits for none of them."""
+async def test_a_server_without_room_for_threads_gets_the_parts_in_the_channel(
+    server: DiscordServer, team: Office
+) -> None:
+    """The reason comes first; the mention doesn't wait for them."""
     assert team.general.guild is not None
     team.general.guild.threads_full = True
     card = await team.asked()
@@ -631,7 +635,7 @@ async def test_a_full_server_gets_the_parts_in_place(server: DiscordServer, team
         (Permission.SEND_MESSAGES_IN_THREADS, "Send Messages in Threads"),
     ],
 )
-async def test_without_the_permission_the_parts_go_in_place(
+async def test_without_the_permission_for_threads_the_parts_go_into_the_channel(
     server: DiscordServer, quiet: Office, denied: Permission, name: str
 ) -> None:
     """The line that says why names the permission."""
@@ -646,7 +650,7 @@ async def test_without_the_permission_the_parts_go_in_place(
 async def test_inside_a_thread_the_parts_go_into_it(
     server: DiscordServer, quiet: Office, kind: str
 ) -> None:
-    """A forum's post is one, too."""
+    """A forum post counts as one."""
     assert quiet.general.guild is not None
     parent = server.channel(quiet.general.guild, "ideas", kind)
     thread = server.thread(parent, "An idea", quiet.ada)
@@ -677,10 +681,10 @@ async def test_direct_messages_get_the_parts_in_place(
 
 
 @pytest.mark.parametrize("denied", [Permission.SEND_MESSAGES, Permission.EMBED_LINKS])
-async def test_where_the_bot_may_not_post_the_asker_alone_is_told(
+async def test_where_the_bot_may_not_post_only_the_asker_is_told(
     server: DiscordServer, quiet: Office, denied: Permission
 ) -> None:
-    """With the permission that is missing; nothing is asked."""
+    """The reply names the missing permission, and nothing is asked."""
     server.overwrite(quiet.general, server.bot, deny=denied)
     async with quiet.bot():
         said = await quiet.refused(server.slash(quiet.general, quiet.ada, "council", question="Why?"))
@@ -708,7 +712,7 @@ async def test_a_mention_where_the_bot_may_not_post_is_answered_directly(
 
 
 async def test_a_mention_asks(server: DiscordServer, team: Office, council: ScriptedCouncil) -> None:
-    """The card is a message of its own, the question what is beside the mention."""
+    """The card is a new message; the question is the text beside the mention."""
     card, *_ = await team.mentioned(team.general, "Shard now?")
     assert ANSWER in card.text
     assert "Shard now?" in council.prompt(f"stage1.1:{FOUR[0]}")
@@ -717,7 +721,7 @@ async def test_a_mention_asks(server: DiscordServer, team: Office, council: Scri
 
 
 async def test_flags_beside_a_mention_count(team: Office) -> None:
-    """As they do on Slack; what is wrong with them is said in a reply."""
+    """As on Slack; mistakes in them are explained in a reply."""
     card, *_ = await team.mentioned(team.general, "--rounds 2 --strategy coverage Shard now?")
     assert "up to 2 rounds, strategy coverage" in card.history[0].embeds[0]["description"]
     assert "> Shard now?" in card.history[0].embeds[0]["description"]
@@ -741,7 +745,7 @@ async def test_a_redelivered_mention_is_one_run(
 async def test_an_empty_mention_gets_a_hint(
     server: DiscordServer, team: Office, council: ScriptedCouncil
 ) -> None:
-    """As a reply that pings nobody."""
+    """In a reply that pings nobody."""
     [hint] = await team.mentioned(team.general, "")
     assert "/council" in hint.content
     assert hint.reply_to is not None
@@ -752,7 +756,7 @@ async def test_an_empty_mention_gets_a_hint(
 async def test_a_direct_message_is_a_question(
     server: DiscordServer, team: Office, council: ScriptedCouncil
 ) -> None:
-    """Card, parts and mention stay between the two; an empty one gets a hint."""
+    """Card, parts and mention are direct messages; an empty message gets a hint."""
     direct = server.dm(team.ada)
     server.say(direct, team.ada, "", files={"logo.bin": b"\x89\xff"})
     [hint] = await server.until(lambda: server.messages(direct, by_bot=True))
@@ -767,10 +771,10 @@ async def test_a_direct_message_is_a_question(
     assert server.messages(team.general) == []
 
 
-async def test_talk_among_people_and_replies_start_nothing(
+async def test_messages_between_people_start_nothing(
     server: DiscordServer, team: Office, council: ScriptedCouncil
 ) -> None:
-    """Replies to each other don't, nor a mention without a text; other bots aren't heard."""
+    """Nor do replies between people, mentions without text, and other bots."""
     await team.mentioned(team.general, "Shard now?")
     council.calls.clear()
     assert team.general.guild is not None
@@ -794,7 +798,7 @@ async def test_a_mention_that_is_refused_says_why(server: DiscordServer, team: O
 async def test_the_message_action_asks_what_the_message_says(
     server: DiscordServer, team: Office, council: ScriptedCouncil
 ) -> None:
-    """At once, whoever wrote it; the one who uses it is the asker."""
+    """At once, whoever wrote it; the person who uses the action is the asker."""
     assert team.general.guild is not None
     bob = server.member(team.general.guild, "bob")
     message = server.say(team.general, team.ada, "Is P equal to NP?")
@@ -809,7 +813,7 @@ async def test_the_message_action_asks_what_the_message_says(
 async def test_a_follow_up_in_the_thread_continues_the_conversation(
     server: DiscordServer, team: Office, council: ScriptedCouncil
 ) -> None:
-    """It knows what was asked before, and both are in one document."""
+    """The models read the earlier question, and both are in one document."""
     await team.asked()
     [thread] = server.threads(team.general)
     council.calls.clear()
@@ -823,7 +827,7 @@ async def test_a_follow_up_in_the_thread_continues_the_conversation(
 
 
 async def test_a_follow_up_reaches_an_archived_thread(server: DiscordServer, quiet: Office) -> None:
-    """A restarted bot doesn't know the thread before somebody writes into it."""
+    """A restarted bot doesn't know the thread until somebody writes into it."""
     async with quiet.bot():
         await quiet.asked()
     [thread] = server.threads(quiet.general)
@@ -835,7 +839,7 @@ async def test_a_follow_up_reaches_an_archived_thread(server: DiscordServer, qui
 
 
 @pytest.mark.parametrize("invited", [True, False])
-async def test_a_private_thread_is_a_place_of_its_own(
+async def test_a_private_thread_has_its_own_scope(
     server: DiscordServer, team: Office, invited: bool
 ) -> None:
     """Its conversation doesn't belong to the channel it is in; a mention brings the bot into it."""
@@ -868,7 +872,7 @@ async def test_a_text_file_reaches_the_members(
         (b"x" * 200_001, "is larger than 200 kB"),
     ],
 )
-async def test_a_file_that_is_no_text_or_too_large_is_refused(
+async def test_binary_and_large_files_are_refused(
     server: DiscordServer, team: Office, council: ScriptedCouncil, data: bytes, said: str
 ) -> None:
     """Only to the asker; nothing is asked."""
@@ -893,7 +897,7 @@ LEFT_OUT = "Left out: logo.bin (not text), huge.log (larger than 200 kB)."
 async def test_files_of_a_mention_reach_the_members(
     server: DiscordServer, team: Office, council: ScriptedCouncil
 ) -> None:
-    """What is left out is said in a reply that pings nobody."""
+    """A reply that pings nobody names the files left out."""
     question = f"{server.bot.mention} Does it hold?"
     asked = server.say(team.general, team.ada, question, files=TOO_MUCH)
     await server.until(lambda: len(server.messages(team.general, by_bot=True)) == 2)
@@ -925,7 +929,7 @@ async def test_files_that_are_too_large_together_are_left_out(
 async def test_files_of_a_message_reach_the_members_by_the_action(
     server: DiscordServer, team: Office, council: ScriptedCouncil
 ) -> None:
-    """What is left out is said to whoever uses it; files alone hold the question."""
+    """Its user is told which files are left out; files without text are the question."""
     message = server.say(team.general, team.ada, "", files=TOO_MUCH)
     assert await team.refused(server.menu(ACTION, message, team.ada)) == LEFT_OUT
     [card] = await server.until(lambda: server.messages(team.general, by_bot=True)[1:])
@@ -971,7 +975,7 @@ async def test_closed_direct_messages_refuse_a_private_run(
 async def test_a_refused_private_question_leaves_nothing_behind(
     server: DiscordServer, team: Office
 ) -> None:
-    """The note in the direct messages goes again."""
+    """The note in the direct messages is deleted."""
     await team.dispatcher.drain(0)
     asked = server.slash(team.general, team.ada, "council", question="Why?", private=True)
     await server.until(lambda: asked.message and asked.message.content)
@@ -983,7 +987,7 @@ async def test_a_refused_private_question_leaves_nothing_behind(
 
 
 @pytest.mark.parametrize("what", ["card", "channel", "thread", "guild"])
-async def test_what_is_deleted_during_a_run_costs_no_answer(
+async def test_deleted_messages_during_a_run_cost_no_answer(
     server: DiscordServer, team: Office, council: ScriptedCouncil, what: str
 ) -> None:
     """Nothing is raised, and the conversation is saved."""
@@ -1018,7 +1022,7 @@ async def test_what_is_deleted_during_a_run_costs_no_answer(
 async def test_a_thread_lost_during_a_run_becomes_a_file_beside_the_card(
     server: DiscordServer, team: Office, council: ScriptedCouncil, lost: str, why: str
 ) -> None:
-    """With what it should have held, the long answer, too, and the one mention."""
+    """With the thread's content, the long answer, and the one mention."""
     lines = [f"Reason {number} is that it matters." for number in range(400)]
     council.script["stage3"] = "\n\n".join(lines)
     council.held |= {HELD["Final answer"]}
@@ -1049,7 +1053,7 @@ async def test_a_thread_lost_during_a_run_becomes_a_file_beside_the_card(
 async def test_a_card_that_can_no_longer_be_edited_is_posted_again(
     server: DiscordServer, quiet: Office, council: ScriptedCouncil, reason: str
 ) -> None:
-    """After an hour of edits, or where the thread it is in was archived: the answer isn't lost."""
+    """After an hour of edits, or in an archived thread: the answer isn't lost."""
     thread = server.thread(quiet.general, "a thread", quiet.ada)
     council.held.add(HELD["Answers"])
     async with quiet.bot():
@@ -1067,13 +1071,13 @@ async def test_a_card_that_can_no_longer_be_edited_is_posted_again(
     assert len([text for text in texts(server, thread) if ANSWER in text]) == 1
 
 
-async def test_an_unexpected_error_shows_an_id_and_nothing_of_its_insides(
+async def test_an_unexpected_error_shows_only_an_id(
     server: DiscordServer,
     team: Office,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """To whoever used the command or mentioned the bot; the rest is in the log."""
+    """To the person who used the command or mentioned the bot; the log has the rest."""
 
     async def broken(*_: object) -> None:
         await asyncio.sleep(0)
@@ -1094,7 +1098,7 @@ async def test_an_unexpected_error_shows_an_id_and_nothing_of_its_insides(
 async def test_the_card_is_left_alone_for_about_a_second(
     quiet: Office, council: ScriptedCouncil
 ) -> None:
-    """However much happens meanwhile; here the second is an hour."""
+    """However much happens; here the second is an hour."""
     council.held.add(HELD["Final answer"])
     async with quiet.bot(edit_seconds=3600):
         card = await quiet.ask()
@@ -1108,7 +1112,7 @@ async def test_the_card_is_left_alone_for_about_a_second(
 
 @pytest_asyncio.fixture
 async def client(server: DiscordServer, quiet: Office) -> AsyncIterator[discord.Client]:
-    """A client that can post, and hears nothing."""
+    """A client that can post, without a gateway connection."""
     Route.BASE = server.url  # put back by `server`
     client = discord.Client(intents=discord.Intents.none(), http_trace=single_attempts())
     async with client:
@@ -1130,7 +1134,7 @@ async def unrecorded(_: str) -> None:
 async def test_a_file_is_posted_once_with_its_note(
     server: DiscordServer, quiet: Office, client: discord.Client
 ) -> None:
-    """Even where the first attempt lost its receipt."""
+    """Even if the confirmation of the first attempt was lost."""
     server.fail(SEND, 503, applied=True)
     await venue(client, quiet).attach("The transcript.", unrecorded, File("council.md", "# Größe"))
     [message] = server.messages(quiet.general)
@@ -1159,7 +1163,7 @@ async def test_refusals_are_put_into_words(
     kind: type[VenueError],
     said: str,
 ) -> None:
-    """Nothing of discord.py's leaves the adapter."""
+    """No discord.py error leaves the adapter."""
     server.fail(SEND, status, code=code, times=2)
     with pytest.raises(VenueError) as caught:
         await venue(client, quiet).post(Part("Ranking"), "ranking.0", unrecorded)

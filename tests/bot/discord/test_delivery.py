@@ -274,7 +274,7 @@ class Bench:
 
 @pytest_asyncio.fixture
 async def alone(server: DiscordServer, quiet: Office) -> AsyncIterator[Bench]:
-    """A client that can post, and hears nothing."""
+    """A client that can post, without a gateway connection."""
     Route.BASE = server.url  # put back by `server`
     assert quiet.general.guild is not None
     run = accepted(Location(quiet.general.id, quiet.general.guild.id).source(quiet.ada.id))

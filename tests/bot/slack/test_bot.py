@@ -324,7 +324,7 @@ class TestRun:
             assert cut == (len(FOUR) if 0 in shown else 0)
             assert not any(call.error for call in place.slack.requests)
 
-    async def test_of_two_rounds_the_thread_tells_the_last(self, tmp_path: Path) -> None:
+    async def test_the_thread_shows_the_last_of_two_rounds(self, tmp_path: Path) -> None:
         """Its ranking and its corrections; a long response is cut and says so, the transcript has all."""
         again = {f"stage2_5.2:{name}": f"{name} corrects itself again. {LONG * 6}" for name in FOUR}
         async with at_work(tmp_path, ScriptedCouncil(script={**again})) as place:
@@ -1004,7 +1004,7 @@ class TestRefusals:
     async def test_a_thread_lost_during_a_run_becomes_a_file_beside_the_card(
         self, tmp_path: Path, code: str, why: str
     ) -> None:
-        """With what it should have held, the long answer, too, and the one mention."""
+        """With the thread's content, the long answer, and the one mention."""
         paragraphs = [f"Paragraph {number}: {'word ' * 60}" for number in range(200)]
         held = "stage3.1:chair/man:chairman"
         council = ScriptedCouncil(script={"stage3": "\n\n".join(paragraphs)}, held={held})

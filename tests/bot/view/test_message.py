@@ -1,4 +1,4 @@
-"""Blocks: what they take, and what they can't hold."""
+"""Blocks: what they accept and what they remove."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -8,7 +8,7 @@ from bot.view.message import Line, Pairs, Prose, Quote, Table, printable
 
 @given(st.text(st.characters()))
 def test_no_control_character_survives(text: str) -> None:
-    """Nothing that could steer a terminal is left, nor what can't be encoded."""
+    """Nothing that could control a terminal is left, nor anything that can't be encoded."""
     shown = printable(text)
     assert all(char in "\n\t" or char.isprintable() or ord(char) > 0x9F for char in shown)
     shown.encode()
@@ -20,7 +20,7 @@ def test_escape_sequences_lose_their_escape() -> None:
 
 
 def test_plain_blocks_have_one_line() -> None:
-    """What isn't Markdown can't begin a new line, in cells and pairs neither."""
+    """Only Markdown can begin a new line; cells and pairs can't."""
     assert Line(" two\r\nlines\t here ").text == "two lines here"
     assert Pairs((("a\nb", "c\x00\nd"),)).rows == (("a b", "c d"),)
     table = Table(("h\n1",), (("x\ny",),))
@@ -28,5 +28,5 @@ def test_plain_blocks_have_one_line() -> None:
 
 
 def test_markdown_keeps_its_lines() -> None:
-    """Empty lines around a text go, those within stay, and every line end is a newline."""
+    """Empty lines around a text are removed, those within are kept, and every line end is a newline."""
     assert Quote("\n\na\r\n\r\n  b\rc\n").markdown == "a\n\n  b\nc"

@@ -202,7 +202,7 @@ def test_the_original_is_above_the_corrected_response() -> None:
 
 
 def test_an_unchanged_answer_is_not_repeated() -> None:
-    """Under its heading stands that it is the same."""
+    """A line below its heading says so."""
     assert text(seen(), f"member:{CLAUDE}").endswith(
         "### Corrected response\n\nThe same, word for word.\n"
     )
@@ -255,7 +255,7 @@ def test_a_member_without_critiques_reviewed_itself() -> None:
     assert "No peer's review came back, so it reviewed its own answer.\n" in text(view, f"member:{GPT}")
 
 
-def test_an_old_document_has_what_there_is() -> None:
+def test_an_old_document_shows_what_it_has() -> None:
     """Without corrections there is the original; without a ranking there are the votes as cast."""
     old = AssistantMessage.model_validate(
         {

@@ -99,7 +99,7 @@ def test_labels_and_ranking_come_with_the_reviews() -> None:
 
 
 def test_a_failed_correction_falls_back() -> None:
-    """The failure stands, with the correction that repeats the first answer."""
+    """The failure is shown, with the correction that repeats the first answer."""
     fallen = seat(seen(32.5), GEMINI)
     assert fallen.correcting == Failed(LATE)
     assert fallen.correction == CORRECTIONS[GEMINI]
@@ -151,7 +151,7 @@ def test_usage_is_the_sum_of_what_calls_spent() -> None:
 
 
 def test_a_run_completes_with_its_durable_write() -> None:
-    """Then the clock stands still, at what the document says: a resumed run shows no other time."""
+    """Then the clock stops at the document's time; a resumed run shows the same."""
     assert not seen(44.2).is_over
     view = seen()
     assert view.is_over
@@ -193,7 +193,7 @@ def test_a_failed_run_keeps_its_causes() -> None:
 
 
 @pytest.mark.parametrize("stage", ["stage1", "stage2", "stage2_5", "stage3"])
-def test_a_stranger_gets_a_seat(stage: Stage) -> None:
+def test_an_unknown_member_gets_a_seat(stage: Stage) -> None:
     """Events of members whom the profile doesn't know are shown in any case, never an error."""
     view = opening(QUESTION, PROFILE, now=0.0)
     view = fold(view, MemberStarted(stage, "lab/new"), 1.0)
@@ -229,7 +229,7 @@ def test_a_documents_view_is_the_one_that_the_run_had() -> None:
     assert progress(stored) == ["done"] * 4
 
 
-def test_an_old_document_is_welcome() -> None:
+def test_an_old_document_is_read() -> None:
     """Without corrections, labels, usage or settings, the view has what there is."""
     old = AssistantMessage.model_validate(
         {
@@ -254,8 +254,8 @@ def test_an_old_document_is_welcome() -> None:
         {"failures": [{"stage": "title", "member": "m", "failure": {"cause": "empty"}}]},
     ],
 )
-def test_what_a_document_says_strangely_stays_unknown(fields: dict[str, object]) -> None:
-    """Another program's settings, mixed time zones or other stages stop nothing."""
+def test_unknown_values_in_a_document_are_ignored(fields: dict[str, object]) -> None:
+    """Another program's settings, mixed time zones or other stages cause no error."""
     bare: dict[str, object] = {"settings": None, "started_at": None, "finished_at": None, "failures": []}
     message = AssistantMessage.model_validate({**ASSISTANT.model_dump(), **bare, **fields})
     view = of_document(message, QUESTION, Conversation.model_validate(CONVERSATION.model_dump()))

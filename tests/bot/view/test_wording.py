@@ -117,7 +117,7 @@ def test_a_terminal_has_no_button_to_press(error: Exception, sentence: str) -> N
 
 
 def test_a_files_path_is_shown_only_at_the_terminal() -> None:
-    """A chat channel reads names: the folders of the machine are nobody's business there."""
+    """A chat channel sees file names only, not the machine's folders."""
     path = Path("/srv/council/data/council.db")
     error = damaged(path)
     assert explain(error, "7b1f").startswith("The council's data can't be used: council.db is damaged;")
@@ -132,7 +132,7 @@ def test_a_files_path_is_shown_only_at_the_terminal() -> None:
 
 
 def test_an_unknown_error_shows_the_run_and_nothing_of_itself() -> None:
-    """Whatever an exception says stays inside."""
+    """Its message isn't shown."""
     assert explain(ValueError("secret sk-1234"), "7b1f") == (
         "Something unexpected ended the run. Ask again; if it happens again, "
         "give this run's id to whoever runs the council: 7b1f"
@@ -141,7 +141,7 @@ def test_an_unknown_error_shows_the_run_and_nothing_of_itself() -> None:
 
 @pytest.mark.parametrize("known", get_args(Cause))
 def test_every_cause_has_words(known: Cause) -> None:
-    """No cause shows by its name in the code."""
+    """No cause is shown by its name in the code."""
     assert "_" not in cause(Failure(cause=known))
 
 
@@ -165,13 +165,13 @@ def test_a_failure_quotes_its_provider_shortly() -> None:
         ("lost", "the connection was lost, after 4 attempts"),
     ],
 )
-def test_a_failed_connection_is_told_in_our_words(known: Cause, said: str) -> None:
-    """The HTTP client's help nobody."""
+def test_a_failed_connection_is_described_in_our_words(known: Cause, said: str) -> None:
+    """The HTTP client's words don't help anybody."""
     assert failure(Failure(cause=known, attempts=4, detail="ReadError: [Errno 104]")) == said
 
 
 def test_causes_leave_out_what_is_said_once() -> None:
-    """An account's refusal and the calls it called off are no member's own cause."""
+    """An account's refusal, and the calls cancelled for it, are no member's own cause."""
     failures = {"a": KEY, "b": Failure(cause="not_needed"), "c": Failure(cause="empty")}
     assert causes(failures) == {"c": "the reply was empty"}
 
@@ -228,7 +228,7 @@ def test_estimated_tokens_say_so() -> None:
 
 
 def test_places_are_ordinals() -> None:
-    """The teens all end in th."""
+    """The teens end in th."""
     said = [ordinal(place) for place in (1, 2, 3, 4, 11, 12, 13, 21, 22, 111)]
     assert said == ["1st", "2nd", "3rd", "4th", "11th", "12th", "13th", "21st", "22nd", "111th"]
 
@@ -246,7 +246,7 @@ def test_mean_positions_are_short() -> None:
 
 @pytest.mark.parametrize("word", get_args(Agreement))
 def test_every_agreement_has_words(word: Agreement) -> None:
-    """They speak of rankings, and say nothing where those are neither alike nor different."""
+    """They are about rankings, and empty where those are neither alike nor different."""
     said = agreement(word)
     assert said.startswith("reviewers ranked ") if word != "mixed" else not said
 
@@ -258,7 +258,7 @@ def test_what_can_not_be_compared_has_no_words(word: str | None) -> None:
 
 
 def test_a_shared_rank_shows_it() -> None:
-    """As sports pages do."""
+    """As on sports pages."""
     assert [rank(Rank(2, shared)) for shared in (False, True)] == ["2nd", "2nd ="]
 
 
@@ -275,14 +275,14 @@ def test_moments_are_in_universal_time() -> None:
 
 
 def test_clipping_ends_at_a_word() -> None:
-    """A text without a space is cut hard."""
+    """A text without a space is cut anywhere."""
     assert clip("short", 5) == "short"
     assert clip("one two three", 10) == "one two…"
     assert clip("abcdefgh", 5) == "abcd…"
 
 
 def test_names_are_short_and_apart() -> None:
-    """The provider goes unless two read alike; a persona shows; long ids lose their middle."""
+    """The provider is left out unless names would be equal; personas are shown; long ids are shortened in the middle."""
     long = "lab/" + "a" * 20 + "-instruct-experimental-2026-01-20"
     assert short_names(
         ["openai/gpt-5", "x/same", "y/same", "m#the-critic", "m#b", long], {"m#b": "Bee"}
@@ -326,5 +326,5 @@ def test_names_are_short_and_apart() -> None:
     ],
 )
 def test_what_was_read_of_a_thread_is_said_in_a_line(read: ContextRead, said: str) -> None:
-    """How much, and what was left out; or why nothing was read."""
+    """With how much was left out, or why nothing was read."""
     assert thread(read) == said
