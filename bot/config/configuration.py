@@ -7,7 +7,7 @@ problems are reported at once, each with its variable or key, what is wrong, and
 import os
 import re
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
@@ -30,6 +30,8 @@ from bot.service.access import Access, Rules
 from bot.service.budgets import Budgets
 from bot.service.limits import Durability, Limits
 from bot.service.options import DEFAULT
+from bot.view.wording import configuration as wording
+from council.criteria import Criterion
 from council.personas import PRESETS
 from council.profile import Member, Profile
 from council.redaction import passwords
@@ -153,8 +155,12 @@ def _unknown_variables() -> Iterator[Problem]:
 
 
 def _nearest(name: str, known: Iterable[str]) -> str:
+    return _near(name, known) or "Remove it; `council config` lists what there is"
+
+
+def _near(name: str, known: Iterable[str]) -> str | None:
     guess = process.extractOne(name, [*known], score_cutoff=75)
-    return f"Did you mean {guess[0]}?" if guess else "Remove it; `council config` lists what there is"
+    return f"Did you mean {guess[0]}?" if guess else None
 
 
 def _settings(origins: dict[str, str], problems: list[Problem]) -> Settings:
@@ -185,10 +191,13 @@ def _settings(origins: dict[str, str], problems: list[Problem]) -> Settings:
 
 
 def _reason(detail: ErrorDetails) -> str:
-    message = str(detail["msg"])
-    if detail["type"] == "value_error":  # its words are ours, and may begin with a path
-        return message.removeprefix("Value error, ")
-    return message[0].lower() + message[1:]
+    return wording.wrong(detail["type"], detail.get("ctx", {}), str(detail["msg"]))
+
+
+def _remedy(detail: ErrorDetails) -> str:
+    context, given = detail.get("ctx", {}), detail["input"]
+    near = process.extractOne(str(given), wording.choices(context), score_cutoff=75)
+    return f"Did you mean {near[0]}?" if near else wording.remedy(detail["type"], context)
 
 
 class _File(BaseModel):
@@ -213,14 +222,23 @@ _TABLES: Mapping[str, type[BaseModel]] = {
 
 def _read_file(path: Path, origins: dict[str, str], problems: list[Problem]) -> _File:
     """Return the file's content without its invalid parts."""
+    text = ""
     try:
-        document = tomllib.loads(path.read_text(encoding="utf-8"))
+        text = path.read_text(encoding="utf-8")
+        document = tomllib.loads(text)
     except FileNotFoundError:
         if origins["COUNCIL_CONFIG"] != "default":
             problems.append(Problem("COUNCIL_CONFIG", f"there is no file {path}", "Correct the path"))
         return _File()
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        problems.append(Problem(str(path), f"it can't be read as TOML ({error})", "Correct it"))
+    except OSError as error:
+        problems.append(Problem(str(path), f"it can't be read: {error.strerror}", "Correct that"))
+        return _File()
+    except UnicodeDecodeError:
+        problems.append(Problem(str(path), wording.NOT_TEXT, wording.SAVE_AS_TEXT))
+        return _File()
+    except tomllib.TOMLDecodeError as error:
+        what = wording.not_toml(str(error), len(text.splitlines()))
+        problems.append(Problem(str(path), what, wording.CORRECT_LINE))
         return _File()
     try:
         file = _File.model_validate(document)
@@ -239,16 +257,19 @@ def _read_file(path: Path, origins: dict[str, str], problems: list[Problem]) -> 
 
 
 def _file_problem(path: Path, detail: ErrorDetails, name: str, *entry: str) -> Problem:
-    what, fix = _reason(detail), "Correct it"
+    what, fix = _reason(detail), _remedy(detail)
     if name not in _File.model_fields:
-        what, fix = "there is no such table", _nearest(name, _File.model_fields)
+        what, fix = "there is no such table", _table_fix(name, detail["input"])
     elif not entry:
-        what, fix = "it isn't a table", f"Write [{name}]"
+        what, fix = "it isn't a table", wording.entitle(name)
     elif name == "access":
         fix = _access_fix(detail, *entry)
     elif kind := _TABLES.get(name):
-        fix = f"[{name}] has {', '.join(kind.model_fields)}"
+        if detail["type"] == "extra_forbidden":
+            near = _near(entry[0], kind.model_fields)
+            fix = near or f"[{name}] has {', '.join(kind.model_fields)}"
     else:
+        fix = wording.entitle(f"profiles.{entry[0]}") if name == "profiles" else _remedy(detail)
         what = "it isn't a table" if name == "profiles" else "it isn't text"
     return Problem(f"{path}: {'.'.join((name, *entry))}", what, fix)
 
@@ -263,7 +284,17 @@ def _operations(
             yield f"access.{name}", rules
 
 
+def _table_fix(name: str, value: object) -> str:
+    if name in Profile.model_fields:
+        return wording.below(f"profiles.{DEFAULT}")
+    if isinstance(value, dict) and "members" in value:
+        return wording.entitle(f"profiles.{name}")
+    return _nearest(name, _File.model_fields)
+
+
 def _access_fix(detail: ErrorDetails, *entry: str) -> str:
+    if detail["type"] == "model_type":
+        return wording.entitle(".".join(("access", *entry)))
     if detail["type"] != "extra_forbidden":
         return 'List ids, such as ["123456789012345678", "C0123456789"]'
     table = ".".join(("access", *entry[:-1]))
@@ -325,15 +356,39 @@ def _profile(name: str, table: Table, problems: list[Problem]) -> Profile | None
     try:
         return Profile.model_validate({"chairman": _chair(members), **table, "name": name})
     except ValidationError as error:
-        for detail in error.errors():
-            key = ".".join(str(part) for part in detail["loc"])
-            if detail["type"] == "extra_forbidden":
-                problems.append(_unknown_key(f"profiles.{name}", key))
-            else:
-                where = f"profiles.{name}{key and f'.{key}'}"
-                fix = "Correct it; docs/configuration.md lists every key"
-                problems.append(Problem(where, _reason(detail), fix))
+        found = error.errors()
+        # Of a list whose entries are wrong, it isn't said that it has none.
+        inner = {each["loc"][:depth] for each in found for depth in range(len(each["loc"]))}
+        details = [each for each in found if each["type"] != "too_short" or each["loc"] not in inner]
+        # Without one of its own, the chairman is the first member: what is wrong with it is said there.
+        own = [each for each in details if each["loc"][:1] != ("chairman",) or "chairman" in table]
+        problems += (_profile_problem(name, detail) for detail in own)
+        left = _without(table, [each["loc"] for each in own])
+        return _profile(name, left, problems) if own and left is not None else None
+
+
+def _profile_problem(name: str, detail: ErrorDetails) -> Problem:
+    key = ".".join(str(part) for part in detail["loc"]).replace("criteria.criteria", "criteria")
+    if detail["type"] == "extra_forbidden":
+        return _unknown_key(f"profiles.{name}", key)
+    where = f"profiles.{name}{key and f'.{key}'}"
+    is_seat = detail["type"] == "model_type" and re.fullmatch(
+        r"members\.\d+|chairman.*|title_model", key
+    )
+    return Problem(where, _reason(detail), wording.SEAT if is_seat else _remedy(detail))
+
+
+def _without(table: Table, places: Sequence[tuple[int | str, ...]]) -> Table | None:
+    """Return a profile without what is wrong in it, to find what else is; `None` if nothing is left."""
+    seats = {place[1] for place in places if place[0:1] == ("members",) and place[1:]}
+    keys = {place[0] if place else None for place in places} - ({"members"} if seats else set())
+    if keys & {None, "members"}:
         return None
+    left = {key: value for key, value in table.items() if key not in keys | INNER_KEYS}
+    if isinstance(members := table["members"], list):
+        listed = enumerate(cast("list[object]", members))
+        left["members"] = [member for number, member in listed if number not in seats]
+    return left if left["members"] else None
 
 
 def _inner_keys(table: Table) -> Iterator[str]:
@@ -347,7 +402,9 @@ def _inner_keys(table: Table) -> Iterator[str]:
 
 
 def _unknown_key(where: str, key: str) -> Problem:
-    known = Member.model_fields if "." in key else Profile.model_fields
+    known = Profile.model_fields if "." not in key else Member.model_fields
+    if key.startswith("criteria."):
+        known = Criterion.model_fields
     fix = _nearest(key.rpartition(".")[2], known.keys() - INNER_KEYS)
     return Problem(f"{where}.{key}", "there is no such key", fix)
 
