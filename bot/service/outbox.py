@@ -12,7 +12,7 @@ import time
 from collections import Counter
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import Enum, IntEnum, auto
 from typing import Self, TypeVar
 
@@ -123,11 +123,6 @@ class Patience:
     give_up: float = 15 * 60.0
     starving: float = 30.0
     unknown_attempts: int = 5
-
-    def scaled(self, factor: float) -> Self:
-        """Return the same patience with every time multiplied by `factor`."""
-        times = ("request", "recheck", "first", "longest", "lost", "give_up", "starving")
-        return replace(self, **{name: getattr(self, name) * factor for name in times})
 
 
 @dataclass(eq=False, slots=True)

@@ -4,7 +4,7 @@ import itertools
 import random
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from bot.app import Library, open_library, open_lookup
@@ -27,7 +27,9 @@ HELD = {
     "Final answer": "stage3.1:chair/man:chairman",
 }
 """One call of each stage, by the stage's name on the card."""
-AT_ONCE = replace(Patience().scaled(0.001), request=60.0, starving=60.0)
+AT_ONCE = Patience(
+    recheck=0.005, first=0.001, longest=0.03, lost=0.06, give_up=0.9, request=60.0, starving=60.0
+)
 """An outbox's patience with a second of a millisecond; a busy machine fails no request."""
 
 

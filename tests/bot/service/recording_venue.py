@@ -1,4 +1,4 @@
-"""A venue that remembers what it was told to show, and refuses what a test tells it to."""
+"""A venue that records what it is given to show, and refuses what a test says."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -16,7 +16,7 @@ from storage.journal import Telling
 class RecordingVenue:
     """Plays a channel. `refuse` maps a method's name to the error it raises.
 
-    `room` is how many characters of text a card holds. While `closed`, edits wait for `open`.
+    `room` is how many characters of text fit on a card. While `closed`, edits wait for `open`.
     """
 
     refuse: dict[str, Exception] = field(default_factory=dict[str, Exception])

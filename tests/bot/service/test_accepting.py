@@ -1,4 +1,4 @@
-"""A question that is written down too late: what its asker is told is what happens."""
+"""A question that is recorded too late: its asker is told what really happens."""
 
 import asyncio
 import sqlite3
@@ -25,7 +25,7 @@ def patient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def limit(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
-    """Let a question be written down for so long."""
+    """Set the time in which a question must be recorded."""
     monkeypatch.setattr(bot.service.dispatcher, "ACCEPT_SECONDS", seconds)
 
 
@@ -36,14 +36,14 @@ async def runs_on_record(folder: Path) -> list[str]:
 
 
 async def write_something(place: Office) -> None:
-    """Have the writer commit what it has."""
+    """Make the writer commit its queue."""
     await place.library.database.write(("DELETE FROM forgettings", ()))
 
 
 async def test_a_refused_question_is_never_asked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Another process kept the database locked for too long; the lock's end changes nothing."""
+    """Another process kept the database locked for too long; nothing is recorded after the lock's end."""
     limit(monkeypatch, 0.05)
     async with office(tmp_path, council := ScriptedCouncil()) as place:
         with closing(sqlite3.connect(tmp_path / "council.db", isolation_level=None)) as other:
@@ -60,7 +60,7 @@ async def test_a_refused_question_is_never_asked(
 async def test_a_question_that_is_being_written_is_accepted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its commit takes longer than the limit, and what it comes to isn't known before its end."""
+    """Its commit takes longer than the limit, and its outcome is unknown until then."""
     commits = HeldCommits(monkeypatch)
     async with office(tmp_path, ScriptedCouncil()) as place:
         with commits:
@@ -80,7 +80,7 @@ async def test_a_question_that_is_being_written_is_accepted(
 async def test_a_question_whose_commit_fails_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Late or not: it isn't there, and the asker is told so."""
+    """Late or not, it isn't recorded, and the asker is told so."""
     async with office(tmp_path, ScriptedCouncil()) as place:
         write = place.library.database.write
 
@@ -96,7 +96,7 @@ async def test_a_question_whose_commit_fails_is_refused(
 
 
 async def test_a_handler_that_is_cancelled_leaves_no_question_behind(tmp_path: Path) -> None:
-    """Nobody was told anything; a redelivery, or the asker, asks again."""
+    """Nobody has been told anything; a redelivery or the asker asks again."""
     async with office(tmp_path, ScriptedCouncil()) as place:
         with closing(sqlite3.connect(tmp_path / "council.db", isolation_level=None)) as other:
             other.execute("BEGIN IMMEDIATE")
@@ -113,7 +113,7 @@ async def test_a_handler_that_is_cancelled_leaves_no_question_behind(tmp_path: P
 async def test_a_question_over_a_limit_is_refused_even_if_the_journal_cannot_be_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: DatabaseError | None
 ) -> None:
-    """Nobody can know then whether it was delivered before: it fails, or takes too long."""
+    """Whether it was delivered before can't be known then."""
 
     async def knows(_: str) -> bool:
         if error:

@@ -144,10 +144,10 @@ CASES = [
     [case[1:] for case in CASES],
     ids=[f"{name}: {platform}, {where}" for name, _, platform, where, _ in CASES],
 )
-def test_a_question_is_let_in_or_refused_with_who_can_change_that(
+def test_a_question_is_accepted_or_refused_with_who_can_change_that(
     access: dict[str, object], platform: str, where: str, said: str | None
 ) -> None:
-    """What denies wins; places and people must both be allowed."""
+    """Denying wins; place and person must both be allowed."""
     user = ADA if platform == ON_DISCORD else BOB
     source = Source(platform=platform, channel="-", user=user)
     rules = Access.model_validate(access)
@@ -162,18 +162,18 @@ def test_a_question_is_let_in_or_refused_with_who_can_change_that(
 
 
 def test_the_table_has_enough_cases() -> None:
-    """Sixty at least, and each refusal in it."""
+    """At least sixty, with each refusal among them."""
     assert len(CASES) >= 60
     assert {said for *_, said in CASES} == {None, WORKSPACE, CHANNEL, PERSON, DIRECT, PROFILE}
 
 
 def test_the_terminal_is_open_to_whoever_runs_the_program() -> None:
-    """The lists are of Discord's and Slack's ids."""
+    """The lists contain Discord's and Slack's ids."""
     Access.model_validate({"allow": NOBODY}).check(Source(platform="terminal"), AT_TERMINAL, "fast")
 
 
 def test_ids_may_be_written_as_numbers() -> None:
-    """Discord's are numbers to those who copy them."""
+    """People copy Discord's ids as numbers."""
     rules = Access.model_validate({"allow": {"users": [int(ADA)]}})
     assert rules.allow.users == {ADA}
 
@@ -190,14 +190,14 @@ def test_ids_may_be_written_as_numbers() -> None:
         ("workspaces", "acme.slack.com"),
     ],
 )
-def test_a_name_is_no_id(key: str, value: str) -> None:
-    """A name can be changed by others, so lists have ids."""
+def test_a_name_is_refused_as_an_id(key: str, value: str) -> None:
+    """Others can change a name, so lists need ids."""
     with pytest.raises(ValueError, match="isn't an id of that kind"):
         Access.model_validate({"allow": {key: [value]}})
 
 
 def test_the_groups_that_matter_are_known() -> None:
-    """Slack is asked for the members of these alone."""
+    """Slack is asked for the members of these only."""
     assert OPEN.groups == frozenset()
     rules = Access.model_validate(
         {"deny": {"groups": ["S0000002"]}, "profiles": {"fast": {"groups": [GROUP]}}}

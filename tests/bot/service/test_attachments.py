@@ -1,4 +1,4 @@
-"""The files of a question: how many, how large, and what is said of the rest."""
+"""The files of a question: how many, how large, and what people read about the rest."""
 
 from dataclasses import dataclass
 
@@ -38,7 +38,7 @@ def left_out(*files: File) -> str | None:
 
 
 def test_the_first_files_are_taken_and_the_rest_is_counted() -> None:
-    """Hundreds of names would be no answer."""
+    """Hundreds of names wouldn't be readable."""
     files = [File(f"{number}.md") for number in range(400)]
     taken = [file for file in looked_at(*files) if isinstance(file, File)]
     assert taken == files[:MOST_FILES]
@@ -46,7 +46,7 @@ def test_the_first_files_are_taken_and_the_rest_is_counted() -> None:
 
 
 def test_files_are_limited_together() -> None:
-    """A smaller one behind still has room."""
+    """A smaller one after it still fits."""
     half = LARGEST_TOGETHER // 2
     files = (File("a", half), File("b", half - 10), File("c", half), File("d", 10), File("e"))
     taken = [file for file in looked_at(*files) if isinstance(file, File)]
@@ -54,8 +54,8 @@ def test_files_are_limited_together() -> None:
     assert left_out(*files) == "Left out: c and e (the files are larger than 400 kB together)."
 
 
-def test_a_file_too_large_by_itself_takes_no_room() -> None:
-    """Neither of the number nor of the size."""
+def test_a_file_that_is_too_large_does_not_count() -> None:
+    """Neither toward the number nor toward the size."""
     files = (File("huge.log", LARGEST_FILE + 1), *(File(str(number)) for number in range(10)))
     assert left_out(*files) == "Left out: huge.log (larger than 200 kB)."
 

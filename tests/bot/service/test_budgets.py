@@ -41,7 +41,7 @@ def prices(profile: str, member: Member) -> Price:
 
 
 def partly(profile: str, member: Member) -> Price | None:
-    """Know the chairman's price alone."""
+    """Know only the chairman's price."""
     return prices(profile, member) if member.model == "chair/man" else None
 
 
@@ -75,14 +75,14 @@ def counted(folder: Path) -> list[Spending]:
 
 
 async def ask(place: Office, key: str, source: Source = TEAM, **more: Any) -> RunRow:
-    """Ask, where nothing is in the way."""
+    """Ask a question that is accepted."""
     run = await place.ask(key, source=source, **more)
     assert run is not None
     return run
 
 
 async def refused(place: Office, key: str, source: Source = TEAM, **more: Any) -> str:
-    """Ask what is refused; return the reason."""
+    """Ask a question that is refused; return the reason."""
     with pytest.raises(Refusal) as caught:
         await place.ask(key, source=source, **more)
     return str(caught.value)
@@ -103,7 +103,7 @@ async def reserved_by_one(place: Office, folder: Path) -> int:
 
 
 async def test_a_hundred_questions_at_once_never_reserve_more_than_a_budget(tmp_path: Path) -> None:
-    """As many are taken as there is room for; what they cost replaces it, to the billionth."""
+    """As many are accepted as fit; their cost replaces the reservation, to the billionth."""
     async with office(tmp_path, ScriptedCouncil(), prices=prices, waiting_per_user=200) as place:
         each = await reserved_by_one(place, tmp_path)
         limit = (each * 7.5 + SPENT * NANO) / NANO
@@ -130,7 +130,7 @@ async def test_a_hundred_questions_at_once_never_reserve_more_than_a_budget(tmp_
 
 
 async def test_several_processes_share_a_budget(tmp_path: Path) -> None:
-    """The statement decides, not what a process remembers."""
+    """The SQL statement decides, not a process's memory."""
     async with (
         office(tmp_path, ScriptedCouncil(), prices=prices) as one,
         office(tmp_path, ScriptedCouncil(), prices=prices) as other,
@@ -146,7 +146,7 @@ async def test_several_processes_share_a_budget(tmp_path: Path) -> None:
 
 
 async def test_a_refusal_has_the_numbers_and_says_who_can_change_them(tmp_path: Path) -> None:
-    """Nothing of the question is kept; the same one can be asked later."""
+    """The question isn't kept and can be asked later."""
     async with office(tmp_path, ScriptedCouncil(), prices=prices) as place:
         await reserved_by_one(place, tmp_path)
         allow(place, channel_day=0.05)
@@ -184,7 +184,7 @@ async def test_a_refusal_has_the_numbers_and_says_who_can_change_them(tmp_path: 
 async def test_each_budget_is_of_its_own_kind_and_time(
     tmp_path: Path, budget: str, whose: str, free: Source
 ) -> None:
-    """Others have their own; a day ends at midnight UTC, a month with its last day."""
+    """Others have their own budgets; a day ends at midnight UTC, a month with its last day."""
     calendar = Calendar(datetime(2026, 3, 30, 23, 59, 59, tzinfo=UTC))
     async with office(tmp_path, ScriptedCouncil(), prices=prices, calendar=calendar) as place:
         allow(place, **{budget: 0.15})
@@ -203,7 +203,7 @@ async def test_each_budget_is_of_its_own_kind_and_time(
 async def test_a_thread_counts_toward_its_channel_and_a_person_is_one_on_all_of_discord(
     tmp_path: Path,
 ) -> None:
-    """Direct messages are no way around a budget."""
+    """Direct messages don't evade a budget."""
     server = Source(platform="discord", workspace="1", channel="2", user="3")
     directly = Source(platform="discord", channel="9", user="3")
     async with office(tmp_path, ScriptedCouncil(), prices=prices) as place:
@@ -215,7 +215,7 @@ async def test_a_thread_counts_toward_its_channel_and_a_person_is_one_on_all_of_
 
 
 async def test_no_question_may_cost_more_than_a_run(tmp_path: Path) -> None:
-    """A longer one is refused where a short one isn't."""
+    """A long question is refused where a short one isn't."""
     plan = Attachment(name="plan.md", text="A plan of many words. " * 5_000)
     async with office(tmp_path, ScriptedCouncil(), prices=prices) as place:
         allow(place, run=0.15)
@@ -229,7 +229,7 @@ async def test_no_question_may_cost_more_than_a_run(tmp_path: Path) -> None:
 
 
 async def test_calls_without_a_known_price_are_bounded_by_a_stated_estimate(tmp_path: Path) -> None:
-    """Reserved, settled and said."""
+    """It is reserved, settled and shown."""
     async with office(tmp_path, ScriptedCouncil(), prices=partly) as place:
         allow(place, user_day=5, unpriced_call=0.25)
         await ask(place, "1")
@@ -241,7 +241,7 @@ async def test_calls_without_a_known_price_are_bounded_by_a_stated_estimate(tmp_
 
 
 async def test_a_redelivered_question_reserves_once(tmp_path: Path) -> None:
-    """Also if the budget is used up by then."""
+    """Even if the budget is used up by then."""
     async with office(tmp_path, ScriptedCouncil(), prices=prices) as place:
         allow(place, user_day=0.15)
         await ask(place, "1")
@@ -251,7 +251,7 @@ async def test_a_redelivered_question_reserves_once(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("ending", ["failed", "stopped", "too old"])
 async def test_a_run_without_an_answer_settles_what_its_calls_cost(tmp_path: Path, ending: str) -> None:
-    """Whatever ends it; nothing stays reserved."""
+    """Whatever ends it, nothing stays reserved."""
     council = ScriptedCouncil(held={"stage3.1:chair/man:chairman"})
     async with office(tmp_path, council, prices=prices) as place:
         run = await ask(place, "1")
@@ -273,7 +273,7 @@ async def test_a_run_without_an_answer_settles_what_its_calls_cost(tmp_path: Pat
 
 
 async def test_retry_reserves_again_and_pays_only_what_is_asked_again(tmp_path: Path) -> None:
-    """By whoever presses it; without room it is refused, and the run stays as it was."""
+    """For the person who presses; over budget it is refused, and the run stays as it was."""
     held = "stage3.1:chair/man:chairman"
     council = ScriptedCouncil(held={held})
     presser = TEAM.model_copy(update={"user": "U9"})
@@ -304,7 +304,7 @@ async def test_retry_reserves_again_and_pays_only_what_is_asked_again(tmp_path: 
 
 
 async def test_forgetting_leaves_no_id_and_resets_no_budget(tmp_path: Path) -> None:
-    """What somebody has spent this month still counts; the file has no byte that names them."""
+    """Their spending this month still counts, and no byte of the file names them."""
     somebody = Source(platform="slack", workspace="T1", channel="C1", user="U0FORGOTTEN")
     async with office(tmp_path, ScriptedCouncil(), prices=prices) as place:
         run = await ask(place, "1", somebody)
@@ -325,7 +325,7 @@ async def test_forgetting_leaves_no_id_and_resets_no_budget(tmp_path: Path) -> N
 
 
 async def test_a_running_question_that_is_forgotten_is_settled(tmp_path: Path) -> None:
-    """With what its calls have cost by then."""
+    """With what its calls have cost so far."""
     held = "stage3.1:chair/man:chairman"
     council = ScriptedCouncil(held={held})
     async with office(tmp_path, council, prices=prices) as place:
@@ -341,8 +341,8 @@ async def test_a_running_question_that_is_forgotten_is_settled(tmp_path: Path) -
         assert counted(tmp_path) == [row]
 
 
-async def test_a_question_whose_thread_turns_out_too_long_asks_nobody(tmp_path: Path) -> None:
-    """What is read is known only when its turn comes; what it reserved is free again."""
+async def test_a_question_whose_thread_costs_too_much_asks_nobody(tmp_path: Path) -> None:
+    """The thread is read only at its turn; the reservation is released."""
 
     class Long(RecordingVenue):
         async def read_discussion(self, brief: object, room: int) -> Discussion:
@@ -370,7 +370,7 @@ class Dear(ScriptedCouncil):
     answers_cost: float = 0.0
 
     async def ask(self, call: Call) -> Reply:
-        """Answer by script, at that cost; all first answers are under way together."""
+        """Answer by script, at that cost; all first answers are requested at the same time."""
         reply = await super().ask(call)
         if not call.step.startswith("stage1"):
             return reply
@@ -380,7 +380,7 @@ class Dear(ScriptedCouncil):
 
 
 async def test_at_the_limit_only_the_final_answer_is_asked_for(tmp_path: Path) -> None:
-    """What was paid for still gives an answer; the others say why they weren't asked."""
+    """The paid answers still lead to a final one; the others say why they weren't asked."""
     council, venue = Dear(), RecordingVenue()
     async with office(tmp_path, council, prices=prices) as place:
         foreseen = place.runs.estimate_short(profile())
@@ -400,8 +400,8 @@ async def test_at_the_limit_only_the_final_answer_is_asked_for(tmp_path: Path) -
     assert row.amount == round((council.answers_cost * 4 + 0.001) * NANO)
 
 
-async def test_without_room_for_the_final_answer_the_best_one_is_it(tmp_path: Path) -> None:
-    """Calls under way may cost more than foreseen; nothing else is paid after that."""
+async def test_without_budget_for_the_final_answer_the_best_one_is_used(tmp_path: Path) -> None:
+    """Calls under way may cost more than estimated; no further call is made."""
     council = Dear(answers_cost=1.0)
     async with office(tmp_path, council, prices=prices) as place:
         allow(place, run=0.15)
@@ -415,7 +415,7 @@ async def test_without_room_for_the_final_answer_the_best_one_is_it(tmp_path: Pa
 
 
 async def test_a_run_reserves_more_while_its_budgets_have_room(tmp_path: Path) -> None:
-    """An estimate is no limit; what others have reserved is."""
+    """The estimate isn't a limit, but others' reservations are."""
     council = Dear(answers_cost=0.1)
     async with office(tmp_path, council, prices=prices) as place:
         allow(place, channel_day=1)
@@ -435,7 +435,7 @@ async def test_a_run_reserves_more_while_its_budgets_have_room(tmp_path: Path) -
 
 
 async def test_a_resumed_run_has_spent_what_it_recorded(tmp_path: Path) -> None:
-    """Recorded calls reserve nothing, and are not paid twice."""
+    """Recorded calls reserve nothing and aren't paid twice."""
     held = "stage3.1:chair/man:chairman"
     council = ScriptedCouncil(held={held})
     async with office(tmp_path, council, prices=prices) as place:
@@ -475,7 +475,7 @@ async def test_a_budget_that_is_nearly_used_is_logged_once(tmp_path: Path) -> No
 
 
 async def test_help_says_how_much_of_each_budget_is_used(tmp_path: Path) -> None:
-    """Of those that count where it is asked."""
+    """Only of budgets that apply there."""
     async with office(tmp_path, ScriptedCouncil(), prices=prices) as place:
         await ask(place, "1", ELSEWHERE)
         allow(place, channel_day=2, workspace_month=9)
@@ -487,7 +487,7 @@ async def test_help_says_how_much_of_each_budget_is_used(tmp_path: Path) -> None
 
 
 async def test_nobody_at_the_terminal_is_bounded(tmp_path: Path) -> None:
-    """Whoever runs the program pays for it anyhow."""
+    """That person pays for the program anyway."""
     async with office(tmp_path, ScriptedCouncil(), prices=prices) as place:
         allow(place, run=0.001, user_day=0.001)
         await ask(place, "1", Source(platform="terminal", user="ada"))
@@ -508,15 +508,15 @@ async def test_rows_of_past_months_are_deleted(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("table", [{"run": 0}, {"user_day": -1}, {"unpriced_call": "x"}, {"day": 1}])
-def test_what_is_no_budget_is_refused(table: dict[str, object]) -> None:
-    """Amounts are above nothing; other keys don't exist."""
+def test_an_invalid_budget_is_refused(table: dict[str, object]) -> None:
+    """Amounts must be positive, and keys known."""
     with pytest.raises(ValidationError):
         Budgets.model_validate(table)
 
 
 @pytest.mark.parametrize("seed", range(3))
 async def test_amounts_add_up_whatever_happens(tmp_path: Path, seed: int) -> None:
-    """Questions, endings and retries in any order: what is open is reserved, what is over was measured."""
+    """With questions, ends and retries in any order, open runs are reserved and finished runs measured."""
     chance = random.Random(seed)  # noqa: S311 - a test draws the same each time
     council = ScriptedCouncil()
     async with office(tmp_path, council, prices=prices, waiting_per_user=99) as place:

@@ -16,7 +16,7 @@ BOUND = 60_000
 async def test_twelve_questions_stay_within_the_window_and_know_the_first_decision(
     tmp_path: Path,
 ) -> None:
-    """Of long answers, the last ones are repeated and older ones named by their questions."""
+    """The last long answers are repeated; of older ones, only the questions."""
 
     def conclude(call: Call) -> str:
         asked = call.messages[-1]["content"]

@@ -93,7 +93,7 @@ def test_flags_are_read_before_the_first_word_only(
         ),
     ],
 )
-def test_what_is_typed_wrongly_is_said_with_what_is_right(text: str, said: str) -> None:
+def test_a_mistyped_command_is_explained(text: str, said: str) -> None:
     """Nothing is asked then."""
     with pytest.raises(UsageError) as caught:
         parse(text)
@@ -102,7 +102,7 @@ def test_what_is_typed_wrongly_is_said_with_what_is_right(text: str, said: str) 
 
 @given(st.text())
 def test_any_text_is_a_question_or_a_mistake(text: str) -> None:
-    """Without a dash in front it is the question, whole."""
+    """Without a leading dash, all of it is the question."""
     try:
         typed = parse(text)
     except UsageError:
@@ -145,8 +145,8 @@ def test_a_command_of_one_option_takes_the_rest_of_the_line(
         ),
     ],
 )
-def test_a_wrong_or_missing_option_is_said(command: Command, text: str, said: str) -> None:
-    """With what it takes."""
+def test_a_wrong_or_missing_option_is_explained(command: Command, text: str, said: str) -> None:
+    """With its allowed values."""
     with pytest.raises(UsageError) as caught:
         argument(command, text)
     assert str(caught.value) == said
@@ -164,7 +164,7 @@ def test_the_registry_fits_the_platforms() -> None:
 
 
 def test_the_docs_name_every_command() -> None:
-    """With its options as they are typed."""
+    """With its options in the typed form."""
     page = Path("docs/using.md").read_text(encoding="utf-8")
     table = page.partition("## How to use it")[2].partition("\n## ")[0]
     typed = [f"/{command.name} {usage(command)}".strip() for command in COMMANDS if command is not ASK]

@@ -1,4 +1,4 @@
-"""A human thread is read as far as it fits, and what is slow or too much is left out."""
+"""A human thread is read as far as it fits; slow or surplus parts are left out."""
 
 import asyncio
 from dataclasses import dataclass, field
@@ -16,7 +16,7 @@ ROOM = 10_000
 
 @dataclass
 class Scripted:
-    """A thread by script: files go by their names; those of `slow` names and files never come."""
+    """A scripted thread: names and files listed as `slow` never arrive."""
 
     written: list[Written[str]]
     more: bool = False
@@ -46,7 +46,7 @@ class Scripted:
         return self.size
 
     async def file(self, file: str) -> Attachment | NotTaken:
-        """Return a text that says its name; a picture is none."""
+        """Return a text with the file's name; a picture is refused."""
         self.fetched.append(await self._in_time(file))
         return not_text(file) if file.endswith("png") else Attachment(name=file, text=f"In {file}")
 
@@ -63,7 +63,7 @@ async def reading(thread: Scripted, *attachments: Attachment, room: int = ROOM) 
 
 
 async def test_names_come_with_the_messages_or_are_looked_up() -> None:
-    """Where there is none, the id stands for it; control characters are taken out."""
+    """An unknown name is replaced by the id; control characters are removed."""
     written: list[Written[str]] = [
         Written("u1", "One."),
         Written("b1", "Two.", name="CI\x1b[31m\nbot"),
@@ -81,7 +81,7 @@ async def test_names_come_with_the_messages_or_are_looked_up() -> None:
 
 
 async def test_what_does_not_fit_is_counted() -> None:
-    """Of fifty messages at most, and no more than there is room for."""
+    """At most fifty messages are read, and no more than fit."""
     written: list[Written[str]] = [Written("u1", f"{number}") for number in range(60)]
     found = await reading(Scripted(written, more=True))
     assert (len(found.messages), found.left_out, found.more) == (50, 10, True)
@@ -91,12 +91,12 @@ async def test_what_does_not_fit_is_counted() -> None:
 
 
 async def test_an_empty_thread_has_nothing_to_read() -> None:
-    """Nothing is said about it either."""
+    """The card doesn't mention it."""
     assert await reading(Scripted([])) == CONTEXT
 
 
 async def test_files_are_taken_from_the_newest_messages_first() -> None:
-    """No more of them than of attachments, those of the question counted in."""
+    """At most as many as attachments, including the question's."""
     written = [Written("u1", "", [f"{number}.md"]) for number in range(MOST_FILES)]
     mine = Attachment(name="mine.md", text="Mine.")
     thread = Scripted(written)
@@ -108,8 +108,8 @@ async def test_files_are_taken_from_the_newest_messages_first() -> None:
     assert "0.md" not in thread.fetched
 
 
-async def test_what_is_no_text_or_too_large_is_left_out() -> None:
-    """It is counted, never fetched where its size says enough."""
+async def test_binary_and_large_files_are_left_out() -> None:
+    """They are counted, and not fetched if their size is known to be too large."""
     thread = Scripted([Written("u1", "See.", ["a.md", "b.png"])])
     found = await reading(thread)
     assert [file.text for file in found.messages[0].files] == ["In a.md"]
@@ -119,7 +119,7 @@ async def test_what_is_no_text_or_too_large_is_left_out() -> None:
     assert (found.messages[0].files, found.files_left_out, large.fetched) == ((), 1, [])
 
 
-async def test_what_takes_too_long_is_left_out() -> None:
+async def test_slow_names_and_files_are_left_out() -> None:
     """A name is replaced by the id, a file is counted."""
     thread = Scripted([Written("u1", "One.", ["a.md", "b.md"]), Written("u2", "Two.")])
     thread.slow |= {"u1", "a.md"}
@@ -132,7 +132,7 @@ async def test_what_takes_too_long_is_left_out() -> None:
     assert found.files_left_out == 1
 
 
-async def test_a_refusal_is_said_in_the_platforms_words() -> None:
+async def test_a_refusal_is_explained_in_the_platforms_words() -> None:
     """Nothing is read then."""
     thread = Scripted([Written("u1", "One.")], refusal=NotAllowed("the scope is missing"))
     assert await reading(thread) == CONTEXT.model_copy(update={"unread": "the scope is missing"})

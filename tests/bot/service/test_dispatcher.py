@@ -1,4 +1,4 @@
-"""The dispatcher and the presenter: one run from request to mention, and everything that can refuse."""
+"""The dispatcher and the presenter: a run from request to mention, and every refusal."""
 
 import asyncio
 import random
@@ -57,7 +57,7 @@ class Office:
     async def ask(
         self, key: str = "1", text: str = "Shard or scale up?", source: Source = TEAM, **more: object
     ) -> RunRow | None:
-        """Hand a question in."""
+        """Ask a question."""
         question = Question(
             standing=AT_TERMINAL,
             text=text,
@@ -69,7 +69,7 @@ class Office:
         return await self.dispatcher.accept(question)
 
     async def see(self, venue: RecordingVenue, key: str = "1", **more: object) -> RunRow:
-        """Ask and show, to the end."""
+        """Ask a question and show its run to the end."""
         run = await self.ask(key, **more)  # pyright: ignore[reportArgumentType] - named per test
         assert run is not None
         self.dispatcher.begin(run, venue)
@@ -152,7 +152,7 @@ async def test_a_run_is_shown_from_card_to_mention(tmp_path: Path) -> None:
 
 
 async def test_the_card_is_edited_as_each_stage_finishes(tmp_path: Path) -> None:
-    """At least once a stage."""
+    """At least once per stage."""
     held = {
         f"stage1.1:{FOUR[0]}",
         f"stage2.1:{FOUR[0]}",
@@ -176,8 +176,8 @@ async def test_the_card_is_edited_as_each_stage_finishes(tmp_path: Path) -> None
         assert any(stage in text for text in venue.texts)
 
 
-async def test_edits_that_wait_show_the_newest_state_alone(tmp_path: Path) -> None:
-    """However much happened meanwhile; the last state is never lost."""
+async def test_waiting_edits_show_only_the_newest_state(tmp_path: Path) -> None:
+    """The last state is never lost."""
     venue = RecordingVenue()
     venue.gate.clear()
     async with office(tmp_path, ScriptedCouncil()) as place:
@@ -827,7 +827,7 @@ async def test_halted_runs_are_over_before_anything_is_deleted(tmp_path: Path) -
 
 
 async def test_a_thread_of_people_is_read_and_one_below_a_card_is_not(tmp_path: Path) -> None:
-    """There the conversation itself is known; people's talk in it is theirs."""
+    """Below a card, the conversation is known, and people's messages stay theirs."""
     asked = Discussion(until="9")
     async with office(tmp_path, ScriptedCouncil()) as place:
         theirs, ours = RecordingVenue(), RecordingVenue()

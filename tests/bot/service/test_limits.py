@@ -1,4 +1,4 @@
-"""What may wait: this many questions of a person and of a channel, counted without a gap."""
+"""Limits on waiting questions, per person and per channel, without a gap in the count."""
 
 from contextlib import suppress
 
@@ -14,19 +14,19 @@ OTHER_ROOM = HERE.model_copy(update={"channel": "C2"})
 
 
 def backlog(**limits: int) -> Backlog:
-    """Make one that contains two of a person and three of a channel."""
+    """Return a backlog with room for two per person and three per channel."""
     return Backlog(Limits.model_validate({"waiting_per_user": 2, "waiting_per_channel": 3} | limits))
 
 
 def arrive(waiting: Backlog, *keys: str, source: Source = HERE) -> None:
-    """Let questions in."""
+    """Admit questions."""
     for key in keys:
         with waiting.admitted(key, source):
             pass
 
 
 def fail(waiting: Backlog, key: str) -> None:
-    """Let a question in that can't be written down."""
+    """Admit a question that can't be recorded."""
     with suppress(OSError), waiting.admitted(key, HERE):
         raise OSError
 
@@ -59,7 +59,7 @@ def test_a_channel_has_a_limit_of_waiting_questions_for_everybody() -> None:
 
 
 def test_a_question_that_starts_makes_room() -> None:
-    """Once, however often that is said."""
+    """Once, however often it is released."""
     waiting = backlog()
     arrive(waiting, "1", "2")
     waiting.release("1")
@@ -69,7 +69,7 @@ def test_a_question_that_starts_makes_room() -> None:
         arrive(waiting, "4")
 
 
-def test_a_question_that_could_not_be_written_down_makes_room() -> None:
+def test_a_question_that_could_not_be_recorded_makes_room() -> None:
     """One that was counted before stays counted."""
     waiting = backlog(waiting_per_user=1)
     fail(waiting, "1")
@@ -80,7 +80,7 @@ def test_a_question_that_could_not_be_written_down_makes_room() -> None:
 
 
 def test_what_an_earlier_process_accepted_counts_and_is_not_refused() -> None:
-    """The limits hold for what comes new."""
+    """The limits apply to new questions."""
     waiting = backlog()
     for key in ("1", "2", "3", "4"):
         waiting.count(key, HERE)

@@ -1,4 +1,4 @@
-"""The options of a run: read from any surface's values, laid over a profile, kept for later."""
+"""The options of a run: read from any platform's values, applied to a profile, kept for a repetition."""
 
 import inspect
 
@@ -35,7 +35,7 @@ def test_texts_and_typed_values_mean_the_same() -> None:
 
 
 def test_a_command_goes_before_the_profile() -> None:
-    """What it doesn't name stays as the profile has it."""
+    """Other settings are the profile's."""
     chosen = RunOptions.read({"profile": "fast", "rounds": 3}).applied(PROFILES)
     assert chosen == PROFILES["fast"].model_copy(update={"max_rounds": 3})
     assert RunOptions().applied(PROFILES) == PROFILES["default"]
@@ -47,7 +47,7 @@ def test_without_a_default_profile_the_first_one_answers() -> None:
 
 
 def test_a_runs_options_are_read_back_from_its_profile() -> None:
-    """So that it can be asked again, by members who may have changed since."""
+    """So that it can be asked again, even if its members have changed."""
     before = RunOptions.read(
         {"profile": "fast", "strategy": "coverage", "criteria": "Cost", "mode": "consultants"}
     )
@@ -60,7 +60,7 @@ def test_a_runs_options_are_read_back_from_its_profile() -> None:
 
 
 def test_consultants_are_seated_with_personas() -> None:
-    """Four of them over the profile's models; a council of consultants keeps the seats it has."""
+    """Four of them share the profile's models; a council of consultants keeps its seats."""
     mode = RunOptions.read({"mode": "consultants"})
     seated = mode.applied({"default": profile("a/one", "b/two")})
     assert [member.persona and member.persona.name for member in seated.members] == [
@@ -106,14 +106,14 @@ def test_a_council_of_consultants_can_answer_as_a_council() -> None:
         ),
     ],
 )
-def test_a_bad_value_is_said_with_what_is_allowed(given: dict[str, object], said: str) -> None:
+def test_a_bad_value_is_explained_with_the_allowed_ones(given: dict[str, object], said: str) -> None:
     """Option, value, what it takes."""
     with pytest.raises(UsageError) as caught:
         RunOptions.read(given)
     assert str(caught.value) == said
 
 
-def test_an_unknown_profile_is_said_with_those_there_are() -> None:
+def test_an_unknown_profile_is_explained_with_the_known_ones() -> None:
     """Profiles are known only at run time."""
     with pytest.raises(UsageError) as caught:
         RunOptions(profile="slow").applied(PROFILES)

@@ -15,7 +15,7 @@ FREE = Lane("edits:C1")
 
 @dataclass
 class Time:
-    """A clock that stands still until everybody sleeps, then jumps to who wakes first."""
+    """A clock that jumps to the next wake-up when everybody sleeps."""
 
     now: float = 1000.0
     sleepers: list[tuple[float, int, asyncio.Future[None]]] = field(
@@ -33,7 +33,7 @@ class Time:
         await waking
 
     async def run(self, *work: Awaitable[object]) -> list[object]:
-        """Let time pass until all the work is done; return what each gave or raised."""
+        """Let time pass until all work is done; return the results or errors."""
         tasks = [asyncio.ensure_future(one) for one in work]
         while not all(task.done() for task in tasks):
             for _ in range(30):
@@ -50,7 +50,7 @@ class Time:
 
 @dataclass
 class Platform:
-    """Takes requests, or raises what a test wants it to; remembers when it took which."""
+    """Takes requests, or raises what a test says; records when it took each."""
 
     time: Time
     raises: list[VenueError] = field(default_factory=list[VenueError])
@@ -119,7 +119,7 @@ async def test_lanes_do_not_wait_for_each_other() -> None:
 
 
 async def test_lanes_within_another_share_its_rate_limit() -> None:
-    """Each has its own as well; the most urgent of all goes first, and a run's requests wait for nobody."""
+    """Each has its own as well; the most urgent of all goes first, and a run's lanes don't wait for each other."""
     time = Time()
     platform = Platform(time)
     whole = Lane("all", interval=0.5, burst=2, at_once=10)
@@ -146,7 +146,7 @@ async def test_lanes_within_another_share_its_rate_limit() -> None:
 
 
 async def test_a_request_that_waits_for_what_its_lane_is_within_is_counted_once() -> None:
-    """And is gone when nobody waits for it any more."""
+    """It isn't counted any more once it is cancelled."""
     time = Time()
     hung = asyncio.Event()
     whole = Lane("all", at_once=1)
@@ -169,7 +169,7 @@ async def test_a_request_that_waits_for_what_its_lane_is_within_is_counted_once(
 
 
 async def test_the_most_urgent_goes_first() -> None:
-    """A first card, the answer, a running card, a thread; whoever came first among equals."""
+    """A first card, the answer, a running card, a thread; equals go in order of arrival."""
     time = Time()
     platform = Platform(time)
     waiting = [Urgency.THREAD, Urgency.PROGRESS, Urgency.ANSWER, Urgency.FIRST_CARD, Urgency.ANSWER]
@@ -185,7 +185,7 @@ async def test_the_most_urgent_goes_first() -> None:
 
 
 async def test_an_edit_that_becomes_the_answer_moves_up() -> None:
-    """Urgency is asked for when the lane is free, not when the request arrives."""
+    """Urgency is determined when the lane is free, not when the request arrives."""
     time = Time()
     platform = Platform(time)
     is_over = False
@@ -213,7 +213,7 @@ async def test_an_edit_that_becomes_the_answer_moves_up() -> None:
 
 
 async def test_runs_take_turns() -> None:
-    """One run's twenty parts don't hold up another's first."""
+    """One run's twenty parts don't delay another's first."""
     time = Time()
     platform = Platform(time)
 
@@ -264,7 +264,7 @@ async def test_nothing_starves() -> None:
 
 
 async def test_a_rate_limit_is_waited_out_without_spending_attempts() -> None:
-    """However often: the lane waits as long as the platform says, and so does everybody in it."""
+    """However often, the whole lane waits as long as the platform says."""
     time = Time()
     platform = Platform(time, raises=[RateLimited("too often", 30) for _ in range(100)])
     async with outbox(time) as box:
@@ -273,7 +273,7 @@ async def test_a_rate_limit_is_waited_out_without_spending_attempts() -> None:
     assert platform.taken[0][0] == 3000
 
 
-async def test_what_passes_is_tried_again_with_growing_waits() -> None:
+async def test_temporary_errors_are_retried_with_growing_waits() -> None:
     """1, 2, 4, 8, 16, 30, 30 seconds."""
     time = Time()
     platform = Platform(time, raises=[Unreachable("Slack is out of order") for _ in range(7)])
@@ -282,8 +282,8 @@ async def test_what_passes_is_tried_again_with_growing_waits() -> None:
     assert platform.taken == [(91, "a")]
 
 
-async def test_what_never_passes_is_given_up_in_time() -> None:
-    """After a quarter of an hour, or after what the caller has time for."""
+async def test_lasting_errors_are_given_up_in_time() -> None:
+    """After a quarter of an hour, or the caller's own limit."""
     time = Time()
     platform = Platform(time, raises=[Unreachable("Slack is out of order") for _ in range(99)])
     async with outbox(time) as box:
@@ -297,7 +297,7 @@ async def test_what_never_passes_is_given_up_in_time() -> None:
 
 
 async def test_an_undocumented_error_is_tried_a_few_times() -> None:
-    """It may pass, but nobody says so."""
+    """It may be temporary, but that isn't documented."""
     time = Time()
     platform = Platform(time, raises=[Unreachable("?", is_known=False) for _ in range(99)])
     async with outbox(time) as box:
@@ -323,7 +323,7 @@ async def test_a_refusal_is_believed_the_second_time(refusal: VenueError) -> Non
         assert time.now == begun
 
 
-async def test_what_the_platform_cannot_take_is_not_sent_again() -> None:
+async def test_a_malformed_request_is_not_sent_again() -> None:
     """It would be refused again."""
     time = Time()
     platform = Platform(time, raises=[Malformed("invalid_blocks")])
@@ -334,7 +334,7 @@ async def test_what_the_platform_cannot_take_is_not_sent_again() -> None:
 
 
 async def test_a_post_whose_response_was_lost_is_repeated_once() -> None:
-    """A minute later, where a repetition shows twice; an edit is repeated at once, and often."""
+    """A post is repeated after a minute, since it might show twice; an edit at once, and often."""
     time = Time()
     lost: list[VenueError] = [Unreachable("the response was lost", is_lost=True) for _ in range(9)]
     platform = Platform(time, raises=lost[:1])
@@ -367,7 +367,7 @@ async def test_a_request_that_hangs_is_a_lost_response() -> None:
 
 
 async def test_a_request_under_way_ends_although_its_caller_is_cancelled() -> None:
-    """What it records beside sending isn't lost; one that only waits is not sent any more."""
+    """What it records while sending isn't lost; a request that only waits isn't sent."""
     time = Time()
     begun, going_on = asyncio.Event(), asyncio.Event()
     recorded: list[str] = []
@@ -395,7 +395,7 @@ async def test_a_request_under_way_ends_although_its_caller_is_cancelled() -> No
         assert box.waiting() == {}
 
 
-async def test_a_request_that_hangs_holds_up_nobody_where_several_may_be_under_way() -> None:
+async def test_a_hanging_request_delays_nobody_where_several_may_be_under_way() -> None:
     """As many as the lane allows at once."""
     time = Time()
     hung = asyncio.Event()
@@ -413,7 +413,7 @@ async def test_a_request_that_hangs_holds_up_nobody_where_several_may_be_under_w
 
 
 async def test_rate_limits_that_fail_leave_nobody_waiting() -> None:
-    """Several processes will share them, in a database that may be out of reach."""
+    """They may be shared by several processes, and out of reach."""
 
     class Broken(RateLimits):
         async def take(self, lane: Lane) -> float:
@@ -437,10 +437,3 @@ async def test_idle_lanes_are_forgotten() -> None:
             time.now += 2
     assert len(limits._full_at) < 20  # pyright: ignore[reportPrivateUsage] - nothing else shows what is kept
     assert not box._queues  # pyright: ignore[reportPrivateUsage] - likewise
-
-
-def test_a_scaled_patience_scales_every_time() -> None:
-    """Counts stay."""
-    patience = Patience().scaled(0.5)
-    assert (patience.request, patience.recheck, patience.lost) == (15, 2.5, 30)
-    assert patience.unknown_attempts == 5

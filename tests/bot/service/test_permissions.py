@@ -30,14 +30,14 @@ def test_every_action_has_a_rule() -> None:
 
 @pytest.mark.parametrize("action", ACTIONS)
 def test_who_may_do_what(action: Action) -> None:
-    """Strangers what is open, askers what is theirs, admins everything."""
+    """Strangers may do what is open, askers what is theirs, admins everything."""
     assert may(action, BOB, is_admin=True)
     assert may(action, BOB) == (action in OPEN)
     assert may(action, ADA) == (action in OPEN | {"stop", "forget answer"})
     assert depends_on_admin(action, BOB, "U1") == (action not in OPEN)
 
 
-def test_nobody_is_the_asker_of_what_nobody_asked() -> None:
+def test_without_a_recorded_asker_nobody_is_the_asker() -> None:
     """An imported answer names no asker, and some events no user."""
     nobody = ADA.model_copy(update={"user": None})
     assert not may("forget answer", nobody, asker=None)
@@ -45,13 +45,13 @@ def test_nobody_is_the_asker_of_what_nobody_asked() -> None:
 
 @pytest.mark.parametrize("action", [action for action in ACTIONS if action not in OPEN])
 def test_a_refusal_says_who_may(action: Action) -> None:
-    """In a sentence for the one who was refused."""
+    """In a sentence for the person who was refused."""
     with pytest.raises(Refusal, match=r"^Only (whoever asked, or )?an admin,? can \w+ .*\.$"):
         check(action, BOB, asker="U1")
 
 
-def test_an_admin_is_one_by_the_platform_or_by_our_list() -> None:
-    """The list names people together with their platform."""
+def test_admins_come_from_the_platform_or_from_the_settings() -> None:
+    """The settings name people together with their platform."""
     admins = Admins(frozenset({"slack:U2"}))
     assert admins.include(BOB, by_platform=False)
     assert admins.include(ADA, by_platform=True)
@@ -61,7 +61,7 @@ def test_an_admin_is_one_by_the_platform_or_by_our_list() -> None:
 
 @pytest.mark.parametrize("where", [{"channel": "C2"}, {"workspace": "T2"}, {"platform": "discord"}])
 def test_a_run_is_touched_only_where_it_belongs(where: dict[str, str]) -> None:
-    """A thread is part of its channel; anywhere else there is no such run."""
+    """A thread is part of its channel; elsewhere the run doesn't exist."""
     check_place(ADA, BOB.model_copy(update={"thread": "1.0"}))
     with pytest.raises(Refusal, match="This run isn't on record here"):
         check_place(ADA, BOB.model_copy(update=where))

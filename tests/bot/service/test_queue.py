@@ -15,7 +15,7 @@ from bot.view.state import EXACT_POSITIONS
 
 
 class Line:
-    """A queue with named runs; remembers who was let in, and each one's last position."""
+    """A queue with named runs that records who was admitted, and each one's last position."""
 
     def __init__(self, **limits: int) -> None:
         self.queue = Queue(Limits.model_validate(limits))
@@ -27,7 +27,7 @@ class Line:
     async def arrive(
         self, name: str, channel: str = "c", user: str = "", conversation: str = ""
     ) -> None:
-        """Let a run take its place."""
+        """Add a run."""
         ticket = Ticket(channel, user or name, conversation or name)
         self._ends[name] = asyncio.Event()
         self.positions[name] = []
@@ -70,7 +70,7 @@ async def test_runs_within_the_limits_start_at_once() -> None:
     await line.close()
 
 
-async def test_what_waits_hears_its_position_as_it_moves_up() -> None:
+async def test_a_waiting_run_hears_its_position_as_it_moves_up() -> None:
     """1 is next."""
     line = Line(runs=1)
     for name in ("one", "two", "three"):
@@ -93,7 +93,7 @@ async def test_a_channel_has_its_own_bound() -> None:
 
 
 async def test_a_user_has_a_bound_of_their_own() -> None:
-    """In whatever channel they ask."""
+    """Across all channels."""
     line = Line(runs_per_user=1)
     await line.arrive("one", "a", "ada")
     await line.arrive("two", "b", "ada")
@@ -128,7 +128,7 @@ async def test_channels_take_turns() -> None:
 
 
 async def test_giving_up_frees_the_place() -> None:
-    """Waiting or running."""
+    """Whether the run waits or runs."""
     line = Line(runs=1)
     for name in ("one", "two", "three"):
         await line.arrive(name)
@@ -150,7 +150,7 @@ async def test_a_run_that_raises_leaves_its_place() -> None:
         await asyncio.wait_for(stack.enter_async_context(queue.turn(ticket, lambda _: None)), 1)
 
 
-async def test_who_waits_far_back_hears_little() -> None:
+async def test_a_run_far_back_hears_few_positions() -> None:
     """Its position on arrival, then the marks; near the front, every step."""
     line = Line(runs=1, runs_per_channel=1)
     names = [str(number) for number in range(61)]
@@ -162,8 +162,8 @@ async def test_who_waits_far_back_hears_little() -> None:
     await line.close()
 
 
-async def test_a_change_in_a_long_queue_tells_few() -> None:
-    """However many wait, somebody's departure is news to a bounded number."""
+async def test_a_change_in_a_long_queue_notifies_few() -> None:
+    """However many wait, a departure notifies a bounded number."""
     line = Line(runs=1, runs_per_channel=1)
     for number in range(2_000):
         await line.arrive(str(number))
@@ -176,7 +176,7 @@ async def test_a_change_in_a_long_queue_tells_few() -> None:
 
 @dataclass
 class Model:
-    """The same queue in a few lines that look at everybody each time."""
+    """The same queue in a few lines, without any optimization."""
 
     limits: Limits
     waiting: list[tuple[int, Ticket]] = field(default_factory=list[tuple[int, Ticket]])
@@ -185,7 +185,7 @@ class Model:
     last_served: Counter[str] = field(default_factory=Counter[str])
 
     def let_in(self) -> None:
-        """Start whoever may, the channel that was served longest ago first, then by arrival."""
+        """Start runs, first of the channel that was served longest ago, then by arrival."""
         while len(self.running) < self.limits.runs:
             held = self.running.values()
             free = [
@@ -204,7 +204,7 @@ class Model:
             self.last_served[ticket.channel] = len(self.started)
 
     def leave(self, number: int) -> None:
-        """Take out who waits or runs."""
+        """Remove a waiting or running run."""
         self.waiting = [one for one in self.waiting if one[0] != number]
         self.running.pop(number, None)
 
@@ -218,7 +218,7 @@ STEPS = st.lists(st.one_of(TICKETS, st.integers(0, 40)), max_size=60)
     limits=st.builds(Limits, runs=st.integers(1, 5), runs_per_channel=SMALL, runs_per_user=SMALL),
     steps=STEPS,
 )
-def test_it_does_what_the_plain_rules_say(limits: Limits, steps: list[Ticket | int]) -> None:
+def test_it_agrees_with_the_plain_model(limits: Limits, steps: list[Ticket | int]) -> None:
     """Whoever arrives, ends or gives up, in whatever order: the same runs start, in the same order.
 
     A ticket arrives; a number ends the run that arrived in that place, waiting or running. The last

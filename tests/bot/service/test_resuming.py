@@ -1,4 +1,4 @@
-"""Runs that one process begins and another ends: nothing asked twice, nothing posted twice."""
+"""Runs that one process begins and another finishes: nothing is asked or posted twice."""
 
 import asyncio
 from collections.abc import Sequence
@@ -36,7 +36,7 @@ async def interrupted(
 
 
 async def resumed(place: Office, venue: RecordingVenue) -> RunRow:
-    """Start again, and let what was interrupted end."""
+    """Start again, and let the interrupted run end."""
     [run] = await place.dispatcher.resuming.undelivered("slack")
     await place.dispatcher.resuming.resume([run], lambda _: venue)
     await place.dispatcher.settled()
@@ -51,7 +51,7 @@ def calls(*councils: ScriptedCouncil) -> Sequence[str]:
 
 
 async def test_calls_go_first_and_then_cards(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of the runs that go on together no card is touched while one hasn't asked what is left to ask."""
+    """Of runs that are resumed together, no card is edited before each has made its next call."""
     first, second = ScriptedCouncil(), ScriptedCouncil()
     first.held.add(CHAIR)
     picked_up: list[frozenset[str]] = []
@@ -95,7 +95,7 @@ async def test_calls_go_first_and_then_cards(tmp_path: Path, monkeypatch: pytest
     [f"stage1.1:{FOUR[0]}", f"stage2.1:{FOUR[1]}", f"stage2_5.1:{FOUR[2]}", CHAIR],
 )
 async def test_an_interrupted_run_continues_on_its_card(tmp_path: Path, held: str) -> None:
-    """Only what was in flight is asked again; the thread has each message once, in order."""
+    """Only calls in flight are made again; the thread has each message once, in order."""
     first, second, venue = ScriptedCouncil(), ScriptedCouncil(), RecordingVenue()
     await interrupted(tmp_path, first, venue, held)
     async with office(tmp_path, second) as place:
@@ -144,7 +144,7 @@ async def test_an_answer_that_was_not_shown_is_shown_without_a_call(tmp_path: Pa
 
 
 async def test_a_failed_member_is_not_asked_again(tmp_path: Path) -> None:
-    """Its failure was final; a restart changes nothing about that."""
+    """A restart doesn't change that its failure was final."""
     first = ScriptedCouncil(script={f"stage1.1:{FOUR[3]}": failure("filtered")})
     second, venue = ScriptedCouncil(), RecordingVenue()
     await interrupted(tmp_path, first, venue, f"stage2.1:{FOUR[0]}")
@@ -270,7 +270,7 @@ async def test_too_old_a_run_is_closed_and_can_be_retried(tmp_path: Path) -> Non
 
 
 async def test_a_retry_asks_only_who_failed_and_what_depends_on_it(tmp_path: Path) -> None:
-    """The account had no credit in the middle of the reviews: answers that were paid for serve."""
+    """After the account ran out of credit during the reviews, paid answers are used again."""
     council = ScriptedCouncil(script={f"stage2.1:{FOUR[0]}": failure("credit")})
     venue = RecordingVenue()
     async with office(tmp_path, council) as place:
@@ -289,7 +289,7 @@ async def test_a_retry_asks_only_who_failed_and_what_depends_on_it(tmp_path: Pat
 
 
 async def test_a_retried_member_of_stage_1_is_reviewed(tmp_path: Path) -> None:
-    """Reviews of fewer answers aren't reviews of all: they are requested again."""
+    """Reviews of fewer answers are requested again."""
     stage1 = {f"stage1.1:{name}": failure("unavailable") for name in FOUR}
     council, venue = ScriptedCouncil(script={**stage1}), RecordingVenue()
     async with office(tmp_path, council) as place:

@@ -1,4 +1,4 @@
-"""A run beside its journal, document and index: what is kept when it ends well, and when it doesn't."""
+"""A run with its journal, document and index: what is kept with an answer, and without one."""
 
 import asyncio
 import random
@@ -128,7 +128,7 @@ async def test_a_run_without_answer_leaves_no_document(tmp_path: Path) -> None:
 
 
 async def test_a_run_that_was_forgotten_leaves_no_document(tmp_path: Path) -> None:
-    """Whoever forgets a question while it runs doesn't find its answer afterwards."""
+    """A question that is deleted while it runs gets no stored answer."""
     council = ScriptedCouncil()
     async with opened(tmp_path, council) as (runs, library):
         run = (await runs.accept(*question())).run
@@ -160,7 +160,7 @@ async def test_a_run_that_was_forgotten_leaves_no_document(tmp_path: Path) -> No
 async def test_a_paid_answer_is_kept_when_its_row_in_the_journal_is_damaged(
     tmp_path: Path, damage: str
 ) -> None:
-    """The document is written from what is in memory, and whoever asked gets the answer."""
+    """The document is written from memory, and the asker gets the answer."""
     council = ScriptedCouncil(held={"stage3.1:chair/man:chairman"})
     async with opened(tmp_path, council) as (runs, library):
         run = (await runs.accept(*question())).run
@@ -180,7 +180,7 @@ async def test_a_paid_answer_is_kept_when_its_row_in_the_journal_is_damaged(
 
 @pytest.mark.parametrize("stage", ["title", "stage1", "stage2", "stage2_5", "stage3"])
 async def test_a_run_that_is_forgotten_while_it_runs_says_so(tmp_path: Path, stage: str) -> None:
-    """Whichever calls are in flight: their replies find no row any more."""
+    """Whichever calls are in flight, their replies find no row."""
     step = {"title": "title", "stage3": "stage3.1:chair/man:chairman"}.get(stage, f"{stage}.1:{FOUR[0]}")
     council = ScriptedCouncil(held={step})
     seats = profile(title_model="some/titles")
@@ -204,7 +204,7 @@ async def test_a_run_that_is_forgotten_while_it_runs_says_so(tmp_path: Path, sta
 async def test_stop_and_a_refused_account_end_a_stage_with_their_own_words(
     tmp_path: Path, stage: str
 ) -> None:
-    """Every member's call of a stage is made at once; what ends them all is said as what it is."""
+    """All members of a stage are called at the same time; the cause that ends them is named."""
     refused = ScriptedCouncil(script={f"{stage}.1:{FOUR[0]}": failure("credit", "")})
     async with opened(tmp_path / "refused", refused) as (runs, _):
         run = (await runs.accept(*question())).run
@@ -237,7 +237,7 @@ async def test_an_answer_says_where_its_card_is(tmp_path: Path) -> None:
 async def test_an_unexpected_error_shows_the_runs_id_alone(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its insides go to the log."""
+    """The log has the rest."""
 
     def broken(*_: object) -> None:
         raise RuntimeError("the secret insides")
@@ -308,7 +308,7 @@ async def test_a_long_conversations_prompts_are_bounded(tmp_path: Path) -> None:
     }
 
 
-async def test_a_follow_up_of_nothing_begins_the_conversation(tmp_path: Path) -> None:
+async def test_a_follow_up_without_an_answer_before_it_begins_the_conversation(tmp_path: Path) -> None:
     """The runs before it may all have failed."""
     council = ScriptedCouncil()
     async with opened(tmp_path, council) as (runs, library):
@@ -321,7 +321,7 @@ async def test_a_follow_up_of_nothing_begins_the_conversation(tmp_path: Path) ->
 
 
 async def test_a_changed_configuration_never_mixes_into_a_run(tmp_path: Path) -> None:
-    """The run row holds the settings it began with."""
+    """The run's row has the settings it began with."""
     council = ScriptedCouncil()
     async with opened(tmp_path, council) as (runs, _):
         run = (await runs.accept(*question())).run
@@ -362,7 +362,7 @@ async def test_a_written_document_has_the_contracts_fields(tmp_path: Path) -> No
 async def test_a_saved_answer_is_told_even_if_the_database_fails_then(
     tmp_path: Path, broken: str
 ) -> None:
-    """The document is what counts: an index row or the journal's last word is not an answer lost."""
+    """The document is enough: without an index row or the journal's last entry, no answer is lost."""
     council = ScriptedCouncil(held={"stage3.1:chair/man:chairman"})
     async with opened(tmp_path, council) as (runs, library):
         run = (await runs.accept(*question())).run
@@ -404,7 +404,7 @@ async def reading(brief: Brief, room: int) -> Discussion:
 
 
 async def test_a_thread_is_read_once_and_written_down_before_the_first_call(tmp_path: Path) -> None:
-    """A restart asks exactly the same, whatever has been written there since."""
+    """After a restart the prompts are the same, whatever has been written there since."""
     council = ScriptedCouncil()
     replay = ScriptedCouncil()
     async with opened(tmp_path, council) as (runs, library):
@@ -429,7 +429,7 @@ async def test_a_thread_is_read_once_and_written_down_before_the_first_call(tmp_
 
 
 async def test_a_thread_is_in_every_prompt_and_in_the_document(tmp_path: Path) -> None:
-    """Those who review and conclude read what the others read."""
+    """Reviewers and the chairman read it, too."""
     council = ScriptedCouncil()
     async with opened(tmp_path, council) as (runs, library):
         run = (await runs.accept(*asked_in_a_thread())).run
@@ -442,7 +442,7 @@ async def test_a_thread_is_in_every_prompt_and_in_the_document(tmp_path: Path) -
 
 @pytest.mark.parametrize("moment", ["while it runs", "while it is written"])
 async def test_what_is_forgotten_meanwhile_is_not_in_the_document(tmp_path: Path, moment: str) -> None:
-    """Somebody whose words a run has read has them deleted before its answer is stored."""
+    """Words that a run has read are deleted before its answer is stored."""
     council = ScriptedCouncil()
     async with opened(tmp_path, council) as (runs, library):
         run = (await runs.accept(*asked_in_a_thread())).run

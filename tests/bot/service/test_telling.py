@@ -1,4 +1,4 @@
-"""Telling the asker: once, in the first place that is left, however long that takes."""
+"""The asker is told once, in the first place that is available, however long that takes."""
 
 import asyncio
 from collections.abc import Callable
@@ -100,7 +100,7 @@ EVERYWHERE = ("edit_card", "open_thread", "repost", "direct")
 
 @pytest.mark.parametrize("refusal", [GONE, FORBIDDEN, Unreachable("Slack can't be reached")])
 async def test_an_answer_refused_everywhere_is_untold(tmp_path: Path, refusal: VenueError) -> None:
-    """It is kept, and on record as untold."""
+    """It is kept, and recorded as untold."""
     venue = RecordingVenue(refuse=dict.fromkeys(EVERYWHERE, refusal))
     async with office(tmp_path, ScriptedCouncil()) as place:
         run = await place.see(venue)
@@ -146,7 +146,7 @@ async def test_an_untold_answer_is_told_at_the_next_start(tmp_path: Path) -> Non
 
 
 async def test_what_may_have_arrived_is_on_record_at_the_next_start(tmp_path: Path) -> None:
-    """A platform that can't tell a repeated mention from a new one continues from there."""
+    """A platform that can't recognize a repeated mention continues from that record."""
 
     class Lossy(RecordingVenue):
         async def mention(self, mention: Mention, *, link: bool = True) -> None:
@@ -197,7 +197,7 @@ async def test_a_malformed_card_becomes_a_plain_one(tmp_path: Path) -> None:
 
 
 async def test_a_malformed_part_is_replaced_by_a_line(tmp_path: Path) -> None:
-    """The rest of the thread is posted in any case."""
+    """The rest of the thread is posted."""
 
     class Picky(RecordingVenue):
         async def post(self, part: Part, key: str, sent: Sent, urgency: Urgency = Urgency.THREAD) -> str:
@@ -212,7 +212,7 @@ async def test_a_malformed_part_is_replaced_by_a_line(tmp_path: Path) -> None:
 
 
 async def test_a_thread_that_crashes_does_not_keep_the_asker_waiting(tmp_path: Path) -> None:
-    """A bug in the thread costs the thread; it is tried again later."""
+    """After a bug in the thread, the asker is mentioned, and the thread is tried again later."""
     venue = RecordingVenue(refuse={"post": RuntimeError("a bug")})
     async with office(tmp_path, ScriptedCouncil()) as place:
         run = await place.see(venue)
@@ -225,7 +225,7 @@ async def test_a_thread_that_crashes_does_not_keep_the_asker_waiting(tmp_path: P
 async def test_a_run_that_crashes_outside_its_stages_ends_its_card(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whatever the queue or the run raises, the card doesn't wait forever."""
+    """Whatever the queue or the run raises, the card gets an end."""
     venue = RecordingVenue()
     async with office(tmp_path, ScriptedCouncil()) as place:
 
