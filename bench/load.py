@@ -29,6 +29,7 @@ from bot.config import logs
 from bot.errors import Refusal
 from bot.serve import collect_rarely
 from bot.service.access import AT_TERMINAL
+from bot.service.channels import Channels, Operator
 from bot.service.dispatcher import Dispatcher
 from bot.service.limits import Limits
 from bot.service.outbox import Urgency
@@ -264,6 +265,7 @@ def runs_of(library: Library, ask: Ask) -> Runs:
         journal=library.journal,
         store=library.store,
         index=library.index,
+        channels=Channels(Operator(profiles={"default": PROFILE}), library.overrides),
     )
 
 
@@ -274,7 +276,6 @@ def dispatcher_of(library: Library, ask: Ask, at_once: int) -> Dispatcher:
         journal=library.journal,
         store=library.store,
         index=library.index,
-        profiles={"default": PROFILE},
         queue=Queue(Limits.model_validate(dict.fromkeys(Limits.model_fields, at_once))),
     )
 

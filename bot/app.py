@@ -12,6 +12,7 @@ from bot.config.configuration import NOBODY_TO_ASK, Configuration
 from bot.config.settings import OPENROUTER
 from bot.errors import ConfigurationError
 from bot.past.lookup import Lookup
+from bot.service.channels import Channels, Operator
 from bot.service.dispatcher import Dispatcher
 from bot.service.metrics import Metrics
 from bot.service.permissions import Admins
@@ -21,13 +22,15 @@ from council.models.catalog import Catalog
 from council.models.directory import Directory
 from council.profile import Profile
 from storage.archive import Archive
+from storage.audit import Audit
 from storage.conversations import ConversationStore
 from storage.database import Database
 from storage.errors import StorageError
-from storage.forgetting import Audit, Forgetting
+from storage.forgetting import Forgetting
 from storage.index import Index
 from storage.journal import Journal
 from storage.locks import Locks
+from storage.overrides import Overrides
 from storage.salvage import open_sound_database
 from storage.sqlite_journal import SqliteJournal
 
@@ -47,6 +50,7 @@ class Library:
     archive: Archive
     journal: Journal
     forgetting: Forgetting
+    overrides: Overrides
     locks: Locks
 
 
@@ -74,11 +78,16 @@ async def open_library(folder: Path) -> AsyncGenerator[Library]:
                 complete=opened.recovery.complete,
             )
             await index.repair(store)
-        forgetting = Forgetting(database, store, index, Audit(folder / "audit.jsonl"))
+        audit = Audit(folder / "audit.jsonl")
+        forgetting, overrides = Forgetting(database, store, index, audit), Overrides(database, audit)
         try:
             await forgetting.finish()
         except StorageError:  # it is tried again at every start
             log.exception("not_forgotten")
+        try:
+            await overrides.finish()
+        except StorageError:  # likewise
+            log.exception("change_not_audited")
         yield Library(
             database=database,
             store=store,
@@ -86,6 +95,7 @@ async def open_library(folder: Path) -> AsyncGenerator[Library]:
             archive=Archive(database),
             journal=SqliteJournal(database),
             forgetting=forgetting,
+            overrides=overrides,
             locks=Locks(folder / ".held"),
         )
 
@@ -129,7 +139,7 @@ async def open_council(
             ask=counts.counted(client.ask),
             catalog=client.catalog,
             prices=client.price,
-            budgets=configuration.budgets,
+            channels=Channels(operator_of(configuration, profiles), library.overrides),
             journal=library.journal,
             store=library.store,
             index=library.index,
@@ -161,11 +171,20 @@ def open_dispatcher(configuration: Configuration, library: Library, council: Cou
         journal=library.journal,
         store=library.store,
         index=library.index,
-        profiles=council.profiles,
         queue=Queue(configuration.limits),
         durability=configuration.durability,
         admins=Admins(frozenset(configuration.settings.council_admins or ())),
+    )
+
+
+def operator_of(configuration: Configuration, profiles: Mapping[str, Profile]) -> Operator:
+    """Return what is configured for all channels, with these profiles."""
+    return Operator(
+        profiles=profiles,
         access=configuration.access,
+        budgets=configuration.budgets,
+        retention=configuration.settings.council_retention_days,
+        origins=configuration.origins,
     )
 
 

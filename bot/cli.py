@@ -177,7 +177,7 @@ def ask(
     async def run(library: Library) -> str | None:
         async with open_council(configuration, library) as council:
             try:
-                seats = options.applied(council.profiles)
+                seats = (await council.runs.channels.in_force(terminal_ask.HERE)).profile(options)
             except UsageError as error:
                 _end(str(error), MISUSED)
             resume_within = configuration.durability.resume_within

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 import structlog
 
-from bot.app import Council, Library, open_council, open_dispatcher, open_lookup
+from bot.app import Council, Library, open_council, open_dispatcher, open_lookup, operator_of
 from bot.config.configuration import Configuration
 from bot.config.ports import listening
 from bot.config.reload import watch
@@ -153,7 +153,7 @@ async def _watch(
 
     def swap(changed: Configuration) -> None:
         council.directory.add(changed.profiles.values())
-        dispatcher.reconfigure(changed.profiles, changed.access, changed.budgets)
+        dispatcher.reconfigure(operator_of(changed, changed.profiles))
 
     asked = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, asked.set)

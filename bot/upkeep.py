@@ -7,10 +7,15 @@ from datetime import UTC, datetime, timedelta
 import structlog
 
 from bot.app import Library
+from bot.service.channels import Operator, Own, resolve
+from council.document.conversation import timestamp
+from storage.retention import look_at_clock
 
 log = structlog.get_logger()
 
 EVERY = timedelta(hours=6)
+GRACE = timedelta(hours=1)
+"""How long a channel's new retention waits before it deletes anything."""
 
 
 async def maintain(library: Library, retention_days: int | None, *, every: timedelta = EVERY) -> None:
@@ -28,12 +33,32 @@ async def look_after(
     retention_days: int | None,
     now: Callable[[], datetime] = lambda: datetime.now(UTC),
 ) -> None:
-    """Repair the index, forget what is older than `retention_days`, scrub what was forgotten."""
+    """Repair the index, forget what is too old, scrub what was forgotten.
+
+    `retention_days` is for all channels; what is set in a channel may only be stricter.
+    """
     await repair_index(library)
-    if retention_days is not None:
-        before = now() - timedelta(days=retention_days)
-        for scope in await library.forgetting.scopes():
-            selection = await library.forgetting.older_than(scope, before)
+    await _forget_old(library, retention_days, now())
+    await library.forgetting.scrub()
+
+
+async def _forget_old(library: Library, retention_days: int | None, now: datetime) -> None:
+    """Forget what is older than the retention of its channel, unless the clock may be wrong."""
+    held = await look_at_clock(library.database, now)
+    own = await library.overrides.everywhere("retention")
+    if retention_days is None and not own:
+        return
+    if held:
+        log.warning("retention_held", clock_last_seen=held.since, until=held.until)
+        return
+    operator = Operator(retention=retention_days)
+    for scope, place in (await library.forgetting.scopes()).items():
+        value, set_at = own.get(place, (None, ""))
+        # A typo can be taken back for an hour.
+        in_effect = value if set_at <= timestamp(now - GRACE) else None
+        days = resolve(operator, Own.model_validate({"retention": in_effect}))["retention"].value
+        if isinstance(days, int):
+            selection = await library.forgetting.older_than(scope, now - timedelta(days=days))
             if not selection.is_empty:
                 await library.forgetting.forget(selection, by="retention")
                 log.info(
@@ -41,7 +66,6 @@ async def look_after(
                     conversations=len(selection.conversations),
                     runs=len(selection.runs),
                 )
-    await library.forgetting.scrub()
 
 
 async def repair_index(library: Library) -> None:

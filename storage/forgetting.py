@@ -7,11 +7,9 @@ search segments and the write-ahead log, until `scrub` has run.
 """
 
 import asyncio
-import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Literal
 
 import orjson
@@ -20,9 +18,10 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from council.document.conversation import Source, timestamp
 from storage import documents, spending
 from storage.atomic import clear_abandoned
+from storage.audit import Audit
 from storage.conversations import ConversationStore
 from storage.database import Database, Statement
-from storage.errors import DatabaseError, FolderError, StorageError, damaged, explain_system
+from storage.errors import DatabaseError, StorageError, damaged
 from storage.index import Index
 from storage.salvage import copies_set_aside
 from storage.scope import Scope
@@ -69,9 +68,12 @@ SELECT id FROM conversations WHERE scope = :scope AND updated_at < :before
     AND id NOT IN (SELECT conversation_id FROM runs WHERE status = 'running')
 """
 _SCOPES = """
-SELECT ifnull(platform, :local) AS platform, workspace, channel FROM conversations
-UNION
-SELECT origin ->> 'platform', origin ->> 'workspace', origin ->> 'channel' FROM runs
+SELECT platform, workspace, channel, max(parent) AS parent FROM (
+    SELECT ifnull(platform, :local) AS platform, workspace, channel, NULL AS parent FROM conversations
+    UNION
+    SELECT origin ->> 'platform', origin ->> 'workspace', origin ->> 'channel', origin ->> 'parent'
+    FROM runs
+) GROUP BY platform, workspace, channel
 """
 _FORGET_CONTEXT = (
     "UPDATE runs SET brief = json_set(brief, '$.history', json('{}')) WHERE conversation_id = ?"
@@ -150,28 +152,6 @@ class Selection:
         return not (
             self.conversations or self.runs or self.shared or self.heard or self.read or self.voted
         )
-
-
-class Audit:
-    """An append-only file of JSON lines: one for each forgetting, without content."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-
-    async def add(self, line: Mapping[str, object]) -> None:
-        """Add a line, durably. Raises `FolderError`."""
-        await asyncio.to_thread(self._append, orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE))
-
-    def _append(self, line: bytes) -> None:
-        try:
-            descriptor = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-            try:
-                os.write(descriptor, line)
-                os.fsync(descriptor)
-            finally:
-                os.close(descriptor)
-        except OSError as error:
-            raise FolderError(explain_system(self._path, error), self._path) from error
 
 
 class _Pending(BaseModel):
@@ -261,10 +241,18 @@ class Forgetting:
             what="channel", conversations=(*known, *await self._not_indexed(runs)), runs=runs
         )
 
-    async def scopes(self) -> list[Scope]:
-        """Return every channel of which something is kept; for retention, which covers all of them."""
+    async def scopes(self) -> dict[Scope, Scope]:
+        """Return every channel of which something is kept, with the channel whose settings apply to it.
+
+        For retention, which covers all of them; a private thread's settings are its channel's.
+        """
         found = await self._database.read(_SCOPES, {"local": Scope.of(None).platform})
-        return [Scope(row["platform"], row["workspace"], row["channel"]) for row in found]
+        return {
+            Scope(row["platform"], row["workspace"], row["channel"]): Scope(
+                row["platform"], row["workspace"], row["parent"] or row["channel"]
+            )
+            for row in found
+        }
 
     async def older_than(self, scope: Scope, moment: datetime) -> Selection:
         """Select a channel's conversations with no answer since `moment`, and its old failed runs."""

@@ -213,6 +213,12 @@ class _File(BaseModel):
     budgets: Budgets = Budgets()
 
 
+class _Mode(BaseModel):
+    """What `[access]` holds beside its lists."""
+
+    opt_in: bool
+
+
 _TABLES: Mapping[str, type[BaseModel]] = {
     "limits": Limits,
     "durability": Durability,
@@ -278,6 +284,8 @@ def _operations(
     limits: Limits, durability: Durability, access: Access, budgets: Budgets
 ) -> Iterator[tuple[str, BaseModel]]:
     yield from (("limits", limits), ("durability", durability), ("budgets", budgets))
+    if access.opt_in:
+        yield "access", _Mode(opt_in=True)
     profiles = {f"profiles.{name}": rules for name, rules in access.profiles.items()}
     for name, rules in {"allow": access.allow, "deny": access.deny, **profiles}.items():
         if rules != Rules():
@@ -293,6 +301,8 @@ def _table_fix(name: str, value: object) -> str:
 
 
 def _access_fix(detail: ErrorDetails, *entry: str) -> str:
+    if entry == ("opt_in",):
+        return "Write true or false"
     if detail["type"] == "model_type":
         return wording.entitle(".".join(("access", *entry)))
     if detail["type"] != "extra_forbidden":

@@ -23,11 +23,11 @@ from pydantic_settings import (
     SettingsConfigDict,
 )
 
+from bot.service.commands import MOST_RETENTION
 from council.redaction import passwords
 
 OPENROUTER = "https://openrouter.ai/api/v1"
 LOCAL = "127.0.0.1"
-MOST_DAYS = 36_500  # a hundred years
 SHORTEST = 12
 """Characters of what is taken for a secret by its variable's name alone."""
 _SECRET_NAME = re.compile(r"(?:^|_)(?:key|token|secret|password|passwd)(?:$|_(?!file$))")
@@ -151,7 +151,7 @@ class Settings(BaseSettings):
     council_retention_days: int | None = Field(
         default=None,
         ge=1,
-        le=MOST_DAYS,
+        le=MOST_RETENTION,
         description="days after its last answer that a conversation is deleted",
     )
     database_url: Secret | None = Field(

@@ -37,7 +37,8 @@ from bot.past.buttons import Choice
 from bot.past.lookup import Lookup
 from bot.past.pages import Sheet
 from bot.service.access import Standing
-from bot.service.commands import ASK, FORGET, HELP, PAST, Command, Given, Kind, parse_message
+from bot.service.commands import ASK, CONFIG, FORGET, HELP, PAST, Command, Given, Kind, parse_message
+from bot.service.configure import configure
 from bot.service.dispatcher import Click, Dispatcher
 from bot.service.metrics import Metrics
 from bot.service.options import AS_THE_PROFILE_HAS_IT, RunOptions
@@ -177,6 +178,7 @@ class DiscordBot:
     def _command_tree(self) -> app_commands.CommandTree[discord.AutoShardedClient]:
         answers: Mapping[Command, Answer] = {
             ASK: self._ask_by_command,
+            CONFIG: self._configure,
             HELP: self._help,
             **{command: self._past(command) for command in PAST},
             FORGET: self._ask_to_forget,
@@ -212,6 +214,15 @@ class DiscordBot:
         async def work() -> None:
             source = _location(interaction).source(interaction.user.id)
             await discord_past.show(interaction, Sheet(await self._dispatcher.help(source)))
+
+        await self._answer(interaction, work())
+
+    async def _configure(self, interaction: discord.Interaction, given: Given) -> None:
+        async def work() -> None:
+            who, is_admin = self._who(interaction)
+            known = self._standing_of(interaction.user, _location(interaction))
+            shown = await configure(self._dispatcher.channels, given, who, known, is_admin=is_admin)
+            await discord_past.show(interaction, Sheet(shown))
 
         await self._answer(interaction, work())
 
@@ -261,8 +272,12 @@ class DiscordBot:
     async def _propose_profiles(
         self, interaction: discord.Interaction, typed: str
     ) -> list[app_commands.Choice[str]]:
-        del interaction  # every council is open everywhere
-        return fitting(self._dispatcher.profile_names(), typed)
+        here = _location(interaction).source(interaction.user.id)
+        try:
+            return fitting(await self._dispatcher.profile_names(here), typed)
+        except Refusal as refusal:
+            log.info("nothing_proposed", reason=refusal)
+            return []
 
     async def _propose_answers(
         self, interaction: discord.Interaction, typed: str
@@ -335,7 +350,8 @@ class DiscordBot:
                     shown = await self._dispatcher.detail(run, button.action, button.seat)
                     await discord_past.show(interaction, Sheet(shown))
                 case "follow" | "answer":
-                    names, answers = self._dispatcher.profile_names(), button.action == "answer"
+                    names = await self._dispatcher.profile_names(source)
+                    answers = button.action == "answer"
                     form = await self._dispatcher.follow_ups.form(run, source, names, answers=answers)
                     await interaction.response.send_modal(modals.follow_up(form, interaction.id))
                 case "helpful":
@@ -601,6 +617,7 @@ class DiscordBot:
                 attachments=attachments,
                 context=context if here.parent else None,
                 options=options,
+                asked_in=asked_in.source(asker.id) if asked_in else None,
             )
         )
 

@@ -44,6 +44,7 @@ class Location:
             channel=str(self.channel if is_own_scope else self.parent),
             thread=str(self.channel) if self.parent else None,
             user=str(user),
+            parent=str(self.parent) if self.parent and self.is_private else None,
         )
 
     def missing(self, has: discord.Permissions) -> list[str]:

@@ -270,6 +270,7 @@ def ask_to_forget(
         *([Line(votes.deleted(selection.votes))] if selection.votes else []),
         *([Line(forgetting.STOPPED_FIRST)] if _is_running(selection) else []),
         *([] if at_terminal else [Line(forgetting.REMAINS)]),
+        *([Line(forgetting.SETTINGS_STAY)] if selection.what == "channel" else []),
         Line(forgetting.FOR_GOOD),
     )
     return Sheet(Message("past", blocks), (Choice(buttons.DELETE, "forget", about),))

@@ -57,6 +57,11 @@ class Rules(BaseModel):
         """The roles and user groups."""
         return self.roles | self.groups
 
+    def open_to_place(self, standing: "Standing") -> bool:
+        """Whether these lists allow somebody in this place."""
+        in_workspace = not self.workspaces or standing.workspace in self.workspaces
+        return in_workspace and (not self.places or bool(self.places & standing.places))
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Standing:
@@ -77,9 +82,14 @@ AT_TERMINAL = Standing()
 
 
 class Access(BaseModel):
-    """Who may ask; `profiles` restricts single councils further."""
+    """Who may ask; `profiles` restricts single councils further.
+
+    With `opt_in`, a channel is closed until an admin opens it (`bot.service.channels`).
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
+
+    opt_in: bool = False
 
     allow: Rules = Rules()
     deny: Rules = Rules()
@@ -98,14 +108,19 @@ class Access(BaseModel):
         every = (self.allow, self.deny, *self.profiles.values())
         return Nobody.union(*(rules.workspaces | rules.places | rules.roles for rules in every))
 
+    @property
+    def lists(self) -> bool:
+        """Whether any list says who may ask."""
+        return self.allow != Rules() or self.deny != Rules()
+
     def check(self, source: Source, standing: Standing, profile: str) -> None:
         """Raise `Refusal` if a question may not be asked, saying who can change that."""
         if source.platform == TERMINAL:
             return
-        refused = _denied(self.deny, self.allow, source, standing) or _not_allowed(
+        refused = _denied(self.deny, self.allow, source, standing) or not_allowed(
             self.allow, source, standing
         )
-        if refused is None and _not_allowed(self.profiles.get(profile, Rules()), source, standing):
+        if refused is None and not_allowed(self.profiles.get(profile, Rules()), source, standing):
             refused = wording.not_this_profile(profile)
         if refused:
             raise Refusal(f"{refused} {wording.WHO_CHANGES_IT}")
@@ -126,7 +141,8 @@ def _denied(deny: Rules, allow: Rules, source: Source, standing: Standing) -> st
     return None
 
 
-def _not_allowed(allow: Rules, source: Source, standing: Standing) -> str | None:
+def not_allowed(allow: Rules, source: Source, standing: Standing) -> str | None:
+    """Say why lists that allow don't let a question in; `None` if they do."""
     is_listed = source.user in allow.users
     is_known_directly = standing.is_direct and is_listed
     if allow.workspaces and standing.workspace not in allow.workspaces:

@@ -9,6 +9,7 @@ from rapidfuzz import process
 
 from bot.errors import UsageError
 from bot.view.wording import commands as wording
+from bot.view.wording.channels import leftover
 from bot.view.wording.replies import NO_QUESTION
 from council.profile import MOST_ROUNDS, Strategy
 
@@ -19,6 +20,8 @@ LONGEST_WORDS = 75
 """How long a search may be: a button for its next page holds its words."""
 AT_ONCE, MOST_AT_ONCE = 5, 10
 DAYS, MOST_DAYS = 30, 3650
+MOST_RETENTION = 36_500
+"""Days: a hundred years."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +108,23 @@ FORGET = Command(
     wording.FORGET,
     (Option("what", wording.WHAT, "conversation", required=True, missing=wording.WHAT_IS_MISSING),),
 )
-COMMANDS = (ASK, *PAST, FORGET, HELP)
+CONFIG = Command(
+    "council-config",
+    wording.CONFIG,
+    (
+        Option("profile", wording.CHANNEL_PROFILE, "profile"),
+        Option("profiles", wording.CHANNEL_PROFILES, "text"),
+        Option("rounds", wording.CHANNEL_ROUNDS, "number", least=1, most=MOST_ROUNDS),
+        Option("strategy", wording.STRATEGY, "choice", choices=get_args(Strategy)),
+        Option("context", wording.CONTEXT, "choice", choices=("thread", "message")),
+        Option("who", wording.WHO, "text"),
+        Option("budget_day", wording.BUDGET_DAY, "text"),
+        Option("budget_month", wording.BUDGET_MONTH, "text"),
+        Option("retention", wording.RETENTION, "number", least=1, most=MOST_RETENTION),
+        Option("reset", wording.RESET, "text"),
+    ),
+)
+COMMANDS = (ASK, *PAST, FORGET, CONFIG, HELP)
 
 Given = Mapping[str, object]
 """What somebody filled in, by option; `None` where they left it out."""
@@ -129,6 +148,9 @@ _DOUBLE, _SINGLE = '"\u201c\u201d\u201e', "'\u2018\u2019\u201a"
 _CLOSING = dict.fromkeys(_DOUBLE, _DOUBLE) | dict.fromkeys(_SINGLE, _SINGLE) | {"\u00ab": "\u00bb"}
 # Both platforms write a mention like this; Slack adds the name.
 _PERSON = re.compile(r"<@!?(\w+)(?:\|[^<>]*)?>", re.ASCII)
+# Slack adds a name to each mention, which may contain spaces.
+_LABEL = re.compile(r"(<[@!#][^<>|]+)\|[^<>]*>")
+_FLAGS = re.compile(r"(?:^|\s)(?:--|\u2014|\u2013)(?=\w)")
 _FLAG = re.compile(r"(?:--|\u2014|\u2013)(?P<name>[^\s=]*)=?\s*")
 
 
@@ -163,7 +185,7 @@ def _typed(text: str) -> Typed:
             break
         option = options.get(name)
         if option is None:
-            raise UsageError(_unknown(flag["name"]))
+            raise UsageError(_unknown(flag["name"], ASK))
         if option.kind == "file":
             raise UsageError(wording.not_by_flag(name))
         if name in given:
@@ -173,6 +195,29 @@ def _typed(text: str) -> Typed:
         else:
             given[name], rest = _value(option, rest)
     return Typed(rest, given)
+
+
+def parse_options(command: Command, text: str) -> Given:
+    """Read the text after a command that takes only options; a value ends where the next option begins.
+
+    Raises `UsageError`.
+    """
+    before, *flags = _FLAGS.split(_LABEL.sub(r"\1>", text))
+    if before.strip():
+        raise UsageError(leftover(" ".join(before.split())[:60]))
+    options = {option.name: option for option in command.options}
+    given: dict[str, str] = {}
+    for flag in flags:
+        typed, value = re.split(r"[\s=]+|$", flag.strip(), maxsplit=1)
+        option = options.get(name := typed.lower())
+        if option is None:
+            raise UsageError(_unknown(typed, command))
+        if name in given:
+            raise UsageError(wording.twice(name))
+        given[name] = value.strip(f"{_DOUBLE}{_SINGLE} ")
+        if not given[name]:
+            raise UsageError(wording.no_value(name, option.allowed))
+    return given
 
 
 def _value(option: Option, text: str) -> tuple[str, str]:
@@ -223,6 +268,8 @@ def described(name: str) -> str:
 
 def usage(command: Command) -> str:
     """Return what is typed after a command, for platforms without typed options."""
+    if command is CONFIG:
+        return "[--SETTING VALUE] [--reset SETTING]"
     if command is not ASK:
         return " ".join(one.name if one.required else f"[{one.name}]" for one in command.options)
     flags = (
@@ -243,7 +290,8 @@ def _hint(option: Option) -> str:
             return option.name.upper()
 
 
-def _unknown(name: str) -> str:
-    known = [option.name for option in ASK.options if not option.required and option.kind != "file"]
+def _unknown(name: str, command: Command) -> str:
+    known = [option.name for option in command.options if not option.required and option.kind != "file"]
     guess = process.extractOne(name.lower(), known, score_cutoff=60)
-    return wording.unknown(name, guess[0] if guess else None, known)
+    before = command is ASK
+    return wording.unknown(name, guess[0] if guess else None, known, before_question=before)

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -11,11 +11,12 @@ from typing import Any
 import structlog
 
 from bot.errors import OverLimit, Refusal
-from bot.service.access import OPEN, Access, Standing
-from bot.service.budgets import NO_BUDGETS, Budgets
+from bot.service.access import Standing
+from bot.service.channels import InForce, Operator
 from bot.service.follow_ups import FollowUps
 from bot.service.help import guide
 from bot.service.limits import Backlog, Durability, channel_of, user_of
+from bot.service.options import RunOptions
 from bot.service.permissions import Action, Admins, check, check_place
 from bot.service.presenter import Presenter, files_of
 from bot.service.question import Question
@@ -78,11 +79,9 @@ class Dispatcher:
         journal: Journal,
         store: Conversations,
         index: Index,
-        profiles: Mapping[str, Profile],
         queue: Queue,
         durability: Durability | None = None,
         admins: Admins | None = None,
-        access: Access = OPEN,
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
     ) -> None:
@@ -90,14 +89,13 @@ class Dispatcher:
         self._journal = journal
         self._store = store
         self._index = index
-        self._profiles = profiles
         self._queue = queue
         self.votes = Votes(store, index, runs.now)
         self.follow_ups = FollowUps(store)
         self._backlog = Backlog(queue.limits, clock)
         self._durability = durability or Durability()
         self.admins = admins or Admins()
-        self.access = access
+        self.channels = runs.channels
         self._clock = clock
         self._stops = Stops()
         self._shown: set[str] = set()
@@ -121,13 +119,15 @@ class Dispatcher:
             raise Refusal(replies.NO_QUESTION)
         if len(text) > LONGEST_QUESTION:
             raise Refusal(replies.too_long(LONGEST_QUESTION))
-        profile = question.options.applied(self._profiles)
-        self.access.check(question.source, question.standing, profile.name)
         entry_key = f"{question.source.platform}:{question.entry_key}"
         by = asyncio.get_running_loop().time() + ACCEPT_SECONDS
         run: RunRow | None = None
         self._runs.acknowledgements.expect(entry_key)
         try:
+            async with asyncio.timeout_at(by):
+                here = await self.channels.in_force(question.place)
+            profile = here.profile(question.options)
+            here.check(question.source, question.standing, profile.name)
             run = await self._write_down(replace(question, text=text, entry_key=entry_key), profile, by)
         except (TimeoutError, StorageError) as error:
             log.warning("question_not_taken", reason=error)
@@ -165,7 +165,8 @@ class Dispatcher:
     async def retry(self, click: Click, standing: Standing, venue_of: VenueOf) -> str:
         """Let a run without an answer run again on its card; return what happens. Raises `Refusal`."""
         run = await self.run_of(click)
-        self.access.check(click.source, standing, run.brief.profile.name)
+        here = await self.in_force(click.source)
+        here.check(click.source, standing, run.brief.profile.name)
         if self._draining:
             raise Refusal(replies.RESTARTING)
         if run.id in self._shown:  # reopened now, it would be overwritten by its ending
@@ -244,32 +245,33 @@ class Dispatcher:
 
     async def help(self, here: Source) -> Message:
         """Say what the council is, which models see a question, and what was spent here."""
+        now = await self.in_force(here)
         return guide(
-            self._profiles.values(),
+            [now.profile(RunOptions(profile=name)) for name in now.open_profiles],
             self._queue.limits,
             await self._index.spent(here),
             self._runs.estimate_short,
             await self._runs.used(here),
         )
 
+    async def in_force(self, here: Source) -> InForce:
+        """Return what is in force in a channel. Raises `Refusal`."""
+        try:
+            return await self.channels.in_force(here)
+        except StorageError as error:
+            raise Refusal(failures.explain(error, "")) from error
+
     def run_counts(self) -> RunCounts:
         """Count the runs."""
         return RunCounts(self._queue.running, self._queue.waiting, self.resuming.untold)
 
-    def reconfigure(
-        self,
-        profiles: Mapping[str, Profile],
-        access: Access = OPEN,
-        budgets: Budgets = NO_BUDGETS,
-    ) -> None:
-        """Use these councils and rules from the next question on; runs keep those they began with."""
-        self._profiles = profiles
-        self.access = access
-        self._runs.budgets = budgets
+    def reconfigure(self, operator: Operator) -> None:
+        """Use this configuration from the next question on; runs keep what they began with."""
+        self.channels.operator = operator
 
-    def profile_names(self) -> list[str]:
-        """Name the councils that can be asked."""
-        return [*self._profiles]
+    async def profile_names(self, here: Source) -> tuple[str, ...]:
+        """Name the councils that can be asked in a channel. Raises `Refusal`."""
+        return (await self.in_force(here)).open_profiles
 
     async def settled(self) -> None:
         """Wait until every run is over and shown."""

@@ -56,6 +56,7 @@ def guide(
             Line(commands.ATTACHING),
             Heading(wording.PAST, 3),
             Pairs(tuple(past)),
+            Line(wording.CHANNEL_SETTINGS),
         ),
     )
 

@@ -23,6 +23,7 @@ Action = Literal[
     "forget own",
     "forget person",
     "forget channel",
+    "configure",
 ]
 """What somebody may want to do; looking includes details and transcripts."""
 Rule = Literal["anyone", "asker or admin", "admin"]
@@ -34,12 +35,14 @@ RULES: Mapping[Action, Rule] = {
     "forget answer": "asker or admin",
     "forget person": "admin",
     "forget channel": "admin",
+    "configure": "admin",
 }
 _REFUSED: Mapping[Action, str] = {
     "stop": wording.NOT_STOPPED,
     "forget answer": wording.ANSWER_NOT_FORGOTTEN,
     "forget person": wording.PERSON_NOT_FORGOTTEN,
     "forget channel": wording.CHANNEL_NOT_FORGOTTEN,
+    "configure": wording.CHANNEL_NOT_CONFIGURED,
 }
 
 

@@ -14,7 +14,8 @@ class Question:
 
     `entry_key` is the same for every delivery of the same question. `asker` is the asker's name
     there, `standing` what the platform says about them. `conversation_id` names the conversation that it
-    continues, where that is known. `context` says which part of a thread comes before it.
+    continues, where that is known. `context` says which part of a thread comes before it. `asked_in` is
+    where a private question was asked, if not at its `source`.
     """
 
     text: str
@@ -26,3 +27,9 @@ class Question:
     context: Discussion | None = None
     options: RunOptions = AS_THE_PROFILE_HAS_IT
     conversation_id: str | None = None
+    asked_in: Source | None = None
+
+    @property
+    def place(self) -> Source:
+        """Where it was asked: whose settings apply."""
+        return self.asked_in or self.source

@@ -13,7 +13,8 @@ from functools import partial
 import structlog
 
 from bot.service.acknowledgements import Acknowledgements
-from bot.service.budgets import NANO, NO_BUDGETS, Budgets, RunBudget, nanos, payer, refusal
+from bot.service.budgets import NANO, Budgets, RunBudget, nanos, payer, refusal
+from bot.service.channels import Channels
 from bot.service.durable_writes import DurableSteps, keep, until_written
 from bot.service.metrics import Metrics
 from bot.service.question import Question
@@ -78,7 +79,7 @@ def utc_now() -> datetime:
 
 @dataclass(slots=True, kw_only=True)
 class Runs:
-    """Accepts questions and carries them out; `budgets` are those in force."""
+    """Accepts questions and carries them out; `channels` says what is in force where."""
 
     ask: Ask
     catalog: Catalog
@@ -86,7 +87,7 @@ class Runs:
     store: Conversations
     index: Index
     prices: Prices = unknown
-    budgets: Budgets = NO_BUDGETS
+    channels: Channels = field(default_factory=Channels)
     now: Callable[[], datetime] = utc_now
     new_id: Callable[[], uuid.UUID] = uuid.uuid4
     entropy: random.Random = field(default_factory=random.SystemRandom)
@@ -120,10 +121,12 @@ class Runs:
         )
         if question.source.platform == TERMINAL:
             return await self.journal.begin(run, by=by)
-        await self._freshen_prices(profile)
+        async with asyncio.timeout_at(by):
+            budgets = await self._budgets(question.source)
+        await self._freshen_prices(profile, budgets)
         async with asyncio.timeout_at(by):
             cost = self._estimate(await self._foreseen(brief, question.conversation_id))
-        reservation = self.budgets.reservation(cost, question.source)
+        reservation = budgets.reservation(cost, question.source)
         try:
             begun = await self.journal.begin(run, by=by, reservation=reservation)
         except BudgetExceeded as error:
@@ -133,10 +136,26 @@ class Runs:
 
     async def used(self, source: Source) -> list[Used]:
         """Return what is used or reserved of each budget that a question asked there counts toward."""
-        reservation = self.budgets.reserving(0, source)
-        if source.platform == TERMINAL or reservation is None or not reservation.limits:
+        if source.platform == TERMINAL:
+            return []
+        reservation = (await self._budgets(source)).reserving(0, source)
+        if reservation is None or not reservation.limits:
             return []
         return await self.journal.used(reservation)
+
+    async def _budgets(self, source: Source) -> Budgets:
+        """Return the budgets in force where a question is asked."""
+        if source.platform == TERMINAL:
+            return self.channels.operator.budgets
+        return (await self.channels.in_force(source)).budgets
+
+    async def _budgets_of(self, run: RunRow, emit: Emit) -> Budgets:
+        """Return the budgets in force where an accepted run was asked, whatever its disk does."""
+        try:
+            return await until_written(lambda: self._budgets(run.origin), emit)
+        except DamageError:  # what was paid for still gives an answer
+            log.exception("channel_not_read", run=run.id)
+            return self.channels.operator.budgets
 
     async def _warn(self, source: Source) -> None:
         """Log each budget that is nearly used up, once while the program runs."""
@@ -164,15 +183,15 @@ class Runs:
         Returns `None` if there is none. Raises `Refusal` if a budget hasn't enough left.
         """
         cost = self._estimate(run.brief)
-        reservation = self.budgets.reservation(cost, source)
+        reservation = (await self._budgets(source)).reservation(cost, source)
         try:
             return await self.journal.reopen(run.id, reservation)
         except BudgetExceeded as error:
             raise refusal(error, cost) from error
 
-    async def _freshen_prices(self, profile: Profile) -> None:
+    async def _freshen_prices(self, profile: Profile, budgets: Budgets) -> None:
         """Fetch the models' prices, for as long as a question may wait."""
-        if self.budgets.are_set and not all(seat.endpoint_id for seat in profile.seats):
+        if budgets.are_set and not all(seat.endpoint_id for seat in profile.seats):
             with suppress(TimeoutError):
                 async with asyncio.timeout(PRICES_SECONDS):
                     await self.catalog.refresh()
@@ -208,7 +227,7 @@ class Runs:
 
     def _estimate(self, brief: Brief) -> Estimate:
         prices = partial(self.prices, brief.profile.name)
-        return estimate(brief, prices, self.budgets.unpriced_call)
+        return estimate(brief, prices, self.channels.operator.budgets.unpriced_call)
 
     async def carry_out(
         self,
@@ -317,7 +336,7 @@ class Runs:
             return self.ask
 
         async def enlarge(amount: int) -> bool:
-            reservation = self.budgets.reserving(amount, run.origin)
+            reservation = (await self._budgets_of(run, emit)).reserving(amount, run.origin)
             if reservation is None:
                 return False
             try:
@@ -402,7 +421,8 @@ class Runs:
             }
         )
         # Now the texts and the prices are known.
-        reservation = self.budgets.reservation(self._estimate(brief), run.origin)
+        budgets = await self._budgets_of(run, emit)
+        reservation = budgets.reservation(self._estimate(brief), run.origin)
         await keep(lambda: self.journal.prepare(run.id, brief, reservation), emit)
         return brief
 

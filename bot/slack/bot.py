@@ -36,6 +36,7 @@ from bot.past.pages import Sheet
 from bot.service.access import Standing
 from bot.service.commands import (
     ASK,
+    CONFIG,
     FORGET,
     HELP,
     PAST,
@@ -44,8 +45,10 @@ from bot.service.commands import (
     argument,
     parse,
     parse_message,
+    parse_options,
     person,
 )
+from bot.service.configure import configure
 from bot.service.dispatcher import Click, Dispatcher
 from bot.service.metrics import Metrics
 from bot.service.options import RunOptions
@@ -219,6 +222,7 @@ class SlackBot:
         app.event("tokens_revoked")(self._on_revoked)
         app.command(f"/{ASK.name}")(self._on_ask)
         app.command(f"/{HELP.name}")(self._on_help)
+        app.command(f"/{CONFIG.name}")(self._on_config)
         for past in PAST:
             app.command(f"/{past.name}")(self._on_past(past))
         app.command(f"/{FORGET.name}")(self._on_forget)
@@ -286,6 +290,7 @@ class SlackBot:
             standing=standing,
             asker=command["user_name"],
             options=options,
+            asked_in=here if typed.is_private else None,
         )
         if await self._take(question, tell) and question.source.channel != channel:
             self._dispatcher.spawn(tell(line(wording.IN_PRIVATE)))
@@ -306,6 +311,18 @@ class SlackBot:
     async def _help(self, command: Json, tell: Tell) -> None:
         here = self._source(command["channel_id"], command["user_id"])
         self._dispatcher.spawn(tell(await self._dispatcher.help(here)))
+
+    async def _on_config(self, ack: AsyncAck, respond: AsyncRespond, command: Json) -> None:
+        tell = privately(respond)
+        await self._attempt(tell, self._configure(command, tell))
+        await ack()
+
+    async def _configure(self, command: Json, tell: Tell) -> None:
+        who = self._source(command["channel_id"], command["user_id"])
+        given = parse_options(CONFIG, command["text"])
+        is_admin = await self._may(who)
+        shown = await configure(self._dispatcher.channels, given, who, _standing(who), is_admin=is_admin)
+        self._dispatcher.spawn(tell(shown))
 
     def _on_past(self, past: Command) -> Callable[..., Awaitable[None]]:
         async def listener(ack: AsyncAck, respond: AsyncRespond, command: Json) -> None:
@@ -340,11 +357,9 @@ class SlackBot:
 
     async def _standing_of(self, here: Source) -> Standing:
         """Return what decides whether somebody may ask here. Raises `Refusal` if Slack doesn't say."""
-        return Standing(
-            workspace=here.workspace,
-            places=frozenset({str(here.channel)}),
-            memberships=await self._reader.memberships(str(here.user), self._dispatcher.access.groups),
-            is_direct=_is_direct(here),
+        groups = (await self._dispatcher.in_force(here)).groups
+        return replace(
+            _standing(here), memberships=await self._reader.memberships(str(here.user), groups)
         )
 
     async def _may(self, who: Source) -> bool:
@@ -513,7 +528,8 @@ class SlackBot:
                 tell_here = ephemerally(self._client, here, otherwise=tell) if thread else tell
                 self._dispatcher.spawn(tell_here(shown))
             case "follow" | "answer":
-                names, answers = self._dispatcher.profile_names(), button.action == "answer"
+                names = await self._dispatcher.profile_names(here)
+                answers = button.action == "answer"
                 form = await self._dispatcher.follow_ups.form(run, here, names, answers=answers)
                 about = modals.Opened(run.id, str(here.channel), None if own else thread)
                 await self._show_form(body, modals.follow_up(form, about))
@@ -616,6 +632,15 @@ class SlackBot:
 
 def _is_direct(here: Source) -> bool:
     return str(here.channel).startswith("D")
+
+
+def _standing(here: Source) -> Standing:
+    """Return what an event says about where somebody is."""
+    return Standing(
+        workspace=here.workspace,
+        places=frozenset({str(here.channel)}),
+        is_direct=_is_direct(here),
+    )
 
 
 def _button(action: Json) -> Button:

@@ -5,7 +5,7 @@ Source: https://docs.slack.dev/reference/app-manifest
 
 from typing import Any
 
-from bot.service.commands import ACTION, COMMANDS, FORGET, Command, usage
+from bot.service.commands import ACTION, COMMANDS, CONFIG, FORGET, Command, usage
 from bot.view.wording.commands import TAKE_MESSAGE
 from bot.view.wording.slack import DESCRIPTION
 
@@ -96,6 +96,6 @@ def _command(command: Command, url: str | None) -> Json:
         **({"usage_hint": hint} if hint else {}),
         **({} if url is None else {"url": url}),
         # What people type is a question for models: names serve it better than ids. Who is to be
-        # forgotten has to be certain.
-        "should_escape": command is FORGET,
+        # forgotten, or may ask, has to be certain.
+        "should_escape": command in (CONFIG, FORGET),
     }

@@ -4,11 +4,13 @@ import re
 
 from bot.app import Library, open_council, open_dispatcher, open_lookup
 from bot.config.configuration import Configuration
-from bot.errors import Refusal, UsageError
+from bot.errors import Refusal
 from bot.past.buttons import Choice
 from bot.past.lookup import Halt, Lookup
 from bot.past.pages import Sheet
-from bot.service.commands import ASK, FORGET, HELP, PAST, argument, parse, usage
+from bot.service.access import AT_TERMINAL as ANYTHING
+from bot.service.commands import ASK, CONFIG, FORGET, HELP, PAST, argument, parse, parse_options, usage
+from bot.service.configure import configure
 from bot.service.dispatcher import Click, Dispatcher
 from bot.service.options import RunOptions
 from bot.terminal import ask as terminal_ask
@@ -26,6 +28,7 @@ HINT = wording.hint(
     f"/{ASK.name}",
     (f"/{each.name} {usage(each)}" for each in PAST),
     f"/{FORGET.name} {usage(FORGET)}",
+    f"/{CONFIG.name}",
     f"/{HELP.name}",
 )
 _VOTE = re.compile(rf"{HELPFUL}|{UNHELPFUL}(?:[:,.]?\s+(?P<reason>.+))?", re.IGNORECASE | re.DOTALL)
@@ -45,11 +48,14 @@ async def chat(configuration: Configuration, library: Library) -> None:
             word, _, rest = line.strip().partition(" ")
             if word == f"/{HELP.name}":
                 display(await dispatcher.help(terminal_ask.HERE))
+            elif word == f"/{CONFIG.name}":
+                await _configure(dispatcher, rest)
             elif word in (f"/{ASK.name}", "@council"):
                 try:
                     typed = parse(rest)
-                    profile = RunOptions.read(typed.given).applied(council.profiles)
-                except UsageError as error:
+                    options = RunOptions.read(typed.given)
+                    profile = (await dispatcher.in_force(terminal_ask.HERE)).profile(options)
+                except Refusal as error:
                     say(str(error))
                     continue
                 after = conversation if word == "@council" else None
@@ -62,6 +68,16 @@ async def chat(configuration: Configuration, library: Library) -> None:
                 say(await _cast(dispatcher, library, conversation, vote))
             elif word and not await shelf.take(word, line.strip()):
                 say(HINT)
+
+
+async def _configure(dispatcher: Dispatcher, text: str) -> None:
+    """Show or change what is in force at the terminal, which is its user's own."""
+    who = terminal_ask.person()
+    try:
+        given = parse_options(CONFIG, text)
+        display(await configure(dispatcher.channels, given, who, ANYTHING, is_admin=True))
+    except Refusal as refusal:
+        say(str(refusal))
 
 
 async def _cast(

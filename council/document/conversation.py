@@ -182,6 +182,7 @@ class Source(Record):
     """Where a conversation happened.
 
     `message` is the card. `card` is the newest one, where the platform no longer let that be edited.
+    `parent` is the channel of a private thread, which is a `channel` of its own.
     """
 
     platform: str
@@ -191,6 +192,7 @@ class Source(Record):
     message: str | None = None
     card: str | None = None
     user: str | None = None
+    parent: str | None = None
 
 
 class Conversation(Record):

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import shutil
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
@@ -48,7 +49,8 @@ async def test_upkeep_continues_whatever_happens(tmp_path: Path) -> None:
     """What went wrong is logged, and the next round comes in any case."""
     async with open_library(tmp_path) as library:
         with structlog.testing.capture_logs() as logs:
-            keeping = asyncio.create_task(maintain(library, 10**9, every=timedelta(milliseconds=1)))
+            shutil.rmtree(tmp_path / "conversations")
+            keeping = asyncio.create_task(maintain(library, None, every=timedelta(milliseconds=1)))
             async with asyncio.timeout(10):
                 while len(logs) < 2:
                     await asyncio.sleep(0.001)

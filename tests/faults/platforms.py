@@ -16,6 +16,7 @@ from typing import Any, Literal, Protocol, Self
 from bot.app import Library, open_library, open_lookup
 from bot.discord.bot import DiscordBot
 from bot.past.lookup import Lookup
+from bot.service.channels import Channels, Operator
 from bot.service.dispatcher import Dispatcher
 from bot.service.limits import Limits
 from bot.service.outbox import Outbox
@@ -185,6 +186,7 @@ class Office:
             journal=self.library.journal,
             store=self.library.store,
             index=self.library.index,
+            channels=Channels(Operator(profiles={"default": profile()}), self.library.overrides),
             now=self.now,
             entropy=random.Random(1),  # noqa: S311 - a test draws the same each time
         )
@@ -193,7 +195,6 @@ class Office:
             journal=self.library.journal,
             store=self.library.store,
             index=self.library.index,
-            profiles={"default": profile()},
             queue=Queue(self.limits),
             clock=self.loop.time,
         )

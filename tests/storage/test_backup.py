@@ -13,11 +13,11 @@ import pytest
 
 from council.document.conversation import Source
 from storage.archive import Archive
+from storage.audit import Audit
 from storage.backup import backup
 from storage.conversations import ConversationStore
 from storage.database import Database, damage_mark, open_database
 from storage.errors import BackupError
-from storage.forgetting import Audit
 from storage.index import Index
 from storage.restore import restore
 from storage.salvage import open_sound_database

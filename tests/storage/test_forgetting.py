@@ -14,10 +14,11 @@ from council.document.conversation import Source, UserMessage, timestamp
 from council.usage import Usage
 from storage.archive import Archive
 from storage.atomic import staging
+from storage.audit import Audit
 from storage.conversations import ConversationStore
 from storage.database import Database, open_database
 from storage.errors import ConversationNotFound, DatabaseError, FolderError, StorageError
-from storage.forgetting import Audit, Forgetting, Selection
+from storage.forgetting import Forgetting, Selection
 from storage.index import Index
 from storage.journal import Journal, NewRun
 from storage.scope import Scope

@@ -30,6 +30,17 @@ WHAT_IS_MISSING = (
     "`me` (all you asked), `@person` (all they asked, for admins), or `channel`."
 )
 
+CONFIG = "This channel's settings: see them, or change them as an admin"
+CHANNEL_PROFILE = "Which council answers here unless a question names one"
+CHANNEL_PROFILES = "Which councils may be asked here, separated by commas"
+CHANNEL_ROUNDS = "Review rounds here, 1 to 5; each costs as much again"
+CONTEXT = "thread: read the thread around a question; message: only the question"
+WHO = "Who may ask here: everyone, nobody, or @people, @roles, @groups"
+BUDGET_DAY = "The most that this channel may cost in a day (UTC), in dollars"
+BUDGET_MONTH = "The most that this channel may cost in a month (UTC), in dollars"
+RETENTION = "Days after its last answer until a conversation is deleted"
+RESET = "Settings to take back, separated by commas, or all"
+
 ATTACHING = (
     "Attach files to a message that mentions the bot, to a direct message to it, or to a message on "
     f"which you use \u201c{ASK_ABOUT}\u201d. On Discord there is also the option attachment, "
@@ -98,11 +109,12 @@ def not_closed(option: str) -> str:
     return f"The quotation mark after --{option} is never closed."
 
 
-def unknown(name: str, guess: str | None, known: Sequence[str]) -> str:
+def unknown(name: str, guess: str | None, known: Sequence[str], *, before_question: bool) -> str:
     """Say that a flag is unknown, and suggest one or list all."""
     listed = ", ".join(f"--{each}" for each in known)
     hint = f"Did you mean --{guess}?" if guess else f"Available: {listed}."
-    return f"Unknown option --{name}. {hint} Options come before the question."
+    where = " Options come before the question." if before_question else ""
+    return f"Unknown option --{name}. {hint}{where}"
 
 
 def not_by_flag(name: str) -> str:

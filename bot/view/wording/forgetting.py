@@ -9,6 +9,7 @@ REMAINS = (
 )
 SHARED = "Where others have asked in the same conversation, their questions and answers stay."
 STOPPED_FIRST = "Runs in progress are stopped first."
+SETTINGS_STAY = "The channel's settings stay; /council-config resets them."
 FOR_GOOD = "This can't be undone."
 NOTHING = "There is nothing to delete."
 

@@ -23,6 +23,7 @@ WHO_SEES = (
 LIMITS = "Limits and cost"
 OPTIONS = "Options of /council"
 PAST = "Past answers of this channel"
+CHANNEL_SETTINGS = "/council-config shows this channel's settings; its admins change them there."
 FLAGS = (
     "On Slack, in the terminal and in messages to the bot, type them before the question: "
     "--rounds 2 --criteria \u201cCost:3, Security!\u201d Should we shard?"

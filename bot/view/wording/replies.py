@@ -9,6 +9,10 @@ NOT_SAVED = (
     "Your question couldn't be saved, so it wasn't asked. Try again in a minute; if it happens "
     "again, tell whoever runs the council."
 )
+NOT_CHANGED = (
+    "This channel's settings couldn't be read or saved, so nothing was changed. Try again in a minute; "
+    "if it happens again, tell whoever runs the council."
+)
 RESTARTING = "The council is restarting. Try again in a minute."
 NOT_KEPT = "This run gave no answer, so its details were not kept."
 NO_QUESTION = "There is no question. Write one: /council Should we shard now?"

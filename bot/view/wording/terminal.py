@@ -47,11 +47,12 @@ def output_lost(why: str | None, conversation_id: str) -> str:
     )
 
 
-def hint(ask: str, past: Iterable[str], forget: str, help_: str) -> str:
+def hint(ask: str, past: Iterable[str], forget: str, config: str, help_: str) -> str:
     """Say what can be typed."""
     return (
         f"{ask} QUESTION asks, @council QUESTION continues the conversation, "
-        f"{listing(past)} show past answers, {forget} deletes them, {help_} explains, Ctrl-D leaves."
+        f"{listing(past)} show past answers, {forget} deletes them, {config} shows and changes the "
+        f"settings, {help_} explains, Ctrl-D leaves."
     )
 
 

@@ -371,7 +371,7 @@ def test_all_problems_of_the_access_rules_are_reported(env: Write) -> None:
         f"council.toml: access.allow.channels: '#general' isn't an id of that kind. {fix}",
         f"council.toml: access.allow.people: there is no such key. [access.allow] has {lists}",
         f"council.toml: access.deny.users: 'ada' isn't an id of that kind. {fix}",
-        "council.toml: access.everybody: there is no such key. [access] has allow, deny, profiles",
+        "council.toml: access.everybody: there is no such key. [access] has opt_in, allow, deny, profiles",
     ]
     toml('[access.profiles.fats]\nusers = ["U0123456"]\n[profiles.fast]\nmembers = ["a/one"]\n')
     assert problems() == [

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from bot.app import Library, open_library, open_lookup
 from bot.discord.bot import DiscordBot
+from bot.service.channels import Channels, Operator
 from bot.service.dispatcher import Dispatcher
 from bot.service.limits import Limits
 from bot.service.outbox import Outbox, Patience, RateLimits
@@ -133,6 +134,7 @@ def dispatcher_of(
         journal=library.journal,
         store=library.store,
         index=library.index,
+        channels=Channels(Operator(profiles={"default": profile()}), library.overrides),
         now=Clock(),
         entropy=random.Random(1),  # noqa: S311 - a test draws the same each time
     )
@@ -141,7 +143,6 @@ def dispatcher_of(
         journal=library.journal,
         store=library.store,
         index=library.index,
-        profiles={"default": profile()},
         queue=Queue(Limits()),
         admins=Admins(admins),
     )

@@ -1,5 +1,7 @@
 """Who may ask on Discord, through the real client."""
 
+from dataclasses import replace
+
 from bot.service.access import Access
 from council.document.conversation import Source
 from tests.bot.discord.office import Office
@@ -12,7 +14,9 @@ REFUSED = "Whoever runs the bot can change that, under [access] in council.toml.
 
 def admit(team: Office, **access: object) -> None:
     """Put these lists in force."""
-    team.dispatcher.access = Access.model_validate(access)
+    team.dispatcher.channels.operator = replace(
+        team.dispatcher.channels.operator, access=Access.model_validate(access)
+    )
 
 
 async def test_a_role_lets_its_members_ask_and_nobody_else(server: DiscordServer, team: Office) -> None:

@@ -9,6 +9,7 @@ import pytest_asyncio
 from discord.gateway import DiscordWebSocket
 from discord.http import Route
 
+from bot.service.channels import Operator
 from bot.service.commands import ACTION
 from council.calls import Call
 from tests.bot.discord.office import Office, office
@@ -219,7 +220,7 @@ async def test_the_thread_below_a_card_is_a_follow_up_alone(reading: Office) -> 
 
 async def test_a_profile_may_leave_threads_alone(reading: Office) -> None:
     """`context = "message"`: nothing is read, and nothing is said about it."""
-    reading.dispatcher.reconfigure({"default": profile(context="message")})
+    reading.dispatcher.reconfigure(Operator(profiles={"default": profile(context="message")}))
     thread, _ = discuss(reading, 3)
     card = await asked(reading, thread, "What now?")
     assert read_by(reading.council) == []

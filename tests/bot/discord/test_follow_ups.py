@@ -1,8 +1,10 @@
 """Follow-ups on Discord, through the real client: *Follow up*, *Answer it*, and the form they open."""
 
 import asyncio
+from dataclasses import replace
 
 from bot.service.access import Access
+from bot.service.channels import Operator
 from council.document.conversation import Conversation, UserMessage
 from tests.bot.discord.office import HELD, Office
 from tests.bot.discord.test_bot import ANSWER, button
@@ -154,7 +156,7 @@ async def test_one_of_several_profiles_is_chosen_in_the_form(
 ) -> None:
     """The conversation's own is chosen to begin with."""
     fast = profile("openai/gpt-5", "x-ai/grok", name="fast")
-    team.dispatcher.reconfigure({"default": profile(), "fast": fast})
+    team.dispatcher.reconfigure(Operator(profiles={"default": profile(), "fast": fast}))
     card = await team.asked()
     form = await opened(server, card, team.ada)
     assert form.response is not None
@@ -246,7 +248,10 @@ async def test_in_direct_messages_a_follow_up_is_answered_in_place(
 async def test_who_may_not_ask_may_not_follow_up(server: DiscordServer, team: Office) -> None:
     """The form opens, since votes and transcripts are open too; nothing is asked with it."""
     card = await team.asked()
-    team.dispatcher.access = Access.model_validate({"deny": {"users": [str(team.ada.id)]}})
+    team.dispatcher.channels.operator = replace(
+        team.dispatcher.channels.operator,
+        access=Access.model_validate({"deny": {"users": [str(team.ada.id)]}}),
+    )
     form = await opened(server, card, team.ada)
     said = await told(server, server.submit(form, text="And in a year?"))
     assert "[access] in council.toml" in said

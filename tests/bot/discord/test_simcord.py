@@ -7,7 +7,7 @@ each once.
 
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import cast
 
@@ -452,7 +452,10 @@ async def test_who_may_not_ask_votes_and_asks_no_follow_up(tmp_path: Path) -> No
         mallory = here.guild.add_member(here.env.create_user("mallory"))
         await here.ask(general)
         [card] = posted(general)
-        place.dispatcher.access = Access.model_validate({"deny": {"users": [str(mallory.id)]}})
+        place.dispatcher.channels.operator = replace(
+            place.dispatcher.channels.operator,
+            access=Access.model_validate({"deny": {"users": [str(mallory.id)]}}),
+        )
         said = await sent(mallory, await opened(mallory, card, "Follow up"), text="And in a year?")
         assert "[access] in council.toml" in said
         await mallory.click(card, label="Helpful")

@@ -1,4 +1,4 @@
-"""Who may ask: every kind of list, on both platforms."""
+"""Who may ask: every kind of list, opt-in and a channel's own settings, on both platforms."""
 
 import itertools
 
@@ -6,7 +6,9 @@ import pytest
 
 from bot.errors import Refusal
 from bot.service.access import AT_TERMINAL, OPEN, Access, Standing
+from bot.service.channels import InForce, Operator, Own
 from council.document.conversation import Source
+from tests.council.scripted import profile
 
 SERVER, GENERAL, OFFICE, ENGINEER, ADA = (f"{kind}{'0' * 16}" for kind in range(11, 16))
 """Discord's ids: a server, a channel, its category, a role, a person."""
@@ -39,6 +41,15 @@ CHANNEL = "The council isn't open in this channel."
 PERSON = "The council isn't open to you here."
 DIRECT = "The council isn't open to you in direct messages. Ask in a channel."
 PROFILE = "The profile fast isn't open to you here. Choose another one."
+OPERATOR = "Whoever runs the bot can change that, under [access] in council.toml."
+ADMINS = {
+    ON_DISCORD: "Somebody with Manage Server, or one of the council's own admins,",
+    ON_SLACK: "A workspace admin, or one of the council's own admins,",
+}
+NOT_ON = "The council isn't switched on in this channel."
+OFF = "An admin has switched the council off in this channel."
+NOT_LISTED = "The council isn't open to you in this channel."
+ONLY_SLOW = "The profile fast isn't open in this channel. Choose slow."
 
 TABLE: list[tuple[str, dict[str, object], tuple[str | None, str | None, str | None, str | None]]] = [
     # what the file says; what is said on Discord in a channel and directly, on Slack likewise
@@ -161,9 +172,131 @@ def test_a_question_is_accepted_or_refused_with_who_can_change_that(
     )
 
 
-def test_the_table_has_enough_cases() -> None:
-    """At least sixty, with each refusal among them."""
-    assert len(CASES) >= 60
+OPT_IN: dict[str, object] = {"opt_in": True}
+ENGINEERS = {"roles": [ENGINEER], "groups": [GROUP]}
+STRANGERS = {"users": [f"99{'0' * 16}"]}
+CHANNEL_TABLE: list[
+    tuple[
+        str,
+        dict[str, object],
+        dict[str, object],
+        tuple[str | None, str | None, str | None, str | None],
+    ]
+] = [
+    # what the file says, what is set in the channel; what is said as above
+    ("opt-in, not switched on", OPT_IN, {}, (NOT_ON, NOT_ON, NOT_ON, NOT_ON)),
+    ("opt-in, switched on", OPT_IN, {"who": "everyone"}, (None, None, None, None)),
+    ("opt-in, switched off again", OPT_IN, {"who": "nobody"}, (OFF, OFF, OFF, OFF)),
+    ("opt-in for role and group", OPT_IN, {"who": ENGINEERS}, (None, NOT_LISTED, None, None)),
+    (
+        "opt-in, other settings alone",
+        OPT_IN,
+        {"rounds": 2, "profile": "fast"},
+        (NOT_ON, NOT_ON, NOT_ON, NOT_ON),
+    ),
+    (
+        "opt-in, the people allowed by the file",
+        OPT_IN | {"allow": {"users": [ADA, BOB]}},
+        {},
+        (NOT_ON, None, NOT_ON, None),
+    ),
+    (
+        "opt-in, switched on, denied by the file",
+        OPT_IN | {"deny": {"channels": [GENERAL, ROOM]}},
+        {"who": "everyone"},
+        (CHANNEL, None, CHANNEL, None),
+    ),
+    (
+        "opt-in, switched on, allowed elsewhere by the file",
+        OPT_IN | {"allow": ELSEWHERE},
+        {"who": "everyone"},
+        (CHANNEL, DIRECT, CHANNEL, DIRECT),
+    ),
+    ("switched off", {}, {"who": "nobody"}, (OFF, OFF, OFF, OFF)),
+    ("for the people", {}, {"who": {"users": [ADA, BOB]}}, (None, None, None, None)),
+    (
+        "for other people",
+        {},
+        {"who": STRANGERS},
+        (NOT_LISTED, NOT_LISTED, NOT_LISTED, NOT_LISTED),
+    ),
+    ("for role and group", {}, {"who": ENGINEERS}, (None, NOT_LISTED, None, None)),
+    (
+        "for other people, though the file allows these",
+        {"allow": {"users": [ADA, BOB]}},
+        {"who": STRANGERS},
+        (NOT_LISTED, NOT_LISTED, NOT_LISTED, NOT_LISTED),
+    ),
+    (
+        "for the people, though the file allows others",
+        {"allow": NOBODY},
+        {"who": {"users": [ADA, BOB]}},
+        (PERSON, PERSON, PERSON, PERSON),
+    ),
+    (
+        "for everyone, though the file denies the people",
+        {"deny": {"users": [ADA, BOB]}},
+        {"who": "everyone"},
+        (PERSON, PERSON, PERSON, PERSON),
+    ),
+    ("the profile is open", {}, {"profiles": ["fast"]}, (None, None, None, None)),
+    (
+        "another profile is open",
+        {},
+        {"profiles": ["slow"]},
+        (ONLY_SLOW, ONLY_SLOW, ONLY_SLOW, ONLY_SLOW),
+    ),
+    (
+        "the profile is open, though the file narrows it to others",
+        {"profiles": {"fast": NOBODY}},
+        {"profiles": ["fast"]},
+        (PROFILE, PROFILE, PROFILE, PROFILE),
+    ),
+]
+CHANNEL_CASES = [
+    (name, access, own, platform, where, said)
+    for name, access, own, expected in CHANNEL_TABLE
+    for (platform, where), said in zip(
+        itertools.product((ON_DISCORD, ON_SLACK), (IN_CHANNEL, DIRECTLY)), expected, strict=True
+    )
+]
+
+
+@pytest.mark.parametrize(
+    ("access", "own", "platform", "where", "said"),
+    [case[1:] for case in CHANNEL_CASES],
+    ids=[f"{name}: {platform}, {where}" for name, _, _, platform, where, _ in CHANNEL_CASES],
+)
+def test_a_channel_only_narrows_what_the_file_allows(
+    access: dict[str, object], own: dict[str, object], platform: str, where: str, said: str | None
+) -> None:
+    """Whoever asks, admins, too; a refusal says whether the operator or an admin can change it."""
+    user = ADA if platform == ON_DISCORD else BOB
+    source = Source(platform=platform, channel="-", user=user)
+    operator = Operator(
+        profiles={"fast": profile(name="fast"), "slow": profile(name="slow")},
+        access=Access.model_validate(access),
+    )
+    here = InForce(operator, Own.model_validate(own))
+    if said is None:
+        here.check(source, HERE[platform, where], "fast")
+        return
+    with pytest.raises(Refusal) as refused:
+        here.check(source, HERE[platform, where], "fast")
+    ways = {NOT_ON: "can switch it on: /council-config, who: everyone."} | dict.fromkeys(
+        (NOT_LISTED, ONLY_SLOW), "can change that with /council-config."
+    )
+    ways[OFF] = ways[NOT_ON]
+    who = f"{ADMINS[platform]} {ways[said]}" if said in ways else OPERATOR
+    assert str(refused.value) == f"{said} {who}"
+
+
+def test_the_tables_have_enough_cases() -> None:
+    """Sixty at least, and each refusal in them."""
+    assert len(CASES) + len(CHANNEL_CASES) >= 60
+    assert {said for *_, said in CHANNEL_CASES} == {
+        *(None, NOT_ON, OFF, NOT_LISTED, ONLY_SLOW, CHANNEL, PERSON, DIRECT, PROFILE)
+    }
     assert {said for *_, said in CASES} == {None, WORKSPACE, CHANNEL, PERSON, DIRECT, PROFILE}
 
 

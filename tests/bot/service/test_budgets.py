@@ -18,6 +18,7 @@ from bot.errors import Refusal
 from bot.render.markdown import render
 from bot.service.access import AT_TERMINAL
 from bot.service.budgets import NANO, Budgets
+from bot.service.channels import Operator
 from bot.service.dispatcher import Click
 from council.brief import Attachment, Discussion
 from council.calls import Call, Reply
@@ -90,7 +91,9 @@ async def refused(place: Office, key: str, source: Source = TEAM, **more: Any) -
 
 def allow(place: Office, **budgets: float) -> None:
     """Put budgets in force."""
-    place.dispatcher.reconfigure({"default": profile()}, budgets=Budgets.model_validate(budgets))
+    place.dispatcher.reconfigure(
+        Operator(profiles={"default": profile()}, budgets=Budgets.model_validate(budgets))
+    )
 
 
 async def reserved_by_one(place: Office, folder: Path) -> int:

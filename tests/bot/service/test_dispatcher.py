@@ -16,6 +16,7 @@ from bot.errors import Malformed, NotAllowed, Refusal, Unreachable, UsageError, 
 from bot.render.markdown import render
 from bot.service.access import AT_TERMINAL
 from bot.service.acknowledgements import Acknowledgements
+from bot.service.channels import Channels, Operator
 from bot.service.dispatcher import Click, Dispatcher
 from bot.service.limits import Durability, Limits
 from bot.service.outbox import Urgency
@@ -105,6 +106,7 @@ async def office(
             journal=library.journal,
             store=library.store,
             index=library.index,
+            channels=Channels(Operator(profiles={"default": profile()}), library.overrides),
             now=calendar or now or Clock(),
             entropy=random.Random(1),  # noqa: S311 - a test draws the same each time
         )
@@ -113,7 +115,6 @@ async def office(
             journal=library.journal,
             store=library.store,
             index=library.index,
-            profiles={"default": profile()},
             queue=Queue(Limits.model_validate(limits)),
             durability=Durability(resume_within=resume_within),
             admins=Admins(frozenset({"slack:BOSS"})),
@@ -729,7 +730,7 @@ async def test_help_says_what_a_short_question_may_cost_until_answers_tell(tmp_p
 
     async with office(tmp_path, ScriptedCouncil(), prices=prices) as place:
         place.dispatcher.reconfigure(
-            {"default": profile(), "own": profile("me", chairman="me", quorum=1)}
+            Operator(profiles={"default": profile(), "own": profile("me", chairman="me", quorum=1)})
         )
         new = render(await place.dispatcher.help(TEAM))
         for number in range(3):
@@ -775,7 +776,7 @@ async def test_help_names_every_model_that_sees_the_question(tmp_path: Path) -> 
         title_model="t/one",
     )
     async with office(tmp_path, ScriptedCouncil()) as place:
-        place.dispatcher.reconfigure({"default": seats})
+        place.dispatcher.reconfigure(Operator(profiles={"default": seats}))
         said = render(await place.dispatcher.help(TEAM))
     assert (
         "These models see your question, its files, and the earlier questions and answers of the same "
@@ -792,7 +793,7 @@ async def test_help_names_every_model_that_sees_the_question(tmp_path: Path) -> 
 async def test_help_says_which_council_reads_no_threads(tmp_path: Path) -> None:
     """By its profile."""
     async with office(tmp_path, ScriptedCouncil()) as place:
-        place.dispatcher.reconfigure({"quiet": profile(context="message")})
+        place.dispatcher.reconfigure(Operator(profiles={"quiet": profile(context="message")}))
         said = render(await place.dispatcher.help(TEAM))
     assert "strategy consensus. It doesn't read the thread it is asked in." in said
 

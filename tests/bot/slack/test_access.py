@@ -1,5 +1,6 @@
 """Who may ask on Slack, through the real client."""
 
+from dataclasses import replace
 from pathlib import Path
 
 from bot.service.access import Access
@@ -12,7 +13,9 @@ UNKNOWN = "Slack doesn't say who is in the user groups that may ask, so your que
 
 def admit(place: Place, **access: object) -> None:
     """Put these lists in force."""
-    place.dispatcher.access = Access.model_validate(access)
+    place.dispatcher.channels.operator = replace(
+        place.dispatcher.channels.operator, access=Access.model_validate(access)
+    )
 
 
 async def test_a_user_group_lets_its_members_ask_and_nobody_else(tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from bot.app import Library, open_library, open_lookup
 from bot.errors import VenueError
 from bot.past.lookup import Lookup
 from bot.service.attachments import LARGEST_FILE
+from bot.service.channels import Channels, Operator
 from bot.service.dispatcher import Dispatcher
 from bot.service.limits import Limits
 from bot.service.permissions import Admins
@@ -199,6 +200,7 @@ def dispatcher_of(
         journal=library.journal,
         store=library.store,
         index=library.index,
+        channels=Channels(Operator(profiles={"default": profile()}), library.overrides),
         now=Clock(),
         entropy=random.Random(1),  # noqa: S311 - a test draws the same each time
     )
@@ -207,7 +209,6 @@ def dispatcher_of(
         journal=library.journal,
         store=library.store,
         index=library.index,
-        profiles={"default": profile()},
         queue=Queue(Limits(runs_per_user=32, runs_per_channel=32)),
         admins=Admins(admins),
     )

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from bot.service.channels import Operator
 from bot.slack.discussion import MOST_PAGES, PAGE
 from bot.slack.manifest import SHORTCUT, THREADS
 from council.calls import Call
@@ -217,7 +218,7 @@ class TestThread:
     async def test_a_profile_may_leave_threads_alone(self, tmp_path: Path) -> None:
         """`context = "message"`: nothing is read, and nothing is said about it."""
         async with at_work(tmp_path, scopes=frozenset(THREADS)) as place:
-            place.dispatcher.reconfigure({"default": profile(context="message")})
+            place.dispatcher.reconfigure(Operator(profiles={"default": profile(context="message")}))
             first, people = discuss(place, 3)
             await place.slack.mention(place.general, people[0], "What now?", thread_ts=first.ts)
             card = (await card_in(place, place.general, first.ts)).text

@@ -1,10 +1,12 @@
 """Follow-ups on Slack, through the real Bolt app: *Follow up*, *Answer it*, and the form they open."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from bot.service.access import Access
+from bot.service.channels import Operator
 from council.document.conversation import Conversation, UserMessage
 from tests.bot.slack.test_bot import Place, at_work, cards_in, labels, restarted
 from tests.council.scripted import FOUR, ScriptedCouncil, asking, failure, profile
@@ -132,7 +134,7 @@ async def test_one_of_several_profiles_is_chosen_in_the_form(tmp_path: Path) -> 
     """The conversation's own is chosen to begin with."""
     async with at_work(tmp_path) as place:
         fast = profile("openai/gpt-5", "x-ai/grok", name="fast")
-        place.dispatcher.reconfigure({"fast": fast, "default": profile()})
+        place.dispatcher.reconfigure(Operator(profiles={"fast": fast, "default": profile()}))
         card = await place.ask()
         form = await opened(place, card, place.ada)
         select = form.form["blocks"][1]["element"]
@@ -203,7 +205,10 @@ async def test_who_may_not_ask_may_not_follow_up(tmp_path: Path) -> None:
     """The form says so below its text, which isn't lost."""
     async with at_work(tmp_path) as place:
         form = await opened(place, await place.ask(), place.ada)
-        place.dispatcher.access = Access.model_validate({"deny": {"users": [place.ada.id]}})
+        place.dispatcher.channels.operator = replace(
+            place.dispatcher.channels.operator,
+            access=Access.model_validate({"deny": {"users": [place.ada.id]}}),
+        )
         await send(place, form, text="And in a year?")
         assert form.is_open
         assert "[access] in council.toml" in form.errors["text"]

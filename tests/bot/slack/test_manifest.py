@@ -24,15 +24,16 @@ def test_every_command_of_the_registry_is_a_slash_command() -> None:
         "answer",
         "[days]",
         "what",
+        "[--SETTING VALUE] [--reset SETTING]",
         None,
     ]
 
 
-def test_people_come_by_their_ids_where_they_are_to_be_forgotten() -> None:
+def test_people_come_by_their_ids_where_they_are_to_be_forgotten_or_may_ask() -> None:
     """Elsewhere by their names, which serve a question better."""
     commands: list[Json] = app_manifest()["features"]["slash_commands"]
     escaped = [command["command"] for command in commands if command["should_escape"]]
-    assert escaped == ["/council-forget"]
+    assert escaped == ["/council-forget", "/council-config"]
 
 
 def test_the_message_action_fits_slacks_limit() -> None:

@@ -1,0 +1,224 @@
+"""What is in force in a channel: what the operator has configured, and what its admins have set there.
+
+Of who may ask, which profiles, budgets and retention, the strictest counts: a channel can only narrow
+them. Of the others, the nearest counts: a command's option, the channel's value, the profile's.
+`resolve` says of each value where it comes from; asking, `/council-config` and retention read it.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Annotated, Literal, cast
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from bot.errors import Refusal
+from bot.service.access import OPEN, Access, Rules, Standing, not_allowed
+from bot.service.budgets import NO_BUDGETS, Budgets, Dollars
+from bot.service.commands import MOST_RETENTION
+from bot.service.options import DEFAULT, RunOptions
+from bot.view.wording import channels as wording
+from council.document.conversation import Source
+from council.profile import MOST_ROUNDS, Profile, Strategy
+from storage.overrides import Overrides
+from storage.scope import TERMINAL, Scope
+
+BUDGETS: Mapping[str, Literal["channel_day", "channel_month"]] = {
+    "budget_day": "channel_day",
+    "budget_month": "channel_month",
+}
+"""A channel's budgets by their keys, and what council.toml calls them."""
+Who = Literal["everyone", "nobody"] | Rules
+
+
+class Own(BaseModel):
+    """What admins have set in a channel; `None` where they haven't."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
+
+    profile: str | None = None
+    profiles: Annotated[frozenset[str], Field(min_length=1)] | None = None
+    rounds: Annotated[int, Field(ge=1, le=MOST_ROUNDS)] | None = None
+    strategy: Strategy | None = None
+    context: Literal["thread", "message"] | None = None
+    who: Who | None = None
+    budget_day: Dollars | None = None
+    budget_month: Dollars | None = None
+    retention: Annotated[int, Field(ge=1, le=MOST_RETENTION)] | None = None
+
+
+NOTHING_SET = Own()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Operator:
+    """What whoever runs the bot has configured; `origins` says where, by variable or key."""
+
+    profiles: Mapping[str, Profile] = field(default_factory=dict[str, Profile])
+    access: Access = OPEN
+    budgets: Budgets = NO_BUDGETS
+    retention: int | None = None
+    origins: Mapping[str, str] = field(default_factory=dict[str, str])
+
+    @property
+    def default(self) -> str:
+        """The name of the profile that answers where nobody names one."""
+        return DEFAULT if DEFAULT in self.profiles else next(iter(self.profiles), DEFAULT)
+
+    def origin(self, key: str) -> str:
+        """Say where a value comes from: a key of the file, or a variable."""
+        source = self.origins.get(key, "default")
+        if source == "default":
+            return wording.BUILT_IN
+        if key.isupper():
+            return wording.variable(key, source)
+        return wording.in_file(Path(source).name, key.rpartition(".")[0])
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """A value in force, and where it comes from, in words; `None` is no limit."""
+
+    value: object
+    origin: str
+
+
+def resolve(operator: Operator, own: Own) -> dict[str, Setting]:
+    """Return what is in force in a channel, by the keys of `Own`."""
+    allowed = [name for name in operator.profiles if own.profiles is None or name in own.profiles]
+    chosen = own.profile if own.profile and own.profile in operator.profiles else operator.default
+    if allowed and chosen not in allowed:
+        chosen = allowed[0]
+    is_own = chosen != operator.default or chosen == own.profile
+    profile = operator.profiles.get(chosen)
+
+    def of_profile(ours: object, theirs: str) -> Setting:
+        if ours is not None:
+            return Setting(ours, wording.CHANNEL)
+        return Setting(getattr(profile, theirs, None), operator.origin(f"profiles.{chosen}.{theirs}"))
+
+    return {
+        "profile": Setting(chosen, wording.CHANNEL if is_own else wording.BUILT_IN),
+        "profiles": Setting(tuple(allowed), wording.CHANNEL if own.profiles else wording.BUILT_IN),
+        "rounds": of_profile(own.rounds, "max_rounds"),
+        "strategy": of_profile(own.strategy, "strategy"),
+        "context": of_profile(own.context, "context"),
+        "who": _who(operator, own),
+        **{
+            key: _strictest(
+                getattr(own, key), getattr(operator.budgets, name), operator, f"budgets.{name}"
+            )
+            for key, name in BUDGETS.items()
+        },
+        "retention": _strictest(own.retention, operator.retention, operator, "COUNCIL_RETENTION_DAYS"),
+    }
+
+
+def _who(operator: Operator, own: Own) -> Setting:
+    if own.who is not None:
+        return Setting(own.who, wording.CHANNEL)
+    if operator.access.opt_in:
+        return Setting("nobody", operator.origin("access.opt_in"))
+    return Setting("everyone", wording.BUILT_IN)
+
+
+def _strictest(ours: float | None, theirs: float | None, operator: Operator, key: str) -> Setting:
+    if ours is not None and (theirs is None or ours < theirs):
+        return Setting(ours, wording.CHANNEL)
+    return Setting(theirs, operator.origin(key))
+
+
+@dataclass(frozen=True, slots=True)
+class InForce:
+    """What is in force in one channel."""
+
+    operator: Operator
+    own: Own = NOTHING_SET
+
+    @property
+    def settings(self) -> dict[str, Setting]:
+        """Each value with its origin."""
+        return resolve(self.operator, self.own)
+
+    @property
+    def budgets(self) -> Budgets:
+        """The operator's budgets, with this channel's own."""
+        settings = self.settings
+        return self.operator.budgets.model_copy(
+            update={name: settings[key].value for key, name in BUDGETS.items()}
+        )
+
+    @property
+    def groups(self) -> frozenset[str]:
+        """All of Slack's user groups that decide who may ask here."""
+        own = self.own.who.groups if isinstance(self.own.who, Rules) else frozenset[str]()
+        return self.operator.access.groups | own
+
+    @property
+    def open_profiles(self) -> tuple[str, ...]:
+        """The names of the profiles that may be asked here, as they are ordered in the file."""
+        return cast("tuple[str, ...]", self.settings["profiles"].value)
+
+    def profile(self, options: RunOptions) -> Profile:
+        """Return the council that a question is put to. Raises `UsageError` if there is none."""
+        profile = replace(
+            options,
+            profile=options.profile or str(self.settings["profile"].value),
+            rounds=options.rounds or self.own.rounds,
+            strategy=options.strategy or self.own.strategy,
+        ).applied(self.operator.profiles)
+        context = self.own.context
+        return profile.model_copy(update={"context": context}) if context else profile
+
+    def check(self, source: Source, standing: Standing, profile: str) -> None:
+        """Raise `Refusal` if a question may not be asked, saying who can change that."""
+        if source.platform == TERMINAL:
+            return
+        self.operator.access.check(source, standing, profile)
+        who = self.settings["who"].value
+        if who == "nobody":
+            if (
+                self.own.who is None
+                and standing.is_direct
+                and source.user in self.operator.access.allow.users
+            ):
+                return
+            off = wording.NOT_SWITCHED_ON if self.own.who is None else wording.SWITCHED_OFF
+            raise Refusal(wording.refused(off, wording.switch_on(source.platform)))
+        if isinstance(who, Rules) and not_allowed(who, source, standing):
+            raise Refusal(wording.refused(wording.NOT_THIS_PERSON, wording.change_it(source.platform)))
+        if profile not in self.open_profiles:
+            closed = wording.profile_closed(profile, self.open_profiles)
+            raise Refusal(wording.refused(closed, wording.change_it(source.platform)))
+
+
+class Channels:
+    """What is in force everywhere: the `operator`'s configuration, and what is set in channels."""
+
+    def __init__(self, operator: Operator | None = None, overrides: Overrides | None = None) -> None:
+        self.operator = operator or Operator()
+        self._overrides = overrides
+
+    async def in_force(self, here: Source) -> InForce:
+        """Return what is in force in a channel. Raises `StorageError`."""
+        if self._overrides is None:
+            return InForce(self.operator)
+        try:
+            own = Own.model_validate(await self._overrides.of(place_of(here)))
+        except ValidationError:
+            raise self._overrides.unreadable() from None
+        return InForce(self.operator, own)
+
+    async def change(self, here: Source, own: Mapping[str, object]) -> list[str]:
+        """Set these keys in a channel, and reset those that are `None`; return those that changed.
+
+        Raises `StorageError`.
+        """
+        if self._overrides is None:
+            return []
+        return await self._overrides.change(place_of(here), own, f"{here.platform}:{here.user}")
+
+
+def place_of(here: Source) -> Scope:
+    """Return the channel whose settings apply: a private thread's are those of its channel."""
+    return Scope(here.platform, here.workspace, here.parent or here.channel)

@@ -1,0 +1,186 @@
+"""A channel's own settings: how they are shown and changed, and what they forbid."""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from bot.view.wording.estimates import amount
+from bot.view.wording.figures import count
+from bot.view.wording.names import listing
+
+CHANNEL = "this channel"
+BUILT_IN = "built in"
+HEADING = "Settings of this channel"
+NO_LIMIT = "no limit"
+KEPT = "kept until deleted"
+APPLY_NEXT = "Changes apply from the next question; runs in progress keep the settings they began with."
+OPERATOR_LIMITS = "Whoever runs the bot also limits who may ask, under [access] in council.toml."
+UNCHANGED = "Nothing changed: it was set like that already."
+NOTHING_CHANGED = "Nothing was changed."
+HOW_TO_CHANGE = (
+    "To change one, give the command its option, and reset to take it back: /council-config --rounds 2 "
+    "--reset profile. On Discord, choose the options instead."
+)
+NOT_AT_TERMINAL = "At the terminal, nothing limits who may ask or what it may cost."
+NOBODY_NAMED = "Mention at least one person, role or user group, or write everyone or nobody"
+WHO = "everyone, nobody, or mentions of people, roles or user groups"
+DOLLARS = "dollars, such as 5 or 2.50"
+
+NOT_SWITCHED_ON = "The council isn't switched on in this channel."
+SWITCHED_OFF = "An admin has switched the council off in this channel."
+NOT_THIS_PERSON = "The council isn't open to you in this channel."
+_ADMINS: Mapping[str, str] = {
+    "discord": "Somebody with Manage Server",
+    "slack": "A workspace admin",
+}
+
+
+def in_file(file: str, table: str) -> str:
+    """Say in which table of the file a value is."""
+    return f"{file}, [{table}]"
+
+
+def variable(name: str, source: str) -> str:
+    """Say which variable a value comes from, and where that is set."""
+    return f"{name} in {'the environment' if source.startswith('environment') else '.env'}"
+
+
+def row(value: str, origin: str) -> str:
+    """Show a value with where it comes from."""
+    return f"{value} ({origin})"
+
+
+def profiles(names: Iterable[str]) -> str:
+    """List the profiles that may be asked."""
+    return ", ".join(names) or "none"
+
+
+def people(users: Iterable[str], roles: Iterable[str], groups: Iterable[str]) -> str:
+    """List who may ask, by id."""
+    named = (("person", users), ("role", roles), ("user group", groups))
+    return ", ".join(f"{kind} {one}" for kind, ids in named for one in ids)
+
+
+def budget(limit: float | None) -> str:
+    """Show a budget."""
+    return NO_LIMIT if limit is None else amount(limit)
+
+
+def retention(days: int | None) -> str:
+    """Show how long conversations are kept."""
+    return KEPT if days is None else f"deleted {count(days, 'day')} after the last answer"
+
+
+def changed(key: str, before: str, after: str) -> str:
+    """Say what changed."""
+    return f"Changed {key}: it was {before}, and is now {after}."
+
+
+def deleted_soon(days: int) -> str:
+    """Say when a new retention deletes for the first time, and how to stop that."""
+    return (
+        f"Conversations whose last answer is older than {count(days, 'day')} are deleted for good, the "
+        "first in an hour at the earliest. Reset retention before then to keep them."
+    )
+
+
+def who_changes(platform: str) -> str:
+    """Say to somebody who only reads the settings who can change them."""
+    return f"{_admin(platform)} can change these."
+
+
+def refused(why: str, who: str) -> str:
+    """Refuse a question, and say who can change that."""
+    return f"{why} {who}"
+
+
+def switch_on(platform: str) -> str:
+    """Say who can switch the council on in a channel, and how."""
+    return f"{_admin(platform)} can switch it on: /council-config, who: everyone."
+
+
+def change_it(platform: str) -> str:
+    """Say who can change a channel's settings."""
+    return f"{_admin(platform)} can change that with /council-config."
+
+
+def _admin(platform: str) -> str:
+    return f"{_ADMINS.get(platform, 'An admin')}, or one of the council's own admins,"
+
+
+def profile_closed(name: str, open_: Sequence[str]) -> str:
+    """Refuse a profile, and name those that are open."""
+    others = f"Choose {' or '.join(open_)}." if open_ else "No profile is."
+    return f"The profile {name} isn't open in this channel. {others}"
+
+
+def no_profile(option: str, name: str, guess: str | None, known: Iterable[str]) -> str:
+    """Say that there is no such profile, and which one may be meant or which there are."""
+    hint = f"Did you mean {guess}?" if guess else f"There are: {', '.join(known)}."
+    return f"{option}: there is no profile \u201c{name}\u201d. {hint}"
+
+
+def profile_not_here(option: str, name: str) -> str:
+    """Say that a profile can't be set where the operator hasn't opened it."""
+    return (
+        f"{option}: the profile {name} isn't open to this channel. Whoever runs the bot can open it, "
+        f"under [access.profiles.{name}] in council.toml."
+    )
+
+
+def not_among(name: str, open_: Iterable[str]) -> str:
+    """Say that a channel's profile must be one of those that may be asked there."""
+    return (
+        f"profile: {name} isn't one of this channel's profiles ({', '.join(open_)}). Change them, too."
+    )
+
+
+def wrong(option: str, value: str, allowed: str, guess: str | None = None) -> str:
+    """Say that a value can't be used, and what can."""
+    hint = f"Did you mean {guess}?" if guess else f"It takes {allowed}."
+    return f"{option} can't be \u201c{value}\u201d. {hint}"
+
+
+def nobody_of(value: str) -> str:
+    """Say that a text names nobody."""
+    return f"who: \u201c{value}\u201d names nobody. {NOBODY_NAMED}."
+
+
+def too_wide(option: str, value: str, limit: str, where: str) -> str:
+    """Refuse a value that is wider than the operator's, with both, and say who can change that."""
+    return (
+        f"{option}: {value} is more than the {limit} that whoever runs the bot allows ({where}); "
+        "only they can raise that."
+    )
+
+
+def days(number: int) -> str:
+    """Write a number of days."""
+    return count(number, "day")
+
+
+def no_option(key: str, guess: str | None, known: Iterable[str]) -> str:
+    """Say that there is no such setting to reset."""
+    hint = f"Did you mean {guess}?" if guess else f"There are: {', '.join(known)}."
+    return f"reset: there is no setting \u201c{key}\u201d. {hint}"
+
+
+def both(key: str) -> str:
+    """Say that a setting can't be set and reset at once."""
+    return f"{key} is both set and reset. Do one of them."
+
+
+def leftover(text: str) -> str:
+    """Say that something isn't an option."""
+    return (
+        f"\u201c{text}\u201d is no option. Write options with two hyphens and a value, such as "
+        f"--rounds 2. {NOTHING_CHANGED}"
+    )
+
+
+def not_changed(problems: Iterable[str]) -> str:
+    """Say all that is wrong at once."""
+    return f"{' '.join(problems)} {NOTHING_CHANGED}"
+
+
+def not_here(names: Iterable[str]) -> str:
+    """Refuse settings that have no effect at the terminal."""
+    return f"{NOT_AT_TERMINAL} So {listing(names)} can't be set here."

@@ -1,0 +1,150 @@
+"""A channel's settings on Discord, through the real client."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+from bot.service.access import Access
+from bot.upkeep import look_after
+from council.document.conversation import AssistantMessage
+from tests.bot.discord.office import Office
+from tests.council.scripted import FOUR, profile
+from tests.discord_server import DiscordServer, Interaction, User
+from tests.discord_server.permissions import Permission
+
+ADMINS = "Somebody with Manage Server, or one of the council's own admins,"
+
+
+def boss(team: Office) -> User:
+    """Let somebody in who manages the server."""
+    assert team.general.guild is not None
+    return team.server.member(team.general.guild, "grace", Permission.MANAGE_GUILD)
+
+
+def configure(team: Office, user: User, **options: object) -> Interaction:
+    """Use the command."""
+    return team.server.slash(team.general, user, "council-config", **options)
+
+
+async def answers(team: Office) -> list[AssistantMessage]:
+    """Return all answers."""
+    loaded = [await team.library.store.load(one) for one in await team.documents()]
+    return [
+        message
+        for conversation in loaded
+        for message in conversation.messages
+        if isinstance(message, AssistantMessage)
+    ]
+
+
+def seat(team: Office, **operator: object) -> None:
+    """Put a configuration of the operator's in force."""
+    team.dispatcher.reconfigure(replace(team.dispatcher.channels.operator, **operator))  # pyright: ignore[reportArgumentType] - a test
+
+
+async def test_an_admin_changes_what_the_next_question_gets(quiet: Office) -> None:
+    """Privately; a run in progress keeps what it began with, and a restart changes nothing."""
+    grace = boss(quiet)
+    held = f"stage1.1:{FOUR[0]}"
+    fast = {"default": profile(), "fast": profile(name="fast", strategy="coverage")}
+    seat(quiet, profiles=fast)
+    quiet.council.held.add(held)
+    async with quiet.bot():
+        await quiet.ask()
+        await quiet.council.until_called(held)
+        said = await quiet.refused(configure(quiet, grace, profile="fast", rounds=2))
+        assert "Changed profile: it was default, and is now fast." in said
+        assert "Changed rounds: it was 1, and is now 2." in said
+        quiet.council.release(held)
+        await quiet.dispatcher.settled()
+        await quiet.asked()
+    await quiet.die()
+    seat(quiet, profiles=fast)
+    async with quiet.bot():
+        await quiet.asked()
+        await quiet.asked(strategy="risk_averse", rounds=1)
+    strategies = sorted(str(answer.strategy) for answer in await answers(quiet))
+    assert strategies == ["consensus", "coverage", "coverage", "risk_averse"]
+
+
+async def test_others_see_the_settings_and_change_nothing(team: Office) -> None:
+    """Both privately."""
+    seen = await team.refused(configure(team, team.ada))
+    assert f"{ADMINS} can change these." in seen
+    said = await team.refused(configure(team, team.ada, rounds=2))
+    assert said == "Only an admin can change this channel's settings. Nothing was changed."
+    assert await team.refused(configure(team, team.ada)) == seen
+
+
+async def test_opt_in_lets_nobody_ask_until_an_admin_switches_the_channel_on(
+    server: DiscordServer, team: Office
+) -> None:
+    """The refusal is private and says who can; other channels stay closed, and so do private threads."""
+    seat(team, access=Access(opt_in=True))
+    grace = boss(team)
+    assert team.general.guild is not None
+    random = server.channel(team.general.guild, "random")
+    refusal = (
+        "The council isn't switched on in this channel. "
+        f"{ADMINS} can switch it on: /council-config, who: everyone."
+    )
+    for user in (team.ada, grace):
+        asked = server.slash(team.general, user, "council", question="Shard?")
+        assert await team.refused(asked) == refusal
+    private = server.thread(team.general, "a talk", team.ada, private=True)
+    [told] = await team.mentioned(private, f"<@{server.bot.id}> Shard?")
+    assert told.text.endswith(refusal)
+    assert not team.council.asked("stage1")
+    said = await team.refused(configure(team, grace, who="@everyone"))
+    assert "Changed who: it was nobody, and is now everyone." in said
+    await team.asked()
+    [card, *_] = await team.mentioned(private, f"<@{server.bot.id}> Shard?")
+    assert "isn't switched on" not in card.text
+    elsewhere = server.slash(random, team.ada, "council", question="Shard?")
+    assert await team.refused(elsewhere) == refusal
+
+
+async def test_a_role_may_ask_and_a_private_run_is_judged_where_it_was_asked_for(
+    server: DiscordServer, team: Office
+) -> None:
+    """The mention of a role comes as text; its members alone may ask."""
+    assert team.general.guild is not None
+    engineers = server.role(team.general.guild, "engineers")
+    await team.refused(configure(team, boss(team), who=f"<@&{engineers.id}>"))
+    asked = server.slash(team.general, team.ada, "council", question="Shard?", private=True)
+    await server.until(lambda: asked.message and asked.message.content)
+    refusal = (
+        f"The council isn't open to you in this channel. {ADMINS} can change that with /council-config."
+    )
+    assert await team.refused(asked) == refusal
+    team.general.guild.members[team.ada.id].roles.append(engineers)
+    await team.asked()
+    assert await team.documents()
+
+
+async def test_only_the_profiles_that_are_open_here_are_proposed(
+    server: DiscordServer, team: Office
+) -> None:
+    """While somebody types a question's profile."""
+    seat(team, profiles={"default": profile(), "fast": profile(name="fast")})
+    await team.refused(configure(team, boss(team), profiles="fast"))
+    typed = server.autocomplete(team.general, team.ada, "council", "profile", "", question="Why?")
+    await server.until(lambda: typed.choices)
+    assert [choice["name"] for choice in typed.choices] == ["fast"]
+
+
+async def test_a_channel_s_retention_deletes_what_is_older(team: Office) -> None:
+    """In private threads, too; other channels stay. It waits a day after the clock has jumped."""
+    now = datetime.now(UTC)
+    assert team.general.guild is not None
+    other = team.server.channel(team.general.guild, "random")
+    private = team.server.thread(team.general, "a talk", team.ada, private=True)
+    await team.asked()
+    await team.mentioned(private, f"<@{team.server.bot.id}> Shard?")
+    await team.mentioned(other, f"<@{team.server.bot.id}> Shard?")
+    assert len(await team.documents()) == 3
+    await team.refused(configure(team, boss(team), retention=1))
+    # The scripted clock, by which the answers were written, is months behind.
+    for hours, left in ((0, 3), (2, 3), (25, 1)):
+        later = now + timedelta(hours=hours)
+        await look_after(team.library, None, now=lambda later=later: later)
+        assert len(await team.documents()) == left

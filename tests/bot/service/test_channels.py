@@ -1,0 +1,359 @@
+"""What is in force in a channel, and where each value comes from."""
+
+from pathlib import Path
+
+import orjson
+import pytest
+
+from bot.app import Library, open_library
+from bot.errors import Refusal, UsageError
+from bot.service.access import AT_TERMINAL, Access, Standing
+from bot.service.budgets import Budgets
+from bot.service.channels import Channels, InForce, Operator, Own, resolve
+from bot.service.commands import CONFIG, parse_options
+from bot.service.configure import configure
+from bot.service.options import RunOptions
+from bot.view.message import Line, Message, Pairs
+from council.document.conversation import Source
+from storage.database import Database
+from storage.scope import Scope
+from tests.council.scripted import profile
+
+HERE = Source(platform="discord", workspace="1" * 17, channel="2" * 17, user="3" * 17)
+PLACE = Standing(workspace="1" * 17, places=frozenset({"2" * 17}))
+FAST = profile(name="fast", max_rounds=2)
+OPERATOR = Operator(
+    profiles={"default": profile(), "fast": FAST},
+    budgets=Budgets(channel_day=10, workspace_day=50),
+    retention=30,
+    origins={
+        "profiles.default.max_rounds": "/etc/council/council.toml",
+        "profiles.fast.max_rounds": "/etc/council/council.toml",
+        "budgets.channel_day": "/etc/council/council.toml",
+        "COUNCIL_RETENTION_DAYS": ".env",
+    },
+)
+UNCHANGED = "Nothing was changed."
+
+
+def shown(message: Message) -> dict[str, str]:
+    """Return the settings that a message shows."""
+    [pairs] = [block for block in message.blocks if isinstance(block, Pairs)]
+    return dict(pairs.rows)
+
+
+def lines(message: Message) -> list[str]:
+    """Return the sentences of a message."""
+    return [block.text for block in message.blocks if isinstance(block, Line)]
+
+
+async def change(
+    channels: Channels, typed: str, here: Source = HERE, standing: Standing = PLACE
+) -> Message:
+    """Change settings as an admin types it."""
+    return await configure(channels, parse_options(CONFIG, typed), here, standing, is_admin=True)
+
+
+async def refused(channels: Channels, typed: str, here: Source = HERE) -> str:
+    """Try to change settings; return the reason why not."""
+    with pytest.raises(UsageError) as caught:
+        await change(channels, typed, here)
+    return str(caught.value)
+
+
+def opened(library: Library, operator: Operator = OPERATOR) -> Channels:
+    """Return the channels of a data folder."""
+    return Channels(operator, library.overrides)
+
+
+async def test_each_value_says_where_it_comes_from(tmp_path: Path) -> None:
+    """Built in, the operator's file or variable without its folder, or this channel."""
+    async with open_library(tmp_path) as library:
+        channels = opened(library)
+        before = await configure(channels, {}, HERE, PLACE, is_admin=False)
+        assert shown(before) == {
+            "profile": "default (built in)",
+            "profiles": "default, fast (built in)",
+            "rounds": "1 (council.toml, [profiles.default])",
+            "strategy": "consensus (built in)",
+            "context": "thread (built in)",
+            "who": "everyone (built in)",
+            "budget_day": "$10.00 (council.toml, [budgets])",
+            "budget_month": "no limit (built in)",
+            "retention": "deleted 30 days after the last answer (COUNCIL_RETENTION_DAYS in .env)",
+        }
+        assert lines(before)[-1] == (
+            "Somebody with Manage Server, or one of the council's own admins, can change these."
+        )
+        after = await change(
+            channels,
+            "--profile fast --rounds 3 --strategy Risk-averse --context message --who <@&4444444444444444> "
+            "--budget_day $2.50 --budget_month 20 --retention 7",
+        )
+        assert shown(after) == {
+            "profile": "fast (this channel)",
+            "profiles": "default, fast (built in)",
+            "rounds": "3 (this channel)",
+            "strategy": "risk_averse (this channel)",
+            "context": "message (this channel)",
+            "who": "role 4444444444444444 (this channel)",
+            "budget_day": "$2.50 (this channel)",
+            "budget_month": "$20.00 (this channel)",
+            "retention": "deleted 7 days after the last answer (this channel)",
+        }
+        assert lines(after)[0] == "Changed profile: it was default, and is now fast."
+        assert (
+            "Conversations whose last answer is older than 7 days are deleted for good, the first in an hour at "
+            "the earliest. Reset retention before then to keep them."
+        ) in lines(after)
+        again = await change(channels, "--rounds 3")
+        assert lines(again)[0] == "Nothing changed: it was set like that already."
+        reset = await change(channels, "--reset rounds, who")
+        assert shown(reset)["rounds"] == "2 (council.toml, [profiles.fast])"
+        assert shown(reset)["who"] == "everyone (built in)"
+        assert shown(await change(channels, "--reset all")) == shown(before)
+    async with open_library(tmp_path) as library:
+        assert await library.overrides.of(Scope.of(HERE)) == {}
+
+
+async def test_changes_last_and_are_audited_without_content(tmp_path: Path) -> None:
+    """After a restart they are still there; who, when, which key, from what to what."""
+    async with open_library(tmp_path) as library:
+        await change(opened(library), "--rounds 3 --budget_day 5")
+        await change(opened(library), "--rounds 3")
+        await change(opened(library), "--reset rounds")
+    async with open_library(tmp_path) as library:
+        assert (await opened(library).in_force(HERE)).own == Own(budget_day=5)
+        elsewhere = HERE.model_copy(update={"channel": "9" * 17})
+        assert (await opened(library).in_force(elsewhere)).own == Own()
+    audited = [orjson.loads(line) for line in (tmp_path / "audit.jsonl").read_bytes().splitlines()]
+    assert all(line.pop("at") for line in audited)
+    place = {
+        "by": f"discord:{HERE.user}",
+        "platform": "discord",
+        "workspace": "1" * 17,
+        "channel": "2" * 17,
+    }
+    assert audited == [
+        {**place, "set": "rounds", "from": None, "to": 3},
+        {**place, "set": "budget_day", "from": None, "to": 5.0},
+        {**place, "set": "rounds", "from": 3, "to": None},
+    ]
+
+
+async def test_a_change_that_a_crash_kept_from_the_audit_is_audited_at_the_next_start(
+    tmp_path: Path,
+) -> None:
+    """It was recorded together with its line."""
+    async with open_library(tmp_path) as library:
+        (tmp_path / "audit.jsonl").mkdir()  # it can't be written
+        await change(opened(library), "--rounds 3")
+        assert (await opened(library).in_force(HERE)).own == Own(rounds=3)
+    (tmp_path / "audit.jsonl").rmdir()
+    async with open_library(tmp_path):
+        pass
+    async with open_library(tmp_path):
+        pass
+    [line] = (tmp_path / "audit.jsonl").read_bytes().splitlines()
+    assert orjson.loads(line)["set"] == "rounds"
+
+
+@pytest.mark.parametrize(
+    ("typed", "said"),
+    [
+        ("--rounds 9", "rounds can't be \u201c9\u201d. It takes a whole number from 1 to 5."),
+        ("--rounds two", "rounds can't be \u201ctwo\u201d. It takes a whole number from 1 to 5."),
+        ("--strategy consensos", "strategy can't be \u201cconsensos\u201d. Did you mean consensus?"),
+        ("--context all", "context can't be \u201call\u201d. It takes one of thread, message."),
+        ("--profile fats", "profile: there is no profile \u201cfats\u201d. Did you mean fast?"),
+        ("--profile x", "profile: there is no profile \u201cx\u201d. There are: default, fast."),
+        ("--profiles fast, x", "profiles: there is no profile \u201cx\u201d. There are: default, fast."),
+        (
+            "--profile default --profiles fast",
+            "profile: default isn't one of this channel's profiles (fast). Change them, too.",
+        ),
+        (
+            "--who the engineers",
+            (
+                "who: \u201cthe\u201d names nobody. Mention at least one person, role or user group, or write everyone "
+                "or nobody."
+            ),
+        ),
+        (
+            "--budget_day lots",
+            "budget_day can't be \u201clots\u201d. It takes dollars, such as 5 or 2.50.",
+        ),
+        ("--budget_day 0", "budget_day can't be \u201c0\u201d. It takes dollars, such as 5 or 2.50."),
+        (
+            "--budget_day 20",
+            (
+                "budget_day: $20.00 is more than the $10.00 that whoever runs the bot allows (channel_day under "
+                "[budgets] in council.toml); only they can raise that."
+            ),
+        ),
+        (
+            "--retention forever",
+            "retention can't be \u201cforever\u201d. It takes a whole number from 1 to 36500.",
+        ),
+        (
+            "--retention 90",
+            (
+                "retention: 90 days is more than the 30 days that whoever runs the bot allows "
+                "(COUNCIL_RETENTION_DAYS); only they can raise that."
+            ),
+        ),
+        ("--reset round", "reset: there is no setting \u201cround\u201d. Did you mean rounds?"),
+        ("--rounds 2 --reset all", "rounds is both set and reset. Do one of them."),
+        (
+            "--rounds 9 --strategy consensos",
+            (
+                "rounds can't be \u201c9\u201d. It takes a whole number from 1 to 5. strategy can't be "
+                "\u201cconsensos\u201d. Did you mean consensus?"
+            ),
+        ),
+    ],
+)
+async def test_bad_input_says_what_is_allowed(tmp_path: Path, typed: str, said: str) -> None:
+    """All of it at once, and nothing is changed."""
+    async with open_library(tmp_path) as library:
+        assert await refused(opened(library), typed) == f"{said} {UNCHANGED}"
+        assert (await opened(library).in_force(HERE)).own == Own()
+
+
+@pytest.mark.parametrize(
+    ("typed", "said"),
+    [
+        ("--roundz 2", "Unknown option --roundz. Did you mean --rounds?"),
+        ("--rounds", "The option --rounds has no value. It takes a whole number from 1 to 5."),
+        ("--rounds 2 --rounds 3", "The option --rounds appears twice. Use it once."),
+        (
+            "rounds 2",
+            (
+                "\u201crounds 2\u201d is no option. Write options with two hyphens and a value, such as --rounds 2. "
+                "Nothing was changed."
+            ),
+        ),
+    ],
+)
+def test_a_mistyped_command_says_how_it_is_typed(typed: str, said: str) -> None:
+    """As for a question."""
+    with pytest.raises(UsageError) as caught:
+        parse_options(CONFIG, typed)
+    assert str(caught.value) == said
+
+
+async def test_who_takes_mentions_of_both_platforms(tmp_path: Path) -> None:
+    """Slack adds names to them, and they may contain spaces."""
+    slack = Source(platform="slack", workspace="T0000001", channel="C0000001", user="U0000001")
+    async with open_library(tmp_path) as library:
+        channels = opened(library)
+        await change(channels, "--who <@U0000001|ada l.>, <!subteam^S0000001|@the team>", slack)
+        assert (await channels.in_force(slack)).groups == {"S0000001"}
+        said = shown(await configure(channels, {}, slack, PLACE, is_admin=True))["who"]
+        assert said == "person U0000001, user group S0000001 (this channel)"
+        await change(channels, "--who <!everyone>", slack)
+        assert (await channels.in_force(slack)).own.who == "everyone"
+
+
+async def test_others_see_but_don_t_change(tmp_path: Path) -> None:
+    """They are told who can."""
+    async with open_library(tmp_path) as library:
+        with pytest.raises(Refusal, match="Only an admin can change this channel's settings"):
+            await configure(opened(library), {"rounds": 2}, HERE, PLACE, is_admin=False)
+        assert (await opened(library).in_force(HERE)).own == Own()
+
+
+def test_the_strictest_limit_counts() -> None:
+    """Whichever it is, also where the operator's became stricter later."""
+    own = Own(budget_day=5, budget_month=100, retention=90)
+    narrower = Operator(budgets=Budgets(channel_day=2), retention=None)
+    found = resolve(narrower, own)
+    assert {key: found[key].value for key in ("budget_day", "budget_month", "retention")} == {
+        "budget_day": 2,
+        "budget_month": 100,
+        "retention": 90,
+    }
+    assert found["budget_day"].origin != "this channel"
+    budgets = InForce(OPERATOR, own).budgets
+    assert (budgets.channel_day, budgets.channel_month, budgets.workspace_day) == (5, 100, 50)
+
+
+def test_a_question_s_options_come_before_the_channel_s() -> None:
+    """And those before the profile's."""
+    here = InForce(OPERATOR, Own(profile="fast", rounds=4, strategy="coverage", context="message"))
+    asked = here.profile(RunOptions(rounds=1))
+    assert (asked.name, asked.max_rounds, asked.strategy, asked.context) == (
+        "fast",
+        1,
+        "coverage",
+        "message",
+    )
+    assert here.profile(RunOptions(profile="default")).name == "default"
+    assert InForce(OPERATOR).profile(RunOptions()).max_rounds == 1
+
+
+def test_a_profile_that_is_gone_leaves_the_default() -> None:
+    """The operator has removed it from the file."""
+    here = InForce(OPERATOR, Own(profile="gone"))
+    assert here.profile(RunOptions()).name == "default"
+    assert here.settings["profile"].origin == "built in"
+
+
+def test_where_only_some_profiles_are_open_one_of_them_answers() -> None:
+    """The first in the file, unless the channel has chosen."""
+    here = InForce(OPERATOR, Own.model_validate({"profiles": ["fast"]}))
+    assert here.profile(RunOptions()).name == "fast"
+    with pytest.raises(Refusal) as caught:
+        here.check(HERE, PLACE, "default")
+    assert str(caught.value) == (
+        "The profile default isn't open in this channel. Choose fast. Somebody with Manage Server, or one of "
+        "the council's own admins, can change that with /council-config."
+    )
+
+
+async def test_a_profile_that_isn_t_open_to_the_channel_can_t_be_its_own(tmp_path: Path) -> None:
+    """The operator's lists decide."""
+    access = Access.model_validate({"profiles": {"fast": {"channels": ["9" * 17]}}})
+    async with open_library(tmp_path) as library:
+        channels = opened(library, Operator(profiles=OPERATOR.profiles, access=access))
+        assert await refused(channels, "--profile fast") == (
+            "profile: the profile fast isn't open to this channel. Whoever runs the bot can open it, under "
+            "[access.profiles.fast] in council.toml. Nothing was changed."
+        )
+
+
+async def test_at_the_terminal_nothing_is_limited(tmp_path: Path) -> None:
+    """Its settings are shown without what has no effect there."""
+    terminal = Source(platform="terminal", user="ada")
+    async with open_library(tmp_path) as library:
+        channels = opened(library)
+        message = await change(channels, "--rounds 2", terminal, AT_TERMINAL)
+        assert [*shown(message)] == ["profile", "rounds", "strategy", "context", "retention"]
+        assert await refused(channels, "--who nobody --budget_day 1", terminal) == (
+            "At the terminal, nothing limits who may ask or what it may cost. So who and budget_day can't be "
+            "set here. Nothing was changed."
+        )
+        (await channels.in_force(terminal)).check(terminal, AT_TERMINAL, "default")
+
+
+async def test_a_private_thread_has_its_channel_s_settings(tmp_path: Path) -> None:
+    """It is a channel of its own everywhere else."""
+    thread = HERE.model_copy(update={"channel": "8" * 17, "thread": "8" * 17, "parent": HERE.channel})
+    async with open_library(tmp_path) as library:
+        await change(opened(library), "--rounds 3")
+        assert (await opened(library).in_force(thread)).own == Own(rounds=3)
+
+
+@pytest.mark.parametrize("value", ['"many"', "not json", '{"x": 1}'])
+async def test_an_unreadable_setting_lets_nothing_through(tmp_path: Path, value: str) -> None:
+    """It may have been the strictest; the command says that nothing was changed."""
+    async with open_library(tmp_path) as library:
+        await change(opened(library), "--rounds 3")
+        await spoil(library.database, value)
+        with pytest.raises(UsageError, match="couldn't be read or saved"):
+            await configure(opened(library), {}, HERE, PLACE, is_admin=True)
+
+
+async def spoil(database: Database, value: str) -> None:
+    """Write what this program never does."""
+    await database.write(("UPDATE overrides SET value = ?", (value,)))

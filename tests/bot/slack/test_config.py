@@ -1,0 +1,149 @@
+"""A channel's settings on Slack, through the real client."""
+
+from dataclasses import replace
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import structlog.testing
+
+from bot.service.access import Access
+from bot.service.budgets import Budgets
+from bot.upkeep import look_after
+from council.document.conversation import timestamp
+from storage.database import Database
+from tests.bot.shown import blocks_text
+from tests.bot.slack.test_bot import Place, at_work, restarted
+from tests.slack_server import User
+
+ADMINS = "A workspace admin, or one of the council's own admins,"
+GROUP = "S0000001"
+
+
+async def configured(place: Place, user: User, text: str = "") -> str:
+    """Use the command; return what its user alone is shown."""
+    before = len(place.told(user))
+    assert (await place.slack.slash(place.general, user, "/council-config", text)).acked
+    await place.slack.until(lambda: len(place.told(user)) > before)
+    return blocks_text(place.slack.ephemerals(place.general, user)[-1].blocks)
+
+
+async def refused(place: Place, user: User) -> str:
+    """Ask; return why that user alone is told that nothing was asked."""
+    before = len(place.told(user))
+    await place.slack.slash(place.general, user, "/council", "Shard?")
+    await place.slack.until(lambda: len(place.told(user)) > before)
+    return place.told(user)[-1]
+
+
+async def test_an_admin_sets_what_is_kept_over_a_restart(tmp_path: Path) -> None:
+    """By flags, privately; the next question gets it."""
+    async with at_work(tmp_path) as place:
+        place.ada.is_admin = True
+        said = await configured(place, place.ada, "--strategy coverage \u2014rounds 2")
+        assert "Changed strategy: it was consensus, and is now coverage." in said
+        assert "Changed rounds: it was 1, and is now 2." in said
+        async with restarted(place) as dispatcher:
+            await place.slack.slash(place.general, place.ada, "/council", "Shard?")
+            card = await place.card()
+            await dispatcher.settled()
+            run = await place.run(card)
+            assert (run.brief.profile.strategy, run.brief.profile.max_rounds) == ("coverage", 2)
+
+
+async def test_others_see_the_settings_and_change_nothing(tmp_path: Path) -> None:
+    """An admin that the operator has listed may, whatever Slack says."""
+    async with at_work(tmp_path) as place:
+        assert f"{ADMINS} can change these." in await configured(place, place.bob)
+        said = await configured(place, place.bob, "--rounds 2")
+        assert said == "Only an admin can change this channel's settings. Nothing was changed."
+    async with at_work(tmp_path, admins=frozenset({f"slack:{place.bob.id}"})) as place:
+        assert "is now 2." in await configured(place, place.bob, "--rounds 2")
+
+
+async def test_opt_in_lets_nobody_ask_until_an_admin_switches_the_channel_on(tmp_path: Path) -> None:
+    """For a user group here: Slack sends its id, and is asked who is in it."""
+    async with at_work(tmp_path) as place:
+        place.ada.is_admin = True
+        place.slack.team.groups[GROUP] = {place.ada.id}
+        operator = place.dispatcher.channels.operator
+        place.dispatcher.reconfigure(replace(operator, access=Access(opt_in=True)))
+        assert await refused(place, place.ada) == (
+            "The council isn't switched on in this channel. "
+            f"{ADMINS} can switch it on: /council-config, who: everyone."
+        )
+        said = await configured(place, place.ada, f"--who <!subteam^{GROUP}|@the team>")
+        assert f"and is now user group {GROUP}." in said
+        await place.ask()
+        assert await refused(place, place.bob) == (
+            f"The council isn't open to you in this channel. {ADMINS} can change that with /council-config."
+        )
+        await configured(place, place.ada, "--who nobody")
+        assert (await refused(place, place.ada)).startswith("An admin has switched the council off")
+
+
+async def test_a_wider_budget_than_the_operator_s_is_refused_with_both(tmp_path: Path) -> None:
+    """And a smaller one bounds the next question."""
+    async with at_work(tmp_path) as place:
+        place.ada.is_admin = True
+        operator = place.dispatcher.channels.operator
+        place.dispatcher.reconfigure(replace(operator, budgets=Budgets(channel_day=10)))
+        assert await configured(place, place.ada, "--budget_day 20") == (
+            "budget_day: $20.00 is more than the $10.00 that whoever runs the bot allows (channel_day under "
+            "[budgets] in council.toml); only they can raise that. Nothing was changed."
+        )
+        await configured(place, place.ada, "--budget_day 0.01")
+        assert (await refused(place, place.ada)).startswith(
+            "This channel's budget for today is $0.01; nothing is used or reserved, and this question may cost"
+        )
+
+
+def contents(folder: Path) -> list[bytes]:
+    """Return all files of a folder."""
+    return [path.read_bytes() for path in folder.rglob("*") if path.is_file()]
+
+
+async def age(database: Database) -> datetime:
+    """Return the time of the newest conversation."""
+    [row] = await database.read("SELECT max(updated_at) AS newest FROM conversations")
+    return datetime.fromisoformat(row["newest"])
+
+
+async def test_retention_survives_restarts_and_a_clock_that_jumps(tmp_path: Path) -> None:
+    """A jump ahead deletes nothing for a day; set back meanwhile, it was as if nothing had been."""
+    async with at_work(tmp_path) as place:
+        place.ada.is_admin = True
+        await place.ask()
+        await configured(place, place.ada, "--retention 3")
+        # The command is dated by the real clock, the answer by the scripted one: bring them together.
+        now = await age(place.library.database)
+        await place.library.database.write(("UPDATE overrides SET set_at = ?", (timestamp(now),)))
+
+        async def kept(after: timedelta) -> int:
+            await look_after(place.library, 30, now=lambda: now + after)
+            return len(await place.library.index.find_as_operator(""))
+
+        hours, days = timedelta(hours=1), timedelta(days=1)
+        assert await kept(2 * hours) == 1
+        with structlog.testing.capture_logs() as logs:
+            assert await kept(3650 * days) == 1
+        [line] = [line for line in logs if line["event"] == "retention_held"]
+        assert line["clock_last_seen"] == timestamp(now + 2 * hours)
+        assert line["until"] == timestamp(now + 3651 * days)
+        assert await kept(3650 * days + 6 * hours) == 1
+        async with restarted(place):
+            assert await kept(6 * hours) == 1
+            assert await kept(2 * days) == 1
+            assert await kept(2 * days + 23 * hours) == 1
+            assert await kept(3 * days + hours) == 0
+        assert not any(b"Shard or scale" in content for content in contents(tmp_path))
+
+
+async def test_a_long_stop_delays_deletion_by_a_day_at_most(tmp_path: Path) -> None:
+    """After that day it deletes, and the next gap is judged anew."""
+    async with at_work(tmp_path) as place:
+        await place.ask()
+        now = await age(place.library.database)
+        for days, hours, left in ((0, 1, 1), (60, 0, 1), (60, 23, 1), (61, 1, 0)):
+            moment = now + timedelta(days=days, hours=hours)
+            await look_after(place.library, 30, now=lambda moment=moment: moment)
+            assert len(await place.library.index.find_as_operator("")) == left
