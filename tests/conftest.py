@@ -19,6 +19,7 @@ FAKES_TESTS = (
     "test_discord_server.py",
     "test_doctor.py",
     "test_doctor_command.py",
+    "test_guides.py",
     "test_secrets.py",
     "test_slack_server.py",
 )
