@@ -1,4 +1,4 @@
-"""Questions at the terminal when something else goes on: readers that leave, Ctrl-C, other councils."""
+"""Questions at the terminal with disturbances: readers that leave, Ctrl-C, other councils."""
 
 import asyncio
 import os

@@ -46,7 +46,7 @@ async def in_first_calls(council: Program, provider: ModelServer) -> Process:
 
 
 async def test_a_disk_that_fills_up_in_mid_run_holds_the_run(tmp_path: Path) -> None:
-    """It goes on by itself once there is room, and asks nothing twice; the log says what it waits for."""
+    """It continues by itself once there is room, and asks nothing twice; the log says what it waits for."""
     async with asked(tmp_path) as (council, provider):
         process = await in_first_calls(council, provider)
         assert provider.gate is not None

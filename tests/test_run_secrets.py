@@ -1,4 +1,4 @@
-"""A database from somewhere else can't have anything sent anywhere: the real program, from outside."""
+"""A database from elsewhere can't make the program send anything; the real program, from outside."""
 
 import asyncio
 import json
@@ -32,13 +32,13 @@ SECONDS = 30.0
 
 @dataclass
 class Listener:
-    """Somebody who waits for what is sent."""
+    """A server that records what is sent to it."""
 
     url: str = ""
     heard: list[bytes] = field(default_factory=list[bytes])
 
     async def __call__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Note that somebody called, and what they said."""
+        """Record a connection and its data."""
         self.heard.append(await reader.read(65_536))
         writer.close()
 
@@ -140,7 +140,7 @@ async def test_a_crafted_run_sends_nothing_from_a_platform(tmp_path: Path) -> No
     assert server.history == []
 
 
-async def test_what_a_removed_member_has_said_still_counts(tmp_path: Path) -> None:
+async def test_a_removed_members_recorded_answer_still_counts(tmp_path: Path) -> None:
     """The run continues its recorded steps: nobody is asked again, and the chairman concludes."""
     async with asked(tmp_path) as (council, server):
         await killed_in_stage_3(council, server)

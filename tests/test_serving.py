@@ -1,4 +1,4 @@
-"""`council run` from outside, where it doesn't get as far as serving."""
+"""`council run` from outside, where it ends before it serves."""
 
 import asyncio
 import signal
@@ -28,7 +28,7 @@ TOKENS = {
 
 @dataclass(frozen=True, slots=True)
 class Silence:
-    """An address that takes connections and never says a word."""
+    """A server that accepts connections and never replies."""
 
     url: str
     reached: asyncio.Event = field(default_factory=asyncio.Event)
@@ -36,7 +36,7 @@ class Silence:
 
 @asynccontextmanager
 async def silence() -> AsyncGenerator[Silence]:
-    """Listen, and leave whoever comes waiting."""
+    """Listen without ever replying."""
     reached, over = asyncio.Event(), asyncio.Event()
 
     async def hear(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -64,7 +64,7 @@ def configured(platform: str, url: str) -> dict[str, str]:
 
 
 async def ended(process: Process, number: signal.Signals) -> str:
-    """Tell a process to end, and give what it wrote; it has a moment for that."""
+    """Tell a process to end, and return its output."""
     process.send_signal(number)
     _, said = await finished(process)
     assert process.returncode == 0, said
@@ -72,7 +72,7 @@ async def ended(process: Process, number: signal.Signals) -> str:
 
 
 async def finished(process: Process) -> tuple[str, str]:
-    """Return what a process wrote, once it has ended by itself; it has a moment for that."""
+    """Return the output of a process that ends by itself."""
     began = time.monotonic()
     try:
         async with asyncio.timeout(SECONDS):
@@ -152,7 +152,7 @@ async def test_a_status_port_that_is_taken_is_named(tmp_path: Path) -> None:
 
 
 async def test_a_port_that_is_taken_is_named(tmp_path: Path) -> None:
-    """With what took it away from Slack, as the system says it."""
+    """With the system's own message."""
     async with SlackServer() as slack, silence() as other:
         port = other.url.rpartition(":")[2]
         environment = TOKENS | {
@@ -173,7 +173,7 @@ async def test_a_port_that_is_taken_is_named(tmp_path: Path) -> None:
 
 
 def with_a_failing_writer(folder: Path, after: int) -> dict[str, str]:
-    """Have the database's writer meet something unforeseen once it has committed this often."""
+    """Make the database's writer fail unexpectedly after this many commits."""
     inside = folder / "inside"
     inside.mkdir()
     (inside / "sitecustomize.py").write_text(f"""
@@ -231,7 +231,7 @@ async def test_it_ends_when_discord_refuses_its_token_for_good(tmp_path: Path) -
 
 
 async def test_what_is_not_discord_is_named(tmp_path: Path) -> None:
-    """In one line, whatever discord.py makes of it."""
+    """In one line, whatever error discord.py raises."""
 
     async def nothing(_: web.Request) -> web.Response:
         return web.json_response({})
@@ -254,7 +254,7 @@ async def test_what_is_not_discord_is_named(tmp_path: Path) -> None:
 
 
 async def test_it_ends_when_the_database_cannot_be_written_any_more(tmp_path: Path) -> None:
-    """Otherwise every question from then on would be refused, and every run would wait, for good."""
+    """Otherwise every later question would be refused, and every run would wait forever."""
     async with silence() as nobody:
         environment = configured("slack", nobody.url) | with_a_failing_writer(tmp_path, after=0)
         process = await Program(tmp_path, environment).start("run")
@@ -269,7 +269,7 @@ async def test_it_ends_when_the_database_cannot_be_written_any_more(tmp_path: Pa
 
 
 async def test_a_question_at_the_terminal_ends_when_its_answers_cannot_be_kept(tmp_path: Path) -> None:
-    """It doesn't wait for a disk that has nothing wrong with it."""
+    """It doesn't wait for a disk without a fault."""
     async with asked(tmp_path) as (council, _):
         council.environment.update(with_a_failing_writer(tmp_path, after=2))
         process = await council.start("ask", "Shard or scale up?")

@@ -1,4 +1,4 @@
-"""The Slack of the tests, proven with the real Bolt app: Socket Mode, HTTP, limits, rates, mentions."""
+"""The fake Slack, tested with the real Bolt app: Socket Mode, HTTP, limits, rates, mentions."""
 
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
 # slack-bolt and slack-sdk annotate their dictionaries without parameters.
@@ -160,12 +160,12 @@ def button(**changes: Any) -> Json:
 
 
 async def answered(call: Awaitable[AsyncSlackResponse]) -> Json:
-    """What Slack answered to a call it granted."""
+    """Return Slack's reply to an accepted call."""
     return dict(cast("Json", (await call).data))
 
 
 async def refusal(call: Awaitable[Any]) -> Json:
-    """What Slack answered to a call it refused."""
+    """Return Slack's reply to a refused call."""
     with pytest.raises(SlackApiError) as caught:
         await call
     response = caught.value.response
@@ -699,7 +699,7 @@ class TestRates:
 
 
 class TestLimits:
-    """What a message may hold."""
+    """What a message may contain."""
 
     @pytest.mark.parametrize(
         ("blocks", "phrase", "pointer"),

@@ -183,7 +183,7 @@ async def test_redelivered_three_times_is_one_run_on_both(team: Team) -> None:
 
 
 async def test_a_run_outlives_the_interactions_token(team: Team) -> None:
-    """Edits go with the bot's own token."""
+    """Edits use the bot's own token."""
     general, ada = general_of(team.discord)
     team.models.gate = asyncio.Event()
     asked = team.discord.slash(general, ada, "council", question=QUESTION)

@@ -1,4 +1,4 @@
-"""What is looked at while the program starts."""
+"""Checks while the program starts."""
 
 import asyncio
 from pathlib import Path
@@ -19,7 +19,7 @@ MEMBERS = "openai/gpt5,google/gemini-2.5-pro:nitro,grok-4,a/stranger"
 async def logged(
     folder: Path, patch: pytest.MonkeyPatch, models: ModelServer, *, lines: int
 ) -> list[Json]:
-    """Open a council; nothing is logged by then. Return what is logged when it has seen the list."""
+    """Open a council, which logs nothing; return what is logged once the list is there."""
     patch.chdir(folder)
     patch.setenv("OPENROUTER_BASE_URL", models.base_url)
     patch.setenv("COUNCIL_MEMBERS", MEMBERS)
@@ -37,7 +37,7 @@ async def logged(
 async def test_models_that_the_provider_lacks_are_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With what may be meant; the start doesn't wait for it, and a variant's name is a model's."""
+    """With the likely id; the start doesn't wait for it, and variants count as their model."""
     async with ModelServer(models=LISTED) as models:
         lines = await logged(tmp_path, monkeypatch, models, lines=3)
     assert [(line["event"], line["model"], line["did_you_mean"]) for line in lines] == [
@@ -49,7 +49,7 @@ async def test_models_that_the_provider_lacks_are_named(
     assert models.models_asked == 1
 
 
-async def test_without_a_list_nothing_is_said_of_models(
+async def test_without_a_list_models_are_not_checked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Many providers have none."""
@@ -61,7 +61,7 @@ async def test_without_a_list_nothing_is_said_of_models(
 async def test_a_list_that_never_comes_delays_neither_start_nor_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It is given up with the program."""
+    """It is cancelled when the program ends."""
     asked = asyncio.Event()
 
     @web.middleware

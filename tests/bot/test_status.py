@@ -87,7 +87,7 @@ class TestHealth:
     """Whether the program lives, and whether it can serve."""
 
     async def test_it_is_alive_whatever_it_lacks(self, tmp_path: Path) -> None:
-        """A restart would mend none of that."""
+        """A restart would repair none of that."""
         async with served(tmp_path) as page:
             page.health.phase = "starting"
             assert await page.get("/livez") == (200, "alive\n")
@@ -125,7 +125,7 @@ class TestHealth:
             assert await page.get("/readyz") == (200, "ready\n")
 
     async def test_it_is_not_ready_while_nothing_can_be_written(self, tmp_path: Path) -> None:
-        """The reason names the file alone."""
+        """The reason names only the file."""
         async with served(tmp_path) as page:
             await page.library.database.exclusively("PRAGMA query_only = ON")
             status, text = await page.get("/readyz")
@@ -136,7 +136,7 @@ class TestHealth:
             assert str(tmp_path) not in text
 
     async def test_a_check_changes_nothing(self, tmp_path: Path) -> None:
-        """It writes what is there."""
+        """It writes the existing content."""
         async with served(tmp_path) as page:
             before = await page.library.database.read("SELECT * FROM migrations")
             await page.get("/readyz")
@@ -232,7 +232,7 @@ class TestMetrics:
             assert counts.coalesced["slack"] >= 1
 
     async def test_stages_are_timed_unless_they_are_only_recalled(self, tmp_path: Path) -> None:
-        """A resumed run recalls what it has; a second round counts by itself."""
+        """A resumed run recalls its steps; a second round counts separately."""
         heard: list[Event] = []
         now = iter((0.0, 3.0, 5.0, 5.0, 65.0))
         async with served(tmp_path) as page:
@@ -256,8 +256,8 @@ class TestMetrics:
         assert samples["council_stage_seconds_sum stage=stage2"] == 60
         assert samples["council_stage_seconds_bucket le=40.0 stage=stage2"] == 0
 
-    async def test_what_a_budget_holds_back_is_counted_in_seconds(self, tmp_path: Path) -> None:
-        """Whoever is in the queue meanwhile."""
+    async def test_waits_for_rate_limits_are_counted_in_seconds(self, tmp_path: Path) -> None:
+        """Whatever is in the queue."""
 
         async def post() -> None:
             await asyncio.sleep(0)
@@ -278,7 +278,7 @@ class TestMetrics:
             samples = await page.samples()
         assert samples["council_outbox_held_seconds_total platform=slack"] == 4
 
-    async def test_what_waits_in_an_outbox_is_counted(self, tmp_path: Path) -> None:
+    async def test_waiting_requests_are_counted(self, tmp_path: Path) -> None:
         """For its turn, and to be sent again; and what a rate limit refused."""
         patience = Patience(first=60.0, starving=0.0)
         async with (

@@ -1,4 +1,4 @@
-"""Upkeep: the index comes back into step by itself, and what is too old goes."""
+"""Upkeep: the index is repaired automatically, and old answers are deleted."""
 
 import asyncio
 import os
@@ -22,7 +22,7 @@ from tests.storage.examples import NOW, answer, new_id
 HERE = Source(platform="slack", workspace="W", channel="C", user="U")
 
 
-async def test_the_index_is_mended_and_old_answers_are_forgotten(tmp_path: Path) -> None:
+async def test_the_index_is_repaired_and_old_answers_are_forgotten(tmp_path: Path) -> None:
     """A document that isn't in the index is found again; one that is too old is deleted."""
     old, young = new_id(), new_id()
     async with open_library(tmp_path) as library:
@@ -46,7 +46,7 @@ async def test_the_index_is_mended_and_old_answers_are_forgotten(tmp_path: Path)
 
 
 async def test_upkeep_continues_whatever_happens(tmp_path: Path) -> None:
-    """What went wrong is logged, and the next round comes in any case."""
+    """Errors are logged, and the next round comes."""
     async with open_library(tmp_path) as library:
         with structlog.testing.capture_logs() as logs:
             shutil.rmtree(tmp_path / "conversations")
@@ -59,7 +59,7 @@ async def test_upkeep_continues_whatever_happens(tmp_path: Path) -> None:
 
 
 def delete(path: Path) -> None:
-    """Lose the database."""
+    """Delete the database."""
     path.unlink()
 
 
@@ -69,7 +69,7 @@ def empty(path: Path) -> None:
 
 
 def fill_with_garbage(path: Path) -> None:
-    """Leave what is no database."""
+    """Replace it by garbage."""
     path.write_bytes(b"garbage" * 999)
 
 
@@ -79,7 +79,7 @@ def truncate(path: Path) -> None:
 
 
 def go_back(path: Path) -> None:
-    """Leave what an older program has written, without search and figures."""
+    """Restore an older program's tables, without search and figures."""
     path.unlink()
     with closing(sqlite3.connect(path)) as database:
         database.execute(
@@ -91,7 +91,7 @@ def go_back(path: Path) -> None:
         database.commit()
 
 
-def write_by_half(path: Path) -> None:
+def write_half(path: Path) -> None:
     """Leave a row without its text, and a text without its row."""
     with closing(sqlite3.connect(path)) as database:
         database.execute("DELETE FROM search")
@@ -101,11 +101,11 @@ def write_by_half(path: Path) -> None:
 
 @pytest.mark.parametrize(
     "harm",
-    [delete, empty, fill_with_garbage, truncate, go_back, write_by_half],
+    [delete, empty, fill_with_garbage, truncate, go_back, write_half],
     ids=lambda f: f.__name__,
 )
 async def test_the_index_survives(tmp_path: Path, harm: Callable[[Path], None]) -> None:
-    """Whatever becomes of it: the next start finds everything again, and the log says what was wrong."""
+    """Whatever happens to it, the next start finds everything again, and the log says what was wrong."""
     async with open_library(tmp_path) as library:
         for number in range(20):
             said = answer("Paris. " * 200)

@@ -1,4 +1,4 @@
-"""What is counted around a crash: calls, messages, runs, documents."""
+"""Figures about a crash: calls, messages, runs, documents."""
 
 import json
 import re
@@ -77,7 +77,7 @@ class Crash:
 
 
 def crashed(scene: Scene, asked: Sequence[Asked]) -> Crash:
-    """Look at what a kill has left, before the next start."""
+    """Return what a kill has left, before the next start."""
     newest = {each.text: (each.thread() or each.cards())[-1:] for each in asked}
     texts = {question: posted[0].text for question, posted in newest.items() if posted}
     return Crash(scene.starts, journal(scene.data), texts)
@@ -85,7 +85,7 @@ def crashed(scene: Scene, asked: Sequence[Asked]) -> Crash:
 
 @dataclass(slots=True)
 class Figures:
-    """The figures of one crash or of several; `wrong` says in words what must not be."""
+    """The figures of one crash or several; `wrong` lists violations in words."""
 
     crashes: int = 0
     too_late: int = 0
@@ -119,7 +119,7 @@ class Figures:
 
 
 def count(scene: Scene, asked: Sequence[Asked], *crashes: Crash, calls: int = CALLS) -> Figures:
-    """Count what came of these questions after these crashes, now that all is over and shown.
+    """Count the outcome of these questions after these crashes, once everything is shown.
 
     `calls` is how many a run takes that nothing happens to.
     """
@@ -175,7 +175,7 @@ def count_calls(scene: Scene, questions: Sequence[str], *crashes: Crash, calls: 
 def _count_messages(
     question: Asked, answer: AssistantMessage, crashes: Sequence[Crash], figures: Figures
 ) -> None:
-    """See that card and thread are whole and in order, and count what is there twice."""
+    """Check that card and thread are complete and in order, and count duplicates."""
     cards, thread = question.cards(), question.thread()
     figures.posted += len(cards) + len(thread)
     final = [card for card in cards if answer.stage3.response in card.text and AGAIN in card.text]

@@ -1,4 +1,4 @@
-"""Crashes with something else going on: failed members, other settings, Stop, a second crash, a queue."""
+"""Crashes in special cases: failed members, other settings, Stop, a second crash, a queue."""
 
 import signal
 import sqlite3
@@ -90,7 +90,7 @@ async def test_a_crash_leaks_no_reservation(tmp_path: Path) -> None:
 
 
 async def test_other_settings_are_for_the_next_question(tmp_path: Path) -> None:
-    """A changed `.env` and a changed `council.toml` don't mix into a run that continues."""
+    """A changed `.env` and a changed `council.toml` don't affect a run that continues."""
     async with scene(tmp_path) as played:
         await played.start()
         asked, _ = await ask_and_die(played, IN_REVIEW)

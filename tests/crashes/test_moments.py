@@ -1,4 +1,4 @@
-"""`council run` killed with -9 at any moment: nothing paid is lost, nothing is said twice."""
+"""`council run` killed with -9 at any moment: nothing paid is lost, nothing is posted twice."""
 
 import asyncio
 from collections.abc import Sequence
@@ -63,7 +63,7 @@ async def crash(played: Scene, moment: Moment, each: int = 1, calls: int = CALLS
 
 
 def check(figures: Figures) -> None:
-    """Hold the figures to what is promised; each question may see one message twice, on Slack."""
+    """Check the figures against the promises; on Slack, each question may see one message twice."""
     assert not figures.wrong, figures
     assert figures.recorded_repeated == figures.posted_twice_on_discord == 0
     assert figures.repeated <= figures.in_flight

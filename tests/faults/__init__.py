@@ -1,4 +1,4 @@
-"""What the platforms may do to a message, and what becomes of the answer then.
+"""What platforms may do to a message, and what then happens to the answer.
 
 slack.json, discord.json  every method and endpoint that the program uses, with the errors it documents
 documented                these two, read

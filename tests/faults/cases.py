@@ -1,4 +1,4 @@
-"""The fault matrix: every method and endpoint, with everything that may go wrong, for how long."""
+"""The fault matrix: every method and endpoint, with every fault and its duration."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field

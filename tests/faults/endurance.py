@@ -1,4 +1,4 @@
-"""Thousands of runs with long answers in one process, and what it holds after each hundred."""
+"""Thousands of runs with long answers in one process, and its memory after each hundred."""
 
 import asyncio
 import ctypes

@@ -52,11 +52,11 @@ class Fault(Protocol):
     hits: int
 
     def release(self) -> None:
-        """Let nothing more go wrong."""
+        """End the fault."""
 
 
 class Asker(Protocol):
-    """Somebody who asks once, and what becomes of it on the platform."""
+    """Somebody who asks once, and what the platform then shows."""
 
     def ask(self, way: Way) -> None:
         """Ask."""
@@ -115,7 +115,7 @@ class Platform(Protocol):
         ...
 
     def asker(self, beside: Asker | None = None) -> Asker:
-        """Let somebody new come, to a channel of their own or to that of another."""
+        """Return a new asker, in a new channel or in that of another."""
         ...
 
     def fail(self, target: str, **how: Any) -> Fault:
@@ -140,11 +140,11 @@ class Platform(Protocol):
         ...
 
     def enforce_rate_limits(self) -> None:
-        """Hold the bot to what the real platform allows."""
+        """Enforce the real platform's rate limits."""
         ...
 
     def refused_requests(self) -> int:
-        """Count the requests that were one too many."""
+        """Count the requests over a limit."""
         ...
 
     def forget(self) -> None:
@@ -295,11 +295,11 @@ class SlackPlatform:
         """Do nothing: Slack has them from the app's manifest."""
 
     def enforce_rate_limits(self) -> None:
-        """Hold the bot to what the real platform allows."""
+        """Enforce the real platform's rate limits."""
         self.server.enforce_rate_limits()
 
     def refused_requests(self) -> int:
-        """Count the requests that were one too many."""
+        """Count the requests over a limit."""
         return sum(call.status == 429 for call in self.server.requests)
 
     def forget(self) -> None:
@@ -307,7 +307,7 @@ class SlackPlatform:
         self.server.forget()
 
     def asker(self, beside: Asker | None = None) -> "SlackAsker":
-        """Let somebody new come, to a channel of their own or to that of another."""
+        """Return a new asker, in a new channel or in that of another."""
         number = next(self.office.numbers)
         user = self.server.add_user(f"user{number}")
         if isinstance(beside, SlackAsker):
@@ -475,11 +475,11 @@ class DiscordPlatform:
         self.server.world.creations.clear()  # no day passes between a case and the next
 
     def enforce_rate_limits(self) -> None:
-        """Hold the bot to what the real platform allows."""
+        """Enforce the real platform's rate limits."""
         self.server.enforce_rate_limits()
 
     def refused_requests(self) -> int:
-        """Count the requests that were one too many."""
+        """Count the requests over a limit."""
         return sum(entry.status == 429 for entry in self.server.requests())
 
     def forget(self) -> None:
@@ -487,7 +487,7 @@ class DiscordPlatform:
         self.server.forget()
 
     def asker(self, beside: Asker | None = None) -> "DiscordAsker":
-        """Let somebody new come, to a channel of their own or to that of another."""
+        """Return a new asker, in a new channel or in that of another."""
         number = next(self.office.numbers)
         user = self.server.member(self.guild, f"user{number}")
         if isinstance(beside, DiscordAsker):

@@ -1,4 +1,4 @@
-"""Texts made to be slow: each a kind of Markdown that costs a parser, a splitter or a page much."""
+"""Texts made to be slow: each is a kind of Markdown that is expensive to parse, split or show."""
 
 from collections.abc import Callable, Mapping
 

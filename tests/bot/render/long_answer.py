@@ -1,4 +1,4 @@
-"""Answers of any length that hold what trips chat bots."""
+"""Answers of any length with everything that trips chat bots."""
 
 from itertools import count, islice
 

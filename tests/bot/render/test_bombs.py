@@ -1,4 +1,4 @@
-"""Texts made to be slow: what is parsed of them is limited, and nothing of them is lost."""
+"""Texts made to be slow: parsing them is limited, and nothing of them is lost."""
 
 from typing import Any
 
@@ -51,8 +51,8 @@ def parsed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 @pytest.mark.parametrize("kind", BOMBS)
-def test_what_is_parsed_of_a_bomb_is_limited(kind: str) -> None:
-    """Its cells, its other blocks and what is in them, however they are arranged."""
+def test_parsing_a_bomb_is_limited(kind: str) -> None:
+    """Cells, other blocks and their content are limited, however they are arranged."""
     tokens, env = parse_blocks(BOMBS[kind])
     cells = sum(token.type in ("th_open", "td_open") for token in tokens)
     inner = sum(len(parse_inline(token.content, env)) for token in tokens if token.type == "inline")
@@ -64,7 +64,7 @@ def test_what_is_parsed_of_a_bomb_is_limited(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", EACH)
 def test_a_bomb_is_shown_to_its_end(kind: str) -> None:
-    """In the thread of both platforms, which take it, on the page and in Markdown; and it doesn't grow."""
+    """In both platforms' threads, which accept it, on the page and in Markdown; and it doesn't grow."""
     text = bomb(kind, SHORTER)
     message = Message("m", (Prose(text),))
     pages = discord_text.pages(message)
@@ -87,7 +87,7 @@ def test_a_bomb_is_shown_to_its_end(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", EACH)
 def test_a_bomb_on_a_card_is_accepted(kind: str) -> None:
-    """As a question and as an answer, both cut; no platform refuses the card."""
+    """As a question and as an answer, both cut, on both platforms."""
     message = Message("card", (Quote(bomb(kind, SHORTER)), Prose(BOMBS[kind])))
     shown = discord_text.card(message)
     check(Shape("", [{"title": shown.title, "description": shown.description}], [], 0, 0))
@@ -107,7 +107,7 @@ def test_an_ordinary_answer_is_parsed_whole(length: int) -> None:
 
 
 def test_a_card_parses_what_it_can_show(parsed: list[str]) -> None:
-    """Not the whole of an answer of 100 kB, nor of a question of 20."""
+    """Not all of an answer of 100 kB, nor of a question of 20 kB."""
     message = Message("card", (Quote(answer(LENGTH)), Prose(answer(100_000))))
     assert discord_text.card(message).cut
     assert max(map(len, parsed)) <= 1.5 * discord_text.DESCRIPTION
@@ -117,7 +117,7 @@ def test_a_card_parses_what_it_can_show(parsed: list[str]) -> None:
 
 
 def test_an_edit_that_changes_a_members_state_parses_nothing(parsed: list[str]) -> None:
-    """The question was parsed for the edit before, and so was what the chairman has written."""
+    """The question and the chairman's text were parsed for the edit before."""
     for before in (seen(13), seen(34)):
         after = fold(before, MemberFailed("stage1", before.seats[0].name, LATE), 35.0)
         for platform in (discord_text.card, slack_text.card):
@@ -129,7 +129,7 @@ def test_an_edit_that_changes_a_members_state_parses_nothing(parsed: list[str]) 
 
 
 def test_an_answer_that_fits_is_parsed_once(parsed: list[str]) -> None:
-    """For the card and, where the card can't hold it, for the thread."""
+    """For the card, and for the thread where it is too long for the card."""
     blocks = (Title("Title"), Prose("One *answer*, " * 300))
     discord_text.card(Message("card", blocks))
     parsed.clear()
@@ -138,7 +138,7 @@ def test_an_answer_that_fits_is_parsed_once(parsed: list[str]) -> None:
 
 
 def test_the_beginning_of_a_text_ends_between_blocks() -> None:
-    """Else between lines; the definitions of its links come with it."""
+    """Otherwise between lines; the definitions of its links are included."""
     text = "word [a][1]\n\n" * 10
     assert beginning(text, 100) == text
     assert beginning(text, 40) == ("word [a][1]\n\n" * 4).rstrip()
@@ -149,7 +149,7 @@ def test_the_beginning_of_a_text_ends_between_blocks() -> None:
 
 
 def test_rows_beyond_the_limit_are_code() -> None:
-    """As they were written, below the table; what follows is parsed again."""
+    """They are shown as written, below the table; later text is parsed again."""
     table = f"|{'a|' * 181}\n|{'-|' * 181}\n" + "|\n" * 362
     tokens, _ = parse_blocks(f"{table}\n**End.**")
     kinds = [token.type for token in tokens if token.level == 0]
@@ -160,7 +160,7 @@ def test_rows_beyond_the_limit_are_code() -> None:
 
 
 def test_markdown_from_where_the_limit_is_reached_is_fenced() -> None:
-    """What isn't parsed can't be contained otherwise."""
+    """Text that isn't parsed can't be contained in another way."""
     items = [f"- <b>{number}" for number in range(3_000)]
     lines = contain("\n".join(["# A", "", *items]), 2).split("\n")
     fence = lines.index("```")

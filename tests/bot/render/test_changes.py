@@ -39,7 +39,7 @@ def shown(before: str, after: str) -> list[str]:
 
 
 def test_lines_that_stayed_the_same_are_one_ellipsis() -> None:
-    """Whoever looks for changes reads nothing twice."""
+    """Readers who look for changes skip them."""
     assert shown(BEFORE, AFTER) == [
         "\u2026",
         "[-Two-]{+Three+} things matter:",
@@ -51,5 +51,5 @@ def test_lines_that_stayed_the_same_are_one_ellipsis() -> None:
 
 
 def test_a_text_that_is_new_throughout_has_no_ellipsis() -> None:
-    """Nothing stands for nothing."""
+    """An ellipsis only replaces something."""
     assert shown("Wait.", "Move.\n\nNow.") == ["[-Wait-]{+Move.+}", "{+Now+}."]

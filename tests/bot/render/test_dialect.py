@@ -54,7 +54,7 @@ def written(markdown: str, dialect: Dialect, under: int = 0) -> str:
     ],
 )
 def test_markdown_is_written_again(markdown: str, discord: str, slack: str) -> None:
-    """One way to write each thing; what isn't markup shows as text."""
+    """Each construct has one form; signs that aren't markup are shown as text."""
     assert written(markdown, DISCORD) == discord
     assert written(markdown, SLACK) == slack
 
@@ -85,21 +85,21 @@ def test_markdown_is_written_again(markdown: str, discord: str, slack: str) -> N
         ("[a](http://[b)", "[a](<http://%5Bb>)", "[a](http://%5Bb)"),
     ],
 )  # fmt: skip
-def test_a_link_shows_its_target_unless_its_text_is_honest(
+def test_a_link_shows_its_target_unless_its_text_names_it(
     markdown: str, discord: str, slack: str
 ) -> None:
-    """A text that looks like another address, an invitation and anything but the web show their target."""
+    """A text that looks like another address, an invitation, and other schemes than the web's show their target."""
     assert written(markdown, DISCORD) == discord
     assert written(markdown, SLACK) == slack
 
 
-def test_headings_rank_below_the_one_above() -> None:
-    """Where no level is left they are bold lines."""
+def test_headings_are_below_the_level_above() -> None:
+    """Without a level left, they are bold lines."""
     assert written("# A\n\n## B", DISCORD, 2) == "### A\n\n**B**"
 
 
 def test_long_code_can_be_cut() -> None:
-    """A line of code as long as a paragraph gives way at its spaces, and stays code."""
+    """A line of code as long as a paragraph is cut at its spaces, and stays code."""
     code = "word " * 30 + "end"
     parts = split(blocks(f"`{code}`", SLACK), 60, len)
     assert all(part.startswith("`word") and part.endswith("`") for part in parts)
@@ -117,8 +117,8 @@ def test_code_is_fenced_with_enough_backticks(code: str, span: str) -> None:
     assert shown(span) == code
 
 
-def test_what_is_nested_too_deep_is_code_as_it_was_written() -> None:
-    """The parser would drop what is deeper; nobody's words vanish."""
+def test_deep_nesting_is_shown_as_code() -> None:
+    """The parser would drop deeper text."""
     *_, deepest, end = written(f"{'>' * 29}deep `x`\n\nEnd.", SLACK).split("\n\n")
     assert deepest == "\n".join("> " * 24 + line for line in ("```", ">>>>>deep `x`", "```"))
     assert end == "End."
@@ -136,12 +136,12 @@ def test_neighbours_make_no_mention_and_no_picture() -> None:
 @given(text=made_of([*"`*_[]<>#+-.!|~&\\()=:1aé ", "```", "&amp;", "1. ", "<b>", "](x)", "@", "||"], 20))
 @example(text="<+@1>")
 def test_a_line_of_ours_shows_as_it_is(dialect: Dialect, text: str) -> None:
-    """Whatever it holds, a reader sees that very text."""
+    """A reader sees exactly that text, whatever it is."""
     line = Line(text).text
     assert "".join(map(shown, split([Text(words(line, dialect))], 100_000, len))) == line
 
 
 def test_plain_text_has_no_markup() -> None:
-    """A line a block, for where nothing is rendered."""
+    """It has one line per block, for places without rendering."""
     markdown = "# A\n\n**b** [c](https://d.e) `f`\n\n- g\n- h\n\n```sh\ni\n```"
     assert plain_text(markdown) == "A\nb c f\ng\nh\ni"

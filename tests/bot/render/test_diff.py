@@ -19,7 +19,7 @@ def marked(before: str, after: str) -> str:
 
 
 def rebuilt(before: str, after: str) -> tuple[str, str]:
-    """Return both texts as the diff of them has them."""
+    """Return both texts from their diff."""
     pieces = diff(before, after)
     old, new = (
         "".join(piece.text for piece in pieces if piece.kind in ("same", kind))
@@ -42,7 +42,7 @@ def test_equal_texts_have_no_change(text: str) -> None:
 
 
 def test_words_are_marked_where_they_changed() -> None:
-    """Within a line, beside what stays; punctuation isn't part of a word."""
+    """Within a line, between unchanged words; punctuation isn't part of a word."""
     assert marked("Take the ten costliest.", "Fix the ten costliest first.") == (
         "[-Take-]{+Fix+} the ten costliest{+ first+}."
     )
@@ -51,7 +51,7 @@ def test_words_are_marked_where_they_changed() -> None:
 
 
 def test_a_rewritten_passage_is_one_change() -> None:
-    """Small words that both happen to have don't tear it to pieces; a line's end still parts it."""
+    """Small common words don't split it; line ends do."""
     assert marked("It hardly matters to everybody now.", "Nobody ever decides to wait longer.") == (
         "[-It hardly matters to everybody now-]{+Nobody ever decides to wait longer+}."
     )
@@ -69,10 +69,10 @@ def test_a_rewritten_passage_is_one_change() -> None:
         (1, "[-a, b, c, d-]{+a, b, x, d+}"),
     ],
 )
-def test_what_is_too_large_to_compare_by_word_is_compared_more_coarsely(
+def test_large_texts_are_compared_more_coarsely(
     monkeypatch: pytest.MonkeyPatch, largest: float, shown: str
 ) -> None:
-    """By what stands between spaces, and at last as a whole; nothing is lost on the way."""
+    """By the text between spaces, and in the end as a whole; nothing is lost."""
     monkeypatch.setattr(module, "LARGEST", largest)
     assert marked("a, b, c, d", "a, b, x, d") == shown
 

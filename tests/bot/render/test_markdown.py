@@ -1,4 +1,4 @@
-"""Standard Markdown: our lines show as they are, other people's stay in their part."""
+"""Standard Markdown: our lines are shown as they are, other people's text stays in its part."""
 
 import pytest
 from hypothesis import example, given
@@ -32,7 +32,7 @@ def shown(token: Token) -> str:
 
 @given(TEXT)
 def test_a_line_of_ours_shows_as_it_is(text: str) -> None:
-    """Whatever is in it, a line is one paragraph of that very text."""
+    """Whatever it contains, a line is one paragraph of exactly that text."""
     line = Line(text)
     tokens = READER.parse(render(Message("m", (line,))))
     if line.text:
@@ -42,7 +42,7 @@ def test_a_line_of_ours_shows_as_it_is(text: str) -> None:
 
 @given(TEXT)
 def test_a_heading_shows_as_it_is(text: str) -> None:
-    """A title is a model's: it can't become markup either."""
+    """A model's title can't become markup either."""
     title = Title(f"x{text}")
     tokens = READER.parse(render(Message("m", (title,))))
     assert [token.type for token in tokens] == ["heading_open", "inline", "heading_close"]
@@ -77,7 +77,7 @@ def test_prose_stays_in_its_part(markdown: str) -> None:
 
 @given(FRAGMENTS)
 def test_a_quote_ends_where_it_ends(markdown: str) -> None:
-    """A question with an open fence quotes no more than itself."""
+    """A question with an open fence quotes only itself."""
     tokens = READER.parse(render(Message("m", (Quote(markdown), Line("End.")))))
     assert [token.type for token in tokens[-3:]] == ["paragraph_open", "inline", "paragraph_close"]
     assert tokens[-2].level == 1
@@ -109,7 +109,7 @@ def test_prose_keeps_its_words(markdown: str, contained: str) -> None:
 
 
 def test_escaping_is_sparing() -> None:
-    """What can't be markup in its place is left alone, so the source reads well."""
+    """Signs that can't be markup in their place are left alone, so the source reads well."""
     plain = "openai/gpt-4.1_mini: +3 lines, $0.0123 (2026-01-20) & more | 50% #1 - 2."
     assert escape(plain) == plain
     assert escape("1. a_ *b*") == "1\\. a\\_ \\*b\\*"

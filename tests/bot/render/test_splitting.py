@@ -1,4 +1,4 @@
-"""Cutting text for a platform: nothing is lost, nothing is torn, every part fits."""
+"""Splitting text for a platform: nothing is lost, blocks stay valid, every part fits."""
 
 from collections.abc import Callable
 
@@ -57,7 +57,7 @@ def is_within(some: str, all_: str) -> bool:
 def test_nothing_is_lost_and_every_part_fits(
     cut: Split, measure: Callable[[str], int], markdown: str, limit: int
 ) -> None:
-    """A reader of the parts sees what a reader of the whole would, who sees all that is written.
+    """Reading the parts gives the same text as reading the whole.
 
     The whole may say more, where a link's text isn't its target; the parts, where a link has no room.
     """
@@ -70,7 +70,7 @@ def test_nothing_is_lost_and_every_part_fits(
 
 
 @pytest.mark.parametrize("rows", ["", "|1|2|\n|3|4|"])
-def test_a_tables_head_that_has_no_room_above_each_part_is_cut_like_a_row(rows: str) -> None:
+def test_a_tables_head_that_is_too_long_to_repeat_is_cut_like_a_row(rows: str) -> None:
     """Nothing of it is lost, and no part is too long."""
     parts = slack(f"|{'one two three ' * 12}|x|\n|---|---|\n{rows}", 120)
     assert all(0 < len(part) <= 120 for part in parts)
@@ -101,7 +101,7 @@ def test_a_text_that_fits_is_one_part() -> None:
 
 
 def test_a_cut_falls_between_blocks() -> None:
-    """What fits whole into a part begins a new one rather than being cut."""
+    """A block that fits into a part begins a new one rather than being cut."""
     one, two = "one " * 12 + "end", "two " * 12 + "end"
     assert discord(f"{one}\n\n{two}", 80) == [one, two]
 
@@ -115,7 +115,7 @@ def test_a_heading_goes_with_what_follows() -> None:
 
 
 def test_a_fence_is_closed_and_opened_again() -> None:
-    """Its language comes with it, and counts."""
+    """Its language is repeated, and counts toward the length."""
     lines = [f"line {number}" for number in range(10, 20)]
     code = "\n".join(lines)
     assert discord(f"```py\n{code}\n```", 41) == [
@@ -132,8 +132,8 @@ def test_a_part_continues_a_fence_and_what_follows() -> None:
     ]
 
 
-def test_a_line_of_code_is_cut_at_a_space_else_hard() -> None:
-    """Code that has no line's end in sight still continues as code."""
+def test_a_line_of_code_is_cut_at_a_space_or_anywhere() -> None:
+    """Code without line ends still continues as code."""
     assert discord(f"```\n{'abcd ' * 4}{'x' * 20}\n```", 23) == [
         "```\nabcd abcd abcd \n```",
         "```\nabcd \n```",
@@ -149,7 +149,7 @@ def test_an_item_that_fits_stays_whole() -> None:
 
 
 def test_an_item_too_long_continues_unindented() -> None:
-    """Indented text at a part's head would be code; the next item is one again."""
+    """Indented text at the start of a part would be code; the next item is indented again."""
     long = "\n\n".join(f"   {name * 40}" for name in "abc")
     assert discord(f"1. Start\n\n{long}\n2. Next", 70) == [
         f"1. Start\n\n   {'a' * 40}",
@@ -200,7 +200,7 @@ def test_a_long_line_is_cut_at_a_space() -> None:
 
 
 def test_blocks_are_separated_before_they_are_cut() -> None:
-    """A link that finds no room beside the word it touches begins a line of its own."""
+    """A link without room beside the word it touches begins a new line."""
     link = "[link](https://x.y/z)"
     assert slack(f"one {'a' * 8}{link} two", 26) == [f"one\n{'a' * 8}", f"{link} two"]
 
@@ -223,7 +223,7 @@ def test_a_line_without_spaces_is_cut_between_letters() -> None:
 
 
 def test_a_cut_begins_no_block() -> None:
-    """What stood within a line doesn't become a heading, an item or a quote at a part's head."""
+    """Text from within a line doesn't become a heading, an item or a quote at the start of a part."""
     for mark in ("#", "-", "+", "12.", ">", "-#"):
         [first, second] = discord(f"{'a' * 31} {mark} {'b' * 20}", 32)
         assert first == "a" * 31
@@ -231,7 +231,7 @@ def test_a_cut_begins_no_block() -> None:
 
 
 def test_nesting_that_takes_half_the_room_is_flattened() -> None:
-    """However deep a text is nested, its words find room."""
+    """However deep the nesting, the words fit."""
     parts = slack(f"{'> ' * 40}{'word ' * 40}", 100)
     assert all(len(part) <= 100 for part in parts)
     assert sum(part.count("word") for part in parts) == 40

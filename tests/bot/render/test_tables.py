@@ -1,4 +1,4 @@
-"""Tables where a platform has none."""
+"""Tables for platforms without tables."""
 
 from bot.discord.text import DIALECT
 from bot.render.splitting import split
@@ -18,7 +18,7 @@ def test_a_narrow_table_is_aligned_code() -> None:
 
 
 def test_a_wide_table_is_a_list() -> None:
-    """Each row is an item, each cell stands by its column's name."""
+    """Each row is an item, with each cell after its column's name."""
     table = Table(("Rank", "", "Why"), (("1st", "gpt_5*", "good"), ("2nd", "b", "")))
     assert shown(table, 11) == (
         "- **Rank:** 1st \u00b7 gpt_5\\* \u00b7 **Why:** good\n- **Rank:** 2nd \u00b7 b \u00b7 **Why:** "
@@ -35,7 +35,7 @@ def test_a_long_table_repeats_its_head() -> None:
 
 
 def test_a_table_without_rows_names_its_columns() -> None:
-    """There is nothing to list; where they are too wide, they are a line that can be cut."""
+    """If they are too wide, they are a line that can be cut."""
     table = Table(("Rank", "Member"), ())
     assert shown(table, 12) == "```\nRank  Member\n----  ------\n```"
     assert shown(table, 5) == "**Rank** \u00b7 **Member**"

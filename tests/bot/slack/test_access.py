@@ -30,7 +30,7 @@ async def test_a_user_group_lets_its_members_ask_and_nobody_else(tmp_path: Path)
         assert len(place.cards(place.general)) == 1
 
 
-async def test_without_the_scope_nobody_is_let_in_by_guess(tmp_path: Path) -> None:
+async def test_without_the_scope_nobody_is_admitted(tmp_path: Path) -> None:
     """The scope's name is in the message; the log says so, too."""
     async with at_work(tmp_path, without=frozenset({"usergroups:read"})) as place:
         place.slack.team.groups[GROUP] = {place.ada.id}

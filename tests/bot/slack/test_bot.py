@@ -62,14 +62,14 @@ def no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class Sleeper:
-    """Sleeps by a clock of its own: once nothing else happens, it jumps to the next one's end."""
+    """Sleeps on its own clock: when nothing else happens, it jumps to the next wake-up."""
 
     def __init__(self, clock: HandClock) -> None:
         self.clock = clock
         self._ends: list[float] = []
 
     async def sleep(self, seconds: float) -> None:
-        """Return when the clock has moved on by so much."""
+        """Return when the clock has advanced by this much."""
         end = self.clock() + seconds
         self._ends.append(end)
         try:
@@ -93,7 +93,7 @@ def labels(message: Message | Ephemeral) -> list[str]:
 
 @dataclass
 class Place:
-    """A Slack with the bot in it, and what it does behind the scenes."""
+    """A Slack with the bot in it, and the bot's parts."""
 
     slack: SlackServer
     council: ScriptedCouncil
@@ -106,7 +106,7 @@ class Place:
     general: Channel
 
     async def deliver(self, kind: str, message: Message, event: Json, **envelope: object) -> Delivery:
-        """Send an event of a message; what is given replaces what Slack would say."""
+        """Send a message event with some fields replaced."""
         channel = self.slack.world.channels[message.channel]
         told = payloads.message_event(kind, self.slack.team, channel, message) | event
         payload = payloads.event_callback(
@@ -234,7 +234,7 @@ def bot_of(
 
 @asynccontextmanager
 async def restarted(place: Place) -> AsyncGenerator[Dispatcher]:
-    """End the bot, and start another that has heard of nothing, over the same storage."""
+    """End the bot, and start a new one over the same storage."""
     await place.bot.__aexit__(None, None, None)
     dispatcher = dispatcher_of(place.library, place.council)
     async with bot_of(place.slack, dispatcher, place.library, place.clock, None):
@@ -692,7 +692,7 @@ class TestClicks:
             assert "Stopped early" in card.text
             assert labels(card) == FINISHED
 
-    async def test_a_press_delivered_again_is_no_second_one(self, tmp_path: Path) -> None:
+    async def test_a_redelivered_press_is_not_a_second_one(self, tmp_path: Path) -> None:
         """The chairman isn't stopped too."""
         async with self.held(tmp_path) as (place, card):
             chairman = "stage3.1:chair/man:chairman"
@@ -733,8 +733,8 @@ class TestClicks:
                 assert "The first answer of openai/gpt-5." in text
             assert place.pings() == [{place.ada.id}]
 
-    async def test_ask_again_is_a_run_of_its_own(self, tmp_path: Path) -> None:
-        """The same question and files, asked by whoever pressed, on a new card."""
+    async def test_ask_again_begins_a_new_run(self, tmp_path: Path) -> None:
+        """With the same question and files, asked by the person who pressed, on a new card."""
         async with at_work(tmp_path) as place:
             notes = place.slack.add_file("plan.md", b"3 TB", place.ada)
             message = place.slack.post(place.general, place.ada, "Does it hold?", files=[notes])
@@ -800,7 +800,7 @@ def digest(place: Place, card: Message, label: str) -> Message:
 class TestDetails:
     """The buttons below the thread's messages."""
 
-    async def test_whoever_presses_sees_alone_what_the_thread_leaves_out(
+    async def test_only_the_person_who_presses_sees_the_details(
         self, tmp_path: Path, label: str
     ) -> None:
         """Not only to the asker, but in the thread; nobody is pinged, and the thread stays as it is."""
@@ -861,10 +861,10 @@ class TestDetails:
             missing = "This member's answer is not on record."
             assert (place.told(place.bob)[-1] == missing) == (label != "Votes")
 
-    async def test_where_slack_refuses_the_thread_the_click_is_answered_all_the_same(
+    async def test_where_slack_refuses_the_thread_the_click_is_still_answered(
         self, tmp_path: Path, label: str
     ) -> None:
-        """Through the click's own address."""
+        """Through the click's response URL."""
         action, said = DETAILS[label]
         async with at_work(tmp_path) as place:
             card = await place.ask()
@@ -875,8 +875,8 @@ class TestDetails:
             assert (shown.via, said in shown.text) == ("response_url", True)
 
 
-async def test_a_long_review_comes_whole_to_whoever_presses(tmp_path: Path) -> None:
-    """In as many messages as it takes, for their eyes alone."""
+async def test_a_long_review_comes_in_full_to_the_person_who_presses(tmp_path: Path) -> None:
+    """In as many private messages as it takes."""
     points = "\n\n".join(f"Point {number}: {'this is what matters. ' * 5}" for number in range(90))
     async with at_work(tmp_path, ScriptedCouncil(script={"stage2": points})) as place:
         card = await place.ask()
@@ -891,7 +891,7 @@ async def test_a_long_review_comes_whole_to_whoever_presses(tmp_path: Path) -> N
 class TestRefusals:
     """What Slack doesn't allow, and what breaks."""
 
-    async def test_where_the_bot_is_no_member_the_asker_alone_is_told(self, tmp_path: Path) -> None:
+    async def test_where_the_bot_is_no_member_only_the_asker_is_told(self, tmp_path: Path) -> None:
         """With what to do about it."""
         async with at_work(tmp_path, without=frozenset({"chat:write.public"})) as place:
             closed = place.slack.add_channel("closed", place.ada, bot=False)
@@ -900,8 +900,8 @@ class TestRefusals:
             assert "the bot isn't in this channel; invite it with /invite" in said
             assert place.slack.messages(closed) == []
 
-    async def test_a_channel_archived_in_mid_run_keeps_the_conversation(self, tmp_path: Path) -> None:
-        """Card and thread give up; the run ends in the document."""
+    async def test_a_channel_archived_during_a_run_keeps_the_conversation(self, tmp_path: Path) -> None:
+        """Card and thread end; the answer is in the document."""
         council = ScriptedCouncil(held={f"stage2.1:{FOUR[0]}"})
         async with at_work(tmp_path, council) as place:
             await place.slack.slash(place.general, place.ada, "/council", "Shard?")
@@ -928,7 +928,7 @@ class TestRefusals:
             ("chat:write", "ask", "The council can't answer here: the scope chat:write is missing."),
         ],
     )
-    async def test_a_missing_scope_is_named_to_whoever_needs_it(
+    async def test_a_missing_scope_is_named_to_the_person_who_needs_it(
         self, tmp_path: Path, scope: str, act: str, said: str
     ) -> None:
         """Nothing else breaks."""
@@ -949,7 +949,7 @@ class TestRefusals:
     async def test_slow_direct_messages_refuse_a_private_run(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """Rather than to let Slack's 3 s pass."""
+        """Otherwise Slack's 3 s would pass."""
         monkeypatch.setattr("bot.slack.bot.LOOKUP_SECONDS", 0.02)
         async with at_work(tmp_path) as place:
             place.slack.fail("conversations.open", delay=0.1)
@@ -958,7 +958,7 @@ class TestRefusals:
             assert place.council.calls == []
 
     async def test_somebody_unknown_asks_without_a_name(self, tmp_path: Path) -> None:
-        """A look-up that fails stops no question."""
+        """A failed look-up stops no question."""
         async with at_work(tmp_path) as place:
             place.slack.fail("users.info", "fatal_error")
             await place.slack.mention(place.general, place.ada, "Shard?")

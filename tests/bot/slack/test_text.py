@@ -386,7 +386,7 @@ def test_a_members_two_long_answers_follow_each_other() -> None:
 
 
 def test_of_more_parts_than_may_be_the_last_says_where_the_rest_is() -> None:
-    """Nothing of what stands before is cut, and a heading without its text goes."""
+    """Nothing before it is cut, and a heading without its text is left out."""
     line, note = Line("x" * 2_900), "The rest."
     message = Message("m", (*[line] * 7, Line("x" * 885), Heading("The next"), line, line))
     first, second, third = whole = parts(message)

@@ -1,4 +1,4 @@
-"""`council demo` from outside: watched in a terminal, piped, left in the middle."""
+"""`council demo` from outside: in a terminal, in a pipe, and left early."""
 
 import asyncio
 import os
@@ -25,7 +25,7 @@ def program(folder: Path, **environment: str) -> Program:
 
 
 def left_behind(folder: Path) -> list[str]:
-    """Name what the program left, beside the folder for temporary files."""
+    """Return the files that the program left, except the folder for temporary files."""
     return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.name != "tmp")
 
 
@@ -43,7 +43,7 @@ class Watched:
         self._shown = b""
 
     async def until(self, said: str) -> str:
-        """Return everything up to these words, without what moves the cursor; the rest stays."""
+        """Return everything up to these words, without cursor codes; the rest is kept."""
         async with asyncio.timeout(SECONDS):
             while said not in (text := ESCAPES.sub("", self._shown.decode(errors="replace"))):
                 self._shown += await asyncio.to_thread(self._read)
@@ -94,7 +94,7 @@ async def watched(council: Program, *words: str) -> Watched:
 
 
 async def test_in_a_pipe_it_plays_through(tmp_path: Path) -> None:
-    """Card, thread and answer in plain lines; nothing stays, though the configuration is broken."""
+    """Card, thread and answer in plain lines; no file is left, and a broken configuration doesn't matter."""
     council = program(tmp_path, COUNCIL_CHAIRMAN="", DATABASE_URL="postgresql://nowhere")
     (tmp_path / "council.toml").write_text("not [toml")
     ended = await council("demo", "--speed", "100")
@@ -121,7 +121,7 @@ async def test_in_a_pipe_it_plays_through(tmp_path: Path) -> None:
 
 
 async def test_in_a_terminal_its_buttons_can_be_tried(tmp_path: Path) -> None:
-    """Each number opens what its button opens in a chat; an empty line leaves."""
+    """Each number does what its button does in a chat; an empty line leaves."""
     terminal = await watched(program(tmp_path), "demo", "--speed", "100")
     card = await terminal.until("\n> ")
     assert wording.ON_CARD in card
@@ -162,7 +162,7 @@ async def test_ctrl_c_leaves_at_once(tmp_path: Path, words: tuple[str, ...]) -> 
 
 
 async def test_ctrl_c_at_the_prompt_leaves_as_an_empty_line_does(tmp_path: Path) -> None:
-    """The example was seen to its end."""
+    """The example has been played to its end."""
     terminal = await watched(program(tmp_path), "demo", "--speed", "100")
     await terminal.until("\n> ")
     terminal.process.send_signal(signal.SIGINT)

@@ -1,4 +1,4 @@
-"""`council init` in a terminal of its own: each path, what goes wrong on it, and Ctrl-C at each question."""
+"""`council init` in a terminal: each path, its mistakes, and Ctrl-C at each question."""
 
 import asyncio
 import os
@@ -79,7 +79,7 @@ def state(pid: int) -> str:
 
 @dataclass
 class Desk:
-    """A folder without any setting, and the servers there are."""
+    """A folder without settings, and the servers."""
 
     folder: Path
     openrouter: ModelServer
@@ -109,7 +109,7 @@ class Desk:
         return Watched(process, ours)
 
     async def answer(self, *answers: tuple[str, str], end: str = "\n") -> int | None:
-        """Answer each question that contains such words, and return how it ends.
+        """Answer the questions that contain these words, and return how it ends.
 
         The last answer is typed with this `end`. All that was said is kept.
         """
@@ -191,7 +191,7 @@ async def test_what_is_written_can_be_used(desk: Desk, monkeypatch: pytest.Monke
 
 
 async def test_another_provider_with_a_key_of_its_own(desk: Desk) -> None:
-    """Its key replaces OpenRouter's, after a clear yes; every other line stays."""
+    """Its key replaces OpenRouter's after a clear yes; every other line is kept."""
     before = f"# mine\nCOUNCIL_DATA_DIR=elsewhere\nOPENROUTER_API_KEY={KEY}\nCOUNCIL_ADMINS=discord:1\n"
     desk.write(".env", before).chmod(0o644)
     path = [
@@ -225,7 +225,7 @@ async def test_another_provider_with_a_key_of_its_own(desk: Desk) -> None:
 
 
 async def test_a_provider_without_a_key_never_gets_another_ones(desk: Desk) -> None:
-    """The key that is there goes."""
+    """The existing key is removed."""
     desk.write(".env", DOTENV)
     path = [
         (NUMBER, "2"),
@@ -248,7 +248,7 @@ async def test_the_demonstration_needs_nothing_written(desk: Desk) -> None:
 
 
 async def test_a_second_time_keeps_what_is_there(desk: Desk) -> None:
-    """Enter at each question changes nothing; the file isn't even touched."""
+    """Enter at each question changes nothing; the file isn't even rewritten."""
     text = f"{DOTENV}DISCORD_TOKEN={BOT_TOKEN}\nSLACK_BOT_TOKEN={BOT}\nSLACK_APP_TOKEN={APP}\n"
     before = desk.write(".env", text).stat()
     path = [
@@ -265,7 +265,7 @@ async def test_a_second_time_keeps_what_is_there(desk: Desk) -> None:
 
 
 async def test_a_no_at_the_last_question_leaves_everything(desk: Desk) -> None:
-    """Replacing takes more than Enter."""
+    """Enter isn't enough to replace something."""
     desk.write(".env", DOTENV)
     path = [(NUMBER, "3"), (WHICH, ""), (CHAIR, ""), (ASK, "n"), (WHERE, "4")]
     assert await desk.answer(*path, ("replace the values above?", "")) == 1
@@ -274,8 +274,8 @@ async def test_a_no_at_the_last_question_leaves_everything(desk: Desk) -> None:
     assert f"COUNCIL_MEMBERS: removed (now: {MEMBERS})" in desk.said
 
 
-async def test_a_wrong_key_is_said_and_asked_for_again(desk: Desk) -> None:
-    """By its looks, and by what the provider says of it."""
+async def test_a_wrong_key_is_reported_and_asked_for_again(desk: Desk) -> None:
+    """By its form, and by the provider's reply."""
     desk.refused["/api/v1/key"] = 401
     path = [
         *((NUMBER, "1"), (HIDDEN_KEY, "sk-or-5ecret\u2026"), (HIDDEN_KEY, ""), (HIDDEN_KEY, KEY)),
@@ -291,7 +291,7 @@ async def test_a_wrong_key_is_said_and_asked_for_again(desk: Desk) -> None:
 
 
 async def test_without_network_the_ids_can_be_typed(desk: Desk) -> None:
-    """The address is refused; nothing but its shape tells an id from a mistake."""
+    """The address is refused, so only the form of an id can be checked."""
     desk.address = f"{NOWHERE}/api/v1"
     path = [
         *((NUMBER, "1"), (HIDDEN_KEY, KEY), ("Use it anyway?", "y")),
@@ -305,7 +305,7 @@ async def test_without_network_the_ids_can_be_typed(desk: Desk) -> None:
     assert desk.files() == {".env": DOTENV}
 
 
-async def test_a_model_that_gives_nothing_is_named(desk: Desk) -> None:
+async def test_a_model_without_a_reply_is_named(desk: Desk) -> None:
     """Others can be chosen then."""
     desk.openrouter.script("x-ai/grok-5", Turn(status=404))
     others = MEMBERS.replace("grok-5", "grok-4")
@@ -319,8 +319,8 @@ async def test_a_model_that_gives_nothing_is_named(desk: Desk) -> None:
     assert f"COUNCIL_MEMBERS={others}\n" in desk.files()[".env"]
 
 
-async def test_tokens_are_checked_by_their_looks(desk: Desk) -> None:
-    """Slack's two need each other."""
+async def test_tokens_are_checked_by_their_form(desk: Desk) -> None:
+    """Slack's two tokens need each other."""
     path = [
         *((NUMBER, "4"), (WHERE, "3"), (DISCORD, "5ecret"), (DISCORD, "")),
         *((SLACK_BOT, APP), (SLACK_BOT, BOT), (SLACK_APP, BOT), (SLACK_APP, "")),
@@ -333,8 +333,8 @@ async def test_tokens_are_checked_by_their_looks(desk: Desk) -> None:
     assert desk.files() == {}
 
 
-async def test_what_the_environment_overrides_is_said(desk: Desk) -> None:
-    """Otherwise nobody would find out why nothing changes."""
+async def test_settings_that_the_environment_overrides_are_named(desk: Desk) -> None:
+    """Otherwise nobody would know why nothing changes."""
     desk.environment = {"COUNCIL_CHAIRMAN": "x-ai/grok-4", "OPENROUTER_API_KEY_FILE": "/nowhere"}
     path = [*OPENROUTER_PATH[:5], (WHERE, ""), (WRITE, "n")]
     assert await desk.answer(*path) == 1
@@ -354,7 +354,7 @@ async def test_leaving_at_any_question_leaves_no_file(desk: Desk, number: int, t
 
 
 async def test_leaving_while_models_are_asked_leaves_no_file(desk: Desk) -> None:
-    """Their calls are broken off."""
+    """Their calls are cancelled."""
     desk.openrouter.gate = asyncio.Event()
     terminal = await desk.sit_down()
     for question, typed in OPENROUTER_PATH[:5]:
@@ -389,7 +389,7 @@ async def test_a_file_that_cannot_be_read_is_named_first(
 
 
 async def test_a_council_that_cannot_be_changed_safely_is_shown(desk: Desk) -> None:
-    """With the lines to put in by hand; nothing is written."""
+    """With the lines to insert by hand; nothing is written."""
     text = 'profiles.default.members = ["a/b"]\n'
     desk.write("council.toml", text)
     assert await desk.answer((NUMBER, "3"), (WHICH, ""), (CHAIR, ""), (ASK, "n"), (WHERE, "")) == 2
@@ -408,7 +408,7 @@ async def test_a_file_that_cannot_be_written_is_named(desk: Desk) -> None:
 
 
 async def test_another_providers_key_is_not_offered_to_openrouter(desk: Desk) -> None:
-    """It belongs to the address that it was set with."""
+    """It belongs to the address it was set with."""
     desk.write(".env", f"OPENROUTER_API_KEY={OTHER_KEY}\nOPENROUTER_BASE_URL=http://127.0.0.1:9/v1\n")
     path = [(NUMBER, "1"), (HIDDEN_KEY, KEY), (WHICH, ""), (CHAIR, ""), (ASK, ""), (WHERE, "")]
     assert await desk.answer(*path, ("replace the values above?", "y")) == 0
@@ -417,6 +417,6 @@ async def test_another_providers_key_is_not_offered_to_openrouter(desk: Desk) ->
 
 
 async def test_without_a_terminal_it_says_what_to_do_instead(tmp_path: Path) -> None:
-    """A pipe can't be asked."""
+    """A pipe can't answer."""
     ended = await Program(tmp_path)("init")
     assert (ended.code, ended.out, ended.err) == (2, "", f"{NO_TERMINAL}\n")

@@ -1,4 +1,4 @@
-"""The terminal: live for people, plain lines for pipes, and deaf to escape sequences."""
+"""The terminal: live for people, plain lines for pipes, and immune to escape sequences."""
 
 import io
 from collections.abc import Sequence
@@ -64,7 +64,7 @@ def printed(blocks: Sequence[Block], width: int = 80) -> str:
 
 
 def test_a_pipe_gets_plain_lines_then_markdown() -> None:
-    """A line for each thing worth telling, the thread, the answer; no control code anywhere."""
+    """A line for each step, the thread, the answer; no control codes."""
     shown, view = played(events(), live=False)
     lines = (
         "Asked by Ada. Council \u201cdefault\u201d, 4 members.\n"
@@ -106,14 +106,14 @@ def test_a_demonstration_says_so_in_plain_lines() -> None:
 
 
 def test_a_dumb_terminal_gets_plain_lines(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where the cursor can't move nothing is drawn over."""
+    """Where the cursor can't move, nothing is redrawn."""
     monkeypatch.setenv("TERM", "dumb")
     shown, _ = played(events(3.5), live=True)
     assert shown.endswith("gpt-5 answered in 3 s.\n")
 
 
 def test_a_person_sees_card_thread_and_answer() -> None:
-    """The card's last state stays, the thread follows, the answer comes last."""
+    """The card's last state remains, then the thread, and the answer last."""
     shown, _ = played(events(), live=True)
     marks = [
         "Final answer  done in 12 s",
@@ -150,7 +150,7 @@ def test_a_table_too_wide_becomes_a_list() -> None:
 
 
 def test_the_streaming_answer_shows_its_end() -> None:
-    """In a low window the newest lines are seen, and the elapsed time below them."""
+    """A low window shows the newest lines, and the elapsed time below them."""
     long = [(33.0, AnswerStreamed(CHAIRMAN, f"line {number}\n")) for number in range(200)]
     shown, _ = played([*events(32.5), *long], live=True, height=30)
     assert "line 199" in shown
@@ -159,13 +159,13 @@ def test_the_streaming_answer_shows_its_end() -> None:
 
 
 def test_an_interrupted_run_leaves_the_card() -> None:
-    """Without an end there is no thread and no answer, only how far it was."""
+    """Without an end there is no thread and no answer, only the progress."""
     shown, _ = played(events(13), live=True)
     assert "Reviews       running, 2 of 3 done" in shown
     assert "Ranking" not in shown
 
 
-def test_an_error_is_the_last_word() -> None:
+def test_an_error_comes_last() -> None:
     """What failed and what to do, in a window and in a pipe."""
     end = (10.0, RunFailed(RUN_ID, "No member of the council answered. Ask again.", {GPT: LATE}))
     for live in (True, False):
@@ -192,11 +192,11 @@ def test_untrusted_text_cannot_steer_the_terminal(live: bool) -> None:
 
 
 def test_prose_shows_html_and_is_indented() -> None:
-    """Rich would drop HTML; a reader sees it, and sees what isn't ours."""
+    """Rich would drop HTML; here it is shown, and other people's text is recognizable."""
     assert printed([Line("Ours."), Prose("see <b>this</b>")]) == "Ours.\n\n  see <b>this</b>"
 
 
-def test_what_was_searched_for_is_bold() -> None:
+def test_the_searched_words_are_bold() -> None:
     """In the line in which it was found."""
     out = io.StringIO()
     console = Console(file=out, force_terminal=True, width=80, color_system="standard")
@@ -208,14 +208,14 @@ def test_what_was_searched_for_is_bold() -> None:
 
 
 def test_a_verbatim_answer_needs_no_writer() -> None:
-    """A failed chairman is told; nobody is said to have written."""
+    """The failed chairman is named, and no writer."""
     failed = [(40.0, MemberFailed("stage3", CHAIRMAN, LATE)), (40.0, StageCompleted("stage3", (FINAL,)))]
     shown, _ = played([*events(34), *failed], live=False)
     assert shown.endswith("claude-opus-4.1 could not write the final answer: it took too long.\n")
 
 
 def test_the_view_is_the_folded_one() -> None:
-    """What the channel holds is what folding the same events gives."""
+    """The channel's view equals folding the same events."""
     _, view = played(events(), live=False)
     expected = opening(QUESTION, PROFILE, asker="Ada", now=0.0)
     for time, event in events():

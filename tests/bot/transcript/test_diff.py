@@ -101,7 +101,7 @@ def test_a_paragraph_that_became_a_list_keeps_its_words() -> None:
 
 @given(TEXTS, TEXTS)
 def test_marks_are_all_that_a_diff_adds(before: str, after: str) -> None:
-    """Both texts are else as they are alone; what isn't marked is in both."""
+    """Otherwise both texts are as without a diff; unmarked text is in both."""
     first, second = marked(before, after)
     assert without_marks(first) == html(before, 3)
     assert without_marks(second) == html(after, 3)
@@ -110,7 +110,7 @@ def test_marks_are_all_that_a_diff_adds(before: str, after: str) -> None:
 
 @pytest.mark.parametrize("kind", EACH)
 def test_a_text_made_to_be_slow_is_marked(kind: str) -> None:
-    """Its work is limited as without a diff, and its page grows by its marks alone."""
+    """The work is limited as without a diff, and only the marks make the page longer."""
     bomb = BOMBS[kind]
     first, second = marked(bomb, f"New. {bomb[len(bomb) // 2 :]}")
     assert without_marks(first) == html(bomb, 3)
@@ -118,7 +118,7 @@ def test_a_text_made_to_be_slow_is_marked(kind: str) -> None:
 
 
 def test_a_long_answer_is_marked_whole() -> None:
-    """With all that answers have in them."""
+    """With every construct that answers contain."""
     before = answer(12_000)
     after = before.replace("the ", "a ").replace("is", "was")
     first, second = marked(before, after)

@@ -82,7 +82,7 @@ class Reader:
         return self.page
 
     def check(self) -> None:
-        """Nothing but the file itself was asked for, and nothing was complained about."""
+        """Only the file itself was requested, and there was no complaint."""
         assert self.requests == [self._file.as_uri()]
         assert self.complaints == []
 
@@ -130,7 +130,7 @@ def test_a_page_says_what_was_asked_and_who_answered(reader: Reader) -> None:
 
 
 def test_tabs_open_by_mouse_and_by_keyboard(reader: Reader) -> None:
-    """Arrows, Home and End move between them; the closed ones are out of the way."""
+    """Arrows, Home and End move between them; the other panels are hidden."""
     page = reader.open(CONVERSATION)
     tabs = page.get_by_role("tab")
     assert tabs.all_inner_texts() == [CLAUDE_TAB, GEMINI_TAB, GPT_TAB]
@@ -150,7 +150,7 @@ def test_tabs_open_by_mouse_and_by_keyboard(reader: Reader) -> None:
 
 
 def test_without_script_and_in_print_every_panel_is_open(browser: Browser, tmp_path: Path) -> None:
-    """The tabs lead to them, and are left out on paper."""
+    """The tabs link to them, and are left out on paper."""
     everybody = ["anthropic/claude-sonnet-4.5", "google/gemini-2.5-pro (The Pragmatist)", "openai/gpt-5"]
     plain = Reader(browser, tmp_path, script=False)
     page = plain.open(CONVERSATION)
@@ -229,7 +229,7 @@ def test_hostile_texts_stay_texts(reader: Reader) -> None:
 
 
 def test_a_page_fits_a_narrow_window_and_a_dark_one(reader: Reader) -> None:
-    """Nothing of it is wider than a phone."""
+    """Nothing is wider than a phone."""
     page = reader.open(CONVERSATION)
     light = page.evaluate("getComputedStyle(document.body).backgroundColor")
     page.set_viewport_size({"width": 390, "height": 800})
@@ -325,7 +325,7 @@ def test_a_page_says_when_its_first_run_began(reader: Reader) -> None:
 
 
 def test_an_empty_conversation_has_its_head(reader: Reader) -> None:
-    """No message, no fuss."""
+    """Without messages, there is only the head."""
     page = reader.open(conversation())
     assert page.locator("h1").inner_text() == TITLE
     assert page.locator("article").count() == 0

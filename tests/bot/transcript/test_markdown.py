@@ -46,7 +46,7 @@ def test_a_conversation_reads_from_question_to_reviews() -> None:
 
 
 def test_the_notes_and_the_readers_votes_follow_the_answer() -> None:
-    """Reasons, escaped, without anybody's name or id."""
+    """With escaped reasons, without names or ids."""
     votes = [
         Vote(voter="U7", platform="slack", helpful=True, at="2026-01-20T10:32:00.000Z"),
         Vote(
@@ -101,5 +101,5 @@ def test_questions_are_numbered_where_there_are_several() -> None:
 
 
 def test_an_empty_conversation_has_its_head() -> None:
-    """No message, no fuss."""
+    """Without messages, there is only the head."""
     assert to_markdown(conversation()) == HEAD

@@ -45,7 +45,7 @@ def test_a_part_keeps_its_place_in_the_page() -> None:
     assert "style=" not in html("| a |\n| -: |\n| 1 |", 3)
 
 
-def test_what_is_nested_too_deep_to_parse_is_shown_as_written() -> None:
+def test_deep_nesting_is_shown_as_written() -> None:
     """Markdown-it would leave it out."""
     page = html(">" * 29 + " deep & low\n\nEnd.", 3)
     assert page.count("<blockquote>") == 24

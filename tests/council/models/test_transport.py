@@ -115,7 +115,7 @@ async def test_a_reply_that_comes_at_once_is_there_at_once(
             writer.write(chunk(b"data: 2\n\n") + END)
 
     async with served(answer) as url, asyncio.timeout(30):
-        for _ in range(PROMPT_READS):  # the count begins anew with each reply
+        for _ in range(PROMPT_READS):  # each reply is counted separately
             assert b"".join(await pieces(client, url)) == b"data: 1\n\ndata: 2\n\n"
 
 
