@@ -428,12 +428,13 @@ def test_a_bounded_message_ends_with_no_heading() -> None:
     assert rich(("Sources", True)) not in message
 
 
+SIZES = st.integers(0, 700) | st.integers(0, 9_000)
+"""Of a block, in characters; what goes wrong goes wrong where small ones meet large ones."""
+
+
 @given(
     st.lists(
-        st.tuples(
-            st.sampled_from(["prose", "line", "pairs", "code", "heading", "table"]),
-            st.integers(0, 9_000),
-        ),
+        st.tuples(st.sampled_from(["prose", "line", "pairs", "code", "heading", "table"]), SIZES),
         max_size=6,
     ),
     st.booleans(),
