@@ -6,9 +6,11 @@ Nothing here names a person, a channel or a text. Paths: `/livez`, `/readyz`, `/
 import asyncio
 from collections.abc import AsyncGenerator, Iterator, Mapping
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime
 from http import HTTPStatus
 from itertools import accumulate
 
+import structlog
 from aiohttp import web
 from prometheus_client import (
     CONTENT_TYPE_LATEST,
@@ -29,7 +31,11 @@ from prometheus_client.registry import Collector
 from bot.health import Health
 from bot.service.metrics import Durations, Metrics
 from bot.service.outbox import Urgency
-from storage.journal import ENDED
+from storage.errors import StorageError
+from storage.journal import ENDED, Budgeted
+from storage.spending import Spending
+
+log = structlog.get_logger()
 
 LAG_SECONDS = 0.5
 """How often the event loop's lag is measured."""
@@ -44,6 +50,7 @@ class Status:
         self._health = health
         self._registry = CollectorRegistry()
         self._counts = _Counts(health, metrics)
+        self._spending = Spending(health.database)
         self._registry.register(self._counts)
         self._lag = Histogram(
             "council_event_loop_lag_seconds",
@@ -78,6 +85,11 @@ class Status:
     async def exposition(self) -> bytes:
         """Return all metrics as Prometheus reads them."""
         self._counts.connected = await self._health.connected()
+        try:
+            self._counts.spending = await self._spending.largest(datetime.now(UTC))
+        except StorageError:  # everything else is shown all the same
+            log.exception("budgets_not_read")
+            self._counts.spending = {}
         return generate_latest(self._registry)
 
     async def _livez(self, _: web.Request) -> web.Response:
@@ -108,12 +120,14 @@ class _Counts(Collector):
         self._health = health
         self._metrics_of = metrics
         self.connected: Mapping[str, bool] = {}
+        self.spending: Mapping[Budgeted, tuple[float, float]] = {}
 
     def collect(self) -> Iterator[Metric]:
         """Yield every metric, including those that are still zero."""
         yield from self._outboxes()
         yield from self._runs()
         yield from self._calls()
+        yield self._budgets()
         connected = GaugeMetricFamily(
             "council_connected", "Whether a platform is connected.", labels=["platform"]
         )
@@ -179,6 +193,17 @@ class _Counts(Collector):
         )
         _add(lag, [], self._metrics_of.index_lag)
         yield lag
+
+    def _budgets(self) -> Metric:
+        largest = GaugeMetricFamily(
+            "council_budget_dollars",
+            "What whoever counts most toward a budget has reserved and spent.",
+            labels=["scope", "period", "state"],
+        )
+        for (scope, period), (reserved, spent) in self.spending.items():
+            largest.add_metric([scope, period, "reserved"], reserved)
+            largest.add_metric([scope, period, "spent"], spent)
+        return largest
 
     def _calls(self) -> Iterator[Metric]:
         counts = self._metrics_of

@@ -12,7 +12,7 @@ from datetime import datetime
 from council.document.conversation import timestamp
 from storage.database import Database, SqlValue, Statement
 from storage.errors import BudgetExceeded, Used
-from storage.journal import BUDGETED, Budgeted, Payer, Reservation
+from storage.journal import BUDGETED, Budgeted, Payer, Period, Reservation
 
 DOLLAR = 1_000_000_000
 _NO_LIMIT = 2**62
@@ -60,6 +60,11 @@ _FORGET = (
 _SUM = """
 SELECT coalesce(sum(amount), 0) AS amount FROM spending
 WHERE month = :month AND {scope} = :whose AND day BETWEEN :first AND :last
+"""
+_LARGEST = """
+SELECT total(iif(settled, 0, amount)) AS reserved, total(iif(settled, amount, 0)) AS spent FROM spending
+WHERE month = :month AND day BETWEEN :first AND :last
+GROUP BY {scope} ORDER BY sum(amount) DESC LIMIT 1
 """
 _ROW = f"SELECT * FROM spending WHERE {_OWN}"  # noqa: S608 - our own words
 _KEY = "SELECT key FROM spending_key"
@@ -116,11 +121,23 @@ class Spending:
             for budgeted, limit in reservation.limits.items()
         ]
 
+    async def largest(self, now: datetime) -> dict[Budgeted, tuple[float, float]]:
+        """Return what is reserved and what was spent by whoever counts most toward a budget.
+
+        That is one person, one channel, one workspace for each period, unnamed; in US dollars.
+        """
+        found: dict[Budgeted, tuple[float, float]] = {}
+        for scope, period in BUDGETED:
+            values = {"month": timestamp(now)[:7], **_days(timestamp(now)[:10], period)}
+            rows = await self._database.read(_LARGEST.format(scope=scope), values)
+            sums = (rows[0]["reserved"], rows[0]["spent"]) if rows else (0.0, 0.0)
+            found[scope, period] = (sums[0] / DOLLAR, sums[1] / DOLLAR)
+        return found
+
     async def _sum(self, budgeted: Budgeted, named: Mapping[str, SqlValue]) -> int:
         scope, period = budgeted
-        day = named["day"]
-        days = (day, day) if period == "day" else ("", "9")
-        values = {"month": named["month"], "whose": named[scope], "first": days[0], "last": days[1]}
+        days = _days(str(named["day"]), period)
+        values = {"month": named["month"], "whose": named[scope], **days}
         [row] = await self._database.read(_SUM.format(scope=scope), values)
         return int(row["amount"])
 
@@ -136,6 +153,11 @@ class Spending:
         # It is read each time: a backup that is put back meanwhile brings its own.
         found = await self._database.read(_KEY)
         return bytes(found[0]["key"]) if found else None
+
+
+def _days(day: str, period: Period) -> dict[str, str]:
+    """Return the first and the last day of a period, as texts that compare like days."""
+    return {"first": day, "last": day} if period == "day" else {"first": "", "last": "9"}
 
 
 def change(run_id: str, reservation: Reservation) -> Statement:

@@ -7,6 +7,7 @@ import time
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager, closing
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 
 import aiohttp
@@ -21,6 +22,7 @@ from bot.service.metrics import Metrics
 from bot.service.outbox import Lane, Outbox, Patience, Urgency
 from bot.status import Status
 from council.calls import Call, Reply
+from council.document.conversation import Source
 from council.errors import Failure, ModelError
 from council.events import STAGES, Event, MemberStarted, StageCompleted, StageStarted
 from council.profile import Member
@@ -28,6 +30,7 @@ from council.usage import Usage
 from tests.bot.service.recording_venue import RecordingVenue
 from tests.bot.service.test_dispatcher import office
 from tests.council.scripted import FOUR, ScriptedCouncil, failure
+from tests.storage.examples import new_id
 
 HELD = f"stage1.1:{FOUR[0]}"
 USAGE = Usage(prompt_tokens=100, completion_tokens=20, cost=0.25)
@@ -167,6 +170,37 @@ class TestMetrics:
             assert set(re.findall(r"^# HELP (\S+) \S", text, re.MULTILINE)) == set(
                 re.findall(r"^# TYPE (\S+)", text, re.MULTILINE)
             )
+
+    async def test_the_fullest_budget_of_each_kind_is_shown_without_a_name(self, tmp_path: Path) -> None:
+        """What is reserved becomes what was spent; two people's questions are in one channel."""
+        ada = Source(platform="slack", workspace="W", channel="C", user="ADA")
+        async with office(tmp_path, ScriptedCouncil(), calendar=lambda: datetime.now(UTC)) as place:
+            status = Status(Health(place.library.database), Metrics())
+
+            async def dollars(scope: str, state: str) -> float:
+                labels = f'scope="{scope}",period="month",state="{state}"'.split(",")
+                shown = (await status.exposition()).decode()
+                [line] = [
+                    line
+                    for line in shown.splitlines()
+                    if line.startswith("council_budget_dollars{") and all(one in line for one in labels)
+                ]
+                return float(line.rpartition(" ")[2])
+
+            assert await dollars("user", "reserved") == await dollars("channel", "spent") == 0
+            for user in ("ADA", "ADA", "BOB"):
+                asked = await place.ask(
+                    f"{user} {new_id()}", source=ada.model_copy(update={"user": user})
+                )
+                assert asked is not None
+            one = await dollars("user", "reserved") / 2
+            assert one > 0
+            assert await dollars("channel", "reserved") == pytest.approx(3 * one)
+            assert await dollars("channel", "spent") == 0
+            for run in await place.library.journal.undelivered("slack"):
+                await place.library.journal.finish(run.id, "failed")
+            assert await dollars("channel", "reserved") == 0
+            assert "ADA" not in (await status.exposition()).decode()
 
     async def test_calls_and_their_cost_are_counted_by_model(self, tmp_path: Path) -> None:
         """Failures cost, too."""
