@@ -29,7 +29,7 @@ def fences(call: Call) -> list[tuple[str, str]]:
 
 
 def read_by(council: ScriptedCouncil, step: str = FIRST) -> list[tuple[str, str]]:
-    """Return what a call was told that others wrote."""
+    """Return the other people's messages in a call's prompt."""
     [call] = [call for call in council.calls if call.step == step]
     return [(name, text) for name, text in fences(call) if name != "Question"]
 
@@ -206,7 +206,7 @@ async def test_a_private_threads_words_reach_no_other_channel(reading: Office) -
 
 
 async def test_the_thread_below_a_card_is_a_follow_up_alone(reading: Office) -> None:
-    """Its people's talk is their own."""
+    """Other messages in it aren't read."""
     await reading.asked("Shard or scale up?")
     [thread] = reading.server.threads(reading.general)
     reading.server.say(thread, reading.ada, "I wouldn't.")
@@ -228,7 +228,7 @@ async def test_a_profile_may_leave_threads_alone(reading: Office) -> None:
 
 
 async def test_hostile_messages_change_nothing_and_ping_nobody(reading: Office) -> None:
-    """Injections, mentions and fences are words between two lines, and the card shows none of them."""
+    """Injections, mentions and fences are fenced text, and the card shows none of them."""
     thread, people = discuss(reading, 1)
     evil = people[3]
     reading.server.say(
@@ -266,7 +266,7 @@ async def test_the_run_continues_without_a_refused_thread(
     assert read_by(reading.council) == []
 
 
-async def test_what_passes_is_waited_out(reading: Office) -> None:
+async def test_temporary_trouble_is_waited_out(reading: Office) -> None:
     """A rate limit, a broken connection, trouble of Discord's own."""
     thread, _ = discuss(reading, 5)
     reading.server.fail(MESSAGES, 429, retry_after=0.01)

@@ -119,7 +119,7 @@ async def test_a_form_asks_once_however_often_it_is_sent(server: DiscordServer, 
 async def test_old_buttons_and_forms_are_heard_after_a_restart(
     server: DiscordServer, quiet: Office
 ) -> None:
-    """The form was opened by a process that is gone."""
+    """The form was opened by an earlier process."""
     async with quiet.bot():
         card = await quiet.asked()
         form = await opened(server, card, quiet.ada)
@@ -154,7 +154,7 @@ async def test_two_people_at_once_get_two_runs_one_after_the_other(
 async def test_one_of_several_profiles_is_chosen_in_the_form(
     server: DiscordServer, team: Office
 ) -> None:
-    """The conversation's own is chosen to begin with."""
+    """The conversation's own profile is preselected."""
     fast = profile("openai/gpt-5", "x-ai/grok", name="fast")
     team.dispatcher.reconfigure(Operator(profiles={"default": profile(), "fast": fast}))
     card = await team.asked()

@@ -68,7 +68,7 @@ async def forged(team: Office, channel: Channel, custom_id: str) -> Message:
 
 
 async def test_an_answer_is_found_shown_and_shared(team: Office) -> None:
-    """All of it is the asker's alone, until it is shared; then it says who did, and mentions nobody."""
+    """Everything is private until it is shared; then it says by whom, and mentions nobody."""
     server = team.server
     card = server.messages(team.general)[0]
     pings = server.pings()

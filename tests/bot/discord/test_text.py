@@ -231,7 +231,7 @@ def test_what_the_buttons_below_a_message_answer(what: Detail, seat: int | None,
 
 
 def test_pairs_of_several_lines_are_paragraphs() -> None:
-    """Notes and critics' remarks don't run into each other."""
+    """Notes and critics' remarks are kept apart."""
     long = "It would replicate into a new cluster: five billion updates harm the live traffic for weeks."
     assert said(
         Pairs((("Dissent", long), ("Would change the answer", "How many programs keep such ids?")))

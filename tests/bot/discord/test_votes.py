@@ -58,7 +58,7 @@ async def test_anyone_in_the_channel_votes_once(server: DiscordServer, team: Off
 async def test_old_buttons_and_forms_are_heard_after_a_restart(
     server: DiscordServer, quiet: Office
 ) -> None:
-    """The form was opened by a process that is gone."""
+    """The form was opened by an earlier process."""
     async with quiet.bot():
         card = await quiet.asked()
         opened = await server.click(card, button(card, "Not helpful"), quiet.ada).acknowledged()

@@ -752,7 +752,7 @@ class TestClicks:
             assert place.pings() == [{place.ada.id}, {place.bob.id}]
 
     async def test_ask_again_stays_in_the_thread_it_was_asked_in(self, tmp_path: Path) -> None:
-        """There it follows up."""
+        """There it is a follow-up."""
         async with at_work(tmp_path) as place:
             talk = place.slack.post(place.general, place.bob, "What do we do?")
             await place.slack.mention(place.general, place.ada, "Shard?", thread_ts=talk.ts)
@@ -803,7 +803,7 @@ class TestDetails:
     async def test_only_the_person_who_presses_sees_the_details(
         self, tmp_path: Path, label: str
     ) -> None:
-        """Not only to the asker, but in the thread; nobody is pinged, and the thread stays as it is."""
+        """Anybody may press; the reply is in the thread, nobody is pinged, and the thread doesn't change."""
         action, said = DETAILS[label]
         async with at_work(tmp_path) as place:
             card = await place.ask()
@@ -820,7 +820,7 @@ class TestDetails:
     async def test_it_is_the_same_during_the_run_and_after_a_restart(
         self, tmp_path: Path, label: str
     ) -> None:
-        """Nothing is stored before the answer; another process knows the run from its document."""
+        """Before the answer nothing is stored; afterwards, another process reads the document."""
         action, said = DETAILS[label]
         chairman = "stage3.1:chair/man:chairman"
         council = ScriptedCouncil(held={chairman})
@@ -843,7 +843,7 @@ class TestDetails:
             assert second == first
 
     async def test_a_run_of_another_channel_is_not_shown(self, tmp_path: Path, label: str) -> None:
-        """Nor anything for a made-up value, or for a member who doesn't exist."""
+        """Nor does a made-up value or an unknown member show anything."""
         action, _ = DETAILS[label]
         async with at_work(tmp_path) as place:
             secret = place.slack.add_channel("secret", place.ada)
@@ -967,8 +967,8 @@ class TestRefusals:
             assert "Asked by" not in card.history[0].text
             assert place.pings() == [{place.ada.id}]
 
-    async def test_a_slack_out_of_reach_is_said_in_words(self) -> None:
-        """After all tries."""
+    async def test_an_unreachable_slack_is_reported_in_words(self) -> None:
+        """After all attempts."""
 
         async def lost() -> AsyncSlackResponse:
             raise aiohttp.ClientConnectionError("the address")
@@ -1030,7 +1030,7 @@ class TestRefusals:
             assert mention.pinged == {place.ada.id}
 
     async def test_a_run_without_an_answer_says_so_in_its_thread(self, tmp_path: Path) -> None:
-        """The card says why; *Retry* and *Ask again* are what remains."""
+        """The card says why, and has *Retry* and *Ask again*."""
         council = ScriptedCouncil(script={"stage1": failure("rate_limited")})
         async with at_work(tmp_path, council) as place:
             card = await place.ask()
@@ -1043,7 +1043,7 @@ class TestRefusals:
             assert mention.pinged == {place.ada.id}
             assert "could not answer" in mention.text
 
-    async def test_a_bug_is_logged_and_shown_without_its_insides(
+    async def test_a_bug_is_logged_and_shown_as_an_id(
         self, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """The command is acknowledged in any case."""
@@ -1065,7 +1065,7 @@ class TestRefusals:
 
     @pytest.mark.parametrize("wrong", ["bot_token", "app_token"])
     async def test_a_wrong_token_ends_the_start(self, tmp_path: Path, wrong: str) -> None:
-        """With a reason, not with endless attempts."""
+        """With a reason, without endless attempts."""
         async with at_work(tmp_path) as place:
             tokens: dict[str, Any] = {
                 "bot_token": place.slack.token,
@@ -1079,7 +1079,7 @@ class TestRefusals:
                 await bot.__aenter__()
 
     def test_a_server_without_a_secret_is_refused(self) -> None:
-        """It would take anybody's word."""
+        """It would accept anybody's requests."""
         with pytest.raises(ValueError, match="signing_secret"):
             SlackBot(cast("Dispatcher", None), cast("Lookup", None), bot_token="xoxb-1", http_port=3000)  # noqa: S106 - no real token
 
@@ -1125,5 +1125,5 @@ class TestHttp:
     ],
 )  # fmt: skip
 def test_what_slack_sends_is_read_as_typed(sent: str, read: str) -> None:
-    """Names for ids, links as addresses, entities as characters; the bot's own name goes."""
+    """Names for ids, links as addresses, entities as characters, without the bot's own name."""
     assert plain(sent, "UBOT") == read

@@ -1,4 +1,4 @@
-"""Whose events the bot takes, where it listens, and how it learns that it was removed."""
+"""Which events the bot accepts, where it listens, and how it learns that it was removed."""
 
 import asyncio
 import json
@@ -23,12 +23,12 @@ REVOKED = REMOVED.replace("the app was removed from the workspace", "the token w
 
 
 def installed(team: str) -> list[Json]:
-    """Return what an event says about the installation that it is for."""
+    """Return an event's fields for the installation it is for."""
     return [{"enterprise_id": None, "team_id": team, "is_bot": True, "is_enterprise_install": False}]
 
 
 async def mentioned(place: Place, event: Json, **envelope: object) -> None:
-    """Let somebody mention the bot, as Slack tells it with these changes."""
+    """Deliver a mention of the bot with these changes."""
     message = place.slack.post(place.general, place.ada, f"<@{place.slack.team.bot.id}> Shard?")
     delivery = await place.deliver("app_mention", message, event, **envelope)
     assert delivery.acked
@@ -37,13 +37,13 @@ async def mentioned(place: Place, event: Json, **envelope: object) -> None:
 
 
 class TestRouting:
-    """Events go by the installation that they are for."""
+    """Events are routed by their installation."""
 
     @pytest.mark.parametrize("by_http", [False, True])
     async def test_an_event_of_another_installation_is_not_run(
         self, tmp_path: Path, by_http: bool, capsys: pytest.CaptureFixture[str]
     ) -> None:
-        """It is acknowledged, and logged once, without what it says."""
+        """It is acknowledged, and logged once without its text."""
         async with at_work(tmp_path, by_http=by_http) as place:
             for _ in range(2):
                 await mentioned(place, {}, team_id="T_OTHER", authorizations=installed("T_OTHER"))
@@ -56,13 +56,15 @@ class TestRouting:
         assert "Shard" not in logged
 
     async def test_a_foreign_authorization_counts_before_our_own_workspace(self, tmp_path: Path) -> None:
-        """The `team_id` beside it is only where the event happened."""
+        """Its `team_id` only says where the event happened."""
         async with at_work(tmp_path) as place:
             await mentioned(place, {}, authorizations=installed("T_OTHER"))
             assert place.council.calls == []
 
-    async def test_an_event_without_authorizations_goes_by_its_workspace(self, tmp_path: Path) -> None:
-        """As Slack sends some."""
+    async def test_an_event_without_authorizations_is_routed_by_its_workspace(
+        self, tmp_path: Path
+    ) -> None:
+        """Slack sends some such events."""
         async with at_work(tmp_path) as place:
             await mentioned(place, {}, authorizations=None)
             assert len(place.cards(place.general)) == 1
@@ -99,7 +101,7 @@ class TestRouting:
     async def test_commands_clicks_and_actions_of_another_installation_are_not_run(
         self, tmp_path: Path, kind: str
     ) -> None:
-        """They are acknowledged, and nothing is said."""
+        """They are acknowledged without a reply."""
         async with at_work(tmp_path) as place:
             other = place.slack.add_team("Other")
             eve = place.slack.add_user("eve", team=other)
@@ -123,8 +125,8 @@ class TestRouting:
 
 
 @pytest.mark.parametrize(("team", "is_admin"), [("ours", True), ("another", False)])
-async def test_the_admin_of_another_workspace_is_none_here(team: str, is_admin: bool) -> None:
-    """In a shared channel Slack tells of them that they are one."""
+async def test_another_workspaces_admin_is_no_admin_here(team: str, is_admin: bool) -> None:
+    """In a shared channel, Slack reports them as an admin."""
     async with SlackServer() as slack, aiohttp.ClientSession() as session:
         bob = slack.add_user("bob", admin=True)
         client = asking_client(slack.token, slack.api_url, Installation())
@@ -139,7 +141,7 @@ class TestLost:
 
     @pytest.mark.parametrize("error", ["account_inactive", "invalid_auth", "token_revoked"])
     async def test_a_token_refused_twice_is_lost(self, tmp_path: Path, error: str) -> None:
-        """By whatever is called; not the first time, nor at once."""
+        """By any method; neither the first refusal nor a second one right after it counts."""
         async with at_work(tmp_path) as place:
             waiting = asyncio.create_task(place.bot.until_lost())
             place.slack.revoke_token(error)
@@ -152,7 +154,7 @@ class TestLost:
                 assert (await waiting).startswith("Slack no longer accepts the bot, because ")
 
     async def test_a_token_that_works_again_is_not_lost(self, tmp_path: Path) -> None:
-        """A refusal that has passed is forgotten."""
+        """A temporary refusal is forgotten."""
         async with at_work(tmp_path) as place:
             waiting = asyncio.create_task(place.bot.until_lost())
             place.slack.fail("chat.update", "invalid_auth")
@@ -171,8 +173,10 @@ class TestLost:
             ({"type": "tokens_revoked", "tokens": {"oauth": ["{me}"], "bot": ["U_OTHER"]}}, None),
         ],
     )
-    async def test_events_say_it_at_once(self, tmp_path: Path, event: Json, said: str | None) -> None:
-        """The tokens of others don't matter, nor do other installations."""
+    async def test_events_report_the_loss_at_once(
+        self, tmp_path: Path, event: Json, said: str | None
+    ) -> None:
+        """Other tokens and other installations don't matter."""
         async with at_work(tmp_path) as place:
             waiting = asyncio.create_task(place.bot.until_lost())
             slack, me = place.slack, place.slack.team.bot.id
@@ -193,7 +197,7 @@ class TestHost:
     """Where HTTP mode listens."""
 
     async def test_it_listens_on_this_machine_alone(self, tmp_path: Path) -> None:
-        """Another address of it is free, unless the bot is told to take every one."""
+        """Its other addresses are free, unless the bot is told to listen everywhere."""
         async with at_work(tmp_path, by_http=True) as place:
             assert place.slack.courier.endpoint
             port = urlsplit(place.slack.courier.endpoint.url).port
@@ -202,10 +206,10 @@ class TestHost:
 
 
 class TestConnection:
-    """What the health check is told."""
+    """The connection's state for the health check."""
 
     async def test_a_socket_that_is_lost_is_not_connected(self, tmp_path: Path) -> None:
-        """While Slack gives no other."""
+        """Until Slack gives another."""
         async with at_work(tmp_path) as place:
             assert await place.bot.is_connected()
             place.slack.fail("apps.connections.open", "internal_error", times=ALWAYS)
@@ -213,7 +217,7 @@ class TestConnection:
             while await place.bot.is_connected():
                 await asyncio.sleep(0.001)
 
-    async def test_the_http_server_waits_for_whoever_comes(self, tmp_path: Path) -> None:
-        """There is no connection that could be lost."""
+    async def test_the_http_server_counts_as_connected(self, tmp_path: Path) -> None:
+        """It has no connection that could be lost."""
         async with at_work(tmp_path, by_http=True) as place:
             assert await place.bot.is_connected()

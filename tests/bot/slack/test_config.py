@@ -109,7 +109,7 @@ async def age(database: Database) -> datetime:
 
 
 async def test_retention_survives_restarts_and_a_clock_that_jumps(tmp_path: Path) -> None:
-    """A jump ahead deletes nothing for a day; set back meanwhile, it was as if nothing had been."""
+    """A jump ahead deletes nothing for a day; once set back, it has no effect."""
     async with at_work(tmp_path) as place:
         place.ada.is_admin = True
         await place.ask()

@@ -56,7 +56,7 @@ async def ended(place: Place) -> None:
 
 
 class TestErrors:
-    """What passes by itself."""
+    """Temporary errors."""
 
     @pytest.mark.parametrize("method", ["chat.update", "chat.postMessage", "chat.getPermalink"])
     @pytest.mark.parametrize("code", TRANSIENT)
@@ -72,7 +72,7 @@ class TestErrors:
 
     @pytest.mark.parametrize("method", ["chat.update", "chat.postMessage"])
     async def test_pages_of_a_proxy_for_a_minute_lose_nothing(self, tmp_path: Path, method: str) -> None:
-        """A server error whose body is a page is one like any other."""
+        """A server error with an HTML page is treated like any other."""
         async with at_work(tmp_path, ScriptedCouncil(held={CHAIRMAN})) as place:
             card = await begun(place)
             fault = place.slack.fail(method, status=503, html=True, seconds=60)
@@ -83,7 +83,7 @@ class TestErrors:
             assert (await place.run(card)).delivery == "shown"
 
     async def test_an_edit_that_fails_for_long_repeats_no_part(self, tmp_path: Path) -> None:
-        """The thread goes its own way."""
+        """The thread is posted independently."""
         async with at_work(tmp_path) as place:
             place.slack.fail("chat.update", status=500, seconds=300)
             place.slack.fail("chat.postMessage", delay=0.02, times=ALWAYS)
@@ -96,7 +96,7 @@ class TestErrors:
             assert (await place.run(card)).delivery == "shown"
 
     async def test_a_rate_limit_is_waited_out_by_all(self, tmp_path: Path) -> None:
-        """By the clock of whoever orders the posts, without spending any attempts."""
+        """The whole lane waits, without spending attempts."""
         async with at_work(tmp_path) as place:
             place.slack.fail("chat.postMessage", retry_after=30, times=20)
             began = place.slack.clock()
@@ -122,10 +122,10 @@ async def test_a_burst_stays_within_one_post_a_second_and_channel(tmp_path: Path
 
 
 class TestLadder:
-    """Where the answer goes when its place is lost."""
+    """Where the answer goes if its place is lost."""
 
     async def test_a_deleted_card_leaves_its_thread(self, tmp_path: Path) -> None:
-        """There the whole answer comes with the mention."""
+        """The whole answer is posted there, with the mention."""
         async with at_work(tmp_path, ScriptedCouncil(held={CHAIRMAN})) as place:
             card = await begun(place)
             place.slack.delete_message(card)
@@ -156,7 +156,7 @@ class TestLadder:
     async def test_a_channel_that_is_lost_for_a_moment_is_not_gone(
         self, tmp_path: Path, seconds: float
     ) -> None:
-        """A refusal is believed the second time."""
+        """Only the second refusal is believed."""
         async with at_work(tmp_path, ScriptedCouncil(held={CHAIRMAN})) as place:
             card = await begun(place)
             for method in ("chat.update", "chat.postMessage"):
@@ -166,7 +166,7 @@ class TestLadder:
             assert told(place).thread_ts == card.ts
 
     async def test_after_a_lost_channel_a_direct_message_is_sent(self, tmp_path: Path) -> None:
-        """All of a long answer goes there, since the bot sees that the asker is in the channel."""
+        """It has all of a long answer, since the asker is still in the channel."""
         paragraphs = [f"Paragraph {number}: {'word ' * 60}" for number in range(100)]
         council = ScriptedCouncil(script={"stage3": "\n\n".join(paragraphs)}, held={CHAIRMAN})
         async with at_work(tmp_path, council) as place:
@@ -186,7 +186,7 @@ class TestLadder:
 
     @pytest.mark.parametrize("why", ["left", "unknown", "direct"])
     async def test_an_answer_goes_to_nobody_who_may_not_see_it(self, tmp_path: Path, why: str) -> None:
-        """It is untold if the asker has left, if the bot can't know, and if it was private."""
+        """It stays untold if the asker has left, if the bot can't know, and if it was private."""
         without = frozenset({"channels:read"}) if why == "unknown" else frozenset[str]()
         async with at_work(tmp_path, ScriptedCouncil(held={CHAIRMAN}), without=without) as place:
             private = "--private " if why == "direct" else ""
@@ -206,7 +206,7 @@ class TestLadder:
             assert (await run_of(place)).delivery == "untold"
 
     async def test_a_card_that_slack_cannot_take_leaves_the_thread(self, tmp_path: Path) -> None:
-        """The answer comes there, with the mention."""
+        """The answer is posted there, with the mention."""
         async with at_work(tmp_path, ScriptedCouncil(held={CHAIRMAN})) as place:
             card = await begun(place)
             place.slack.fail("chat.update", "invalid_blocks", times=ALWAYS)

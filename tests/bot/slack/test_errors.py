@@ -1,4 +1,4 @@
-"""What Slack's errors mean: every documented code, and every way in which an answer fails to come."""
+"""What Slack's errors mean: every documented code, and every way a response can be missing."""
 
 # pyright: reportUnknownMemberType=false
 # slack-sdk annotates its keyword arguments without types.
@@ -89,7 +89,7 @@ DOCUMENTED = {
 
 @pytest.mark.parametrize("method", DOCUMENTED)
 def test_every_documented_code_is_known(method: str) -> None:
-    """None of them counts as something that may pass by itself only because nobody knows it."""
+    """None of them counts as temporary merely because it is unknown."""
     for code in f"{COMMON} {DOCUMENTED[method]}".split():
         if code not in {"ratelimited", "rate_limited"}:
             error = by_code(code)
@@ -111,7 +111,7 @@ def test_every_documented_code_is_known(method: str) -> None:
     ],
 )
 def test_a_code_is_put_into_words(code: str, kind: type[VenueError], said: str) -> None:
-    """Short ones, which fit into a sentence."""
+    """Short ones, to be used within a sentence."""
     error = by_code(code)
     assert type(error) is kind
     assert str(error) == said
@@ -153,7 +153,7 @@ async def test_a_server_error_may_pass_whatever_its_body(status: int, html: bool
 
 @pytest.mark.parametrize("status", [200, 403, 404])
 async def test_another_page_in_place_of_an_answer_may_pass(status: int) -> None:
-    """It isn't Slack's; nobody knows what it means."""
+    """It isn't Slack's, so its meaning is unknown."""
     async with calling() as (slack, client):
         slack.fail("auth.test", status=status, html=True)
         error = await raised(client)
@@ -175,7 +175,7 @@ async def test_another_page_in_place_of_an_answer_may_pass(status: int) -> None:
 )
 @pytest.mark.parametrize("status", [200, 502])
 async def test_a_body_that_is_no_answer_is_a_typed_error(body: bytes, kind: str, status: int) -> None:
-    """The SDK raises whatever comes up over it."""
+    """The SDK would raise any kind of error."""
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
@@ -202,7 +202,7 @@ async def test_a_body_that_is_no_answer_is_a_typed_error(body: bytes, kind: str,
 async def test_a_rate_limit_says_when_to_come_back(
     retry_after: int | None, error: str | None, waits: float
 ) -> None:
-    """The SDK doesn't sleep it out, since nobody would know that others wait."""
+    """The SDK doesn't sleep, so that other requests can be held back, too."""
     async with calling() as (slack, client):
         slack.fail("auth.test", error, retry_after=retry_after)
         limited = await raised(client)
@@ -237,7 +237,7 @@ class TestAccess:
     """Whether a token's refusal is final."""
 
     async def test_a_second_refusal_some_seconds_later_is_final(self) -> None:
-        """In one sentence, of whichever token."""
+        """In one sentence, for either token."""
         now = [0.0]
         installation = Installation(lambda: now[0])
         installation.refused("bot", "invalid_auth")
@@ -255,7 +255,7 @@ class TestAccess:
         )
 
     async def test_a_refusal_that_passes_is_forgotten(self) -> None:
-        """A call that is accepted says that the token is good."""
+        """An accepted call shows that the token is valid."""
         now = [0.0]
         installation = Installation(lambda: now[0])
         installation.refused("bot", "invalid_auth")

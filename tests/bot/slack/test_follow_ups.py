@@ -102,7 +102,7 @@ async def test_a_form_asks_once_however_often_it_is_sent(tmp_path: Path) -> None
 
 
 async def test_old_buttons_and_forms_are_heard_after_a_restart(tmp_path: Path) -> None:
-    """The form was opened by a process that is gone."""
+    """The form was opened by an earlier process."""
     async with at_work(tmp_path) as place:
         card = await place.ask()
         form = await opened(place, card, place.ada)
@@ -131,7 +131,7 @@ async def test_two_people_at_once_get_two_runs_one_after_the_other(tmp_path: Pat
 
 
 async def test_one_of_several_profiles_is_chosen_in_the_form(tmp_path: Path) -> None:
-    """The conversation's own is chosen to begin with."""
+    """The conversation's own profile is preselected."""
     async with at_work(tmp_path) as place:
         fast = profile("openai/gpt-5", "x-ai/grok", name="fast")
         place.dispatcher.reconfigure(Operator(profiles={"fast": fast, "default": profile()}))

@@ -29,8 +29,8 @@ def test_every_command_of_the_registry_is_a_slash_command() -> None:
     ]
 
 
-def test_people_come_by_their_ids_where_they_are_to_be_forgotten_or_may_ask() -> None:
-    """Elsewhere by their names, which serve a question better."""
+def test_people_are_sent_as_ids_only_where_a_command_needs_ids() -> None:
+    """Elsewhere as names, which are better in a question."""
     commands: list[Json] = app_manifest()["features"]["slash_commands"]
     escaped = [command["command"] for command in commands if command["should_escape"]]
     assert escaped == ["/council-forget", "/council-config"]
@@ -45,7 +45,7 @@ def test_the_message_action_fits_slacks_limit() -> None:
 
 
 def test_scopes_are_those_needed_with_the_optional_ones_marked() -> None:
-    """No history but that of direct messages."""
+    """No history scope except for direct messages."""
     scopes: Json = app_manifest()["oauth_config"]["scopes"]
     assert set(scopes["bot"]) == {*REQUIRED, *OPTIONAL}
     assert set(scopes["bot_optional"]) == {*OPTIONAL}
@@ -54,7 +54,7 @@ def test_scopes_are_those_needed_with_the_optional_ones_marked() -> None:
 
 
 def test_threads_are_read_only_with_scopes_of_their_own() -> None:
-    """They are optional, and asked for by those who want that."""
+    """They are optional."""
     scopes: Json = app_manifest(threads=True)["oauth_config"]["scopes"]
     assert set(scopes["bot"]) == {*REQUIRED, *OPTIONAL, "channels:history", "groups:history"}
     assert set(scopes["bot_optional"]) == {*OPTIONAL, "channels:history", "groups:history"}

@@ -1,4 +1,4 @@
-"""Slack's `markdown` blocks: counted as Slack stores them, one table each, nothing a mention."""
+"""Slack's `markdown` blocks: counted as Slack stores them, with one table each, without mentions."""
 
 import pytest
 from hypothesis import given
@@ -30,12 +30,12 @@ def cut(markdown: str, limit: int = 11_000) -> list[Piece]:
     ],
 )
 def test_what_means_something_to_slack_shows_as_text(text: str, written: str) -> None:
-    """In a text its bracket is an entity; code keeps its brackets, with a joiner in a mention."""
+    """In text, brackets become entities; code keeps its brackets, with a joiner in a mention."""
     assert cut(text) == [Piece(written, 1, 0)]
 
 
 def test_a_table_is_one_and_the_next_is_code() -> None:
-    """Slack takes one table a message; a pipe in a cell stays in it."""
+    """Slack accepts one table per message; a pipe in a cell stays in it."""
     [piece] = cut(f"{TABLE}| c |\n| - |\n| `x\\|y` |\n")
     assert piece == Piece(
         "| a | b |\n| --- | --- |\n| 1 | 2 |\n\n```\nc\n---\nx|y\n```", stored=2, tables=1
@@ -52,7 +52,7 @@ def test_a_table_is_one_and_the_next_is_code() -> None:
         f"- x\n\n  {TABLE}",
     ],
 )
-def test_a_table_that_slack_refuses_is_written_otherwise(table: str) -> None:
+def test_a_table_that_slack_refuses_is_written_as_code(table: str) -> None:
     """Too many rows or columns, too long, or within a list."""
     assert all(piece.tables == 0 and "| --- |" not in piece.text for piece in cut(table))
 
@@ -61,7 +61,7 @@ def test_a_table_that_slack_refuses_is_written_otherwise(table: str) -> None:
     made_of(["## A\n\n", "---\n\n", TABLE, "text\n\n", "- a\n", "> q\n\n", "```\nx\n```\n\n", "\n"], 80)
 )
 def test_blocks_are_counted_as_slack_stores_them(markdown: str) -> None:
-    """Each piece goes through, with the blocks it says it comes to and not one more."""
+    """Each piece is accepted, and has exactly the number of blocks it states."""
     for piece in cut(markdown):
         message = [{"type": "markdown", "text": piece.text}]
         checked(message + [{"type": "divider"}] * (50 - piece.stored), Rules())
@@ -70,7 +70,7 @@ def test_blocks_are_counted_as_slack_stores_them(markdown: str) -> None:
 
 
 def test_a_piece_does_not_end_with_a_heading() -> None:
-    """When there are too many blocks for one, its last heading goes to the next."""
+    """A heading at the end moves to the next piece."""
     first, second = cut("## A\n\ntext\n\n" * 20)
     assert first.stored == 30
     assert first.text.endswith("text")

@@ -24,13 +24,13 @@ POST, SCHEDULE, LIST = "chat.postMessage", "chat.scheduleMessage", "chat.schedul
 
 @asynccontextmanager
 async def answering(folder: Path) -> AsyncGenerator[tuple[Place, Message]]:
-    """A run whose chairman is yet to answer, and its card."""
+    """A run whose chairman hasn't answered yet, and its card."""
     async with at_work(folder, ScriptedCouncil(held={CHAIRMAN})) as place:
         yield place, await begun(place)
 
 
 async def told(place: Place) -> list[Message]:
-    """Let the chairman answer, and return what mentions the asker once Slack has posted all it will."""
+    """Let the chairman answer; return what mentions the asker once Slack has posted everything."""
     await ended(place)
     place.clock.advance(AHEAD_SECONDS)
     return place.slack.told(place.ada)
@@ -60,7 +60,7 @@ class TestLostResponses:
     async def test_however_many_responses_are_lost_it_comes_once_or_twice(
         self, tmp_path: Path, method: str, *, applied: bool
     ) -> None:
-        """All for a minute, of each method that telling takes."""
+        """All responses of each method involved, for a minute."""
         async with answering(tmp_path) as (place, card):
             place.slack.fail(POST, breaks="reset", applied=applied, says=DONE)
             if method == LIST:
@@ -91,7 +91,7 @@ class TestLostResponses:
             assert (await place.run(card)).delivery == "shown"
 
     async def test_a_refusal_to_schedule_falls_back_to_the_next_place(self, tmp_path: Path) -> None:
-        """The thread takes no replies any more: the mention comes beside the card."""
+        """The thread takes no replies any more, so the mention is posted beside the card."""
         async with answering(tmp_path) as (place, card):
             place.slack.fail(POST, breaks="reset", applied=True, says=DONE)
             place.slack.fail(SCHEDULE, "restricted_action_thread_locked", in_thread=True, times=ALWAYS)
@@ -99,7 +99,7 @@ class TestLostResponses:
             assert (first.thread_ts, second.thread_ts) == (card.ts, None)
 
     async def test_a_new_card_comes_without_a_second_mention_above(self, tmp_path: Path) -> None:
-        """What tells the asker follows below it."""
+        """The scheduled mention follows below it."""
         async with answering(tmp_path) as (place, card):
             place.slack.delete_thread(card)
             place.slack.fail(POST, breaks="reset", applied=True, says=DONE)
@@ -110,7 +110,7 @@ class TestLostResponses:
             assert (await place.run(without)).origin.message == without.ts
 
     async def test_a_direct_message_is_repeated_like_that_as_well(self, tmp_path: Path) -> None:
-        """Its pages come without a mention, and what tells the asker below them."""
+        """Its pages have no mention; the scheduled one follows below them."""
         async with answering(tmp_path) as (place, _):
             direct = place.slack.world.open_im(place.slack.team, place.ada.id)
             for method in ("chat.update", POST):
@@ -123,7 +123,7 @@ class TestLostResponses:
             assert (await run_of(place)).delivery == "shown"
 
     async def test_an_error_before_anything_was_done_is_repeated_at_once(self, tmp_path: Path) -> None:
-        """Nothing is on record of it."""
+        """Nothing is recorded of it."""
         async with answering(tmp_path) as (place, card):
             place.slack.fail(POST, "service_unavailable", times=3, says=DONE)
             place.slack.fail(POST, status=503, html=True, times=3, says=DONE)
@@ -133,10 +133,10 @@ class TestLostResponses:
 
 
 class TestRestarts:
-    """What an earlier process has left on record."""
+    """Records of an earlier process."""
 
-    async def test_what_is_about_to_be_sent_is_on_record_before(self, tmp_path: Path) -> None:
-        """A process that dies now leaves a mention that may have arrived."""
+    async def test_a_mention_is_recorded_before_it_is_sent(self, tmp_path: Path) -> None:
+        """If the process dies now, the mention may have arrived."""
         async with answering(tmp_path) as (place, card):
             fault = place.slack.fail(POST, breaks="hang", says=DONE)
             place.council.release(CHAIRMAN)
@@ -171,10 +171,10 @@ class TestRestarts:
         ("is_there", "ahead", "asked", "told"),
         [(True, 100, 0, 1), (False, 100, 1, 1), (True, -10, 0, 1), (False, -10, 0, 0)],
     )
-    async def test_what_slack_was_asked_for_is_looked_up(
+    async def test_a_scheduled_mention_is_looked_up(
         self, tmp_path: Path, ahead: int, asked: int, told: int, *, is_there: bool
     ) -> None:
-        """It is asked for again if Slack surely hasn't taken it; after its time nobody can know."""
+        """It is scheduled again only if Slack certainly hasn't taken it."""
         async with at_work(tmp_path) as place:
             post_at = int(place.clock()) + ahead
             if is_there:
@@ -189,7 +189,7 @@ class TestRestarts:
             assert len(kept) == 1
 
     async def test_a_third_lost_response_is_never_risked(self, tmp_path: Path) -> None:
-        """The process before died over one, and this one's response is lost."""
+        """An earlier process died at one, and this one's response is lost."""
         async with at_work(tmp_path) as place:
             place.slack.fail(POST, breaks="reset", applied=True, says=DONE)
             assert await tell(place, Telling(begun=1)) == [""]
@@ -197,14 +197,14 @@ class TestRestarts:
             assert place.slack.calls(SCHEDULE) == []
 
     async def test_two_mentions_are_never_scheduled_for_the_same_second(self, tmp_path: Path) -> None:
-        """They are told apart by it."""
+        """The second identifies them."""
         async with at_work(tmp_path) as place:
             await asyncio.gather(*(tell(place, Telling(lost=1), run=str(n)) for n in range(4)))
             times = [call.arguments["post_at"] for call in place.slack.calls(SCHEDULE)]
             assert len(set(times)) == len(times) == 4
 
     async def test_a_refusal_leaves_nothing_on_record(self, tmp_path: Path) -> None:
-        """The asker surely wasn't told: the next place is asked as if for the first time."""
+        """The asker certainly wasn't told, so the next place is tried as if it were the first."""
         async with at_work(tmp_path) as place:
             place.slack.fail(POST, "restricted_action", times=2)
             noted: list[Telling] = []
@@ -215,7 +215,7 @@ class TestRestarts:
     async def test_a_slack_that_loses_every_response_for_long_leaves_it_untold(
         self, tmp_path: Path
     ) -> None:
-        """Later it is asked again: none of it was carried out."""
+        """It is tried again later, since nothing was carried out."""
         async with at_work(tmp_path) as place:
             place.slack.fail(SCHEDULE, breaks="reset", times=ALWAYS)
             noted: list[Telling] = []

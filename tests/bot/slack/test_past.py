@@ -44,7 +44,7 @@ async def pressed(
 
 
 async def test_an_answer_is_found_shown_and_shared(tmp_path: Path) -> None:
-    """All of it is the asker's alone, until it is shared; then it says who did, and mentions nobody."""
+    """Everything is private until it is shared; then it says by whom, and mentions nobody."""
     async with at_work(tmp_path) as place:
         card = await place.ask()
         pings = place.pings()
@@ -114,7 +114,7 @@ async def test_answers_are_searched_listed_and_counted(tmp_path: Path) -> None:
 async def test_shared_statistics_come_with_a_picture(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What one person alone is shown holds no file on Slack."""
+    """On Slack, private messages can't have files."""
 
     async def draw(chart: Chart) -> bytes:
         return chart.title.encode()
@@ -129,7 +129,7 @@ async def test_shared_statistics_come_with_a_picture(
 
 
 async def test_nothing_reaches_another_channel_or_workspace(tmp_path: Path) -> None:
-    """Not by command, prefix, nor by any button that a modified client sends."""
+    """Neither by command or prefix, nor by any button that a modified client sends."""
     async with at_work(tmp_path) as place:
         await place.ask()
         listed = await told(place, "history")
@@ -166,7 +166,7 @@ async def test_an_answer_is_deleted_after_a_second_press(tmp_path: Path) -> None
 
 
 async def test_an_admin_deletes_all_that_somebody_asked(tmp_path: Path) -> None:
-    """Named by a mention, which Slack gives as an id and a name."""
+    """Named by a mention, which Slack sends as an id and a name."""
     async with at_work(tmp_path) as place:
         place.ada.is_admin = True
         await place.ask(user=place.bob)

@@ -420,7 +420,7 @@ def test_a_bounded_message_that_fits_says_nothing() -> None:
 
 
 def test_a_bounded_message_ends_with_no_heading() -> None:
-    """What a heading led to had no room: it goes, too."""
+    """A heading without room for its text is left out, too."""
     blocks = (Heading("gpt-5"), Prose("why " * 2_700), Heading("Sources", 3), Prose("word " * 500))
     [message] = parts(Message("m", blocks, bounded=True))
     accepted(message)
@@ -503,7 +503,7 @@ def test_a_card_never_outgrows_a_message() -> None:
 
 
 def test_lines_of_any_length_are_whole() -> None:
-    """Ours too: over several blocks, and in several messages where there must be."""
+    """Our own, too: over several blocks, and in several messages if necessary."""
     names = tuple((f"{number} {'n' * 200}", "s" * 200) for number in range(80))
     messages = said(Line("l" * 7_000), Pairs(names), Footer("f" * 7_000), Quote("q " * 8_000))
     for blocks in messages:
@@ -513,7 +513,7 @@ def test_lines_of_any_length_are_whole() -> None:
 
 
 def test_a_table_that_slack_refuses_is_code() -> None:
-    """Of ours as well; an empty cell is a dash."""
+    """Our own tables, too; an empty cell is a dash."""
     [[code]] = said(Table(("a",), (("b",),) * 120))
     assert code["text"].startswith("```\na\n-\nb\n")
     [[table]] = said(Table(("a",), (("",),)))
@@ -522,7 +522,7 @@ def test_a_table_that_slack_refuses_is_code() -> None:
 
 
 def test_pairs_of_several_lines_are_paragraphs() -> None:
-    """Notes and critics' remarks don't run into each other."""
+    """Notes and critics' remarks are kept apart."""
     long = "It would replicate into a new cluster: five billion updates harm the live traffic for weeks."
     assert said(
         Pairs((("Dissent", long), ("Would change the answer", "How many programs keep such ids?")))

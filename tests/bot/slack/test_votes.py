@@ -68,7 +68,7 @@ async def test_anyone_in_the_channel_votes_once(tmp_path: Path) -> None:
 
 
 async def test_old_buttons_and_forms_are_heard_after_a_restart(tmp_path: Path) -> None:
-    """The form was opened by a process that is gone."""
+    """The form was opened by an earlier process."""
     async with at_work(tmp_path) as place:
         card = await place.ask()
         await press(place, card, UNHELPFUL, place.ada)
@@ -104,7 +104,7 @@ async def test_a_forged_button_reaches_no_other_channel(tmp_path: Path) -> None:
 
 
 async def test_a_form_that_slack_refuses_leaves_the_vote_counted(tmp_path: Path) -> None:
-    """The trigger may be too old; the voter is told in words."""
+    """The trigger may be too old; the voter is told."""
     async with at_work(tmp_path) as place:
         card = await place.ask()
         place.slack.fail("views.open", "expired_trigger_id")
