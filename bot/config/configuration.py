@@ -36,6 +36,7 @@ from council.personas import PRESETS
 from council.profile import Member, Profile
 from council.redaction import passwords
 
+EXAMPLE_MEMBERS = 'members = ["openai/gpt-5", "anthropic/claude-sonnet-4.5", "google/gemini-2.5-pro"]'
 EXAMPLE = "COUNCIL_MEMBERS=openai/gpt-5,anthropic/claude-sonnet-4.5,google/gemini-2.5-pro"
 OURS = ("council_", "openrouter_", "discord_", "slack_", "database_url")
 
@@ -439,7 +440,8 @@ def _absences(
     """Return problems: councils without members, and a missing one."""
     for name, table in tables.items():
         if not table.get("members") and not (but_default and name == DEFAULT):
-            yield Problem(f"profiles.{name}.members", "the council has no members", f"Set {EXAMPLE}")
+            members = EXAMPLE if name == DEFAULT else EXAMPLE_MEMBERS
+            yield Problem(f"profiles.{name}.members", "the council has no members", f"Set {members}")
     if _has_provider(origins) and DEFAULT not in tables and not but_default:
         yield Problem(
             "COUNCIL_MEMBERS", "there is a model provider, but nobody to ask", f"Set {EXAMPLE}"

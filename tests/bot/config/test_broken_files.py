@@ -110,6 +110,12 @@ FILES: dict[str, tuple[str, list[str]]] = {
             "profiles.default.members: the council has no members. Set COUNCIL_MEMBERS=openai/gpt-5,anthropic/claude-sonnet-4.5,google/gemini-2.5-pro",
         ],
     ),
+    "another profile without members": (
+        '[profiles.default]\nmembers = ["a/one"]\n[profiles.fast]\nquorum = 2\n',
+        [
+            'profiles.fast.members: the council has no members. Set members = ["openai/gpt-5", "anthropic/claude-sonnet-4.5", "google/gemini-2.5-pro"]',
+        ],
+    ),
     "empty members": (
         "[profiles.default]\nmembers = []\n",
         [

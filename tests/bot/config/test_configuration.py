@@ -333,7 +333,7 @@ def test_all_problems_of_the_file_are_reported_at_once(env: Write) -> None:
         "profiles.default: a/one sits on the council 2 times; give each seat a persona of its own. Correct it; docs/configuration.md lists every key",
         "profiles.fast.quorum: it isn't above 0. Write more than 0",
         "profiles.fast.call_dedline: there is no such key. Did you mean call_deadline?",
-        "profiles.empty.members: the council has no members. Set COUNCIL_MEMBERS=openai/gpt-5,anthropic/claude-sonnet-4.5,google/gemini-2.5-pro",
+        'profiles.empty.members: the council has no members. Set members = ["openai/gpt-5", "anthropic/claude-sonnet-4.5", "google/gemini-2.5-pro"]',
     ]
 
 
