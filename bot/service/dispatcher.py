@@ -12,6 +12,7 @@ import structlog
 
 from bot.errors import OverLimit, Refusal
 from bot.service.access import Standing
+from bot.service.budgets import Budgets
 from bot.service.channels import InForce, Operator
 from bot.service.follow_ups import FollowUps
 from bot.service.help import guide
@@ -128,7 +129,10 @@ class Dispatcher:
                 here = await self.channels.in_force(question.place)
             profile = here.profile(question.options)
             here.check(question.source, question.standing, profile.name)
-            run = await self._write_down(replace(question, text=text, entry_key=entry_key), profile, by)
+            # A private run is paid for where it takes place.
+            budgets = None if question.asked_in else here.budgets
+            whole = replace(question, text=text, entry_key=entry_key)
+            run = await self._write_down(whole, profile, by, budgets)
         except (TimeoutError, StorageError) as error:
             log.warning("question_not_taken", reason=error)
             raise Refusal(replies.NOT_SAVED) from error
@@ -137,7 +141,9 @@ class Dispatcher:
                 self._runs.acknowledgements.settle(entry_key)
         return run
 
-    async def _write_down(self, question: Question, profile: Profile, by: float) -> RunRow | None:
+    async def _write_down(
+        self, question: Question, profile: Profile, by: float, budgets: Budgets | None
+    ) -> RunRow | None:
         entry_key, source = question.entry_key, question.source
         context = question.context if profile.context == "thread" else None
         try:
@@ -148,7 +154,7 @@ class Dispatcher:
                         context = None  # what was said there is the conversation itself
                 # No timeout around this: only the write itself knows whether it was done.
                 whole = replace(question, conversation_id=continued, context=context)
-                begun = await self._runs.accept(whole, profile, by=by)
+                begun = await self._runs.accept(whole, profile, by=by, budgets=budgets)
         except OverLimit:
             async with asyncio.timeout_at(by):
                 if await self._journal.knows(entry_key):

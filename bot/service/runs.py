@@ -103,13 +103,15 @@ class Runs:
         run_id: str | None = None,
         *,
         by: float | None = None,
+        budgets: Budgets | None = None,
     ) -> Begun:
         """Record a run under a new id, or return the one that an earlier delivery of the question began.
 
         `profile` is the council that answers, with the question's options. This makes no call; from
         here on, the run doesn't depend on the configuration. Raises `TimeoutError` if writing hasn't
         begun by `by`, a time on the event loop's clock: then the run doesn't exist and never will.
-        Raises `Refusal` if it may cost more than a budget has left.
+        Raises `Refusal` if it may cost more than a budget has left: one of `budgets`, if they are known
+        already, or else of those in force where it is asked.
         """
         brief = _brief(question, profile, self.entropy)
         run = NewRun(
@@ -121,8 +123,9 @@ class Runs:
         )
         if question.source.platform == TERMINAL:
             return await self.journal.begin(run, by=by)
-        async with asyncio.timeout_at(by):
-            budgets = await self._budgets(question.source)
+        if budgets is None:
+            async with asyncio.timeout_at(by):
+                budgets = await self._budgets(question.source)
         await self._freshen_prices(profile, budgets)
         async with asyncio.timeout_at(by):
             cost = self._estimate(await self._foreseen(brief, question.conversation_id))
@@ -131,14 +134,14 @@ class Runs:
             begun = await self.journal.begin(run, by=by, reservation=reservation)
         except BudgetExceeded as error:
             raise refusal(error, cost) from error
-        await self._warn(question.source)
+        await self._warn(question.source, budgets)
         return begun
 
-    async def used(self, source: Source) -> list[Used]:
+    async def used(self, source: Source, budgets: Budgets | None = None) -> list[Used]:
         """Return what is used or reserved of each budget that a question asked there counts toward."""
         if source.platform == TERMINAL:
             return []
-        reservation = (await self._budgets(source)).reserving(0, source)
+        reservation = (budgets or await self._budgets(source)).reserving(0, source)
         if reservation is None or not reservation.limits:
             return []
         return await self.journal.used(reservation)
@@ -157,10 +160,10 @@ class Runs:
             log.exception("channel_not_read", run=run.id)
             return self.channels.operator.budgets
 
-    async def _warn(self, source: Source) -> None:
+    async def _warn(self, source: Source, budgets: Budgets) -> None:
         """Log each budget that is nearly used up, once while the program runs."""
         try:
-            found = await self.used(source)
+            found = await self.used(source, budgets)
         except StorageError:  # the question is still accepted
             log.exception("budgets_not_read")
             return

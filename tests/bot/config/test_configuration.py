@@ -351,6 +351,18 @@ def test_all_problems_of_the_budgets_are_reported(env: Write) -> None:
     assert load().budgets == Budgets(run=1, workspace_month=99.5)
 
 
+def test_opt_in_is_on_or_off(env: Write) -> None:
+    """Its origin is known, because `/council-config` names it."""
+    env(OPENROUTER_API_KEY="sk-or-1", COUNCIL_MEMBERS="a/one")
+    toml("[access]\nopt_in = true\n")
+    assert load().access.opt_in
+    assert load().origins["access.opt_in"] == "council.toml"
+    toml('[access]\nopt_in = "perhaps"\n')
+    [problem] = problems()
+    assert problem.startswith("council.toml: access.opt_in: ")
+    assert problem.endswith(". Write true or false")
+
+
 def test_all_problems_of_the_access_rules_are_reported(env: Write) -> None:
     """Names instead of ids, and unknown lists and profiles."""
     env(OPENROUTER_API_KEY="sk-or-1", COUNCIL_MEMBERS="a/one")
