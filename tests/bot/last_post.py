@@ -64,8 +64,8 @@ async def dying_at(
     """Let a run that is begun here record nothing after its last post."""
     posts = journal.posts
 
-    async def witnessed(run: RunRow) -> Posts:
-        return _Witnessed(await posts(run), last)
+    async def witnessed(run: RunRow, *, is_new: bool = False) -> Posts:
+        return _Witnessed(await posts(run, is_new=is_new), last)
 
     with monkeypatch.context() as patched:
         patched.setattr(journal, "posts", witnessed)
