@@ -1,5 +1,6 @@
 """What isn't text where text is read, and what a system hands over that people never would."""
 
+import json
 import os
 import subprocess
 import sys
@@ -49,6 +50,19 @@ async def test_a_line_that_is_not_text_is_refused_and_chat_goes_on(tmp_path: Pat
     assert "That isn't text in UTF-8; nothing was asked." in ended.out
     assert "chairman chair/man." in ended.out
     assert server.history == []
+
+
+async def test_settings_typed_in_chat_count_for_the_next_question(tmp_path: Path) -> None:
+    """In another process, too; what is typed wrong says what is allowed."""
+    async with asked(tmp_path) as (council, server):
+        typed = b"/council-config --strategy compare-only\n/council-config --rounds 9 --who nobody\n"
+        ended = await fed(council, typed, "chat")
+        assert (ended.code, ended.err) == (0, "")
+        assert "Changed strategy: it was consensus, and is now compare_only." in ended.out
+        assert "rounds can't be \u201c9\u201d. It takes a whole number from 1 to 5." in ended.out
+        assert server.history == []
+        answered = await council("ask", QUESTION, "--json")
+    assert json.loads(answered.out)["strategy"] == "compare_only"
 
 
 async def test_an_attachment_may_have_any_name(tmp_path: Path) -> None:
