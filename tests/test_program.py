@@ -230,6 +230,8 @@ async def test_misuse_is_exit_code_2_with_a_hint(
 PRICED: list[dict[str, object]] = [
     {"id": "openai/gpt-5", "pricing": {"prompt": "0.00000125", "completion": "0.00001"}},
     {"id": "chair/man", "pricing": {"prompt": "0.000003", "completion": "0.000015"}},
+    {"id": "anthropic/claude"},
+    {"id": "google/gemini"},
 ]
 
 
