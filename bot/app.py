@@ -12,6 +12,7 @@ from bot.config.configuration import NOBODY_TO_ASK, Configuration
 from bot.config.settings import OPENROUTER
 from bot.errors import ConfigurationError
 from bot.past.lookup import Lookup
+from bot.service.budget_warnings import BudgetWarnings
 from bot.service.channels import Channels, Operator
 from bot.service.dispatcher import Dispatcher
 from bot.service.metrics import Metrics
@@ -23,6 +24,7 @@ from council.models.directory import Directory
 from council.profile import Profile
 from storage.archive import Archive
 from storage.audit import Audit
+from storage.budget_warnings import BudgetRecord
 from storage.conversations import ConversationStore
 from storage.database import Database
 from storage.errors import StorageError
@@ -51,6 +53,7 @@ class Library:
     journal: Journal
     forgetting: Forgetting
     overrides: Overrides
+    warned: BudgetRecord
     locks: Locks
 
 
@@ -96,6 +99,7 @@ async def open_library(folder: Path) -> AsyncGenerator[Library]:
             journal=SqliteJournal(database),
             forgetting=forgetting,
             overrides=overrides,
+            warned=BudgetRecord(database),
             locks=Locks(folder / ".held"),
         )
 
@@ -135,15 +139,17 @@ async def open_council(
         )
         if not configuration.is_demonstration:
             await stack.enter_async_context(_warning_of_unlisted(client.catalog, profiles.values()))
+        channels = Channels(operator_of(configuration, profiles), library.overrides)
         runs = Runs(
             ask=counts.counted(client.ask),
             catalog=client.catalog,
             prices=client.price,
-            channels=Channels(operator_of(configuration, profiles), library.overrides),
+            channels=channels,
             journal=library.journal,
             store=library.store,
             index=library.index,
             metrics=counts,
+            warnings=BudgetWarnings(library.warned, library.journal, channels, _admins(configuration)),
         )
         yield Council(profiles, runs, directory)
 
@@ -173,8 +179,12 @@ def open_dispatcher(configuration: Configuration, library: Library, council: Cou
         index=library.index,
         queue=Queue(configuration.limits),
         durability=configuration.durability,
-        admins=Admins(frozenset(configuration.settings.council_admins or ())),
+        admins=_admins(configuration),
     )
+
+
+def _admins(configuration: Configuration) -> Admins:
+    return Admins(frozenset(configuration.settings.council_admins or ()))
 
 
 def operator_of(configuration: Configuration, profiles: Mapping[str, Profile]) -> Operator:

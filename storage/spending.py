@@ -141,6 +141,10 @@ class Spending:
         [row] = await self._database.read(_SUM.format(scope=scope), values)
         return int(row["amount"])
 
+    async def digest(self, name: str, now: datetime) -> str:
+        """Return the name under which somebody or a place is stored in a month."""
+        return _digest(await self._stored_key() or self._new_key, timestamp(now)[:7], name)
+
     async def _named(self, payer: Payer, now: datetime) -> dict[str, SqlValue]:
         day = timestamp(now)[:10]
         month = day[:7]

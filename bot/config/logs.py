@@ -41,6 +41,7 @@ Kind = Literal["id", "number", "code", "name", "path", "sentence", "error"]
 """
 
 FIELDS: Mapping[str, Kind] = {
+    "admin": "id",
     "again_in": "number",
     "attempts": "number",
     "budget": "code",

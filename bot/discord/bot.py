@@ -12,6 +12,7 @@ import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from types import TracebackType
 from typing import Self, TypeVar, cast
 
@@ -28,7 +29,7 @@ from bot.discord.errors import ALREADY_ANSWERED, TOO_LATE, why_final
 from bot.discord.gateway import log_in, refused, tolerate_unreadable_frames
 from bot.discord.incoming import read_file, read_files
 from bot.discord.location import Location
-from bot.discord.notices import NOBODY, reply, whisper
+from bot.discord.notices import NOBODY, reply, send_notice, whisper
 from bot.discord.past import PastButton
 from bot.discord.transport import Transport, single_attempts
 from bot.discord.venue import EDIT_SECONDS, DiscordVenue, upload
@@ -45,6 +46,7 @@ from bot.service.options import AS_THE_PROFILE_HAS_IT, RunOptions
 from bot.service.outbox import Outbox, Urgency
 from bot.service.question import Question
 from bot.service.venue import Button, File
+from bot.view.message import Message
 from bot.view.wording import delivery, discord_errors
 from bot.view.wording import discord as wording
 from bot.view.wording.failures import UNEXPECTED
@@ -138,6 +140,8 @@ class DiscordBot:
         traceback: TracebackType | None,
     ) -> None:
         """Hang up."""
+        if warnings := self._dispatcher.warnings:
+            warnings.close("discord")
         await self.outbox.__aexit__(kind, error, traceback)
         await self._client.close()
         if self._connection is not None:
@@ -174,6 +178,8 @@ class DiscordBot:
             ready.cancel()
             await self._connection
         await self._dispatcher.resuming.resume(interrupted, self._venue_of)
+        if warnings := self._dispatcher.warnings:
+            warnings.open("discord", partial(send_notice, self._client, self._transport, self._clock))
 
     def _command_tree(self) -> app_commands.CommandTree[discord.AutoShardedClient]:
         answers: Mapping[Command, Answer] = {
@@ -213,7 +219,7 @@ class DiscordBot:
 
         async def work() -> None:
             source = _location(interaction).source(interaction.user.id)
-            await discord_past.show(interaction, Sheet(await self._dispatcher.help(source)))
+            await self._reply(interaction, Sheet(await self._dispatcher.help(source)))
 
         await self._answer(interaction, work())
 
@@ -222,16 +228,29 @@ class DiscordBot:
             who, is_admin = self._who(interaction)
             known = self._standing_of(interaction.user, _location(interaction))
             shown = await configure(self._dispatcher.channels, given, who, known, is_admin=is_admin)
-            await discord_past.show(interaction, Sheet(shown))
+            await self._reply(interaction, Sheet(shown))
 
         await self._answer(interaction, work())
+
+    async def _reply(self, interaction: discord.Interaction, sheet: Sheet) -> None:
+        """Show somebody the reply to a command."""
+        who, is_admin = self._who(interaction)
+
+        async def may() -> bool:
+            return is_admin
+
+        async def show(message: Message) -> bool:
+            await discord_past.show(interaction, replace(sheet, message=message))
+            return True
+
+        await self._dispatcher.show_privately(sheet.message, who, may, show)
 
     def _past(self, command: Command) -> Answer:
         async def answer(interaction: discord.Interaction, given: Given) -> None:
             async def work() -> None:
                 here = _location(interaction).source(interaction.user.id)
                 sheet = await self._lookup.answer(command, given, here, discord_past.link)
-                await discord_past.show(interaction, sheet)
+                await self._reply(interaction, sheet)
 
             await self._answer(interaction, work())
 
@@ -241,7 +260,7 @@ class DiscordBot:
         async def work() -> None:
             who, is_admin = self._who(interaction)
             sheet = await self._lookup.ask_to_forget(given, who, is_admin=is_admin)
-            await discord_past.show(interaction, sheet)
+            await self._reply(interaction, sheet)
 
         await self._answer(interaction, work())
 

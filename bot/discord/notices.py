@@ -1,4 +1,7 @@
-"""Notices that only one person sees: after a command or a button, or in reply to a message."""
+"""Notices that only one person sees: after a command or a button, in reply to a message, or directly."""
+
+import hashlib
+from collections.abc import Callable
 
 import aiohttp
 import discord
@@ -6,11 +9,17 @@ import structlog
 
 from bot.discord.transport import Transport
 from bot.errors import VenueError
+from bot.service.budget_warnings import Notice
 from bot.service.outbox import Urgency
+from storage.journal import Telling
 
 log = structlog.get_logger()
 
 NOBODY = discord.AllowedMentions.none()
+NONCE_SECONDS = 60.0
+"""For how long a nonce surely keeps a message from showing twice; Discord says *a few minutes*."""
+LOOKED_THROUGH = 200
+"""How many messages are read to find one that may be there."""
 _DEFERRED = discord.InteractionResponseType.deferred_channel_message
 
 
@@ -49,3 +58,37 @@ async def reply(transport: Transport, message: discord.Message, text: str) -> No
             log.info("not_told", message=message.id, reason=error)
         else:
             return
+
+
+async def send_notice(
+    client: discord.Client,
+    transport: Transport,
+    clock: Callable[[], float],
+    notice: Notice,
+) -> None:
+    """Send somebody a direct message once: soon after, its nonce sees to that, later its beginning."""
+    nonce = hashlib.sha256(notice.key.encode()).hexdigest()[:25]
+    tried = float("-inf") if notice.telling.begun else None
+
+    async def attempt() -> None:
+        nonlocal tried
+        direct = await client.create_dm(discord.Object(int(notice.to)))
+        is_old = tried is not None and clock() - tried > NONCE_SECONDS
+        if is_old and (there := await _find(client, direct, notice.subject)):
+            await notice.sent(str(there))
+            return
+        tried = clock() if tried is None else tried
+        await notice.note(Telling(begun=1))
+        posted = await direct.send(notice.text, nonce=nonce, allowed_mentions=NOBODY)
+        await notice.sent(str(posted.id))
+
+    # In a lane of its own: one that hangs holds up nobody's question.
+    await transport.send(f"notice {notice.to}", attempt, run=notice.key, urgency=lambda: Urgency.THREAD)
+
+
+async def _find(client: discord.Client, direct: discord.DMChannel, subject: str) -> int:
+    """Return the id of the bot's newest message there that begins like this, else 0."""
+    async for message in direct.history(limit=LOOKED_THROUGH):
+        if message.author == client.user and message.content.startswith(subject):
+            return message.id
+    return 0

@@ -26,7 +26,7 @@ from bot.discord import discussion
 from bot.discord.card import Drawn, draw, embeds_of, view_of
 from bot.discord.errors import ARCHIVED, OLD_MESSAGE, THREAD_EXISTS, classify, code_of
 from bot.discord.location import Location, lacking
-from bot.discord.notices import NOBODY, whisper
+from bot.discord.notices import LOOKED_THROUGH, NOBODY, NONCE_SECONDS, whisper
 from bot.discord.text import pages, units
 from bot.discord.transport import Transport
 from bot.errors import Gone, Malformed, NotAllowed, Unreachable, VenueError
@@ -46,12 +46,8 @@ UrgencyNow = Callable[[], Urgency]
 
 EDIT_SECONDS = 1.0
 """How long a card is left alone after an edit."""
-NONCE_SECONDS = 60.0
-"""For how long a nonce surely keeps a message from showing twice; Discord says *a few minutes*."""
 RESPONSE_SECONDS = 5.0
 """How long a command's response is waited for; Discord takes none after 3 s."""
-LOOKED_THROUGH = 200
-"""How many messages are read to find one that may be there."""
 THREAD_NAME = 100
 ARCHIVES_AFTER = 1440
 

@@ -17,8 +17,8 @@ from council.document.conversation import Source
 from council.errors import Failure, ModelError
 from council.estimate import UNPRICED_CALL, Estimate, PriceOf, call_cost
 from council.usage import Usage
-from storage.errors import BudgetExceeded
-from storage.journal import BUDGETED, Allowance, Budgeted, Payer, Reservation
+from storage.errors import BudgetExceeded, Used
+from storage.journal import BUDGETED, Allowance, Budgeted, Journal, Payer, Reservation
 from storage.scope import TERMINAL
 
 NANO = 1_000_000_000
@@ -63,6 +63,13 @@ class Budgets(BaseModel):
         if self.run is not None and amount > nanos(self.run):
             return None
         return self._reservation(amount, source)
+
+    async def used(self, source: Source, journal: Journal) -> list[Used]:
+        """Return what is used or reserved of each budget that a question asked there counts toward."""
+        reservation = None if source.platform == TERMINAL else self.reserving(0, source)
+        if reservation is None or not reservation.limits:
+            return []
+        return await journal.used(reservation)
 
     def _reservation(self, amount: int, source: Source) -> Reservation:
         return Reservation(

@@ -97,6 +97,7 @@ class Dispatcher:
         self._durability = durability or Durability()
         self.admins = admins or Admins()
         self.channels = runs.channels
+        self.warnings = runs.warnings
         self._clock = clock
         self._stops = Stops()
         self._shown: set[str] = set()
@@ -260,6 +261,19 @@ class Dispatcher:
             await self._runs.used(here),
         )
 
+    async def show_privately(
+        self,
+        message: Message,
+        who: Source,
+        is_admin: Callable[[], Awaitable[bool]],
+        show: Callable[[Message], Awaitable[bool]],
+    ) -> None:
+        """Show somebody the reply to a command; an admin also reads which budgets are nearly used up."""
+        if self.warnings:
+            await self.warnings.at_command(message, who, is_admin, show)
+        else:
+            await show(message)
+
     async def in_force(self, here: Source) -> InForce:
         """Return what is in force in a channel. Raises `Refusal`."""
         try:
@@ -294,6 +308,8 @@ class Dispatcher:
         left = [*self._tasks]
         for task in left:
             task.cancel()
+        if self.warnings:
+            await self.warnings.cancel()
         await asyncio.gather(*left, return_exceptions=True)
 
     def _start(self, run: RunRow, venue: Venue, resumed: Together | None = None) -> None:

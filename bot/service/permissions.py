@@ -56,6 +56,11 @@ class Admins:
         """Whether somebody is an admin: by their platform's word, or by our own list."""
         return by_platform or f"{who.platform}:{who.user}" in self.listed
 
+    def on(self, platform: str) -> list[str]:
+        """Return the ids of those who are listed for a platform."""
+        named = (one.partition(":") for one in sorted(self.listed))
+        return [user for name, _, user in named if name == platform]
+
 
 def depends_on_admin(action: Action, who: Source, asker: str | None) -> bool:
     """Whether this action depends on being an admin; asking a platform takes time."""

@@ -13,7 +13,8 @@ from functools import partial
 import structlog
 
 from bot.service.acknowledgements import Acknowledgements
-from bot.service.budgets import NANO, Budgets, RunBudget, nanos, payer, refusal
+from bot.service.budget_warnings import BudgetWarnings
+from bot.service.budgets import Budgets, RunBudget, nanos, refusal
 from bot.service.channels import Channels
 from bot.service.durable_writes import DurableSteps, keep, until_written
 from bot.service.metrics import Metrics
@@ -56,9 +57,6 @@ log = structlog.get_logger()
 PRICES_SECONDS = 0.3
 """How long a question waits for the models' prices; those that aren't known by then are estimated."""
 
-WARNING_SHARE = 0.8
-"""How much of a budget is used when the log warns of it."""
-
 ReadDiscussion = Callable[[Brief, int], Awaitable[Discussion]]
 """Reads the thread in which a brief's question was asked, up to this many tokens."""
 
@@ -93,8 +91,8 @@ class Runs:
     entropy: random.Random = field(default_factory=random.SystemRandom)
     metrics: Metrics = field(default_factory=Metrics)
     acknowledgements: Acknowledgements = field(default_factory=Acknowledgements)
-    warned: set[tuple[str, str, str]] = field(default_factory=set[tuple[str, str, str]])
-    """Whose budgets the log has warned of: scope, name, and the day or month."""
+    warnings: BudgetWarnings | None = None
+    """Who tells admins of budgets that are nearly used up."""
 
     async def accept(
         self,
@@ -134,17 +132,13 @@ class Runs:
             begun = await self.journal.begin(run, by=by, reservation=reservation)
         except BudgetExceeded as error:
             raise refusal(error, cost) from error
-        await self._warn(question.source, budgets)
+        finally:
+            self._warn(question.source, budgets)
         return begun
 
-    async def used(self, source: Source, budgets: Budgets | None = None) -> list[Used]:
+    async def used(self, source: Source) -> list[Used]:
         """Return what is used or reserved of each budget that a question asked there counts toward."""
-        if source.platform == TERMINAL:
-            return []
-        reservation = (budgets or await self._budgets(source)).reserving(0, source)
-        if reservation is None or not reservation.limits:
-            return []
-        return await self.journal.used(reservation)
+        return await (await self._budgets(source)).used(source, self.journal)
 
     async def _budgets(self, source: Source) -> Budgets:
         """Return the budgets in force where a question is asked."""
@@ -160,25 +154,9 @@ class Runs:
             log.exception("channel_not_read", run=run.id)
             return self.channels.operator.budgets
 
-    async def _warn(self, source: Source, budgets: Budgets) -> None:
-        """Log each budget that is nearly used up, once while the program runs."""
-        try:
-            found = await self.used(source, budgets)
-        except StorageError:  # the question is still accepted
-            log.exception("budgets_not_read")
-            return
-        whose, today = payer(source), timestamp(self.now())[:10]
-        for used in found:
-            time = today if used.period == "day" else today[:7]
-            key = used.scope, getattr(whose, used.scope), time
-            if used.amount >= WARNING_SHARE * used.limit and key not in self.warned:
-                self.warned.add(key)
-                log.warning(
-                    "budget_nearly_used",
-                    budget=f"{used.scope}_{used.period}",
-                    dollars=round(used.amount / NANO, 2),
-                    of_dollars=used.limit / NANO,
-                )
+    def _warn(self, source: Source, budgets: Budgets) -> None:
+        if self.warnings:
+            self.warnings.look(source, budgets)
 
     async def reopen(self, run: RunRow, source: Source) -> RunRow | None:
         """Reopen a run without an answer; whoever presses Retry pays for it, at `source`.
@@ -186,11 +164,13 @@ class Runs:
         Returns `None` if there is none. Raises `Refusal` if a budget hasn't enough left.
         """
         cost = self._estimate(run.brief)
-        reservation = (await self._budgets(source)).reservation(cost, source)
+        budgets = await self._budgets(source)
         try:
-            return await self.journal.reopen(run.id, reservation)
+            return await self.journal.reopen(run.id, budgets.reservation(cost, source))
         except BudgetExceeded as error:
             raise refusal(error, cost) from error
+        finally:
+            self._warn(source, budgets)
 
     async def _freshen_prices(self, profile: Profile, budgets: Budgets) -> None:
         """Fetch the models' prices, for as long as a question may wait."""
@@ -339,13 +319,15 @@ class Runs:
             return self.ask
 
         async def enlarge(amount: int) -> bool:
-            reservation = (await self._budgets_of(run, emit)).reserving(amount, run.origin)
+            budgets = await self._budgets_of(run, emit)
+            reservation = budgets.reserving(amount, run.origin)
             if reservation is None:
                 return False
             try:
                 await keep(lambda: self.journal.reserve(run.id, reservation), emit)
             except ConstraintError:
                 return False
+            self._warn(run.origin, budgets)
             return True
 
         answer = nanos(self._estimate(brief).of("stage3"))
@@ -427,6 +409,7 @@ class Runs:
         budgets = await self._budgets_of(run, emit)
         reservation = budgets.reservation(self._estimate(brief), run.origin)
         await keep(lambda: self.journal.prepare(run.id, brief, reservation), emit)
+        self._warn(run.origin, budgets)
         return brief
 
 

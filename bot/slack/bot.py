@@ -15,6 +15,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import AsyncExitStack
 from dataclasses import replace
+from functools import partial
 from http import HTTPStatus
 from types import TracebackType
 from typing import Any, Self
@@ -62,6 +63,7 @@ from bot.slack.client import Installation, Json, asking_client, granted, introdu
 from bot.slack.discussion import DiscussionReader
 from bot.slack.incoming import LOOKUP_SECONDS, Reader, plain
 from bot.slack.manifest import PATH, REQUIRED, SHORTCUT
+from bot.slack.mentions import send_notice
 from bot.slack.notices import Tell, ephemerally, line, privately
 from bot.slack.venue import SlackVenue, action_id, unrecorded
 from bot.slack.workspace import Workspace
@@ -171,6 +173,9 @@ class SlackBot:
             else:
                 await self._serve(app, stack)
             await self._dispatcher.resuming.resume(interrupted, self._venue_of)
+            if warnings := self._dispatcher.warnings:
+                warnings.open("slack", partial(send_notice, self._workspace))
+                stack.callback(warnings.close, "slack")
             self._open = stack.pop_all()
         return self
 
@@ -304,25 +309,34 @@ class SlackBot:
         return opened["channel"]["id"]
 
     async def _on_help(self, ack: AsyncAck, respond: AsyncRespond, command: Json) -> None:
-        tell = privately(respond)
-        await self._attempt(tell, self._help(command, tell))
+        await self._attempt(privately(respond), self._help(command, respond))
         await ack()
 
-    async def _help(self, command: Json, tell: Tell) -> None:
+    async def _help(self, command: Json, respond: AsyncRespond) -> None:
         here = self._source(command["channel_id"], command["user_id"])
-        self._dispatcher.spawn(tell(await self._dispatcher.help(here)))
+        self._reply(respond, Sheet(await self._dispatcher.help(here)), here)
 
     async def _on_config(self, ack: AsyncAck, respond: AsyncRespond, command: Json) -> None:
-        tell = privately(respond)
-        await self._attempt(tell, self._configure(command, tell))
+        await self._attempt(privately(respond), self._configure(command, respond))
         await ack()
 
-    async def _configure(self, command: Json, tell: Tell) -> None:
+    async def _configure(self, command: Json, respond: AsyncRespond) -> None:
         who = self._source(command["channel_id"], command["user_id"])
         given = parse_options(CONFIG, command["text"])
         is_admin = await self._may(who)
         shown = await configure(self._dispatcher.channels, given, who, _standing(who), is_admin=is_admin)
-        self._dispatcher.spawn(tell(shown))
+        self._reply(respond, Sheet(shown), who)
+
+    def _reply(self, respond: AsyncRespond, sheet: Sheet, who: Source) -> None:
+        """Show somebody the reply to a command, in the background."""
+        self._dispatcher.spawn(
+            self._dispatcher.show_privately(
+                sheet.message,
+                who,
+                lambda: self._may(who),
+                lambda message: slack_past.show(respond, replace(sheet, message=message)),
+            )
+        )
 
     def _on_past(self, past: Command) -> Callable[..., Awaitable[None]]:
         async def listener(ack: AsyncAck, respond: AsyncRespond, command: Json) -> None:
@@ -334,8 +348,7 @@ class SlackBot:
     async def _look_up(self, past: Command, command: Json, respond: AsyncRespond) -> None:
         here = self._source(command["channel_id"], command["user_id"])
         given = argument(past, plain(command["text"]))
-        sheet = await self._lookup.answer(past, given, here, self._link)
-        self._dispatcher.spawn(slack_past.show(respond, sheet))
+        self._reply(respond, await self._lookup.answer(past, given, here, self._link), here)
 
     async def _on_forget(self, ack: AsyncAck, respond: AsyncRespond, command: Json) -> None:
         await self._attempt(privately(respond), self._ask_to_forget(command, respond))
@@ -347,7 +360,7 @@ class SlackBot:
         given = argument(FORGET, text if person(text) else plain(text))
         is_admin = await self._may(who)
         sheet = await self._lookup.ask_to_forget(given, who, is_admin=is_admin)
-        self._dispatcher.spawn(slack_past.show(respond, sheet))
+        self._reply(respond, sheet, who)
 
     async def _forget(self, about: str, who: Source, tell: Tell) -> None:
         is_admin = await self._may(who)
@@ -392,7 +405,10 @@ class SlackBot:
             )
         else:
             turned = verb == "turn" and bool(shown.get("is_ephemeral"))
-            self._dispatcher.spawn(slack_past.show(respond, sheet, turned=turned))
+            self._dispatcher.spawn(self._show(respond, sheet, turned=turned))
+
+    async def _show(self, respond: AsyncRespond, sheet: Sheet, *, turned: bool) -> None:
+        await slack_past.show(respond, sheet, turned=turned)
 
     async def _share(
         self, sheet: Sheet, here: Source, by: str, respond: AsyncRespond, tell: Tell

@@ -20,6 +20,7 @@ from dataclasses import replace
 import structlog
 
 from bot.errors import Unreachable, VenueError
+from bot.service.budget_warnings import Notice
 from bot.service.outbox import Repeat, Urgency
 from bot.service.venue import Mention, Part, Sent
 from bot.slack.client import Json, granted
@@ -45,10 +46,6 @@ class Unsure(Unreachable):
     """The mention may have arrived; it isn't posted again."""
 
 
-def _now() -> Urgency:
-    return Urgency.ANSWER
-
-
 def _may_be_done(error: VenueError) -> bool:
     return isinstance(error, Unreachable) and error.may_be_done
 
@@ -69,10 +66,11 @@ async def _on_record(mention: Mention, telling: Telling) -> AsyncGenerator[None]
 class MentionSender:
     """Sends one run's mention, and keeps on record what may have arrived."""
 
-    def __init__(self, workspace: Workspace, run: str) -> None:
+    def __init__(self, workspace: Workspace, run: str, urgency: Urgency = Urgency.ANSWER) -> None:
         self._workspace = workspace
         self._outbox = workspace.outbox
         self._run = run
+        self._urgency = lambda: urgency
         # A mention is known by its second, so no two of them may have the same.
         self._schedules = replace(workspace.lane("chat.scheduleMessage", TIER_3), burst=1, at_once=1)
         self._lists = workspace.lane("chat.scheduledMessages.list", TIER_3)
@@ -119,7 +117,9 @@ class MentionSender:
 
         lane = self._workspace.posts(channel)
         try:
-            await self._outbox.send(lane, request, run=self._run, urgency=_now, repeat=Repeat.NEVER)
+            await self._outbox.send(
+                lane, request, run=self._run, urgency=self._urgency, repeat=Repeat.NEVER
+            )
         except VenueError as error:
             if not _may_be_done(error):
                 raise
@@ -152,7 +152,7 @@ class MentionSender:
         while True:
             try:
                 await self._outbox.send(
-                    self._schedules, request, run=self._run, urgency=_now, repeat=Repeat.NEVER
+                    self._schedules, request, run=self._run, urgency=self._urgency, repeat=Repeat.NEVER
                 )
             except VenueError as error:
                 if not _may_be_done(error):
@@ -181,7 +181,7 @@ class MentionSender:
             await workspace.sleep(SETTLE_SECONDS)
             try:
                 times = await self._outbox.send(
-                    self._lists, self._listed, run=self._run, urgency=_now, give_up=left
+                    self._lists, self._listed, run=self._run, urgency=self._urgency, give_up=left
                 )
             except VenueError as error:
                 log.info("schedule_not_read", reason=error)
@@ -214,3 +214,23 @@ class MentionSender:
         """Count the asker as told: one more mention might be the third."""
         log.warning("mention_unsure", run=self._run)
         await mention.sent("")
+
+
+async def send_notice(workspace: Workspace, notice: Notice) -> None:
+    """Send somebody a direct message at least once and at most twice, like a mention."""
+
+    async def opened() -> str:
+        return str(
+            (await granted(workspace.client.conversations_open(users=notice.to)))["channel"]["id"]
+        )
+
+    channel = await workspace.outbox.send(
+        workspace.lane("conversations.open", TIER_3),
+        opened,
+        run=notice.key,
+        urgency=lambda: Urgency.THREAD,
+    )
+    mention = Mention(notice.text, notice.sent, notice.telling, notice.note)
+    sender = MentionSender(workspace, notice.key, Urgency.THREAD)
+    if not await sender.is_over(mention):
+        await sender.send(Part(notice.text), channel, None, mention)

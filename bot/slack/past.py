@@ -30,13 +30,17 @@ def verb(action_id: str) -> Verb:
     return cast("Verb", action_id.split("_")[1])
 
 
-async def show(respond: AsyncRespond, sheet: Sheet, *, turned: bool = False) -> None:
-    """Show a sheet to whoever asked, in place of the page they `turned`."""
+async def show(respond: AsyncRespond, sheet: Sheet, *, turned: bool = False) -> bool:
+    """Show a sheet to whoever asked, in place of the page they `turned`; return whether all is there."""
     parts = await asyncio.to_thread(_parts, sheet)
+    is_shown = True
     for blocks in parts:
         in_place = turned and len(parts) == 1
         text = slack_text.fallback(sheet.message)
-        await say(respond, text, blocks, response_type="ephemeral", replace_original=in_place)
+        is_shown &= await say(
+            respond, text, blocks, response_type="ephemeral", replace_original=in_place
+        )
+    return is_shown
 
 
 async def share(respond: AsyncRespond, sheet: Sheet, by: str) -> None:

@@ -1,5 +1,8 @@
 """What people are told of budgets: whose question isn't asked for its cost, and who can change that."""
 
+from dataclasses import dataclass
+from datetime import date, timedelta
+
 from bot.view.wording.estimates import amount, unpriced
 from council.estimate import Estimate
 
@@ -43,3 +46,85 @@ def _figures(scope: str, period: str, limit: float, used: float) -> str:
 def _with_reasons(said: str, estimate: Estimate) -> str:
     reasons = [unpriced(estimate)] if estimate.unpriced else []
     return " ".join([said, *reasons, WHO_CHANGES_IT])
+
+
+@dataclass(frozen=True, slots=True)
+class NearlyUsed:
+    """A budget that is nearly used up: whose it is by ids, for which period, amounts in US dollars.
+
+    `day` is the day in UTC on which it was reached. `is_here` says that whoever reads this is in the
+    channel that it is about; `is_own`, that the channel's admins have set it themselves.
+    """
+
+    platform: str
+    user: str
+    channel: str
+    workspace: str | None
+    scope: str
+    period: str
+    day: date
+    used: float
+    limit: float
+    is_own: bool = False
+    is_here: bool = False
+
+    @property
+    def subject(self) -> str:
+        """How its message begins, whatever the amounts are."""
+        return f"The budget of {self._whose(mentions=True)} for {self._time} is nearly used up:"
+
+    @property
+    def message(self) -> str:
+        """Tell an admin directly; people and channels are mentioned, which notifies nobody."""
+        return f"{self.subject} {self._rest}"
+
+    @property
+    def line(self) -> str:
+        """Tell an admin in one line of text without mentions."""
+        whose = self._whose(mentions=False)
+        return f"The budget of {whose} for {self._time} is nearly used up: {self._rest}"
+
+    @property
+    def _rest(self) -> str:
+        begins = self.day + timedelta(days=1)
+        if self.period == "month":
+            begins = (self.day.replace(day=1) + timedelta(days=32)).replace(day=1)
+        return (
+            f"{amount(self.used)} of {amount(self.limit)} is spent or reserved. Questions that may cost "
+            f"more than is left are refused. The budget begins again at 00:00 UTC on {_day(begins)}. "
+            f"{self._set_by}"
+        )
+
+    @property
+    def _time(self) -> str:
+        time = _day(self.day) if self.period == "day" else f"{self.day:%B %Y}"
+        return f"{time} (UTC)"
+
+    @property
+    def _set_by(self) -> str:
+        if self.is_own:
+            return f"It is set by budget_{self.period} of /council-config in that channel."
+        return f"It is set by {self.scope}_{self.period} under [budgets] in council.toml."
+
+    def _whose(self, *, mentions: bool) -> str:
+        person = f"<@{self.user}>" if mentions else f"person {self.user}"
+        is_direct = self.workspace is None or self.channel.startswith("D")
+        match self.scope:
+            case "user":
+                return person
+            case "channel" if self.is_here:
+                return "this channel"
+            case "channel" if is_direct:
+                return f"the direct messages with {person}"
+            case "channel":
+                return f"<#{self.channel}>" if mentions else f"channel {self.channel}"
+            case _ if self.workspace is None:
+                return "all direct messages"
+            case _ if self.platform == "discord" and mentions:
+                return f"the server https://discord.com/channels/{self.workspace}"
+            case _:
+                return "this server" if self.platform == "discord" else "this workspace"
+
+
+def _day(day: date) -> str:
+    return f"{day.day} {day:%B %Y}"

@@ -23,7 +23,8 @@ SCOPES: Mapping[str, str] = {
     "files:read": "read the text files of a message the council is asked about",
     "groups:read": "see that an asker is still in a private channel, before a direct message",
     "im:history": "take questions in direct messages",
-    "im:write": "open a direct message for a private run, or for an answer whose channel is lost",
+    "im:write": "open a direct message for a private run, for an answer whose channel is lost, or to an "
+    "admin when a budget is nearly used up",
     "usergroups:read": "let only members of a user group ask, where [access] names one",
     "users:read": "tell who is an admin, and name who mentions the bot",
     "channels:history": "read the thread in which it is asked, in public channels",

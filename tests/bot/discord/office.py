@@ -9,6 +9,7 @@ from pathlib import Path
 
 from bot.app import Library, open_library, open_lookup
 from bot.discord.bot import DiscordBot
+from bot.service.budget_warnings import BudgetWarnings
 from bot.service.channels import Channels, Operator
 from bot.service.dispatcher import Dispatcher
 from bot.service.limits import Limits
@@ -67,10 +68,10 @@ class Office:
         ) as running:
             yield running
 
-    async def die(self) -> None:
+    async def die(self, admins: frozenset[str] = frozenset()) -> None:
         """End the dispatcher as a kill would, and start another over the same storage."""
         await self.dispatcher.drain(0)
-        self.dispatcher = dispatcher_of(self.library, self.council)
+        self.dispatcher = dispatcher_of(self.library, self.council, admins)
 
     async def card(self, asked: Interaction) -> Message:
         """Wait for the card that answers an interaction."""
@@ -128,15 +129,17 @@ def dispatcher_of(
     library: Library, council: ScriptedCouncil, admins: frozenset[str] = frozenset()
 ) -> Dispatcher:
     """Return a dispatcher over real storage."""
+    channels = Channels(Operator(profiles={"default": profile()}), library.overrides)
     runs = Runs(
         ask=council.ask,
         catalog=Catalog(_no_list),
         journal=library.journal,
         store=library.store,
         index=library.index,
-        channels=Channels(Operator(profiles={"default": profile()}), library.overrides),
+        channels=channels,
         now=Clock(),
         entropy=random.Random(1),  # noqa: S311 - a test draws the same each time
+        warnings=BudgetWarnings(library.warned, library.journal, channels, Admins(admins)),
     )
     return Dispatcher(
         runs=runs,

@@ -17,15 +17,17 @@ from pydantic import ValidationError
 from bot.errors import Refusal
 from bot.render.markdown import render
 from bot.service.access import AT_TERMINAL
+from bot.service.budget_warnings import Notice
 from bot.service.budgets import NANO, Budgets
 from bot.service.channels import Operator
 from bot.service.dispatcher import Click
+from bot.view.wording.estimates import amount
 from council.brief import Attachment, Discussion
 from council.calls import Call, Reply
 from council.document.conversation import AssistantMessage, Source
 from council.profile import Member
 from council.usage import Price, Usage
-from storage.journal import RunRow
+from storage.journal import RunRow, Telling
 from tests.bot.service.recording_venue import RecordingVenue
 from tests.bot.service.test_dispatcher import TEAM, Office, office
 from tests.council.scripted import FOUR, ScriptedCouncil, failure, profile
@@ -459,6 +461,12 @@ async def test_a_resumed_run_has_spent_what_it_recorded(tmp_path: Path) -> None:
     assert [(row.settled, row.amount) for row in counted(tmp_path)] == [(1, round(SPENT * NANO))]
 
 
+async def settled(place: Office) -> None:
+    """Wait until the budgets were looked at."""
+    assert place.runs.warnings
+    await place.runs.warnings.settled()
+
+
 async def test_a_budget_that_is_nearly_used_is_logged_once(tmp_path: Path) -> None:
     """At 80 %, by its name and its numbers; nobody is named."""
     calendar = Calendar()
@@ -468,13 +476,75 @@ async def test_a_budget_that_is_nearly_used_is_logged_once(tmp_path: Path) -> No
         with structlog.testing.capture_logs() as logs:
             for number in range(4):
                 await ask(place, str(number))
+            await settled(place)
             assert not [line for line in logs if line["event"] == "budget_nearly_used"]
             await ask(place, "5")
             await refused(place, "6")
+            await settled(place)
         [line] = [line for line in logs if line["event"] == "budget_nearly_used"]
     assert (line["budget"], line["log_level"]) == ("channel_day", "warning")
     assert 0.8 <= line["dollars"] / line["of_dollars"] < 1
     assert not {"C1", "U1", "T1"} & {*map(str, line.values())}
+
+
+async def test_listed_admins_are_told_once_in_each_period(tmp_path: Path) -> None:
+    """However many ask at once; of a budget that is nearly used again the next day, once more."""
+    calendar = Calendar()
+    told: list[tuple[str, str]] = []
+
+    async def send(notice: Notice) -> None:
+        told.append((notice.to, notice.text))
+        await notice.sent("1")
+
+    async with office(tmp_path, ScriptedCouncil(), prices=prices, calendar=calendar) as place:
+        assert place.runs.warnings
+        place.runs.warnings.open("slack", send)
+        each = place.runs.estimate_short(profile()).cost
+        allow(place, channel_day=each * 2.2)
+        for days in (0, 0, 1):
+            calendar.moment += timedelta(days=days)
+            await asyncio.gather(
+                *(place.ask(f"{number} {calendar.moment} {len(told)}") for number in range(4)),
+                return_exceptions=True,
+            )
+            await settled(place)
+        rows = await place.library.database.read("SELECT DISTINCT month, day FROM budget_warnings")
+    assert {admin for admin, _ in told} == {"BOSS"}
+    march, april = (text for _, text in told)
+    limit, used = (amount(each * share) for share in (2.2, 2))
+    assert march == (
+        f"The budget of <#C1> for 31 March 2026 (UTC) is nearly used up: {used} of {limit} is spent or "
+        "reserved. Questions that may cost more than is left are refused. The budget begins again at 00:00 "
+        "UTC on 1 April 2026. It is set by channel_day under [budgets] in council.toml."
+    )
+    assert april.startswith("The budget of <#C1> for 1 April 2026 (UTC) is nearly used up: ")
+    assert [tuple(row) for row in rows] == [("2026-04", "2026-04-01")]
+
+
+async def test_a_warning_that_could_not_be_recorded_is_tried_again(tmp_path: Path) -> None:
+    """With the next question; the question itself is accepted, and so is a retry."""
+    told: list[str] = []
+
+    async def send(notice: Notice) -> None:
+        await notice.note(Telling(begun=1))
+        told.append(notice.to)
+        await notice.sent("1")
+
+    async with office(tmp_path, ScriptedCouncil(), prices=prices) as place:
+        assert place.runs.warnings
+        place.runs.warnings.open("slack", send)
+        allow(place, channel_day=place.runs.estimate_short(profile()).cost * 1.1)
+        database = place.library.database
+        await database.write(("ALTER TABLE budget_warnings RENAME TO away", ()))
+        with structlog.testing.capture_logs() as logs:
+            await ask(place, "1")
+            await settled(place)
+        assert "budget_warning_failed" in {line["event"] for line in logs}
+        assert told == []
+        await database.write(("ALTER TABLE away RENAME TO budget_warnings", ()))
+        await refused(place, "2")
+        await settled(place)
+    assert told == ["BOSS"]
 
 
 async def test_help_says_how_much_of_each_budget_is_used(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from bot.errors import Malformed, NotAllowed, Refusal, Unreachable, UsageError, 
 from bot.render.markdown import render
 from bot.service.access import AT_TERMINAL
 from bot.service.acknowledgements import Acknowledgements
+from bot.service.budget_warnings import BudgetWarnings
 from bot.service.channels import Channels, Operator
 from bot.service.dispatcher import Click, Dispatcher
 from bot.service.limits import Durability, Limits
@@ -32,6 +33,7 @@ from council.errors import ModelError
 from council.models.catalog import Catalog
 from council.profile import Member, Persona
 from council.usage import Price
+from storage.budget_warnings import BudgetRecord
 from storage.errors import DocumentError
 from storage.journal import RunRow
 from storage.sqlite_journal import SqliteJournal
@@ -98,7 +100,10 @@ async def office(
     """Open a dispatcher."""
     async with open_library(folder) as opened:
         journal = SqliteJournal(opened.database, calendar) if calendar else opened.journal
-        library = replace(opened, journal=journal)
+        warned = BudgetRecord(opened.database, calendar) if calendar else opened.warned
+        library = replace(opened, journal=journal, warned=warned)
+        channels = Channels(Operator(profiles={"default": profile()}), library.overrides)
+        admins = Admins(frozenset({"slack:BOSS"}))
         runs = Runs(
             ask=council.ask,
             catalog=catalog or Catalog(no_list),
@@ -106,9 +111,10 @@ async def office(
             journal=library.journal,
             store=library.store,
             index=library.index,
-            channels=Channels(Operator(profiles={"default": profile()}), library.overrides),
+            channels=channels,
             now=calendar or now or Clock(),
             entropy=random.Random(1),  # noqa: S311 - a test draws the same each time
+            warnings=BudgetWarnings(library.warned, journal, channels, admins),
         )
         dispatcher = Dispatcher(
             runs=runs,
@@ -117,7 +123,7 @@ async def office(
             index=library.index,
             queue=Queue(Limits.model_validate(limits)),
             durability=Durability(resume_within=resume_within),
-            admins=Admins(frozenset({"slack:BOSS"})),
+            admins=admins,
             sleep=sleep,
         )
         yield Office(dispatcher, council, library, runs)

@@ -18,6 +18,7 @@ from bot.app import Library, open_library, open_lookup
 from bot.errors import VenueError
 from bot.past.lookup import Lookup
 from bot.service.attachments import LARGEST_FILE
+from bot.service.budget_warnings import BudgetWarnings
 from bot.service.channels import Channels, Operator
 from bot.service.dispatcher import Dispatcher
 from bot.service.limits import Limits
@@ -194,15 +195,17 @@ def dispatcher_of(
     library: Library, models: ScriptedCouncil, admins: frozenset[str] = frozenset()
 ) -> Dispatcher:
     """Return a dispatcher over real storage."""
+    channels = Channels(Operator(profiles={"default": profile()}), library.overrides)
     runs = Runs(
         ask=models.ask,
         catalog=Catalog(no_list),
         journal=library.journal,
         store=library.store,
         index=library.index,
-        channels=Channels(Operator(profiles={"default": profile()}), library.overrides),
+        channels=channels,
         now=Clock(),
         entropy=random.Random(1),  # noqa: S311 - a test draws the same each time
+        warnings=BudgetWarnings(library.warned, library.journal, channels, Admins(admins)),
     )
     return Dispatcher(
         runs=runs,
@@ -233,10 +236,14 @@ def bot_of(
 
 
 @asynccontextmanager
-async def restarted(place: Place) -> AsyncGenerator[Dispatcher]:
+async def restarted(
+    place: Place, admins: frozenset[str] = frozenset(), operator: Operator | None = None
+) -> AsyncGenerator[Dispatcher]:
     """End the bot, and start a new one over the same storage."""
     await place.bot.__aexit__(None, None, None)
-    dispatcher = dispatcher_of(place.library, place.council)
+    dispatcher = dispatcher_of(place.library, place.council, admins)
+    if operator:
+        dispatcher.reconfigure(operator)
     async with bot_of(place.slack, dispatcher, place.library, place.clock, None):
         await place.slack.connected()
         yield dispatcher

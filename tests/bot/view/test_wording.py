@@ -1,10 +1,12 @@
 """Errors and numbers, as people read them."""
 
+from datetime import date
 from pathlib import Path
 from typing import get_args
 
 import pytest
 
+from bot.view.wording.budgets import NearlyUsed
 from bot.view.wording.card import agreement
 from bot.view.wording.context import thread
 from bot.view.wording.failures import cause, causes, explain, failure
@@ -328,3 +330,55 @@ def test_names_are_short_and_apart() -> None:
 def test_what_was_read_of_a_thread_is_said_in_a_line(read: ContextRead, said: str) -> None:
     """With how much was left out, or why nothing was read."""
     assert thread(read) == said
+
+
+@pytest.mark.parametrize(
+    ("more", "message", "line"),
+    [
+        ({"scope": "user"}, "<@7>", "person 7"),
+        ({"scope": "channel"}, "<#8>", "channel 8"),
+        ({"scope": "channel", "is_here": True}, "this channel", "this channel"),
+        (
+            {"scope": "channel", "workspace": None},
+            "the direct messages with <@7>",
+            "the direct messages with person 7",
+        ),
+        ({"scope": "workspace"}, "the server https://discord.com/channels/9", "this server"),
+        ({"scope": "workspace", "platform": "slack"}, "this workspace", "this workspace"),
+        ({"scope": "workspace", "workspace": None}, "all direct messages", "all direct messages"),
+    ],
+)
+def test_a_budget_that_is_nearly_used_is_named(more: dict[str, object], message: str, line: str) -> None:
+    """By mentions in a direct message, by ids in a line; both begin the same at any amount."""
+    told = NearlyUsed(
+        **{
+            "platform": "discord",
+            "user": "7",
+            "channel": "8",
+            "workspace": "9",
+            "period": "month",
+            "day": date(2026, 12, 31),
+            "used": 4.5,
+            "limit": 5.0,
+            **more,
+        }  # pyright: ignore[reportArgumentType] - named per case
+    )
+    begins = "for December 2026 (UTC) is nearly used up:"
+    assert told.subject == f"The budget of {message} {begins}"
+    rest = (
+        "$4.50 of $5.00 is spent or reserved. Questions that may cost more than is left are refused. The "
+        f"budget begins again at 00:00 UTC on 1 January 2027. It is set by {told.scope}_month under [budgets] "
+        "in council.toml."
+    )
+    assert told.message == f"{told.subject} {rest}"
+    assert told.line == f"The budget of {line} {begins} {rest}"
+
+
+def test_a_channel_s_own_budget_is_said_to_be_its_own() -> None:
+    """Its admins have set it."""
+    told = NearlyUsed(
+        "slack", "U1", "C1", "T1", "channel", "day", date(2026, 2, 28), 0.8, 1.0, is_own=True
+    )
+    assert told.message.endswith(
+        "00:00 UTC on 1 March 2026. It is set by budget_day of /council-config in that channel."
+    )

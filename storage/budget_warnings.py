@@ -1,0 +1,154 @@
+"""Which admins have been told that a budget is nearly used up, in the table `budget_warnings`."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Literal
+
+from council.document.conversation import Source, timestamp
+from storage.database import Database
+from storage.journal import NOTHING_TOLD, Budgeted, Payer, Telling
+from storage.spending import Spending
+
+State = Literal["owed", "told", "failed"]
+"""Whether an admin is still to be told, has been told, or couldn't be reached."""
+
+_FORGET_OLD = "DELETE FROM budget_warnings WHERE month < :month OR (day <> '' AND day < :day)"
+_OPEN = """
+INSERT OR IGNORE INTO budget_warnings (month, day, scope, whose, recipient, state)
+VALUES (?, ?, ?, ?, ?, ?)
+"""
+_OF = "month = ? AND day = ? AND scope = ? AND whose = ?"
+_IS_KNOWN = f"SELECT 1 FROM budget_warnings WHERE {_OF} AND recipient = ''"  # noqa: S608 - our own words
+_OWED = f"SELECT recipient, telling FROM budget_warnings WHERE {_OF} AND state = 'owed'"  # noqa: S608 - our own words
+_KEEP = """
+INSERT INTO budget_warnings (month, day, scope, whose, recipient, state, telling)
+VALUES (?, ?, ?, ?, ?, ?, ?)
+ON CONFLICT DO UPDATE SET state = excluded.state, telling = excluded.telling
+"""
+_PLACES = """
+SELECT runs.origin FROM spending JOIN runs ON runs.id = spending.run
+WHERE spending.month = :month AND runs.origin ->> 'platform' = :platform
+    AND (NOT spending.settled OR EXISTS (
+        SELECT 1 FROM budget_warnings AS one
+        WHERE one.month = :month AND one.day IN ('', :day) AND one.state = 'owed'
+            AND one.whose IN (spending.user, spending.channel, spending.workspace)
+    ))
+GROUP BY spending.user, spending.channel
+"""
+_UNTOLD = """
+SELECT one.month, one.day, one.scope, one.whose, runs.origin
+FROM budget_warnings AS one
+    JOIN spending ON spending.month = one.month AND one.day IN ('', spending.day)
+        AND one.whose IN (spending.user, spending.channel, spending.workspace)
+    JOIN runs ON runs.id = spending.run
+WHERE one.month = :month AND one.day IN ('', :day) AND one.recipient = ''
+    AND spending.workspace = :workspace
+    AND NOT EXISTS (
+        SELECT 1 FROM budget_warnings AS mine
+        WHERE mine.month = one.month AND mine.day = one.day AND mine.scope = one.scope
+            AND mine.whose = one.whose AND mine.recipient = :recipient AND mine.state <> 'failed'
+    )
+GROUP BY one.day, one.scope, one.whose, runs.origin ->> 'user', runs.origin ->> 'channel'
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """One budget in one day or month; `day` is empty for a month's, `whose` is a digest."""
+
+    month: str
+    day: str
+    scope: Literal["user", "channel", "workspace"]
+    whose: str
+
+    @property
+    def budgeted(self) -> Budgeted:
+        """Which budget it is."""
+        return self.scope, "day" if self.day else "month"
+
+    @property
+    def key(self) -> tuple[str, str, str, str]:
+        """Its row's key."""
+        return self.month, self.day, self.scope, self.whose
+
+
+class BudgetRecord:
+    """Who was told of which budget, in an open database; every method may raise `StorageError`."""
+
+    def __init__(
+        self, database: Database, now: Callable[[], datetime] = lambda: datetime.now(UTC)
+    ) -> None:
+        self._database = database
+        self._spending = Spending(database)
+        self.now = now
+
+    async def budget(self, payer: Payer, budgeted: Budgeted, moment: datetime) -> Budget:
+        """Return the budget that a payer's questions count toward at a moment."""
+        scope, period = budgeted
+        day = timestamp(moment)[:10]
+        whose = await self._spending.digest(getattr(payer, scope), moment)
+        return Budget(day[:7], day if period == "day" else "", scope, whose)
+
+    async def person(self, name: str, moment: datetime) -> str:
+        """Return the name under which an admin is recorded in that month."""
+        return await self._spending.digest(name, moment)
+
+    async def open(self, budget: Budget, recipients: Iterable[str]) -> bool:
+        """Record that a budget is nearly used up and who is to be told; return whether that is new."""
+        is_new = not await self._database.read(_IS_KNOWN, budget.key)
+        day = timestamp(self.now())[:10]
+        rows = [(_OPEN, (*budget.key, one, "owed")) for one in recipients]
+        await self._database.write(
+            (_FORGET_OLD, {"month": day[:7], "day": day}),
+            (_OPEN, (*budget.key, "", "told")),
+            *rows,
+        )
+        return is_new
+
+    async def owed(self, budget: Budget) -> dict[str, Telling]:
+        """Return who is still to be told of a budget, with what may have arrived."""
+        rows = await self._database.read(_OWED, budget.key)
+        return {
+            str(row["recipient"]): Telling.model_validate_json(row["telling"])
+            if row["telling"]
+            else NOTHING_TOLD
+            for row in rows
+        }
+
+    async def keep(
+        self, budget: Budget, recipient: str, state: State, telling: Telling = NOTHING_TOLD
+    ) -> None:
+        """Record how far telling somebody has come."""
+        record = None if telling == NOTHING_TOLD else telling.model_dump_json()
+        await self._database.write((_KEEP, (*budget.key, recipient, state, record)))
+
+    async def places(self, platform: str) -> list[Source]:
+        """Return where runs were asked that are open, or whose budgets somebody is to be told of."""
+        day = timestamp(self.now())[:10]
+        values = {"platform": platform, "month": day[:7], "day": day}
+        rows = await self._database.read(_PLACES, values)
+        return [Source.model_validate_json(row["origin"]) for row in rows]
+
+    async def untold(
+        self, workspace: str, recipient: str, moment: datetime
+    ) -> list[tuple[Budget, Source]]:
+        """Return budgets of a workspace that somebody hasn't been told of.
+
+        Each comes with places where runs were asked that may count toward it.
+        """
+        day = timestamp(moment)[:10]
+        values = {
+            "month": day[:7],
+            "day": day,
+            "workspace": await self._spending.digest(workspace, moment),
+            "recipient": recipient,
+        }
+        rows = await self._database.read(_UNTOLD, values)
+        return [
+            (
+                Budget(row["month"], row["day"], row["scope"], row["whose"]),
+                Source.model_validate_json(row["origin"]),
+            )
+            for row in rows
+        ]
