@@ -1,6 +1,7 @@
 """The processes that tests fork from one that has imported the program: as processes started otherwise."""
 
 import asyncio
+import os
 import signal
 import subprocess
 from pathlib import Path
@@ -57,3 +58,32 @@ async def test_an_error_is_told_as_python_tells_it(tmp_path: Path) -> None:
         _, err = await process.communicate()
     assert process.returncode == 1
     assert err.endswith(b"RuntimeError: no\n")
+
+
+async def test_a_process_ends_as_python_ends(tmp_path: Path) -> None:
+    """After its threads, by what it registered, with a word on what it forgot."""
+    code = (
+        "import atexit, sys, threading\n"
+        "async def forgotten(): pass\n"
+        "atexit.register(print, 'registered')\n"
+        "threading.Thread(target=lambda: (threading.main_thread().join(), print('thread'))).start()\n"
+        "kept = [forgotten()]\n"
+        "kept.append(kept)\n"
+        "sys.exit(3)"
+    )
+    process = await start(cwd=tmp_path, env={}, code=code)
+    out, err = await process.communicate()
+    assert out == b"thread\nregistered\n"
+    assert b"coroutine 'forgotten' was never awaited" in err
+    assert process.returncode == 3
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device of Linux")
+async def test_a_process_that_cannot_write_says_so(tmp_path: Path) -> None:
+    """By Python's own code for it."""
+    full = os.open("/dev/full", os.O_WRONLY)
+    process = await start(cwd=tmp_path, env={}, stdout=full, code="print('lost')")
+    os.close(full)
+    _, err = await process.communicate()
+    assert b"No space left on device" in err
+    assert process.returncode == 120

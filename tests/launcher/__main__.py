@@ -1,5 +1,6 @@
 """The process that all others are forked from: `python -m tests.launcher DESCRIPTOR`."""
 
+import atexit
 import gc
 import importlib
 import json
@@ -8,6 +9,7 @@ import selectors
 import signal
 import socket
 import sys
+import threading
 from dataclasses import dataclass
 from pkgutil import walk_packages
 
@@ -116,7 +118,32 @@ def run(start: Start) -> None:
         ("stderr", 2, "w", "backslashreplace", 1),
     ):
         setattr(sys, name, os.fdopen(number, mode, buffering, "utf-8", errors, closefd=False))
-    exec(compile(start.code, "<start>", "exec"), {"__name__": "__main__"})  # noqa: S102 - our own
+    try:
+        exec(compile(start.code, "<start>", "exec"), {"__name__": "__main__"})  # noqa: S102 - our own
+    except SystemExit as ended:
+        if not isinstance(ended.code, int | None):
+            raise
+        code = ended.code or 0
+    else:
+        code = 0
+    end(code)
+
+
+def end(code: int) -> None:
+    """End as Python does, but leave what was imported to the kernel: taking it apart takes 0.07 s.
+
+    What the program itself has left is taken apart, so that a forgotten task or file is still reported.
+    """
+    # Python's own names for what it does at an end; multiprocessing calls the first one, too.
+    threading._shutdown()  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType]
+    atexit._run_exitfuncs()  # pyright: ignore[reportPrivateUsage]
+    gc.collect()
+    try:
+        sys.stdout.flush()
+        sys.stderr.flush()
+    except (OSError, ValueError):
+        sys.exit(code)  # Python tells what it can't write
+    os._exit(code & 0xFF)
 
 
 def main() -> None:
