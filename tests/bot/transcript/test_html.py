@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, ViewportSize, sync_playwright
 
 from bot.transcript.html import to_html
 from council.document.conversation import (
@@ -38,6 +38,7 @@ CLAUDE_TAB, GEMINI_TAB, GPT_TAB = (
     "gemini-2.5-pro (The Pragmatist) 2nd",
     "gpt-5 3rd",
 )
+WINDOW: ViewportSize = {"width": 1000, "height": 800}
 HOSTILE = (
     '<script>window.struck = 1</script><style>body{display:none}</style><svg onload="window.struck=1"/>\n\n'
     '<img src="http://127.0.0.1:9/a.png" onerror="window.struck=1"> ![x](http://127.0.0.1:9/b.png) '
@@ -61,12 +62,10 @@ def browser() -> Iterator[Browser]:
 
 
 class Reader:
-    """Opens pages and notes whatever a page asks for or complains about."""
+    """Opens transcripts in one tab and notes whatever a page asks for or complains about."""
 
     def __init__(self, browser: Browser, folder: Path, *, script: bool = True) -> None:
-        context = browser.new_context(
-            java_script_enabled=script, viewport={"width": 1000, "height": 800}
-        )
+        context = browser.new_context(java_script_enabled=script, viewport=WINDOW)
         self.page: Page = context.new_page()
         self.complaints: list[str] = []
         self.requests: list[str] = []
@@ -74,6 +73,14 @@ class Reader:
         self.page.on("console", lambda message: self.complaints.append(message.text))
         self.page.on("pageerror", lambda error: self.complaints.append(error.message))
         self.page.on("request", lambda request: self.requests.append(request.url))
+
+    def begin(self) -> None:
+        """Show nothing, in an ordinary window, and forget what was noted."""
+        self.page.goto("about:blank")
+        self.page.set_viewport_size(WINDOW)
+        self.page.emulate_media(media="null", color_scheme="light")
+        self.complaints.clear()
+        self.requests.clear()
 
     def open(self, conversation: Conversation) -> Page:
         """Read a conversation's transcript."""
@@ -87,13 +94,18 @@ class Reader:
         assert self.complaints == []
 
 
+@pytest.fixture(scope="module")
+def tab(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Reader:
+    """One tab for all tests of this module: each new one is a process of the browser's."""
+    return Reader(browser, tmp_path_factory.mktemp("transcript"))
+
+
 @pytest.fixture
-def reader(browser: Browser, tmp_path: Path) -> Iterator[Reader]:
+def reader(tab: Reader) -> Iterator[Reader]:
     """Yield a reader whose page must stay quiet."""
-    reader = Reader(browser, tmp_path)
-    yield reader
-    reader.check()
-    reader.page.context.close()
+    tab.begin()
+    yield tab
+    tab.check()
 
 
 def conversation(*messages: object, title: str = TITLE) -> Conversation:
@@ -149,7 +161,9 @@ def test_tabs_open_by_mouse_and_by_keyboard(reader: Reader) -> None:
     assert page.get_by_role("tabpanel", name=GPT_TAB).is_visible()
 
 
-def test_without_script_and_in_print_every_panel_is_open(browser: Browser, tmp_path: Path) -> None:
+def test_without_script_and_in_print_every_panel_is_open(
+    browser: Browser, tmp_path: Path, reader: Reader
+) -> None:
     """The tabs link to them, and are left out on paper."""
     everybody = ["anthropic/claude-sonnet-4.5", "google/gemini-2.5-pro (The Pragmatist)", "openai/gpt-5"]
     plain = Reader(browser, tmp_path, script=False)
@@ -159,14 +173,11 @@ def test_without_script_and_in_print_every_panel_is_open(browser: Browser, tmp_p
     assert page.url.endswith("#question-1-member-3")
     page.context.close()
 
-    printed = Reader(browser, tmp_path)
-    page = printed.open(CONVERSATION)
+    page = reader.open(CONVERSATION)
     page.emulate_media(media="print")
     assert shown_panels(page) == everybody
     assert not page.locator(".tabs").is_visible()
     assert page.pdf().startswith(b"%PDF")
-    printed.check()
-    page.context.close()
 
 
 def test_what_a_correction_changed_is_marked_where_it_is_read(reader: Reader) -> None:
