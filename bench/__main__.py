@@ -46,7 +46,7 @@ BESIDE = 3
 QUESTIONS, QUESTION_LENGTH = 12, 5_900  # as many as one person may have, as long as Discord takes
 LOG_NORMAL_RUNS = 40
 STREAM_ROUNDS = 5
-STREAMED_RUNS = (25, 50, 100)
+STREAMED_RUNS = (10, 25, 50)
 ENGINES: Mapping[Engine, str] = {
     "plain": "plain asyncio, nothing kept",
     "journal": "journal, document and index",
