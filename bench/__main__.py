@@ -24,7 +24,7 @@ from bench.bombs import slowest, worst
 from bench.burst import Waits, acknowledgements, beside
 from bench.load import PROFILE, QUESTION, Engine, Load, measure, no_models, p99, silent
 from bench.resume import resumption
-from bench.streams import AT_ONCE, behind, many, reading
+from bench.streams import AT_ONCE, behind, many, reading, serving
 from bench.texts import comparisons, lag_over_long_reviews
 from bot.app import open_library
 from bot.service.access import AT_TERMINAL
@@ -101,7 +101,7 @@ async def same_latency() -> None:
     usual: list[tuple[float, float]] = []
     floor: list[tuple[float, float]] = []
     async with (
-        model_server(CALL_SECONDS) as base_url,
+        serving("tests.model_server", "--latency", str(CALL_SECONDS)) as base_url,
         ModelClient(lambda call: call.member, base_url=base_url) as client,
         httpx.AsyncClient(timeout=60) as bare,
         council(client.ask, client.catalog) as runs,
@@ -292,21 +292,6 @@ def bombs() -> None:
     for against, figures in [*found.items()][:2]:
         ratios = (f"{mine / other:.1f}" for mine, other in zip(crafted, figures, strict=True))
         row(f"  crafted against {against}: Discord, Slack, CPU", f"{', '.join(ratios)} x")
-
-
-@asynccontextmanager
-async def model_server(latency: float) -> AsyncGenerator[str]:
-    """Start the fake provider in a process of its own; returns its base URL."""
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "tests.model_server", "--latency", str(latency)),
-        stdout=asyncio.subprocess.PIPE,
-    )
-    try:
-        if process.stdout:
-            yield (await process.stdout.readline()).decode().strip()
-    finally:
-        process.terminate()
-        await process.wait()
 
 
 @asynccontextmanager

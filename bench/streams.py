@@ -9,7 +9,7 @@ import sys
 import tempfile
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import asynccontextmanager, suppress
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -104,12 +104,16 @@ def reply(request: dict[str, object], events: int) -> list[bytes]:
     return [b"data: %s\n\n" % orjson.dumps({**frame, "choices": [choice]}) for choice in choices]
 
 
-@asynccontextmanager
-async def served(events: int, seconds: float) -> AsyncGenerator[str]:
+def served(events: int, seconds: float) -> AbstractAsyncContextManager[str]:
     """Serve in a process of its own; yield the base URL."""
+    return serving("bench.streams", str(events), str(seconds))
+
+
+@asynccontextmanager
+async def serving(module: str, *arguments: str) -> AsyncGenerator[str]:
+    """Run a server's module in a process of its own; yield the base URL that it prints."""
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "bench.streams", str(events), str(seconds)),
-        stdout=asyncio.subprocess.PIPE,
+        *(sys.executable, "-m", module, *arguments), stdout=asyncio.subprocess.PIPE
     )
     try:
         if process.stdout:

@@ -151,7 +151,7 @@ class Profile(BaseModel):
     demonstration: bool = False
     """Whether the models are the built-in ones, good for a demonstration only."""
     example: bool = False
-    """Whether texts written by hand stand for the replies: no model is asked."""
+    """Whether its replies are texts written by hand: no model is asked."""
 
     @model_validator(mode="after")
     def _name_the_seats(self) -> Self:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterator, Mapping
+from typing import TypeVar
 
 from rapidfuzz import process
 
@@ -26,6 +27,9 @@ _DAYS = re.compile(r"(\d{1,6})\s*(?:d|days?)?", re.IGNORECASE)
 _NAMED = re.compile(
     r"<@&(?P<role>\d+)>|<@!?(?P<user>\w+)>|<!subteam\^(?P<group>\w+)>|(?P<id>[A-Z0-9]{7,})"
 )
+
+
+Number = TypeVar("Number", int, float)
 
 
 class _Wrong(Exception):
@@ -197,14 +201,14 @@ def _dollars(key: str, text: str) -> float:
 
 def _bounded(
     key: str,
-    value: float,
-    limit: float | None,
-    said: Callable[[int], str] | Callable[[float], str],
+    value: Number,
+    limit: Number | None,
+    said: Callable[[Number], str],
     where: str,
-) -> float:
+) -> Number:
     """Return a value no wider than the operator's."""
     if limit is not None and value > limit:
-        raise _Wrong(wording.too_wide(key, said(value), said(limit), where))  # type: ignore[arg-type]
+        raise _Wrong(wording.too_wide(key, said(value), said(limit), where))
     return value
 
 

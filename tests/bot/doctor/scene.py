@@ -87,7 +87,7 @@ class Scene:
         self.env |= {"SLACK_SIGNING_SECRET": SIGNING_SECRET, "SLACK_HTTP_PORT": str(free_port())}
 
     def own_server(self, model: str = MEMBERS[0], url: str | None = None) -> None:
-        """Give one council a server of its own."""
+        """Configure one council with a server of its own."""
         address = url or f"{self.models.url}/v1"
         self.env["OWN_KEY"] = OWN_KEY
         self.write(

@@ -139,7 +139,7 @@ async def test_retention_survives_restarts_and_a_clock_that_jumps(tmp_path: Path
 
 
 async def test_a_long_stop_delays_deletion_by_a_day_at_most(tmp_path: Path) -> None:
-    """After that day it deletes, and the next gap is judged anew."""
+    """After that day it deletes, and another long stop delays it again."""
     async with at_work(tmp_path) as place:
         await place.ask()
         now = await age(place.library.database)

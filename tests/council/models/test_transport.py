@@ -180,3 +180,19 @@ async def test_an_abandoned_call_closes_its_connection(client: httpx.AsyncClient
             async for _ in response.aiter_raw():
                 break
         await closed.wait()
+
+
+async def test_a_call_whose_connection_is_lost_is_not_sent_again(client: httpx.AsyncClient) -> None:
+    """The provider may have begun to answer, and bills both; whether to ask again is decided elsewhere."""
+    asked: list[bytes] = []
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        asked.append(await reader.readuntil(b"\r\n\r\n"))
+        writer.write(HEAD + chunk(b"data: 1\n\n") + END)
+        asked.append(await reader.readuntil(b"\r\n\r\n"))  # on the kept connection, which breaks
+
+    async with served(answer) as url:
+        await client.post(url)
+        with pytest.raises(httpx.ReadError, match="closed before the reply ended"):
+            await client.post(url)
+    assert len(asked) == 2
