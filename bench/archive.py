@@ -20,9 +20,9 @@ from council.calls import JsonObject
 from council.document.conversation import Source
 from storage.archive import Archive
 from storage.conversations import ConversationStore
-from storage.database import open_database
 from storage.index import Index
 from storage.scope import Scope
+from storage.sqlite.database import open_database
 
 T = TypeVar("T")
 

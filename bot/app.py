@@ -26,15 +26,15 @@ from storage.archive import Archive
 from storage.audit import Audit
 from storage.budget_warnings import BudgetRecord
 from storage.conversations import ConversationStore
-from storage.database import Database
 from storage.errors import StorageError
 from storage.forgetting import Forgetting
 from storage.index import Index
 from storage.journal import Journal
 from storage.locks import Locks
 from storage.overrides import Overrides
-from storage.salvage import open_sound_database
-from storage.sqlite_journal import SqliteJournal
+from storage.sql_journal import SqlJournal
+from storage.sqlite.database import Database
+from storage.sqlite.salvage import open_sound_database
 
 log = structlog.get_logger()
 
@@ -96,7 +96,7 @@ async def open_library(folder: Path) -> AsyncGenerator[Library]:
             store=store,
             index=index,
             archive=Archive(database),
-            journal=SqliteJournal(database),
+            journal=SqlJournal(database),
             forgetting=forgetting,
             overrides=overrides,
             warned=BudgetRecord(database),

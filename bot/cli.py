@@ -40,7 +40,7 @@ from council.profile import Member
 from council.redaction import Redaction
 from storage.documents import is_id
 from storage.index import IndexReport
-from storage.salvage import copies_set_aside
+from storage.sqlite.salvage import copies_set_aside
 
 FAILED = 1
 MISUSED = 2

@@ -8,10 +8,10 @@ from typing import Self
 
 import orjson
 
-from storage.database import Database
 from storage.index_rows import IndexRow, index_row
 from storage.scope import Scope
 from storage.search_terms import joined, match, phrases
+from storage.sqlite.database import Database
 from storage.statistics import Statistics, statistics
 
 RANKED = 1_000

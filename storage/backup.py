@@ -22,7 +22,7 @@ import orjson
 from storage import documents
 from storage.atomic import read_regular, staging, sync_folder
 from storage.errors import BackupError, explain_sqlite, explain_system
-from storage.schema import foreign_objects, known_schema, read_schema
+from storage.sqlite.schema import foreign_objects, known_schema, read_schema
 
 FORMAT = 1
 MANIFEST = "manifest.json"

@@ -6,9 +6,9 @@ from datetime import UTC, datetime
 from typing import Literal
 
 from council.document.conversation import Source, timestamp
-from storage.database import Database
 from storage.journal import NOTHING_TOLD, Budgeted, Payer, Telling
 from storage.spending import Spending
+from storage.sqlite.database import Database
 
 State = Literal["owed", "told", "failed"]
 """Whether an admin is still to be told, has been told, or couldn't be reached."""

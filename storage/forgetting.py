@@ -20,11 +20,11 @@ from storage import documents, spending
 from storage.atomic import clear_abandoned
 from storage.audit import Audit
 from storage.conversations import ConversationStore
-from storage.database import Database, Statement
 from storage.errors import DatabaseError, StorageError, damaged
 from storage.index import Index
-from storage.salvage import copies_set_aside
 from storage.scope import Scope
+from storage.sqlite.database import Database, Statement
+from storage.sqlite.salvage import copies_set_aside
 
 What = Literal["conversation", "user", "channel", "retention"]
 

@@ -17,10 +17,10 @@ from council.calls import JsonObject
 from council.document.conversation import Source
 from storage.atomic import Stamp
 from storage.conversations import ConversationStore, Listing, Problem, Stored
-from storage.database import Database, Statement
 from storage.index_rows import IndexRow, SeatRow, Texts, VoteRow, derive, index_row
 from storage.scope import Scope
 from storage.search_terms import spaced
+from storage.sqlite.database import Database, Statement
 from storage.statistics import Spent, spent
 
 _BATCH = 400  # documents read by one thread call and written by one transaction

@@ -1,6 +1,6 @@
 """The run journal: what each run was asked, every model call that has ended, every message posted.
 
-A run whose process has died is continued from it. `storage.sqlite_journal` stores it.
+A run whose process has died is continued from it. `storage.sql_journal` stores it.
 """
 
 from collections.abc import Callable, Mapping, Sequence

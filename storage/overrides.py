@@ -14,9 +14,9 @@ import structlog
 
 from council.document.conversation import timestamp
 from storage.audit import Audit
-from storage.database import Database, Statement
 from storage.errors import DamageError, FolderError, damaged
 from storage.scope import Scope
+from storage.sqlite.database import Database, Statement
 
 log = structlog.stdlib.get_logger()
 

@@ -32,9 +32,9 @@ from storage.backup import (
     check_database,
     explained,
 )
-from storage.database import damage_mark
 from storage.errors import BackupError, explain_sqlite
-from storage.salvage import held_alone
+from storage.sqlite.database import damage_mark
+from storage.sqlite.salvage import held_alone
 
 # A backup of one sentence, said a hundred thousand times, unpacks to 70 times its size.
 _RATIO = 200

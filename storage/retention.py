@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from council.document.conversation import timestamp
-from storage.database import Database
+from storage.sqlite.database import Database
 
 GAP = timedelta(days=2)
 WAIT = timedelta(days=1)

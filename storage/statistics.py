@@ -8,8 +8,8 @@ from statistics import median
 from typing import Literal
 
 from council.document.conversation import timestamp
-from storage.database import Database
 from storage.scope import Scope
+from storage.sqlite.database import Database
 
 _ANSWERS = """
 SELECT count(*) AS answered, coalesce(sum(cost), 0.0) AS cost, coalesce(sum(tokens), 0) AS tokens

@@ -16,7 +16,7 @@ from council.brief import Brief
 from council.models.builtin import demonstration_profile
 from council.profile import Member, Profile
 from storage.journal import Begun, NewRun, Reservation
-from storage.sqlite_journal import SqliteJournal
+from storage.sql_journal import SqlJournal
 from tests.bot.service.test_runs import opened
 from tests.council.scripted import ScriptedCouncil, profile
 from tests.launcher import start
@@ -168,7 +168,7 @@ async def test_a_run_continues_only_at_addresses_that_are_still_configured(tmp_p
     assert (ended.code, ended.err, len(server.history)) == (0, "", CALLS)
 
 
-class Watched(SqliteJournal):
+class Watched(SqlJournal):
     """A journal that looks whether another process could take a run that is about to begin."""
 
     def __init__(self, library: Library) -> None:

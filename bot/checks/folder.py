@@ -10,10 +10,10 @@ from bot.checks.check import Check, Outcome, found, wrong
 from bot.view.message import escaped_line
 from bot.view.wording import doctor as wording
 from storage.conversations import ConversationStore
-from storage.database import open_database
 from storage.errors import DamageError, StorageError, explain_system
 from storage.index import Index
-from storage.inspection import Inspection, inspect
+from storage.sqlite.database import open_database
+from storage.sqlite.inspection import Inspection, inspect
 
 FOLDER, ROOM, DATABASE, INDEX = "Data folder", "Disk space", "Database", "Index"
 MOST_NAMED = 3

@@ -15,8 +15,8 @@ import structlog.testing
 from bot.app import open_library
 from bot.upkeep import look_after, maintain
 from council.document.conversation import Source, timestamp
-from storage.schema import known_migrations
 from storage.scope import Scope
+from storage.sqlite.schema import known_migrations
 from tests.storage.examples import NOW, answer, new_id
 
 HERE = Source(platform="slack", workspace="W", channel="C", user="U")

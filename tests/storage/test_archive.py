@@ -25,11 +25,11 @@ from council.errors import Failure
 from council.usage import Usage
 from storage.archive import Archive, Cursor, Hit
 from storage.conversations import ConversationStore
-from storage.database import Database, open_database
 from storage.index import Index
 from storage.journal import NewRun
 from storage.scope import Scope
-from storage.sqlite_journal import SqliteJournal
+from storage.sql_journal import SqlJournal
+from storage.sqlite.database import Database, open_database
 from storage.statistics import Figure, MemberStatistics, Typical
 from tests.storage.examples import NOW, answer, legacy, new_id, put
 from tests.storage.test_journal import BRIEF, call
@@ -288,7 +288,7 @@ async def test_statistics_say_how_each_member_did(room: Room) -> None:
     await room.ask(message=told(places=["b/two", "a/one"], changed={"a/one": False}))
     await room.ask(message=told(places=[], changed={}, failed=["a/one"]))
     await room.ask(source=ELSEWHERE[0])
-    journal = SqliteJournal(room.database, now=lambda: NOW)
+    journal = SqlJournal(room.database, now=lambda: NOW)
     for name, status, origin in (
         ("x", "failed", HERE),
         ("y", "stopped", HERE),

@@ -16,13 +16,13 @@ from storage.archive import Archive
 from storage.audit import Audit
 from storage.backup import backup
 from storage.conversations import ConversationStore
-from storage.database import Database, damage_mark, open_database
 from storage.errors import BackupError
 from storage.index import Index
 from storage.restore import restore
-from storage.salvage import open_sound_database
 from storage.scope import Scope
-from storage.sqlite_journal import SqliteJournal
+from storage.sql_journal import SqlJournal
+from storage.sqlite.database import Database, damage_mark, open_database
+from storage.sqlite.salvage import open_sound_database
 from tests.storage.examples import NOW, answer, new_id
 from tests.storage.test_bad_disks import garbage_in_front, garbage_inside, room
 from tests.storage.test_journal import RUN
@@ -55,7 +55,7 @@ async def live(tmp_path: Path) -> AsyncIterator[Folder]:
     async with open_sound_database(path / "council.db") as opened:
         database = opened.database
         folder = Folder(path, database, await ConversationStore.open(path / "conversations"))
-        await SqliteJournal(database).begin(RUN)
+        await SqlJournal(database).begin(RUN)
         await folder.ask()
         await folder.ask()
         await Audit(path / "audit.jsonl").add({"forgot": "user"})
@@ -78,7 +78,7 @@ async def test_a_backup_is_restored_byte_for_byte(live: Folder, tmp_path: Path) 
     async with open_database(there / "council.db") as database:
         store = await ConversationStore.open(there / "conversations")
         assert (await Index(database).check(store)).consistent
-        assert await SqliteJournal(database).get(RUN.id) is not None
+        assert await SqlJournal(database).get(RUN.id) is not None
         assert len((await Archive(database).history(Scope.of(HERE))).rows) == 2
     assert [*there.glob(".staging-*")] == []
     assert modes(*(one for one in (file, *there.rglob("*")) if one.is_file())) == {0o600}
@@ -119,7 +119,7 @@ async def test_a_run_without_answer_counts_as_data(tmp_path: Path, live: Folder)
     await backup(live.path, file := tmp_path / "backup.tar.gz")
     there = tmp_path / "there"
     async with open_database(there / "council.db") as database:
-        await SqliteJournal(database).begin(RUN)
+        await SqlJournal(database).begin(RUN)
     with pytest.raises(BackupError, match="holds 1 run already; say --replace"):
         await restore(file, there)
     garbage_in_front(there / "council.db")
@@ -138,7 +138,7 @@ async def test_a_damaged_database_is_replaced(live: Folder, tmp_path: Path) -> N
     await restore(file, there, replace=True)
     async with open_sound_database(there / "council.db") as opened:
         assert opened.recovery is None
-        assert await SqliteJournal(opened.database).get(RUN.id) is not None
+        assert await SqlJournal(opened.database).get(RUN.id) is not None
         garbage_in_front(there / "council.db")
         with pytest.raises(BackupError, match=r"there/council\.db is not a SQLite database"):
             await restore(file, there, replace=True)

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from storage.conversations import ConversationStore
-from storage.database import Database, open_database
 from storage.errors import DatabaseError, FolderError
 from storage.index import Index
+from storage.sqlite.database import Database, open_database
 from tests.storage.examples import NOW, answer, new_id
 
 RUN = "INSERT INTO runs (id, entry_key, conversation_id, origin, brief, status, created_at)"
@@ -72,7 +72,7 @@ async def test_a_database_that_may_not_grow_says_that_the_disk_is_full(
     async with open_database(tmp_path / "council.db"):
         pass
     pages = (tmp_path / "council.db").stat().st_size // PAGE
-    monkeypatch.setattr("storage.database._PRAGMAS", f"PRAGMA max_page_count = {pages};")
+    monkeypatch.setattr("storage.sqlite.database._PRAGMAS", f"PRAGMA max_page_count = {pages};")
     async with open_database(tmp_path / "council.db") as database:
         with pytest.raises(
             DatabaseError, match=r"can't grow; the disk is full; free some space and try again"

@@ -16,13 +16,13 @@ from storage.archive import Archive
 from storage.atomic import staging
 from storage.audit import Audit
 from storage.conversations import ConversationStore
-from storage.database import Database, open_database
 from storage.errors import ConversationNotFound, DatabaseError, FolderError, StorageError
 from storage.forgetting import Forgetting, Selection
 from storage.index import Index
 from storage.journal import Journal, NewRun
 from storage.scope import Scope
-from storage.sqlite_journal import SqliteJournal
+from storage.sql_journal import SqlJournal
+from storage.sqlite.database import Database, open_database
 from tests.storage.examples import NOW, answer, new_id
 from tests.storage.test_bad_disks import room
 from tests.storage.test_journal import BRIEF, call
@@ -117,7 +117,7 @@ async def place(tmp_path: Path) -> AsyncIterator[Place]:
             store=store,
             index=index,
             archive=Archive(database),
-            journal=SqliteJournal(database, lambda: NOW),
+            journal=SqlJournal(database, lambda: NOW),
             forgetting=Forgetting(
                 database, store, index, Audit(tmp_path / "audit.jsonl"), now=lambda: NOW
             ),

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from storage.conversations import ConversationStore, Problem
-from storage.database import open_database
 from storage.errors import FolderError
 from storage.importing import ImportReport, import_folder
 from storage.index import Index
+from storage.sqlite.database import open_database
 from tests.storage.examples import NOW, SEED_000, SEED_000_ID, answer, legacy, new_id, on_disk, put
 
 

@@ -10,9 +10,9 @@ import pytest
 
 from council.document.conversation import Source
 from storage.conversations import ConversationStore, Problem, Stored
-from storage.database import Database, open_database
 from storage.index import Index, IndexReport
 from storage.index_rows import IndexRow
+from storage.sqlite.database import Database, open_database
 from tests.storage.examples import NOW, SEED_000, SEED_000_ID, answer, legacy, new_id, put
 
 IN_STEP = IndexReport(documents=0, missing=(), stale=(), orphaned=(), unreadable=(), set_aside=())

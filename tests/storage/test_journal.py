@@ -14,10 +14,10 @@ from council.document.conversation import Source
 from council.errors import Failure
 from council.profile import Member, Persona, Profile
 from council.usage import Usage
-from storage.database import open_database
 from storage.errors import DatabaseError
 from storage.journal import Journal, NewRun, RunRow, Telling, Why
-from storage.sqlite_journal import SqliteJournal
+from storage.sql_journal import SqlJournal
+from storage.sqlite.database import open_database
 from tests.storage.examples import Clock
 
 BRIEF = Brief(
@@ -59,7 +59,7 @@ def call(step: str, text: str = "What is best?") -> Call:
 async def sqlite_journal(folder: Path) -> AsyncGenerator[Journal]:
     """Open the journal in a database file."""
     async with open_database(folder / "council.db") as database:
-        yield SqliteJournal(database, Clock())
+        yield SqlJournal(database, Clock())
 
 
 BACK_ENDS = {"sqlite": sqlite_journal}

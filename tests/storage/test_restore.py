@@ -22,7 +22,7 @@ from storage.backup import backup
 from storage.conversations import ConversationStore
 from storage.errors import BackupError
 from storage.restore import restore
-from storage.salvage import open_sound_database
+from storage.sqlite.salvage import open_sound_database
 from tests.storage.examples import NOW, answer, new_id
 
 ID = "550e8400-e29b-41d4-a716-446655440000"

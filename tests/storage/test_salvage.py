@@ -7,11 +7,11 @@ from typing import NoReturn
 
 import pytest
 
-from storage.database import open_database
 from storage.errors import DatabaseError
 from storage.journal import NewRun
-from storage.salvage import Opened, copies_set_aside, open_sound_database
-from storage.sqlite_journal import SqliteJournal
+from storage.sql_journal import SqlJournal
+from storage.sqlite.database import open_database
+from storage.sqlite.salvage import Opened, copies_set_aside, open_sound_database
 from tests.storage.examples import NOW
 from tests.storage.test_bad_disks import room
 from tests.storage.test_journal import BRIEF, REPLY, RUN, call
@@ -25,7 +25,7 @@ async def path(tmp_path: Path) -> Path:
     """A database with many runs, each with a step, closed cleanly."""
     path = tmp_path / "council.db"
     async with open_database(path) as database:
-        journal = SqliteJournal(database, lambda: NOW)
+        journal = SqlJournal(database, lambda: NOW)
         for number in range(RUNS):
             name = f"{number:04}"
             begun = await journal.begin(
@@ -188,7 +188,7 @@ async def test_a_recovery_that_was_killed_is_done_by_the_next_start(
 
     with monkeypatch.context() as patch:
         if renamed is None:
-            patch.setattr("storage.salvage._carry_table", dies)
+            patch.setattr("storage.sqlite.salvage._carry_table", dies)
         else:
             patch.setattr(Path, "rename", renames)
         with pytest.raises(Killed):
@@ -223,7 +223,7 @@ async def test_damage_that_was_met_is_repaired_at_the_next_start(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A large database isn't checked at every start; other processes may have it open."""
-    monkeypatch.setattr("storage.salvage._CHECKED_WHOLE", 0)
+    monkeypatch.setattr("storage.sqlite.salvage._CHECKED_WHOLE", 0)
     spoil(path, leaf(path, "steps"))
     async with open_sound_database(path) as opened:
         assert opened.recovery is None

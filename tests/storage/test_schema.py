@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from storage.database import open_database
 from storage.errors import DatabaseError
-from storage.schema import Migration, known_migrations, migrate
+from storage.sqlite.database import open_database
+from storage.sqlite.schema import Migration, known_migrations, migrate
 
 ONE = Migration(1, "one", "CREATE TABLE one (x); -- a first\nCREATE TABLE uno (x);")
 TWO = Migration(2, "two", "CREATE TABLE two (\n    x\n);\n")

@@ -36,7 +36,7 @@ from council.usage import Price
 from storage.budget_warnings import BudgetRecord
 from storage.errors import DocumentError
 from storage.journal import RunRow
-from storage.sqlite_journal import SqliteJournal
+from storage.sql_journal import SqlJournal
 from tests.bot.service.recording_venue import RecordingVenue
 from tests.council.scripted import FOUR, Clock, ScriptedCouncil, failure, profile
 
@@ -99,7 +99,7 @@ async def office(
 ) -> AsyncGenerator[Office]:
     """Open a dispatcher."""
     async with open_library(folder) as opened:
-        journal = SqliteJournal(opened.database, calendar) if calendar else opened.journal
+        journal = SqlJournal(opened.database, calendar) if calendar else opened.journal
         warned = BudgetRecord(opened.database, calendar) if calendar else opened.warned
         library = replace(opened, journal=journal, warned=warned)
         channels = Channels(Operator(profiles={"default": profile()}), library.overrides)

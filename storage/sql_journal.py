@@ -16,7 +16,6 @@ from council.calls import Call, Outcome, Reply
 from council.document.conversation import Source, timestamp
 from council.errors import Failure
 from storage import spending
-from storage.database import Database, SqlValue, Statement
 from storage.errors import ConstraintError, DamageError, StorageError, Used, damaged
 from storage.journal import (
     NOTHING_TOLD,
@@ -32,6 +31,7 @@ from storage.journal import (
     Why,
 )
 from storage.spending import Spending
+from storage.sqlite.database import Database, SqlValue, Statement
 
 log = structlog.stdlib.get_logger()
 
@@ -163,7 +163,7 @@ class _Posts:
         await self._database.write((_RECORD_POST, row))
 
 
-class SqliteJournal:
+class SqlJournal:
     """All runs, in an open database; a `storage.journal.Journal`."""
 
     def __init__(self, database: Database, now: Clock = lambda: datetime.now(UTC)) -> None:

@@ -5,10 +5,10 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
-from storage.database import damage_mark, explained
 from storage.errors import DatabaseError, damaged
-from storage.salvage import is_damaged
-from storage.schema import known_schema, read_schema
+from storage.sqlite.database import damage_mark, explained
+from storage.sqlite.salvage import is_damaged
+from storage.sqlite.schema import known_schema, read_schema
 
 _MOST_STEPS = 10_000
 _UNREADABLE_RUNS = """

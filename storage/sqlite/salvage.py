@@ -19,9 +19,9 @@ from typing import Any
 
 from council.document.conversation import timestamp
 from storage.atomic import sync_folder
-from storage.database import Database, damage_mark, explained, make_private, open_database
 from storage.errors import DatabaseError, explain_system
-from storage.schema import known_migrations, migrate
+from storage.sqlite.database import Database, damage_mark, explained, make_private, open_database
+from storage.sqlite.schema import known_migrations, migrate
 
 # Reading a whole large file would delay the start: only its table of runs is checked, and damage
 # elsewhere is marked by whoever meets it.

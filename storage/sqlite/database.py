@@ -22,7 +22,7 @@ import structlog
 from tenacity import Retrying, retry_if_exception, stop_after_delay, wait_random
 
 from storage.errors import DamageError, DatabaseError, WriterError, explain_sqlite, explain_system
-from storage.schema import known_migrations, migrate
+from storage.sqlite.schema import known_migrations, migrate
 
 log = structlog.stdlib.get_logger()
 

@@ -32,7 +32,9 @@ class Migration:
 def known_migrations() -> tuple[Migration, ...]:
     """Return this program's migrations, `migrations/NNNN_name.sql`, in order."""
     scripts = (
-        entry for entry in (files("storage") / "migrations").iterdir() if entry.name.endswith(".sql")
+        entry
+        for entry in (files("storage.sqlite") / "migrations").iterdir()
+        if entry.name.endswith(".sql")
     )
     found = (
         Migration(int(number), name, script.read_text("utf-8"))

@@ -1,0 +1,1 @@
+"""The store on one machine: journal and index in SQLite, in the data folder."""
