@@ -33,11 +33,13 @@ WARNING_SHARE = 0.8
 class Notice:
     """A direct message to one admin, which is sent once.
 
-    `key` tells it from all others, and `subject` is how its text begins at every attempt. `telling` is
-    what an earlier attempt has recorded, `note` records what may have arrived, `sent` that it has.
+    It is about a budget of `workspace`. `key` tells it from all others, and `subject` is how its text
+    begins at every attempt. `telling` is what an earlier attempt has recorded, `note` records what may
+    have arrived, `sent` that it has.
     """
 
     to: str
+    workspace: str | None
     key: str
     subject: str
     text: str
@@ -227,6 +229,7 @@ class BudgetWarnings:
             await send(
                 Notice(
                     to=admin,
+                    workspace=worded.workspace,
                     key="/".join((*budget.key, person)),
                     subject=worded.subject,
                     text=worded.message,

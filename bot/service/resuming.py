@@ -86,12 +86,13 @@ class Resuming:
         """How many runs have an asker who couldn't be told yet."""
         return len(self._untold)
 
-    async def undelivered(self, platform: str) -> list[RunRow]:
+    async def undelivered(self, platform: str, workspace: str | None = None) -> list[RunRow]:
         """Return the runs that an earlier process didn't finish; call it before listening.
 
-        From then on, they can be stopped.
+        With `workspace`, only those of it. From then on, they can be stopped.
         """
-        runs = await self._journal.undelivered(platform, since=self._runs.ago(days=TELLING_DAYS))
+        found = await self._journal.undelivered(platform, since=self._runs.ago(days=TELLING_DAYS))
+        runs = [run for run in found if workspace in (None, run.origin.workspace)]
         for run in runs:
             if not run.is_over:
                 self._stops.of(run)

@@ -1,22 +1,12 @@
-"""Slack: listens by Socket Mode or HTTP, acknowledges, and hands over to the dispatcher.
-
-Everything is acknowledged after it is done or written down, within Slack's 3 s: Bolt runs each
-listener before it answers, and keeps no reference to later work, so that is the dispatcher's.
-"""
+"""Slack, in one workspace: its clients, and how its events arrive, by Socket Mode or HTTP."""
 
 # pyright: reportUnknownMemberType=false
 # slack-bolt and slack-sdk annotate their dictionaries and keyword arguments without types.
 
 import asyncio
-import logging
 import time
-import uuid
-from collections import deque
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
-from dataclasses import replace
-from functools import partial
-from http import HTTPStatus
 from types import TracebackType
 from typing import Any, Self
 
@@ -24,77 +14,41 @@ import aiohttp
 import structlog
 from aiohttp import web
 from slack_bolt.adapter.socket_mode.aiohttp import AsyncSocketModeHandler
-from slack_bolt.async_app import AsyncAck, AsyncApp, AsyncRespond
-from slack_bolt.authorization import AuthorizeResult
+from slack_bolt.request.async_request import AsyncBoltRequest
 from slack_bolt.response import BoltResponse
 from slack_sdk.socket_mode.aiohttp import SocketModeClient
-from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.errors import Refusal, VenueError
-from bot.past import chart
 from bot.past.lookup import Lookup
-from bot.past.pages import Sheet
-from bot.service.access import Standing
-from bot.service.commands import (
-    ASK,
-    CONFIG,
-    FORGET,
-    HELP,
-    PAST,
-    Command,
-    Typed,
-    argument,
-    parse,
-    parse_message,
-    parse_options,
-    person,
-)
-from bot.service.configure import configure
-from bot.service.dispatcher import Click, Dispatcher
+from bot.service.budget_warnings import Notice
+from bot.service.dispatcher import Dispatcher
 from bot.service.metrics import Metrics
-from bot.service.options import RunOptions
 from bot.service.outbox import Outbox, Patience
-from bot.service.permissions import depends_on_admin
-from bot.service.question import Question
-from bot.service.venue import LABELS, Button, File
-from bot.slack import modals
-from bot.slack import past as slack_past
 from bot.slack.client import Installation, Json, asking_client, granted, introduced, sending_client
 from bot.slack.discussion import DiscussionReader
-from bot.slack.incoming import LOOKUP_SECONDS, Reader, plain
-from bot.slack.manifest import PATH, REQUIRED, SHORTCUT
+from bot.slack.incoming import LOOKUP_SECONDS, Reader
+from bot.slack.listeners import Listeners
+from bot.slack.manifest import PATH, REQUIRED
 from bot.slack.mentions import send_notice
-from bot.slack.notices import Tell, ephemerally, line, privately
-from bot.slack.venue import SlackVenue, action_id, unrecorded
 from bot.slack.workspace import Workspace
-from bot.view.wording import slack as wording
-from bot.view.wording.delivery import TRANSCRIPT
-from bot.view.wording.failures import UNEXPECTED
-from bot.view.wording.follow_ups import ALREADY_ASKED, ASKED_BELOW
-from bot.view.wording.permissions import NOT_HERE
-from bot.view.wording.replies import NO_QUESTION, NO_TEXT
-from bot.view.wording.slack_errors import CODES
-from bot.view.wording.statistics import PICTURE
-from council.brief import Discussion
-from council.document.conversation import Source
 from storage.journal import RunRow
 
 log = structlog.get_logger()
 
-Next = Callable[[], Awaitable[object]]
-
 CALL_SECONDS = 30.0
-CLICKS_REMEMBERED = 1000
 # A burst of commands over HTTP overflows the usual 128 places; TCP retries the rest a second later.
 BACKLOG = 4096
+
+Removed = Callable[[str, Json], Awaitable[None]]
+"""Hears that a workspace has removed the app: Slack's code for it, and the event."""
 
 
 class SlackBot:
     """The bot in one workspace; it listens inside `async with`. Entering raises `VenueError`.
 
-    With `app_token` it opens a socket to Slack; without, it serves HTTP on `http_host` and
-    `http_port`, where each request must carry a signature by `signing_secret`. `api_url` moves the Web
-    API, and with it the socket and the files.
+    With `app_token` it opens a socket to Slack; with `http_port` it serves HTTP on `http_host`;
+    otherwise it answers what is passed to `answer`. Without a socket, each request must carry a
+    signature by `signing_secret`. `api_url` moves the Web API, and with it the socket and the files.
+    An `outbox` of all workspaces is the caller's, and so is what follows when one `removed` the app.
     """
 
     def __init__(
@@ -108,18 +62,20 @@ class SlackBot:
         http_host: str = "127.0.0.1",
         http_port: int | None = None,
         api_url: str | None = None,
+        outbox: Outbox | None = None,
+        removed: Removed | None = None,
         patience: Patience | None = None,
         metrics: Metrics | None = None,
         clock: Callable[[], float] = time.monotonic,
         now: Callable[[], float] = time.time,
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
     ) -> None:
-        if not app_token and not (signing_secret and http_port):
+        if not app_token and not (signing_secret and (http_port or outbox)):
             raise ValueError("Slack needs app_token, or signing_secret and http_port")
         self._dispatcher = dispatcher
         self._lookup = lookup
         self._app_token = app_token
-        self._signing_secret = signing_secret
+        self._signing_secret = signing_secret or ""
         self._http_host = http_host
         self._http_port = http_port
         self._clock = clock
@@ -128,11 +84,23 @@ class SlackBot:
         self._installation = Installation(clock)
         self._client = asking_client(bot_token, api_url, self._installation)
         self._sender = sending_client(bot_token, api_url, self._installation)
-        self._outbox = Outbox("slack", metrics=metrics, patience=patience, clock=clock, sleep=sleep)
+        self._is_alone = outbox is None
+        self._outbox = outbox or Outbox(
+            "slack", metrics=metrics, patience=patience, clock=clock, sleep=sleep
+        )
+        self._removed = removed or self._end
         self._socket: SocketModeClient | None = None
         self._open = AsyncExitStack()
-        self._clicks: deque[str] = deque(maxlen=CLICKS_REMEMBERED)
-        self._strangers: set[str] = set()
+
+    @property
+    def user(self) -> str:
+        """The id of the bot's user, once it is known."""
+        return self._me
+
+    @property
+    def lost_by(self) -> str:
+        """Slack's code for why access is lost; empty while it isn't."""
+        return self._installation.code
 
     async def until_lost(self) -> str:
         """Wait until Slack has revoked the bot's access for good; return a sentence about it."""
@@ -142,39 +110,29 @@ class SlackBot:
         """Return whether Slack's events arrive: by the socket, or by whoever reaches the HTTP server."""
         return self._socket is None or await self._socket.is_connected()
 
+    async def answer(self, request: AsyncBoltRequest) -> BoltResponse:
+        """Verify a request by HTTP, do what it asks, and return the acknowledgement."""
+        return await self._app.async_dispatch(request)
+
+    async def notify(self, notice: Notice) -> None:
+        """Send somebody of the workspace a direct message. Raises `VenueError`."""
+        await send_notice(self._workspace, notice)
+
     async def __aenter__(self) -> Self:
         async with AsyncExitStack() as stack:
             timeout = aiohttp.ClientTimeout(total=CALL_SECONDS)
             session = await stack.enter_async_context(aiohttp.ClientSession(timeout=timeout))
             self._client.session = self._sender.session = session
-            await stack.enter_async_context(self._outbox)
-            bot = await introduced(self._client)
-            if missing := REQUIRED - bot.scopes:
-                log.warning("slack_scopes_missing", scopes=sorted(missing))
-            self._me = str(bot.me["user_id"])
-            self._team = str(bot.me["team_id"])
-            self._reader = Reader(self._client, session, bot.scopes, self._team, clock=self._clock)
-            self._workspace = Workspace(
-                client=self._sender,
-                session=session,
-                outbox=self._outbox,
-                url=str(bot.me["url"]),
-                team=self._team,
-                read_discussion=DiscussionReader(self._sender, self._outbox, self._reader, bot.me).read,
-                clock=self._clock,
-                now=self._now,
-                sleep=self._sleep,
-            )
-            self._link = slack_past.linked(self._workspace)
-            interrupted = await self._dispatcher.resuming.undelivered("slack")
-            app = self._app(bot.me)
+            if self._is_alone:
+                await stack.enter_async_context(self._outbox)
+            interrupted = await self._introduce(session)
             if self._app_token:
-                await self._open_socket(app, self._app_token, stack)
-            else:
-                await self._serve(app, stack)
-            await self._dispatcher.resuming.resume(interrupted, self._venue_of)
-            if warnings := self._dispatcher.warnings:
-                warnings.open("slack", partial(send_notice, self._workspace))
+                await self._open_socket(self._app_token, stack)
+            elif self._http_port:
+                await self._serve(self._http_port, stack)
+            await self._resume(interrupted)
+            if self._is_alone and (warnings := self._dispatcher.warnings):
+                warnings.open("slack", self.notify)
                 stack.callback(warnings.close, "slack")
             self._open = stack.pop_all()
         return self
@@ -187,8 +145,59 @@ class SlackBot:
     ) -> None:
         await self._open.aclose()
 
-    async def _open_socket(self, app: AsyncApp, token: str, stack: AsyncExitStack) -> None:
-        socket = AsyncSocketModeHandler(app, token, web_client=self._client)
+    def disconnect(self) -> None:
+        """Forget the token, so that nothing more is asked of Slack; runs go on, untold."""
+        self._client.token = self._sender.token = None
+
+    async def reconnect(self, token: str) -> None:
+        """Use a new token, also for the runs in progress; tell what is untold. Raises `VenueError`."""
+        self._client.token = self._sender.token = token
+        self._installation.regain()
+        session = self._client.session
+        assert session is not None  # noqa: S101 - it is open since it was entered
+        await self._resume(await self._introduce(session))
+
+    async def _introduce(self, session: aiohttp.ClientSession) -> list[RunRow]:
+        """Learn who the bot is here; return the runs that wait for it."""
+        bot = await introduced(self._client)
+        team = str(bot.me["team_id"])
+        if missing := REQUIRED - bot.scopes:
+            log.warning("slack_scopes_missing", scopes=sorted(missing), workspace=team)
+        reader = Reader(self._client, session, bot.scopes, team, clock=self._clock)
+        self._workspace = Workspace(
+            client=self._sender,
+            session=session,
+            outbox=self._outbox,
+            url=str(bot.me["url"]),
+            team=team,
+            read_discussion=DiscussionReader(self._sender, self._outbox, reader, bot.me).read,
+            clock=self._clock,
+            now=self._now,
+            sleep=self._sleep,
+        )
+        self._me = str(bot.me["user_id"])
+        self._listeners = Listeners(
+            self._dispatcher,
+            self._lookup,
+            self._client,
+            self._workspace,
+            reader,
+            bot.me,
+            now=self._now,
+        )
+        interrupted = await self._dispatcher.resuming.undelivered(
+            "slack", None if self._is_alone else team
+        )
+        self._app = self._listeners.app(self._signing_secret)
+        self._app.event("app_uninstalled")(self._on_uninstalled)
+        self._app.event("tokens_revoked")(self._on_revoked)
+        return interrupted
+
+    async def _resume(self, interrupted: list[RunRow]) -> None:
+        await self._dispatcher.resuming.resume(interrupted, self._listeners.venue_of)
+
+    async def _open_socket(self, token: str, stack: AsyncExitStack) -> None:
+        socket = AsyncSocketModeHandler(self._app, token, web_client=self._client)
         stack.push_async_callback(_close, socket)
         # Requested here, so that a wrong token ends the start; the SDK would retry forever.
         opened = await granted(self._client.apps_connections_open(app_token=token))
@@ -196,480 +205,27 @@ class SlackBot:
         await socket.connect_async()
         self._socket = socket.client
 
-    async def _serve(self, app: AsyncApp, stack: AsyncExitStack) -> None:
-        runner = web.AppRunner(app.web_app(PATH), access_log=None, shutdown_timeout=LOOKUP_SECONDS)
-        stack.push_async_callback(runner.cleanup)
-        await runner.setup()
-        await web.TCPSite(runner, self._http_host, self._http_port, backlog=BACKLOG).start()
+    async def _serve(self, port: int, stack: AsyncExitStack) -> None:
+        await listen(self._app.web_app(PATH), self._http_host, port, stack)
 
-    def _app(self, me: Json) -> AsyncApp:
-        async def authorize() -> AuthorizeResult:
-            # Without it, Bolt asks auth.test itself, in a burst once for each delivery.
-            return AuthorizeResult(
-                enterprise_id=me.get("enterprise_id"),
-                team_id=me["team_id"],
-                bot_user_id=me["user_id"],
-                bot_id=me.get("bot_id"),
-                bot_token=self._client.token,
-            )
+    async def _on_uninstalled(self, body: Json) -> None:
+        await self._removed("account_inactive", body)
 
-        app = AsyncApp(
-            name="council",
-            # At start Bolt warns of settings in the environment that it doesn't use here.
-            logger=_logger(),
-            client=AsyncWebClient(base_url=self._client.base_url, session=self._client.session),
-            signing_secret=self._signing_secret or "",
-            authorize=authorize,
-            process_before_response=True,
-        )
-        app.use(self._only_ours)
-        app.event("app_uninstalled")(self._on_uninstalled)
-        app.event("tokens_revoked")(self._on_revoked)
-        app.command(f"/{ASK.name}")(self._on_ask)
-        app.command(f"/{HELP.name}")(self._on_help)
-        app.command(f"/{CONFIG.name}")(self._on_config)
-        for past in PAST:
-            app.command(f"/{past.name}")(self._on_past(past))
-        app.command(f"/{FORGET.name}")(self._on_forget)
-        app.action(slack_past.PRESSED)(self._on_past_click)
-        app.shortcut(SHORTCUT)(self._on_shortcut)
-        app.event("app_mention")(self._on_event)
-        app.event("message")(self._on_event)
-        for action in LABELS:
-            app.action(action_id(action))(self._on_click)
-        app.view(modals.WHY)(self._on_form)
-        app.view(modals.FOLLOW_UP)(self._on_form)
-        return app
-
-    async def _only_ours(self, body: Json, next_: Next) -> BoltResponse | None:
-        """Pass on only what is for this installation; only acknowledge the rest."""
-        if self._is_ours(body):
-            await next_()
-            return None
-        team: Json = body.get("team") or {}
-        stranger = str(body.get("team_id") or team.get("id"))
-        if stranger not in self._strangers:
-            self._strangers.add(stranger)
-            log.warning("slack_installation_unknown", workspace=stranger)
-        return BoltResponse(status=HTTPStatus.OK)
-
-    def _is_ours(self, body: Json) -> bool:
-        """Return whether something is for this installation, whichever workspace its author is from.
-
-        In a channel shared with another workspace, an event names that one, but its `authorizations`
-        name the installation; so does the bot's own message below which somebody has clicked.
-        A form names it, too. Source: https://docs.slack.dev/apis/events-api/#authorizations
-        """
-        if installations := body.get("authorizations"):
-            return any(each.get("team_id") == self._team for each in installations)
-        if (body.get("view") or {}).get("app_installed_team_id") == self._team:
-            return True
-        if body.get("type") == "block_actions" and (body.get("message") or {}).get("user") == self._me:
-            return True
-        team: Json = body.get("team") or {}
-        return (body.get("team_id") or team.get("id")) == self._team
-
-    async def _on_uninstalled(self) -> None:
-        self._installation.lose(CODES["account_inactive"])
-
-    async def _on_revoked(self, event: Json) -> None:
+    async def _on_revoked(self, event: Json, body: Json) -> None:
         if self._me in (event.get("tokens") or {}).get("bot", ()):
-            self._installation.lose(CODES["token_revoked"])
+            await self._removed("token_revoked", body)
 
-    async def _on_ask(self, ack: AsyncAck, respond: AsyncRespond, command: Json) -> None:
-        tell = privately(respond)
-        await self._attempt(tell, self._ask(command, tell))
-        await ack()
-
-    async def _ask(self, command: Json, tell: Tell) -> None:
-        typed = parse(plain(command["text"]))
-        options = RunOptions.read(typed.given)
-        channel, user = command["channel_id"], command["user_id"]
-        here = self._source(channel, user)
-        standing = await self._standing_of(here)
-        private = {"channel": await self._direct(user)} if typed.is_private else {}
-        question = Question(
-            text=typed.question,
-            source=here.model_copy(update=private),
-            entry_key=command["trigger_id"],
-            standing=standing,
-            asker=command["user_name"],
-            options=options,
-            asked_in=here if typed.is_private else None,
-        )
-        if await self._take(question, tell) and question.source.channel != channel:
-            self._dispatcher.spawn(tell(line(wording.IN_PRIVATE)))
-
-    async def _direct(self, user: str) -> str:
-        try:
-            async with asyncio.timeout(LOOKUP_SECONDS):
-                opened = await granted(self._client.conversations_open(users=user))
-        except TimeoutError as error:
-            raise Refusal(wording.TOO_SLOW) from error
-        return opened["channel"]["id"]
-
-    async def _on_help(self, ack: AsyncAck, respond: AsyncRespond, command: Json) -> None:
-        await self._attempt(privately(respond), self._help(command, respond))
-        await ack()
-
-    async def _help(self, command: Json, respond: AsyncRespond) -> None:
-        here = self._source(command["channel_id"], command["user_id"])
-        self._reply(respond, Sheet(await self._dispatcher.help(here)), here)
-
-    async def _on_config(self, ack: AsyncAck, respond: AsyncRespond, command: Json) -> None:
-        await self._attempt(privately(respond), self._configure(command, respond))
-        await ack()
-
-    async def _configure(self, command: Json, respond: AsyncRespond) -> None:
-        who = self._source(command["channel_id"], command["user_id"])
-        given = parse_options(CONFIG, command["text"])
-        is_admin = await self._may(who)
-        shown = await configure(self._dispatcher.channels, given, who, _standing(who), is_admin=is_admin)
-        self._reply(respond, Sheet(shown), who)
-
-    def _reply(self, respond: AsyncRespond, sheet: Sheet, who: Source) -> None:
-        """Show somebody the reply to a command, in the background."""
-        self._dispatcher.spawn(
-            self._dispatcher.show_privately(
-                sheet.message,
-                who,
-                lambda: self._may(who),
-                lambda message: slack_past.show(respond, replace(sheet, message=message)),
-            )
-        )
-
-    def _on_past(self, past: Command) -> Callable[..., Awaitable[None]]:
-        async def listener(ack: AsyncAck, respond: AsyncRespond, command: Json) -> None:
-            await self._attempt(privately(respond), self._look_up(past, command, respond))
-            await ack()
-
-        return listener
-
-    async def _look_up(self, past: Command, command: Json, respond: AsyncRespond) -> None:
-        here = self._source(command["channel_id"], command["user_id"])
-        given = argument(past, plain(command["text"]))
-        self._reply(respond, await self._lookup.answer(past, given, here, self._link), here)
-
-    async def _on_forget(self, ack: AsyncAck, respond: AsyncRespond, command: Json) -> None:
-        await self._attempt(privately(respond), self._ask_to_forget(command, respond))
-        await ack()
-
-    async def _ask_to_forget(self, command: Json, respond: AsyncRespond) -> None:
-        who = self._source(command["channel_id"], command["user_id"])
-        text = command["text"]
-        given = argument(FORGET, text if person(text) else plain(text))
-        is_admin = await self._may(who)
-        sheet = await self._lookup.ask_to_forget(given, who, is_admin=is_admin)
-        self._reply(respond, sheet, who)
-
-    async def _forget(self, about: str, who: Source, tell: Tell) -> None:
-        is_admin = await self._may(who)
-        said = await self._lookup.forget(about, who, self._dispatcher.halt, is_admin=is_admin)
-        self._dispatcher.spawn(self._lookup.scrub())
-        await tell(line(said))
-
-    async def _standing_of(self, here: Source) -> Standing:
-        """Return what decides whether somebody may ask here. Raises `Refusal` if Slack doesn't say."""
-        groups = (await self._dispatcher.in_force(here)).groups
-        return replace(
-            _standing(here), memberships=await self._reader.memberships(str(here.user), groups)
-        )
-
-    async def _may(self, who: Source) -> bool:
-        person = await self._reader.person(str(who.user))
-        return self._dispatcher.admins.include(who, by_platform=person.is_admin)
-
-    async def _on_past_click(
-        self, ack: AsyncAck, respond: AsyncRespond, body: Json, action: Json
-    ) -> None:
-        if self._is_new(body):
-            await self._attempt(privately(respond), self._turn(body, action, respond))
-        await ack()
-
-    async def _turn(self, body: Json, action: Json, respond: AsyncRespond) -> None:
-        """Show what a button below past answers opens, if it belongs to this channel."""
-        who, shown, about = body["user"], body["container"], str(action["value"])
-        here = self._source(shown["channel_id"], who["id"])
-        verb = slack_past.verb(action["action_id"])
-        tell = privately(respond)
-        if verb == "forget":
-            self._dispatcher.spawn(self._attempt(tell, self._forget(about, here, tell)))
-            return
-        if verb == "transcript":
-            self._dispatcher.spawn(self._attempt(tell, self._send_directly(about, here, tell)))
-            return
-        sheet = await self._lookup.press(about, here, self._link, verb)
-        if verb == "share":
-            self._dispatcher.spawn(
-                self._attempt(tell, self._share(sheet, here, who["name"], respond, tell))
-            )
-        else:
-            turned = verb == "turn" and bool(shown.get("is_ephemeral"))
-            self._dispatcher.spawn(self._show(respond, sheet, turned=turned))
-
-    async def _show(self, respond: AsyncRespond, sheet: Sheet, *, turned: bool) -> None:
-        await slack_past.show(respond, sheet, turned=turned)
-
-    async def _share(
-        self, sheet: Sheet, here: Source, by: str, respond: AsyncRespond, tell: Tell
-    ) -> None:
-        """Show the whole channel what one person saw, with its picture if it has one."""
-        await slack_past.share(respond, sheet, by)
-        if picture := await chart.drawn(sheet.chart):
-            venue = SlackVenue(self._workspace, str(here.user), tell, here)
-            await venue.attach(PICTURE, unrecorded, File(chart.PICTURE, picture))
-
-    async def _send_directly(self, conversation_id: str, here: Source, tell: Tell) -> None:
-        """Send a transcript directly: a message that only one person sees can't have a file."""
-        files = await self._lookup.transcript(conversation_id, here)
-        direct = here.model_copy(update={"channel": await self._direct(str(here.user))})
-        venue = SlackVenue(self._workspace, str(here.user), tell, direct)
-        await venue.attach(TRANSCRIPT, unrecorded, *files)
-        await tell(line(wording.IN_DIRECT))
-
-    async def _on_shortcut(self, ack: AsyncAck, respond: AsyncRespond, body: Json) -> None:
-        tell = privately(respond)
-        who, message = body["user"], body["message"]
-        here = self._source(body["channel"]["id"], who["id"], message.get("thread_ts"))
-        context = Discussion(until=str(body["action_ts"]), question=message["ts"])
-        reading = self._read(message, here, body["trigger_id"], who["name"], NO_TEXT, tell, context)
-        await self._attempt(tell, reading)
-        await ack()
-
-    async def _on_event(self, body: Json, event: Json) -> None:
-        """Take a mention or a direct message as a question; ignore what bots write."""
-        by_person = event.get("user") and not event.get("bot_id")
-        if not by_person or event.get("subtype") not in (None, "file_share"):
-            return
-        if event["type"] == "message" and event.get("channel_type") != "im":
-            return
-        here = self._source(event["channel"], event["user"], event.get("thread_ts"))
-        tell = ephemerally(self._client, here)
-        nothing = NO_QUESTION if event["type"] == "message" else wording.NOT_AFTER_MENTION
-        context = Discussion(until=event["ts"])
-        await self._attempt(
-            tell, self._read(event, here, body["event_id"], None, nothing, tell, context)
-        )
-
-    async def _read(
-        self,
-        message: Json,
-        here: Source,
-        entry_key: str,
-        asker: str | None,
-        nothing: str,
-        tell: Tell,
-        context: Discussion,
-    ) -> None:
-        """Take a message as the question, with its text files; answer `nothing` to an empty one.
-
-        Options count in what somebody writes to the bot, not in a message that a shortcut picks.
-        """
-        text = plain(message.get("text", ""), self._me)
-        typed = parse_message(text) if asker is None else Typed(text, {})
-        reading = self._reader.files(message)
-        if asker is None:
-            (attachments, left_out), person = await asyncio.gather(
-                reading, self._reader.person(str(here.user))
-            )
-            asker = person.name
-        else:
-            attachments, left_out = await reading
-        if not typed.question and not attachments:
-            raise Refusal(" ".join(filter(None, (nothing, left_out))))
-        question = Question(
-            text=typed.question,
-            source=here,
-            entry_key=entry_key,
-            standing=await self._standing_of(here),
-            asker=asker,
-            attachments=attachments,
-            context=None if here.thread is None or _is_direct(here) else context,
-            options=RunOptions.read(typed.given),
-        )
-        if await self._take(question, tell) and left_out:
-            self._dispatcher.spawn(tell(line(left_out)))
-
-    async def _take(self, question: Question, tell: Tell) -> bool:
-        """Pass a question to the dispatcher; return whether it is new."""
-        run = await self._dispatcher.accept(question)
-        if run is not None:
-            self._dispatcher.begin(run, SlackVenue(self._workspace, run.id, tell, question.source))
-        return run is not None
-
-    def _venue_of(self, run: RunRow) -> SlackVenue | None:
-        where = run.origin
-        if where.workspace != self._team:
-            return None
-        return SlackVenue(self._workspace, run.id, ephemerally(self._client, where), where)
-
-    async def _on_click(self, ack: AsyncAck, respond: AsyncRespond, body: Json, action: Json) -> None:
-        if self._is_new(body):  # a second press of Stop means something else
-            tell = privately(respond)
-            await self._attempt(tell, self._click(body, action, tell))
-        await ack()
-
-    def _is_new(self, body: Json) -> bool:
-        """Return whether a click is delivered for the first time."""
-        is_new = body["trigger_id"] not in self._clicks
-        if is_new:
-            self._clicks.append(body["trigger_id"])
-        return is_new
-
-    async def _click(self, body: Json, action: Json, tell: Tell) -> None:
-        who, card = body["user"], body["container"]
-        thread = card.get("thread_ts")
-        here = self._source(card["channel_id"], who["id"], thread)
-        button = _button(action)
-        click = Click(button.run_id, here)
-        run = await self._dispatcher.run_of(click, button.permission)
-        # A card with replies is the head of its own thread; its buttons are pressed in the channel.
-        own = thread == card["message_ts"]
-        match button.action:
-            case "stop":
-                if depends_on_admin("stop", here, run.origin.user):
-                    click = replace(click, is_admin=(await self._reader.person(who["id"])).is_admin)
-                self._dispatcher.spawn(tell(line(await self._dispatcher.stop(click, run.origin.user))))
-            case "retry":
-                standing = await self._standing_of(here)
-                said = await self._dispatcher.retry(click, standing, self._venue_of)
-                self._dispatcher.spawn(tell(line(said)))
-            case "transcript":
-                below = here.model_copy(update={"thread": thread or card["message_ts"]})
-                venue = SlackVenue(self._workspace, who["id"], tell, below)
-                self._dispatcher.spawn(self._attempt(tell, self._give_transcript(run, venue)))
-            case "votes" | "changes" | "reviews":
-                shown = await self._dispatcher.detail(run, button.action, button.seat)
-                # What a response URL shows to one person alone appears below the channel, not here.
-                tell_here = ephemerally(self._client, here, otherwise=tell) if thread else tell
-                self._dispatcher.spawn(tell_here(shown))
-            case "follow" | "answer":
-                names = await self._dispatcher.profile_names(here)
-                answers = button.action == "answer"
-                form = await self._dispatcher.follow_ups.form(run, here, names, answers=answers)
-                about = modals.Opened(run.id, str(here.channel), None if own else thread)
-                await self._show_form(body, modals.follow_up(form, about))
-            case "helpful":
-                said = await self._dispatcher.votes.cast(run, here, helpful=True)
-                self._dispatcher.spawn(tell(line(said)))
-            case "unhelpful":
-                said = await self._dispatcher.votes.cast(run, here, helpful=False)
-                try:
-                    about = modals.Opened(run.id, str(here.channel), None if own else thread)
-                    await self._show_form(body, modals.why(about))
-                except VenueError as error:  # the vote counts without a reason
-                    log.info("form_not_shown", reason=error)
-                    self._dispatcher.spawn(tell(line(said)))
-            case "again":
-                question = Question(
-                    text=run.brief.question,
-                    source=here.model_copy(update={"thread": None}) if own else here,
-                    entry_key=body["trigger_id"],
-                    standing=await self._standing_of(here),
-                    asker=who["name"],
-                    attachments=run.brief.attachments,
-                    context=None
-                    if own or run.brief.context is None
-                    else run.brief.context.without_messages,
-                    options=RunOptions.of(run.brief.profile),
-                )
-                await self._take(question, tell)
-
-    async def _show_form(self, body: Json, form: Json) -> None:
-        """Show somebody a form within the 3 s for which their click counts."""
-        await granted(self._client.views_open(trigger_id=body["trigger_id"], view=form))
-
-    async def _on_form(self, ack: AsyncAck, body: Json, view: Json) -> None:
-        """Handle a submitted form; show errors in it, so that nothing written is lost."""
-        try:
-            about = modals.Opened.read(view)
-            here = self._source(about.channel, body["user"]["id"], about.thread)
-            run = await self._dispatcher.run_of(Click(about.run_id, here))
-            if view["callback_id"] == modals.WHY:
-                await self._give_reason(run, here, modals.reason(view))
-            else:
-                await self._follow_up(run, here, body["user"]["name"], view)
-        except Refusal as error:
-            said = str(error)
-        except Exception:
-            number = uuid.uuid4().hex[:8]
-            log.exception("slack_listener_failed", id=number)
-            said = UNEXPECTED.format(number)
-        else:
-            await ack()
-            return
-        await ack(response_action="errors", errors={modals.FIRST[view["callback_id"]]: said})
-
-    async def _follow_up(self, run: RunRow, here: Source, asker: str, view: Json) -> None:
-        """Ask a form's question in the conversation's thread."""
-        below = here.model_copy(update={"thread": run.origin.thread or run.origin.message})
-        text, profile = modals.question(view)
-        question = self._dispatcher.follow_ups.question(
-            run,
-            below,
-            text,
-            profile=profile,
-            entry_key=f"form {view['id']}",  # one form asks one question, however often it is sent
-            asker=asker,
-            standing=await self._standing_of(below),
-            context=None if _is_direct(below) else Discussion(until=f"{self._now():.6f}"),
-        )
-        is_new = await self._take(question, ephemerally(self._client, below))
-        said = ASKED_BELOW if is_new else ALREADY_ASKED
-        if not is_new or here.thread != below.thread:  # whoever is in the thread sees the card
-            self._dispatcher.spawn(ephemerally(self._client, here)(line(said)))
-
-    async def _give_reason(self, run: RunRow, here: Source, reason: str) -> None:
-        said = await self._dispatcher.votes.cast(run, here, helpful=False, reason=reason)
-        self._dispatcher.spawn(ephemerally(self._client, here)(line(said)))
-
-    async def _give_transcript(self, run: RunRow, venue: SlackVenue) -> None:
-        await venue.attach(TRANSCRIPT, unrecorded, *await self._dispatcher.transcript(run))
-
-    async def _attempt(self, tell: Tell, work: Coroutine[Any, Any, object]) -> None:
-        """Do what somebody asked for; tell only them why it can't be done."""
-        try:
-            await work
-        except Refusal as error:
-            said = str(error)
-        except VenueError as error:
-            said = wording.impossible(str(error))
-        except Exception:
-            number = uuid.uuid4().hex[:8]
-            log.exception("slack_listener_failed", id=number)
-            said = UNEXPECTED.format(number)
-        else:
-            return
-        self._dispatcher.spawn(tell(line(said)))
-
-    def _source(self, channel: str, user: str, thread: str | None = None) -> Source:
-        return Source(platform="slack", workspace=self._team, channel=channel, thread=thread, user=user)
+    async def _end(self, code: str, body: Json) -> None:
+        del body  # part of the interface
+        self._installation.lose(code)
 
 
-def _is_direct(here: Source) -> bool:
-    return str(here.channel).startswith("D")
-
-
-def _standing(here: Source) -> Standing:
-    """Return what an event says about where somebody is."""
-    return Standing(
-        workspace=here.workspace,
-        places=frozenset({str(here.channel)}),
-        is_direct=_is_direct(here),
-    )
-
-
-def _button(action: Json) -> Button:
-    try:
-        return Button.read(str(action["action_id"]).removeprefix(action_id("")), str(action["value"]))
-    except ValueError as error:
-        raise Refusal(NOT_HERE) from error
-
-
-def _logger() -> logging.Logger:
-    logger = logging.getLogger("council.slack")
-    logger.setLevel(logging.ERROR)
-    return logger
+async def listen(app: web.Application, host: str, port: int, stack: AsyncExitStack) -> None:
+    """Serve HTTP until the stack is closed; raises `OSError` if the port is taken."""
+    runner = web.AppRunner(app, access_log=None, shutdown_timeout=LOOKUP_SECONDS)
+    stack.push_async_callback(runner.cleanup)
+    await runner.setup()
+    await web.TCPSite(runner, host, port, backlog=BACKLOG).start()
 
 
 async def _close(socket: AsyncSocketModeHandler) -> None:

@@ -54,13 +54,16 @@ class Introduction:
 
 
 class Installation:
-    """Whether Slack still accepts the bot's tokens, judging by its responses and events."""
+    """Whether Slack still accepts the bot's tokens, judging by its responses and events.
+
+    `code` is Slack's code for why access is lost; empty while it isn't.
+    """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._refused: dict[str, float] = {}
         self._lost = asyncio.Event()
-        self._why = ""
+        self.code = ""
 
     def accepted(self, token: str) -> None:
         """Forget a refusal that has passed."""
@@ -72,17 +75,23 @@ class Installation:
         since = self._refused.setdefault(token, now)
         log.warning("slack_token_refused", where=token, code=code)
         if now - since >= BELIEVED_SECONDS:
-            self.lose(CODES[code])
+            self.lose(code)
 
-    def lose(self, why: str) -> None:
-        """Record that access is lost for good."""
-        self._why = self._why or access_lost(why)
+    def lose(self, code: str) -> None:
+        """Record that access is lost for good, by Slack's code for it."""
+        self.code = self.code or code
         self._lost.set()
+
+    def regain(self) -> None:
+        """Begin again with new tokens."""
+        self._refused.clear()
+        self.code = ""
+        self._lost.clear()
 
     async def until_lost(self) -> str:
         """Wait until access is lost for good; return a sentence about it."""
         await self._lost.wait()
-        return self._why
+        return access_lost(CODES[self.code])
 
 
 class WatchedClient(AsyncWebClient):
@@ -93,7 +102,9 @@ class WatchedClient(AsyncWebClient):
         self._installation = installation
 
     async def api_call(self, api_method: str, **arguments: Any) -> AsyncSlackResponse:  # noqa: ANN401 - the SDK's own
-        """Call a method."""
+        """Call a method; without a token, the app was removed from the workspace."""
+        if not self.token:
+            raise SlackApiError(api_method, _removed(self, api_method))
         token = "app" if api_method == APP_TOKEN_METHOD else "bot"
         try:
             answer = await super().api_call(api_method, **arguments)
@@ -103,6 +114,19 @@ class WatchedClient(AsyncWebClient):
             raise
         self._installation.accepted(token)
         return answer
+
+
+def _removed(client: AsyncWebClient, method: str) -> AsyncSlackResponse:
+    """Return what Slack would answer to the token that is gone."""
+    return AsyncSlackResponse(
+        client=client,
+        http_verb="POST",
+        api_url=method,
+        req_args={},
+        data={"ok": False, "error": "account_inactive"},
+        headers={},
+        status_code=HTTPStatus.OK,
+    )
 
 
 async def granted(call: Awaitable[AsyncSlackResponse]) -> Json:

@@ -9,7 +9,7 @@ Source for the text: https://docs.slack.dev/messaging/formatting-message-text#ad
 import asyncio
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
@@ -71,6 +71,35 @@ def plain(text: str, bot: str = "") -> str:
 
     read = _CONTROL.sub(said, text)
     return read.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&").strip()
+
+
+def installed_in(body: Json, bots: Mapping[str, str]) -> str | None:
+    """Return the workspace for whose installation something is, whichever its author is from.
+
+    `bots` are the workspaces with an installation, by the id of the bot's user there. In a channel
+    shared with another workspace, an event names that one, but its `authorizations` name the
+    installation; so does the bot's own message below which somebody has clicked. A form names it, too.
+    Source: https://docs.slack.dev/apis/events-api/#authorizations
+    """
+    known = {*bots.values()}
+    if installations := body.get("authorizations"):
+        found: list[Json] = [each for each in installations if each.get("team_id") in known]
+        # With the app on both sides of a shared channel, the mention says which bot is asked.
+        text = str(_within(body, "event", "text"))
+        found.sort(key=lambda each: f"<@{each.get('user_id')}>" not in text)
+        return found[0]["team_id"] if found else None
+    if (team := _within(body, "view", "app_installed_team_id")) in known:
+        return team
+    author = _within(body, "message", "user")
+    if body.get("type") == "block_actions" and author in bots:
+        return bots[author]
+    team = str(body.get("team_id") or _within(body, "team", "id"))
+    return team if team in known else None
+
+
+def _within(body: Json, part: str, key: str) -> str:
+    inner: Json = body.get(part) or {}
+    return str(inner.get(key))
 
 
 class Reader:
