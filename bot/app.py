@@ -5,6 +5,7 @@ from collections.abc import AsyncGenerator, Iterable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import structlog
 
@@ -19,6 +20,10 @@ from bot.service.metrics import Metrics
 from bot.service.permissions import Admins
 from bot.service.queue import Queue
 from bot.service.runs import Runs
+from bot.service.traces import Traces, can_trace, untraced
+from bot.view.wording.serving import NO_OTEL
+from council.calls import Call
+from council.errors import ModelError
 from council.models.catalog import Catalog
 from council.models.directory import Directory
 from council.profile import Profile
@@ -140,6 +145,7 @@ async def open_council(
         if not configuration.is_demonstration:
             await stack.enter_async_context(_warning_of_unlisted(client.catalog, profiles.values()))
         channels = Channels(operator_of(configuration, profiles), library.overrides)
+        traces = await _open_traces(configuration, directory, stack)
         runs = Runs(
             ask=counts.counted(client.ask),
             catalog=client.catalog,
@@ -149,6 +155,7 @@ async def open_council(
             store=library.store,
             index=library.index,
             metrics=counts,
+            traces=traces,
             warnings=BudgetWarnings(library.warned, library.journal, channels, _admins(configuration)),
         )
         yield Council(profiles, runs, directory)
@@ -168,6 +175,31 @@ async def _warning_of_unlisted(catalog: Catalog, profiles: Iterable[Profile]) ->
     finally:
         looking.cancel()
         await asyncio.wait({looking})
+
+
+async def _open_traces(
+    configuration: Configuration, directory: Directory, stack: AsyncExitStack
+) -> Traces:
+    """Open the way to the collector, if one is configured; without it, OpenTelemetry isn't loaded."""
+    if (given := configuration.traces) is None:
+        return untraced
+    if not can_trace():
+        log.warning("traces_need_extra", problems=NO_OTEL)
+        return untraced
+    from bot.telemetry import open_telemetry
+
+    provider = configuration.settings.openrouter_base_url or OPENROUTER
+
+    def server(call: Call) -> str:
+        try:
+            address = directory.find(call).endpoint or provider
+        except ModelError:  # the call is about to fail by it
+            return "none"
+        parts = urlsplit(address)
+        # The built-in model's address is only a name.
+        return "openrouter" if address == OPENROUTER else parts.hostname or parts.scheme
+
+    return await stack.enter_async_context(open_telemetry(given, server)) or untraced
 
 
 def open_dispatcher(configuration: Configuration, library: Library, council: Council) -> Dispatcher:

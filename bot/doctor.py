@@ -13,6 +13,7 @@ from bot.checks.check import Check, Checked, Finding, Outcome, carry_out
 from bot.checks.folder import FolderChecks
 from bot.checks.machine import CLOCK, Clock, machine_checks, port
 from bot.checks.models import ModelChecks
+from bot.checks.telemetry import telemetry_checks
 from bot.config.configuration import NOBODY_TO_ASK, Configuration, load
 from bot.config.settings import OPENROUTER, given_secrets
 from bot.errors import ConfigurationError, Problem
@@ -113,6 +114,7 @@ async def _examine(configuration: Configuration, *, live: bool, now: Callable[[]
         checks = [
             Check(CONFIGURATION, lambda: _configured(configuration)),
             *machine_checks(configuration),
+            *telemetry_checks(configuration),
             *FolderChecks(configuration.settings.council_data_dir).checks(),
             *await _of_models(configuration, clock, stack, live=live),
             *await _of_discord(configuration, clock, stack),

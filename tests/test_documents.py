@@ -2,6 +2,7 @@
 
 import re
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
@@ -10,6 +11,7 @@ from bot.config.settings import Settings
 from bot.health import Health
 from bot.service.metrics import Metrics
 from bot.status import Status
+from bot.telemetry import Attribute
 from council.profile import Member, Profile
 from pictures.structure import drawn
 
@@ -62,6 +64,14 @@ async def test_the_operations_page_lists_every_metric(tmp_path: Path) -> None:
     )
 
 
+def test_the_operations_page_lists_every_attribute_of_a_trace() -> None:
+    """And no other."""
+    page = text("docs/operations.md").partition("| attribute |")[2].partition("\n\n")[0]
+    named = re.findall(r"^\| (.*?) \|", page, re.MULTILINE)
+    told = {name for cell in named for name in re.findall(r"`([\w.]+)`", cell)}
+    assert told == {*get_args(Attribute)}
+
+
 def test_every_dependency_has_its_line() -> None:
     """What each library is for is in `docs/dependencies.md`."""
     import tomllib
@@ -69,7 +79,7 @@ def test_every_dependency_has_its_line() -> None:
     project = tomllib.loads(text("pyproject.toml"))
     wanted = [
         *project["project"]["dependencies"],
-        *project["project"]["optional-dependencies"]["local"],
+        *(each for extra in project["project"]["optional-dependencies"].values() for each in extra),
         *project["dependency-groups"]["dev"],
     ]
     page = text("docs/dependencies.md")

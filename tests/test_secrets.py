@@ -21,6 +21,7 @@ import pytest_asyncio
 from tests.bot.slack.test_bot import free_port
 from tests.bot.terminal import test_init
 from tests.bot.terminal.test_init import ASK, CHAIR, HIDDEN_KEY, NUMBER, WHICH, Desk
+from tests.collector import Collector, collector
 from tests.discord_server import DiscordServer
 from tests.launcher import Process, start
 from tests.model_server import ModelServer, Turn
@@ -92,6 +93,7 @@ class Marks:
     slack_app: str = mark(7, "xapp-1-A0COUNCIL1-{}")
     signing: str = mark(8)
     proxy: str = mark(9)
+    collector: str = mark(0)
 
     def __iter__(self) -> Iterator[str]:
         for name in self.__dataclass_fields__:
@@ -152,6 +154,7 @@ class Installation:
     slack: SlackServer
     models: ModelServer
     output: Path
+    collector: Collector
 
     @property
     def written(self) -> str:
@@ -171,6 +174,9 @@ class Installation:
             "SLACK_SIGNING_SECRET": MARKS.signing,
             "SLACK_APP_TOKEN_FILE": "app_token",
             "SLACK_API_URL": self.slack.api_url,
+            "OTEL_EXPORTER_OTLP_ENDPOINT": self.at(self.collector.url, "user", MARKS.collector),
+            "OTEL_EXPORTER_OTLP_HEADERS": f"api-key=Bearer%20{MARKS.collector},x-tenant=1",
+            "OTEL_BSP_SCHEDULE_DELAY": "50",
             **more,
         }
         lines = (f"{name}='{value}'\n" for name, value in settings.items() if value)
@@ -224,12 +230,13 @@ class Installation:
 @pytest_asyncio.fixture
 async def installation(tmp_path: Path) -> AsyncIterator[Installation]:
     """An installation whose every secret is marked."""
-    async with servers() as (discord, slack, models):
+    async with servers() as (discord, slack, models), collector() as told:
+        told.status = 401
         discord.world.token = MARKS.discord
         slack.team.token, slack.world.app_token = MARKS.slack_bot, MARKS.slack_app
         slack.signing_secret = MARKS.signing
         (tmp_path / "place").mkdir()
-        yield Installation(tmp_path / "place", discord, slack, models, tmp_path / "output")
+        yield Installation(tmp_path / "place", discord, slack, models, tmp_path / "output", told)
 
 
 async def test_a_bot_that_serves_shows_no_secret(installation: Installation) -> None:
@@ -257,7 +264,8 @@ async def test_a_bot_that_serves_shows_no_secret(installation: Installation) -> 
     await until(lambda: "key" in str([card.blocks for card in slack.messages(room)][1:]))
     process.send_signal(signal.SIGABRT)
     assert await process.wait() == -signal.SIGABRT
-    for library in ("discord.", "slack_", "aiosqlite", "call_failed", "Fatal Python error"):
+    assert place.collector.headers[0]["api-key"] == f"Bearer {MARKS.collector}"
+    for library in ("discord.", "slack_", "aiosqlite", "urllib3", "call_failed", "Fatal Python error"):
         assert library in place.written, library
     place.assert_clean()
 
@@ -339,6 +347,8 @@ async def test_no_command_shows_a_secret(installation: Installation) -> None:
         ({"SLACK_HTTP_PORT": MARKS.slack_bot}, "SLACK_HTTP_PORT: "),
         ({"COUNCIL_ADMINS": MARKS.slack_bot}, "nobody's id"),
         ({"COUNCIL_MEMBERS": MARKS.openrouter, "OPENROUTER_API_KEY": MARKS.discord}, "platform's token"),
+        ({"OTEL_EXPORTER_OTLP_HEADERS": MARKS.collector}, "it isn't name=value"),
+        ({"OTEL_EXPORTER_OTLP_ENDPOINT": f"user:{MARKS.collector}@x"}, "an address starts with http"),
         ({"OWN_KEY": ""}, "it isn't set"),
         ({"key in the file": "api_key_env"}, "the name of a variable"),
         ({"key in the file": "api_key"}, "Did you mean api_key_env?"),

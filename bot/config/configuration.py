@@ -21,6 +21,7 @@ from bot.config.settings import (
     address,
     dotenv_variables,
     header,
+    header_values,
     secret_names,
     sources,
     variables,
@@ -97,7 +98,21 @@ class Configuration:
         named = [self.variables[seat.api_key_env.lower()] for seat in seats if seat.api_key_env]
         addresses = [*self.variables.values(), *(seat.endpoint for seat in seats if seat.endpoint)]
         in_addresses = [secret for each in addresses for secret in passwords(each)]
-        return [*own, *named, *in_addresses]
+        in_headers = [secret for each in own if "=" in each for secret in header_values(each)]
+        return [*own, *named, *in_addresses, *in_headers]
+
+    @property
+    def traces(self) -> dict[str, str] | None:
+        """OpenTelemetry's own variables, by name in lower case; `None` if no collector is named."""
+        settings = self.settings
+        if not (settings.otel_exporter_otlp_endpoint or settings.otel_exporter_otlp_traces_endpoint):
+            return None
+        given = {name: value for name, value in self.variables.items() if name.startswith("otel_")}
+        for name in secret_names():
+            secret: SecretStr | None = getattr(settings, name)
+            if name.startswith("otel_") and secret:  # it may come from a file
+                given[name] = secret.get_secret_value()
+        return given
 
 
 def load() -> Configuration:

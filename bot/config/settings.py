@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, get_args
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 from pydantic import AfterValidator, BeforeValidator, Field, SecretStr
 from pydantic.fields import FieldInfo
@@ -30,6 +30,8 @@ OPENROUTER = "https://openrouter.ai/api/v1"
 LOCAL = "127.0.0.1"
 SHORTEST = 12
 """Characters of what is taken for a secret by its variable's name alone."""
+SHORTEST_VALUE = 8
+"""Characters of what is taken for a secret in a header."""
 _SECRET_NAME = re.compile(r"(?:^|_)(?:key|token|secret|password|passwd)(?:$|_(?!file$))")
 
 
@@ -111,7 +113,30 @@ def header(secret: str) -> str:
     return secret
 
 
+def _headers(secret: SecretStr) -> SecretStr:
+    for each in secret.get_secret_value().split(","):
+        name, sign, value = each.partition("=")
+        if not (name.strip() and sign):
+            raise ValueError("it isn't name=value, with commas between several")
+        for character in (*name.strip(), *value.strip()):
+            if not " " <= character <= "~":
+                raise ValueError(f"it contains a character that no header has: {character!a}")
+    return secret
+
+
+def header_values(headers: str) -> list[str]:
+    """Return the secrets in headers written as `name=value,name=value`, as given and decoded.
+
+    Of `Bearer …` and its like, what follows counts, too. Short values are tenants and versions.
+    """
+    given = [each.partition("=")[2].strip() for each in headers.split(",")]
+    values = [form for value in given for form in (value, unquote(value))]
+    parts = [part for value in values for part in (value, value.rpartition(" ")[2])]
+    return [part for part in parts if len(part) >= SHORTEST_VALUE]
+
+
 Secret = Annotated[SecretStr, BeforeValidator(_read), AfterValidator(_header)]
+SecretHeaders = Annotated[SecretStr, BeforeValidator(_read), AfterValidator(_headers)]
 Address = Annotated[str, AfterValidator(address)]
 PlatformAddress = Annotated[str, AfterValidator(_platforms)]
 Names = Annotated[list[str], NoDecode, BeforeValidator(_split)]
@@ -193,6 +218,19 @@ class Settings(BaseSettings):
         le=65535,
         description="port of health checks and metrics; without it, nothing listens",
     )
+    otel_exporter_otlp_endpoint: Address | None = Field(
+        default=None,
+        description="address of an OpenTelemetry collector (OTLP over HTTP, usually port 4318)",
+    )
+    otel_exporter_otlp_traces_endpoint: Address | None = Field(
+        default=None, description="address that takes traces alone, with its path, /v1/traces"
+    )
+    otel_exporter_otlp_headers: SecretHeaders | None = Field(
+        default=None, description="list of headers that the collector asks for: name=value,name=value"
+    )
+    otel_exporter_otlp_traces_headers: SecretHeaders | None = Field(
+        default=None, description="the same for traces alone"
+    )
 
     @classmethod
     def settings_customise_sources(
@@ -235,7 +273,9 @@ class SecretFiles(PydanticBaseSettingsSource):
 def secret_names() -> set[str]:
     """Name the settings that are secrets."""
     return {
-        name for name, field in Settings.model_fields.items() if Secret in get_args(field.annotation)
+        name
+        for name, field in Settings.model_fields.items()
+        if {Secret, SecretHeaders} & {*get_args(field.annotation)}
     }
 
 
@@ -268,9 +308,10 @@ def given_secrets() -> list[str]:
     except (OSError, UnicodeDecodeError):
         given = _environment()
     files = [given[name] for name in (f"{name}_file" for name in secret_names()) if name in given]
+    ours = [*(given[name] for name in secret_names() if name in given), *map(_in_file, files)]
     return [
-        *(given[name] for name in secret_names() if name in given),
-        *map(_in_file, files),
+        *ours,
+        *(secret for each in ours if "=" in each for secret in header_values(each)),
         *(value for name, value in given.items() if _names_a_secret(name, value)),
         *(secret for value in given.values() for secret in passwords(value)),
         *passwords(_text(Path(given.get("council_config", "council.toml")))),

@@ -19,6 +19,7 @@ from bot.service.channels import Channels
 from bot.service.durable_writes import DurableSteps, keep, until_written
 from bot.service.metrics import Metrics
 from bot.service.question import Question
+from bot.service.traces import Trace, Traces, untraced
 from bot.view.wording.failures import INTERRUPTED, explain
 from council.brief import Attachment, Brief, Discussion, History, ThreadMessage, Turn
 from council.calls import Ask
@@ -91,6 +92,7 @@ class Runs:
     entropy: random.Random = field(default_factory=random.SystemRandom)
     metrics: Metrics = field(default_factory=Metrics)
     acknowledgements: Acknowledgements = field(default_factory=Acknowledgements)
+    traces: Traces = untraced
     warnings: BudgetWarnings | None = None
     """Who tells admins of budgets that are nearly used up."""
 
@@ -230,22 +232,40 @@ class Runs:
             if run.error:
                 emit(RunFailed(run.id, run.error.message, run.error.failures))
                 return None
-            try:
-                message = await self._answer(run, emit, stop, read_discussion)
-            except CouncilError as error:
-                why = await self._cause(run, error)
-                ended = isinstance(why, RunStopped | RunForgotten)
-                await self.fail(run, emit, why, "stopped" if ended else "failed")
-                return None
-            except Exception as error:
-                log.exception("run_crashed")
-                await self.fail(run, emit, error)
+            # What an earlier process answered, and traced, is only shown again.
+            with untraced(run) if run.is_over else self.traces(run) as trace:
+                message = await self._answer_or_fail(run, emit, stop, read_discussion, trace)
+            if message is None:
                 return None
             await self._close(run, "answered")
             if not run.is_over:  # it may have been answered by an earlier process
                 self.metrics.runs_ended["answered"] += 1
             emit(RunCompleted(run.id, run.conversation_id, message))
             return message
+
+    async def _answer_or_fail(
+        self,
+        run: RunRow,
+        emit: Emit,
+        stop: Stop | None,
+        read_discussion: ReadDiscussion | None,
+        trace: Trace,
+    ) -> AssistantMessage | None:
+        try:
+            message = await self._answer(run, trace.heard(emit), stop, read_discussion, trace)
+        except CouncilError as error:
+            why = await self._cause(run, error)
+            ended = "stopped" if isinstance(why, RunStopped | RunForgotten) else "failed"
+            trace.ended(ended, why)
+            await self.fail(run, emit, why, ended)
+            return None
+        except Exception as error:
+            log.exception("run_crashed")
+            trace.ended("failed", error)
+            await self.fail(run, emit, error)
+            return None
+        trace.ended("answered")
+        return message
 
     def age(self, run: RunRow) -> float:
         """Return the seconds since a run was accepted or retried, 0 if the clock was set back."""
@@ -267,17 +287,23 @@ class Runs:
         return replace(run, status="failed", error=why)
 
     async def _answer(
-        self, run: RunRow, emit: Emit, stop: Stop | None, read_discussion: ReadDiscussion | None
+        self,
+        run: RunRow,
+        emit: Emit,
+        stop: Stop | None,
+        read_discussion: ReadDiscussion | None,
+        trace: Trace,
     ) -> AssistantMessage:
         brief = await self._prepared(run, emit, read_discussion)
         if read := ContextRead.of(brief.context):
             emit(read)
         if shortened := _shortened(brief):
             emit(shortened)
+        ask = trace.asked(await self._bounded(run, brief, emit))
         deliberation = await deliberate(
             brief,
-            ask=self.acknowledgements.before(await self._bounded(run, brief, emit)),
-            steps=DurableSteps(await self.journal.steps(run), emit),
+            ask=self.acknowledgements.before(ask),
+            steps=trace.recorded(DurableSteps(await self.journal.steps(run), emit)),
             emit=emit,
             now=self.now,
             stop=stop,

@@ -169,6 +169,27 @@ def conversations(number: int) -> str:
     return count(number, "conversation")
 
 
+# ── traces ────────────────────────────────────────────────────────────────────────────────────
+
+TRACES_TAKEN = "the collector takes them"
+NO_OTEL = Advice(
+    "the extra otel isn't installed, so no traces are sent",
+    "Run: uv sync --frozen --extra local --extra otel; or unset it",
+)
+HEADERS_REFUSED = Advice(
+    "the collector refuses it",
+    "Set it to the headers that the collector asks for: name=value,name=value",
+)
+
+
+def no_collector(reason: str) -> Advice:
+    """Say that no collector takes traces there."""
+    return Advice(
+        f"no collector takes traces there ({reason})",
+        "Set the address of its receiver for OTLP over HTTP, usually on port 4318",
+    )
+
+
 # ── the clock ─────────────────────────────────────────────────────────────────────────────────
 
 NO_TIME_SEEN = "skipped: no server said what time it is"

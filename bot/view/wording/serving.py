@@ -11,6 +11,7 @@ COMPLETE_SLACK = (
     "It takes SLACK_BOT_TOKEN and either SLACK_APP_TOKEN (Socket Mode), or SLACK_SIGNING_SECRET and "
     "SLACK_HTTP_PORT (HTTP)"
 )
+NO_OTEL = "a collector for traces is set, but the extra otel isn't installed, so no traces are sent"
 CHECK_SLACK = "Check the tokens, and that SLACK_API_URL is right or unset"
 
 

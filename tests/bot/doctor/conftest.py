@@ -23,7 +23,7 @@ async def scene(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterato
     monkeypatch.setattr(Route, "BASE", Route.BASE)
     monkeypatch.chdir(tmp_path)
     for name in os.environ:
-        if name.startswith(("COUNCIL_", "OPENROUTER_", "DISCORD_", "SLACK_", "DATABASE_")):
+        if name.startswith(("COUNCIL_", "OPENROUTER_", "DISCORD_", "SLACK_", "DATABASE_", "OTEL_")):
             monkeypatch.delenv(name)
     listed: list[Json] = [{"id": name, "pricing": PRICES} for name in (*MEMBERS, "x-ai/grok-4")]
     refused: dict[str, int] = {}

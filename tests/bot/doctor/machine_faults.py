@@ -7,7 +7,7 @@ from contextlib import closing
 from pathlib import Path
 from types import SimpleNamespace
 
-from tests.bot.doctor.scene import ID, Planted, Scene, setting
+from tests.bot.doctor.scene import ID, NOWHERE, Planted, Scene, setting
 
 
 def _secret_file(scene: Scene) -> None:
@@ -50,6 +50,21 @@ def _orphan(scene: Scene) -> None:
     }
     values = ("1" if kind in ("INTEGER", "REAL") else f"'{ID}'" for kind in needed.values())
     scene.sql(f"INSERT INTO conversations ({', '.join(needed)}) VALUES ({', '.join(values)})")  # noqa: S608 - our own
+
+
+def _untraceable(scene: Scene) -> None:
+    scene.env["OTEL_EXPORTER_OTLP_ENDPOINT"] = NOWHERE
+    scene.patch.setattr("bot.checks.telemetry.can_trace", lambda: False)
+
+
+def _no_collector(scene: Scene) -> None:
+    scene.env["OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"] = f"{scene.models.url}/v1/nothing"
+
+
+def _refusing_collector(scene: Scene) -> None:
+    scene.env["OTEL_EXPORTER_OTLP_ENDPOINT"] = scene.models.url
+    scene.env["OTEL_EXPORTER_OTLP_HEADERS"] = "api-key=0123456789"
+    scene.refused["/v1/traces"] = 401
 
 
 def _taken(name: str) -> Callable[[Scene], object]:
@@ -107,6 +122,38 @@ FAULTS = [
         "COUNCIL_STATUS_HOST",
         "isn't an address of this machine",
         "127.0.0.1",
+    ),
+    Planted(
+        "traces without the extra",
+        _untraceable,
+        "OTEL_EXPORTER_OTLP_ENDPOINT",
+        "the extra otel isn't installed",
+        "uv sync --frozen --extra local --extra otel",
+        "warning",
+    ),
+    Planted(
+        "no collector",
+        setting("OTEL_EXPORTER_OTLP_ENDPOINT", NOWHERE),
+        "OTEL_EXPORTER_OTLP_ENDPOINT",
+        "no collector takes traces there",
+        "port 4318",
+        "warning",
+    ),
+    Planted(
+        "another server for a collector",
+        _no_collector,
+        "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
+        "no collector takes traces there (404)",
+        "OTLP over HTTP",
+        "warning",
+    ),
+    Planted(
+        "refusing collector",
+        _refusing_collector,
+        "OTEL_EXPORTER_OTLP_HEADERS",
+        "the collector refuses it",
+        "name=value",
+        "warning",
     ),
     Planted("wrong clock", lambda s: setattr(s, "ahead", 200.0), "the clock", " s ahead", "timedatectl"),
     Planted(

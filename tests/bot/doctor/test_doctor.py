@@ -74,12 +74,18 @@ def _only_own(scene: Scene) -> None:
     file.write_text(file.read_text().replace("[profiles.own]", "[profiles.default]"))
 
 
+def _collected(scene: Scene) -> None:
+    scene.env["OTEL_EXPORTER_OTLP_ENDPOINT"] = scene.models.url
+    scene.refused["/v1/traces"] = 200
+
+
 NORMAL = [
     Normal("no platform", _without("DISCORD_", "SLACK_"), "neither Discord nor Slack is configured"),
     Normal(
         "demonstration", _without("OPENROUTER_", "COUNCIL_MEMBERS"), "the built-in demonstration model"
     ),
     Normal("no status port", _without("COUNCIL_STATUS"), "COUNCIL_STATUS_PORT isn't set"),
+    Normal("collector", _collected, "the collector takes them"),
     Normal("HTTP mode", _by_http, "whether Slack reaches its public https address can't be seen"),
     Normal("own provider without a key", _without("OPENROUTER_API_KEY"), "this provider may need none"),
     Normal(

@@ -1,0 +1,66 @@
+"""The collector that traces are sent to."""
+
+import ssl
+from collections.abc import Mapping
+from http import HTTPStatus
+from urllib.parse import unquote
+
+import aiohttp
+
+from bot.checks.check import Check, Outcome, wrong
+from bot.config.configuration import Configuration
+from bot.service.traces import can_trace
+from bot.view.wording import doctor as wording
+
+TRACES = "Traces"
+BASE, WHOLE = "otel_exporter_otlp_endpoint", "otel_exporter_otlp_traces_endpoint"
+SECONDS = 5.0
+
+
+def telemetry_checks(configuration: Configuration) -> list[Check]:
+    """Return the check of the collector, if one is configured."""
+    given = configuration.traces
+    return [] if given is None else [Check(TRACES, lambda: _collector(given))]
+
+
+async def _collector(given: Mapping[str, str]) -> Outcome:
+    """Send the collector a request without any trace."""
+    name = WHOLE if given.get(WHOLE) else BASE
+    if not can_trace():
+        return wrong(name.upper(), wording.NO_OTEL, "warning")
+    address = given[name] if name == WHOLE else f"{given[name].rstrip('/')}/v1/traces"
+    headers_name, headers = _headers(given)
+    try:
+        status = await _status(address, headers, given.get("otel_exporter_otlp_certificate"))
+    except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else "no answer"
+        return wrong(name.upper(), wording.no_collector(reason), "warning")
+    if status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
+        return wrong(headers_name.upper(), wording.HEADERS_REFUSED, "warning")
+    if status >= HTTPStatus.MULTIPLE_CHOICES:
+        return wrong(name.upper(), wording.no_collector(str(status)), "warning")
+    return Outcome(wording.TRACES_TAKEN)
+
+
+def _headers(given: Mapping[str, str]) -> tuple[str, dict[str, str]]:
+    name = "otel_exporter_otlp_headers"
+    if given.get("otel_exporter_otlp_traces_headers"):
+        name = "otel_exporter_otlp_traces_headers"
+    pairs = (each.partition("=") for each in given.get(name, "").split(",") if each.strip())
+    return name, {key.strip(): unquote(value.strip()) for key, _, value in pairs}
+
+
+async def _status(address: str, headers: Mapping[str, str], certificate: str | None) -> int:
+    context = ssl.create_default_context(cafile=certificate) if certificate else True
+    timeout = aiohttp.ClientTimeout(total=SECONDS)
+    async with (
+        aiohttp.ClientSession(timeout=timeout, trust_env=True) as session,
+        session.post(
+            address,
+            data=b"",  # a message of this format without any field
+            headers={**headers, "Content-Type": "application/x-protobuf"},
+            ssl=context,
+            allow_redirects=False,
+        ) as answer,
+    ):
+        return answer.status
