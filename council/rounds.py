@@ -201,6 +201,9 @@ class _Table:
         criteria = brief.profile.criteria.names if brief.profile.criteria else ()
         labelled = [(label, self._readable(self._labels[label])) for label in order]
         unranked: list[Stage2Result] = []
+        terse = brief.profile.demonstration
+        # The built-in model must criticize, and copies what it reads when it has nothing to say.
+        copied = [text for _, text in labelled] if terse else []
 
         def review(reply: Reply) -> Stage2Result:
             if unranked:  # this reply was to be the labels alone
@@ -208,7 +211,7 @@ class _Table:
                 ranking = read_labels(reply.text, order)
                 text = with_ranking(first.ranking, ranking) if ranking else first.ranking
                 return first.model_copy(update={"ranking": text, "parsed_ranking": ranking})
-            ballot = read_ballot(reply.text, order, criteria)
+            ballot = read_ballot(reply.text, order, criteria, answers=copied)
             points = ballot.critiques
             if points is None and self._by_points:
                 points = tuple(read_points(ballot.text, order))
@@ -231,7 +234,6 @@ class _Table:
             return AskAgain(prompts.labels_only(order), result, labels_schema(order), LABELS_TOKENS)
 
         in_prose = member.model_copy(update={"structured": False})
-        terse = brief.profile.demonstration
         return await self._session.hear(
             cancellation,
             member,

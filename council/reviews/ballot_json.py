@@ -5,6 +5,7 @@ dropped without the rest, and a ballot that was cut off counts as far as it goes
 """
 
 import re
+from collections.abc import Iterable
 from typing import Annotated, cast
 
 from pydantic import BaseModel, BeforeValidator
@@ -81,6 +82,35 @@ class Votes(BaseModel):
 
     reviews: Annotated[list[Review], BeforeValidator(_labelled)]
     ranking: Annotated[list[str], BeforeValidator(_ranked)] = []
+
+    def without_copies(self, answers: Iterable[str]) -> "Votes":
+        """Return the ballot without remarks that only repeat words of one of these answers."""
+        known = [_words(answer) for answer in answers]
+
+        def kept(remark: str) -> str:
+            said = _words(remark).rsplit(maxsplit=1)[0] if len(remark.split()) > _CERTAIN else remark
+            return "" if any(_words(said) in words for words in known) else remark
+
+        reviews = [
+            review.model_copy(
+                update={
+                    "strengths": kept(review.strengths),
+                    "critiques": [each for each in review.critiques if kept(each.text)],
+                    "weaknesses": kept(review.weaknesses),
+                }
+            )
+            for review in self.reviews
+        ]
+        return self.model_copy(update={"reviews": reviews})
+
+
+def _words(text: str) -> str:
+    return f" {' '.join(_WORDS.findall(text.casefold()))} "
+
+
+_WORDS = re.compile(r"\w+")
+_CERTAIN = 4
+"""In a copy of more words the last one doesn't count: a grammar may have cut it off."""
 
 
 _ESCAPES = re.compile(

@@ -9,6 +9,7 @@ A ballot that can't be read for certain isn't counted: no answer is ever ranked 
 - A header without a list belongs to the numbered list right above it, if that contains only labels. Such
   a list needs no header if it is the whole reply.
 - A list with more unknown labels than known ones is no ballot: it is the whole alphabet.
+- Of two answers, the one numbered 1 alone ranks both.
 - The last ballot with two or more answers counts. One inside a code block counts only where it
   ends the text and there is no other: then the block frames the ballot and quotes nothing.
 - A tie (`B = C`) gives no order, so the ballot ends above it, as if it were cut short.
@@ -46,6 +47,14 @@ def parse_ranking(text: str, labels: Collection[str]) -> list[str]:
             framed = ranking
     alone = _ranking(_alone(lines), known)
     return own or framed or (alone if len(alone) > 1 else [])
+
+
+def opening_labels(text: str, labels: Collection[str]) -> list[str]:
+    """Return the labels that the lines of a text begin with, if those are all labels, each once."""
+    known = by_letter(labels)
+    lines = [line.text for line in _lines(text) if line.text]
+    letters = [_letter(entry) for entry in map(_ENTRY.match, lines) if entry]
+    return [known[each] for each in letters] if sorted(letters) == sorted(known) else []
 
 
 def unwrapped(text: str, languages: Collection[str]) -> str:
@@ -425,6 +434,8 @@ def _ranking(tiers: Sequence[_Tier], known: Mapping[str, str]) -> list[str]:
         if len(fresh) > 1 or (fresh and tied):
             break
         ranking += fresh
+    if len(known) == 2 and len(ranking) == len(tiers) == 1 and tiers[0].rank == 1:
+        ranking += [label for label in known.values() if label not in ranking]
     return ranking
 
 

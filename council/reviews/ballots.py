@@ -10,7 +10,14 @@ from itertools import permutations
 from council.calls import JsonObject
 from council.document.results import ReviewPoint
 from council.reviews.ballot_json import Review, Votes, read_names, read_votes
-from council.reviews.ballot_text import by_letter, label_named, parse_ranking, plain, unwrapped
+from council.reviews.ballot_text import (
+    by_letter,
+    label_named,
+    opening_labels,
+    parse_ranking,
+    plain,
+    unwrapped,
+)
 from council.reviews.critique_text import points_in_remark
 from council.reviews.score_text import BEST, WORST, Scored, parse_scores, scores_of, scores_text
 
@@ -64,10 +71,15 @@ def ballot_schema(
     return _object(reviews=reviews, ranking=ranking)
 
 
-def read_ballot(text: str, labels: Sequence[str], criteria: Sequence[str] = ()) -> Ballot:
-    """Return the ballot in a reply: JSON becomes review text, any other text is kept byte for byte."""
+def read_ballot(
+    text: str, labels: Sequence[str], criteria: Sequence[str] = (), *, answers: Iterable[str] = ()
+) -> Ballot:
+    """Return the ballot in a reply: JSON becomes review text, any other text is kept byte for byte.
+
+    Remarks of JSON that only repeat words of one of the `answers` are left out.
+    """
     known = by_letter(labels)
-    votes = read_votes(unwrapped(text, ("", "json")))
+    votes = read_votes(unwrapped(text, ("", "json"))).without_copies(answers)
     scores = {
         label: given
         for review in reversed(votes.reviews)
@@ -92,7 +104,8 @@ def read_labels(text: str, labels: Sequence[str]) -> list[str]:
     named = _ranked(read_names(unwrapped(text, ("", "json"))), by_letter(labels))
     if len(named) > 1:
         return named
-    return parse_ranking(text, labels) or parse_ranking(f"{HEADER}\n{text}", labels)
+    listed = parse_ranking(text, labels) or parse_ranking(f"{HEADER}\n{text}", labels)
+    return listed or opening_labels(text, labels)
 
 
 def with_ranking(text: str, ranking: Sequence[str]) -> str:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from council.document.results import ReviewPoint
 from council.reviews.ballot_text import parse_ranking
-from council.reviews.ballots import Ballot, ballot_schema, read_ballot
+from council.reviews.ballots import Ballot, ballot_schema, read_ballot, read_labels
 from tests.council.reviews.ballots import CASES, LABELS, LIST
 from tests.fragments import made_of
 
@@ -27,6 +27,45 @@ def test_reads_a_ballot(text: str, letters: str) -> None:
 def test_other_text_is_kept(text: str) -> None:
     """What isn't a JSON ballot stays byte for byte, whatever its ranking."""
     assert read_ballot(text, LABELS) == Ballot(text, tuple(parse_ranking(text, LABELS)))
+
+
+@pytest.mark.parametrize(
+    ("text", "letters"),
+    [
+        ("FINAL RANKING:\n1. Response B", "BA"),
+        (
+            "1. Response A is right.\n\n**Final Ranking:**\n1. Response B (clear, correct)\n\nThanks!",
+            "BA",
+        ),
+        ("FINAL RANKING:\n1. Response B\n\nFINAL RANKING: 1. Response A\nResponse A: So.", "AB"),
+        ("FINAL RANKING:\n2. Response B", ""),
+        ("FINAL RANKING:\nResponse B", ""),
+        ("FINAL RANKING:\n1. Response B = Response A", ""),
+        ("FINAL RANKING:\n1. Response B (tie)", ""),
+        ("FINAL RANKING:\n1. Response C\n2. Response B", ""),
+        ("Response B is best.", ""),
+    ],
+)
+def test_of_two_answers_the_first_ranks_both(text: str, letters: str) -> None:
+    """Whichever comes second, it can only be the other one."""
+    assert parse_ranking(text, LABELS[:2]) == [f"Response {letter}" for letter in letters]
+    assert len(parse_ranking(text, LABELS)) != 1
+
+
+@pytest.mark.parametrize(
+    ("text", "letters"),
+    [
+        ('{"ranking": ["Response C", "A", "B"]}', "CAB"),
+        ("Response C\nResponse A\nResponse B", "CAB"),
+        ("C > A > B", "CAB"),
+        ("**Response C (correct, clear)**\n\n**Response A (misses a detail)**\n\n**Response B**", "CAB"),
+        ("Response C: it is right.\nResponse A: it is long.\nResponse B: it is wrong.", "CAB"),
+        ("I can't rank them.", ""),
+    ],
+)
+def test_reads_labels_alone(text: str, letters: str) -> None:
+    """The reply to the call for only the labels is read more freely than a review."""
+    assert read_labels(text, LABELS) == [f"Response {letter}" for letter in letters]
 
 
 # Any text --------------------------------------------------------------------------------------
@@ -321,6 +360,24 @@ def test_half_an_emoji_is_marked_as_missing() -> None:
     assert read_ballot(text, LABELS).text == (
         "Response B\nStrengths: \\ud83d and \U0001f600 and \ufffd\nWeaknesses: [high] No tests."
     )
+
+
+def test_remarks_that_only_repeat_an_answer_are_left_out() -> None:
+    """Also one of which the last word was cut off; what the reviewer adds stays."""
+    answers = ("The capital of France is Paris.", "It is Lyon, says the map of 1791.")
+
+    def critique(text: str) -> object:
+        return {"text": text, "severity": "low"}
+
+    copies = ["the capital of France is PARIS", "Paris", "It is Lyon, says the m"]
+    critiques = [*map(critique, copies), critique("Paris isn't explained.")]
+    review = {"label": "Response A", "strengths": "Paris.", "critiques": critiques}
+    text = json.dumps({"reviews": [review], "ranking": ["Response A", "Response B"]})
+    kept = ReviewPoint(label="Response A", text="Paris isn't explained.", severity="low")
+    ballot = read_ballot(text, LABELS, answers=answers)
+    assert ballot.critiques == (kept,)
+    assert ballot.text.splitlines()[:2] == ["Response A", "Weaknesses: [low] Paris isn't explained."]
+    assert len(read_ballot(text, LABELS).critiques or ()) == len(critiques)
 
 
 def test_asks_for_each_label() -> None:
