@@ -31,13 +31,14 @@ def with_variables(text: str, values: Mapping[str, str]) -> str:
             before = re.match(r"\s*(?:export[^\S\r\n]+)?", original)
             lines.append((before[0] if before else "") + _line(*left.pop(name)))
     changed = "".join(lines)
-    if left and changed and not changed.endswith("\n"):
-        changed += "\n"
-    changed += "".join(_line(name, value) for name, value in left.values() if value)
-    read = dotenv_values(stream=io.StringIO(changed))
-    if any((read.get(name) or "") != value for name, value in values.items()):
-        raise ValueError
-    return changed
+    added = "".join(_line(name, value) for name, value in left.values() if value)
+    last = "\n" if left and changed and not changed.endswith("\n") else ""
+    # Below a quotation mark that is never closed, the value's own marks would close it.
+    for written in (f"{changed}{last}{added}", f"{added}{changed}"):
+        read = dotenv_values(stream=io.StringIO(written))
+        if all((read.get(name) or "") == value for name, value in values.items()):
+            return written
+    raise ValueError
 
 
 def _line(name: str, value: str) -> str:

@@ -54,6 +54,11 @@ def test_what_is_written_is_read_back(before: str, value: str) -> None:
     assert (dotenv_values(stream=io.StringIO(after)).get("KEY") or "") == value
 
 
+def test_a_variable_is_written_above_a_quotation_that_never_ends() -> None:
+    """Below it, the value's own quotation marks would end it."""
+    assert with_variables("A=1\nB='", {"KEY": "*"}) == "KEY='*'\nA=1\nB='"
+
+
 @pytest.mark.parametrize(
     ("before", "after"),
     [
