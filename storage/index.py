@@ -21,7 +21,7 @@ from storage.index_rows import IndexRow, SeatRow, Texts, VoteRow, derive, index_
 from storage.scope import Scope
 from storage.search_terms import spaced
 from storage.sqlite.database import Database, Statement
-from storage.statistics import Spent, spent
+from storage.statistics import Spent, Typical, spent, typical
 
 _BATCH = 400  # documents read by one thread call and written by one transaction
 _MERGE_PAGES = 256  # of the search index in one transaction, some ten milliseconds
@@ -141,6 +141,10 @@ class Index:
     async def spent(self, here: Source) -> Spent:
         """Return the sum of what the runs in this place have cost."""
         return await spent(self._database, Scope.of(here))
+
+    async def typical(self, here: Source) -> Typical | None:
+        """Return what an answer took lately where something is asked; `None` if there are too few."""
+        return await typical(self._database, Scope.of(here))
 
     async def check(self, store: ConversationStore) -> IndexReport:
         """Compare the index with the documents without changing anything."""

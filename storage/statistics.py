@@ -1,7 +1,7 @@
 """A channel's figures: how its runs ended, what they cost, and how each member did."""
 
 import sqlite3
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from datetime import datetime, timedelta
 from statistics import median
@@ -163,11 +163,13 @@ async def spent(database: Database, scope: Scope, since: str = "") -> Spent:
         stopped=unanswered["stopped"],
         cost=answers["cost"] + unanswered["cost"],
         tokens=answers["tokens"] + unanswered["tokens"],
-        typical=_typical(await database.read(_LATEST, {"scope": scope.word, "limit": LATEST})),
+        typical=await typical(database, scope),
     )
 
 
-def _typical(rows: Sequence[sqlite3.Row]) -> Typical | None:
+async def typical(database: Database, scope: Scope) -> Typical | None:
+    """Return what an answer took lately in a channel; `None` before there are enough to tell."""
+    rows = await database.read(_LATEST, {"scope": scope.word, "limit": LATEST})
     if len(rows) < ENOUGH:
         return None
     return Typical(

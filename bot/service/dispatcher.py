@@ -43,11 +43,14 @@ from storage.conversations import Conversations
 from storage.errors import ConversationNotFound, StorageError
 from storage.index import Index
 from storage.journal import Delivery, Journal, RunRow, Telling
+from storage.statistics import Typical
 
 log = structlog.get_logger()
 
 ACCEPT_SECONDS = 1.0
 """How long a question may wait to be written down. A write that has begun by then is waited for."""
+TYPICAL_SECONDS = 0.1
+"""How long a card may wait for what questions take there."""
 HALT_SECONDS = 10.0
 LONGEST_QUESTION = 20_000
 
@@ -102,6 +105,7 @@ class Dispatcher:
         self._stops = Stops()
         self._shown: set[str] = set()
         self._presenters: dict[str, Presenter] = {}
+        self._typical: dict[str, asyncio.Task[Typical | None]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._draining = False
         self.resuming = Resuming(
@@ -125,6 +129,8 @@ class Dispatcher:
         by = asyncio.get_running_loop().time() + ACCEPT_SECONDS
         run: RunRow | None = None
         self._runs.acknowledgements.expect(entry_key)
+        # Read beside the writing, so that no card waits for it.
+        looking = asyncio.create_task(self._look_up_typical(question.source))
         try:
             async with asyncio.timeout_at(by):
                 here = await self.channels.in_force(question.place)
@@ -140,7 +146,18 @@ class Dispatcher:
         finally:
             if run is None:  # otherwise it is acknowledged by its card
                 self._runs.acknowledgements.settle(entry_key)
+                looking.cancel()
+        if run is not None:
+            self._typical[run.id] = looking
         return run
+
+    async def _look_up_typical(self, here: Source) -> Typical | None:
+        """Return what a question takes there, if that is known soon."""
+        try:
+            async with asyncio.timeout(TYPICAL_SECONDS):
+                return await self._index.typical(here)
+        except (TimeoutError, StorageError):  # the card is as well without
+            return None
 
     async def _write_down(
         self, question: Question, profile: Profile, by: float, budgets: Budgets | None
@@ -369,9 +386,16 @@ class Dispatcher:
                 log.exception("run_not_read", run=run.id)
                 return True
 
+        looking = self._typical.pop(run.id, None)
         return Presenter(
             run.id,
-            opening(run.brief.question, run.brief.profile, asker=run.brief.asker, now=self._clock()),
+            opening(
+                run.brief.question,
+                run.brief.profile,
+                asker=run.brief.asker,
+                now=self._clock(),
+                typical=await looking if looking else None,
+            ),
             venue,
             await self._journal.posts(run, is_new=is_new),
             run.telling,

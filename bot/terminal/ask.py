@@ -20,7 +20,7 @@ from contextlib import (
 )
 from dataclasses import asdict, dataclass
 from time import monotonic
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import orjson
 import structlog
@@ -43,14 +43,23 @@ from council.profile import Profile
 from storage.errors import StorageError
 from storage.journal import RunRow
 from storage.scope import TERMINAL
+from storage.statistics import Typical
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
 
 log = structlog.get_logger()
 
-Surface = Callable[[str, Profile], AbstractContextManager[Emit]]
-"""Shows one run, from the question and the council it was put to; hears the run's events."""
+
+class Surface(Protocol):
+    """Shows one run."""
+
+    def __call__(
+        self, question: str, profile: Profile, typical: Typical | None = None
+    ) -> AbstractContextManager[Emit]:
+        """Open it; yield what hears the run's events. `typical` is what an answer took here lately."""
+        ...
+
 
 HERE = Source(platform=TERMINAL)
 
@@ -80,7 +89,7 @@ class Asking:
         """
         question = _question(text, attachments, after)
         async with self._run(question, profile, start_over) as run:
-            return await self._show(run, surface)
+            return await self._show(run, surface, await self._typical())
 
     async def estimate(
         self, profile: Profile, text: str, attachments: tuple[Attachment, ...], *, as_json: bool
@@ -103,7 +112,13 @@ class Asking:
                 raise Refusal(wording.NOTHING_TO_RETRY)
             return await self._show(reopened, surface)
 
-    async def _show(self, run: RunRow, surface: Surface) -> str | None:
+    async def _typical(self) -> Typical | None:
+        try:
+            return await self.library.index.typical(HERE)
+        except StorageError:  # the card is as well without
+            return None
+
+    async def _show(self, run: RunRow, surface: Surface, typical: Typical | None = None) -> str | None:
         stop = Stop()
         for _ in range(run.stops):
             stop.press()
@@ -122,7 +137,10 @@ class Asking:
             warn(wording.output_lost(error.strerror, run.conversation_id))
 
         loop = asyncio.get_running_loop()
-        with lasting_output(lose) as output, surface(run.brief.question, run.brief.profile) as emit:
+        with (
+            lasting_output(lose) as output,
+            surface(run.brief.question, run.brief.profile, typical) as emit,
+        ):
             carrying = asyncio.create_task(self.runs.carry_out(run, emit, stop))
             loop.add_signal_handler(signal.SIGINT, press)
             try:
@@ -249,22 +267,24 @@ def _write(text: str) -> None:
 
 
 @contextmanager
-def people(question: str, profile: Profile, *, full: bool = False) -> Generator[Emit]:
+def people(
+    question: str, profile: Profile, typical: Typical | None = None, *, full: bool = False
+) -> Generator[Emit]:
     """Show the card, then the thread or, where that is wanted, the `full` record, then the answer."""
     from rich.console import Console
 
     from bot.terminal.venue import TerminalChannel, digest, everything
     from bot.view.state import opening
 
-    view = opening(question, profile, now=monotonic())
+    view = opening(question, profile, now=monotonic(), typical=typical)
     with TerminalChannel(Console(), view, thread=everything if full else digest) as channel:
         yield channel.hear
 
 
 @contextmanager
-def events(question: str, profile: Profile) -> Generator[Emit]:
+def events(question: str, profile: Profile, typical: Typical | None = None) -> Generator[Emit]:
     """Print every event as one JSON line."""
-    del question, profile
+    del question, profile, typical
 
     def hear(event: Event) -> None:
         say(orjson.dumps(to_json(event)).decode())
@@ -273,9 +293,9 @@ def events(question: str, profile: Profile) -> Generator[Emit]:
 
 
 @contextmanager
-def document(question: str, profile: Profile) -> Generator[Emit]:
+def document(question: str, profile: Profile, typical: Typical | None = None) -> Generator[Emit]:
     """Print the answer's message as the document has it, with the conversation's id, alone."""
-    del question, profile
+    del question, profile, typical
 
     def hear(event: Event) -> None:
         match event:

@@ -36,6 +36,7 @@ from council.events import Emit
 from council.models.catalog import Catalog
 from council.profile import Profile
 from storage.journal import RunRow
+from storage.statistics import Typical
 
 Open = Callable[[], Awaitable[Message | Path]]
 """Opens what a button or the thread shows: a message or a file."""
@@ -52,10 +53,10 @@ async def demo(player: Player) -> bool:
         shown: list[TerminalChannel] = []
 
         @contextmanager
-        def surface(text: str, profile: Profile) -> Generator[Emit]:
+        def surface(question: str, profile: Profile, typical: Typical | None = None) -> Generator[Emit]:
             if not console.is_terminal:
-                _tell(console, text)
-            view = opening(text, profile, now=monotonic())
+                _tell(console, question)
+            view = opening(question, profile, now=monotonic(), typical=typical)
             below = _nothing if is_watched else digest
             with TerminalChannel(console, view, thread=below, saved=None) as channel:
                 shown.append(channel)

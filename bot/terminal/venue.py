@@ -23,7 +23,7 @@ from rich.text import Text
 from bot.render.changes import changed_lines
 from bot.render.diff import Kind
 from bot.render.markdown import contain, render
-from bot.view.card import asked, card, correction, names, origin, progress, stage_line
+from bot.view.card import asked, card, correction, expected, names, origin, progress, stage_line
 from bot.view.fold import fold
 from bot.view.message import (
     Block,
@@ -124,7 +124,7 @@ class TerminalChannel:
         if self._live:
             self._live.start()
             return
-        for line in (asked(self.view), *origin(self.view)):
+        for line in (asked(self.view), *origin(self.view), *expected(self.view)):
             self._write(line)
 
     def hear(self, event: Event) -> None:

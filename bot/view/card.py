@@ -65,17 +65,19 @@ def names(view: RunView) -> dict[str, str]:
 def progress(view: RunView, now: float) -> Message:
     """Return the question, a line per stage, a mark per member, and the answer written so far."""
     short = names(view)
+    written = view.final.response if view.final else view.text
     blocks: list[Block] = [
         Quote(view.question),
         Line(asked(view)),
         *map(Line, origin(view)),
         *_history(view),
+        *([] if written else map(Line, expected(view))),
         *_queued(view),
         *([Line(view.held)] if view.held else []),
         Pairs(tuple(stage_line(view, stage, now) for stage in view.stages)),
         Pairs(tuple((short[seat.name], _mark(seat, now)) for seat in view.seats)),
     ]
-    if written := view.final.response if view.final else view.text:
+    if written:
         blocks += [Heading(wording.FINAL_ANSWER, 3), Prose(written)]
     if effort := _effort(view, now):
         blocks.append(Footer(_joined(effort) if view.is_over else wording.so_far(effort)))
@@ -106,6 +108,12 @@ def origin(view: RunView) -> Iterator[str]:
         yield wording.DEMONSTRATION
     if view.example:
         yield demo.ON_CARD
+
+
+def expected(view: RunView) -> Iterator[str]:
+    """Say what a question takes there, if that is known."""
+    if view.typical:
+        yield wording.lately(view.typical)
 
 
 def _members(view: RunView, number: int) -> str:

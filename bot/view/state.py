@@ -23,6 +23,7 @@ from council.events import (
 )
 from council.profile import Profile, Strategy
 from council.usage import Usage
+from storage.statistics import Typical
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +131,8 @@ class RunView:
     `rounds` is how many there may be; `consultants` says in which form the members answer. `text` is
     the final answer as far as it has streamed; `final` is the whole of it. Reviews, corrections, labels
     and ranking are those of the round `number`; `earlier` holds the view at the end of every round
-    before. `iteration` is known once the run is over.
+    before. `iteration` is known once the run is over. `typical` is what an answer took lately where it
+    was asked.
     """
 
     question: str
@@ -164,6 +166,7 @@ class RunView:
     held: str | None = None
     history: HistoryShortened | None = None
     context: ContextRead | None = None
+    typical: Typical | None = None
 
     @property
     def is_over(self) -> bool:
@@ -194,7 +197,14 @@ class RunView:
         return max(0.0, (now if self.ended is None else self.ended) - self.started)
 
 
-def opening(question: str, profile: Profile, *, asker: str | None = None, now: float) -> RunView:
+def opening(
+    question: str,
+    profile: Profile,
+    *,
+    asker: str | None = None,
+    now: float,
+    typical: Typical | None = None,
+) -> RunView:
     """Return the view of a run that was accepted and hasn't begun."""
     return RunView(
         question=question,
@@ -209,6 +219,7 @@ def opening(question: str, profile: Profile, *, asker: str | None = None, now: f
         criteria=profile.criteria,
         seats=seats_of(profile),
         started=now,
+        typical=typical,
     )
 
 

@@ -2,10 +2,11 @@
 
 from collections.abc import Iterable, Mapping
 
-from bot.view.wording.figures import count, duration, ordinal
+from bot.view.wording.figures import count, duration, ordinal, took
 from bot.view.wording.names import listing
 from council.document.iteration import IterationState, TerminationReason
 from council.events import Stage
+from storage.statistics import Typical
 
 DEMONSTRATION = (
     "Demonstration: the built-in model is tiny and often wrong. "
@@ -84,6 +85,11 @@ def queued(position: int, *, is_exact: bool) -> str:
     """Say how far back in the queue a run is."""
     place = ordinal(position) if is_exact else f"among the first {position:,}"
     return f"Waiting for its turn: {place} in the queue."
+
+
+def lately(typical: Typical) -> str:
+    """Say what to expect: how long a question takes here, and what it costs."""
+    return f"Lately, a question here took {took(typical)}."
 
 
 def criteria(names: object) -> str:

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 from council.document.results import Rank
 from council.usage import Usage
-from storage.statistics import Spent
+from storage.statistics import Spent, Typical
 
 NO_COST = "no cost"
 _ORDINALS = {1: "st", 2: "nd", 3: "rd"}
@@ -49,6 +49,12 @@ def paid(spent: Spent) -> str:
     if spent.cost:
         return f"{dollars(spent.cost)} where prices are known"
     return "no known cost" if spent.tokens else NO_COST
+
+
+def took(typical: Typical) -> str:
+    """Say how long a question took, and what it cost: `1 min 5 s and cost $0.12`."""
+    cost = f" and cost {dollars(typical.cost)}" if typical.cost else ""
+    return f"{duration(typical.seconds)}{cost}"
 
 
 def dollars(amount: float) -> str:

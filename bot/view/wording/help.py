@@ -2,8 +2,7 @@
 
 from collections.abc import Iterable
 
-from bot.view.wording.figures import count, duration, money, paid, runs
-from council.usage import Usage
+from bot.view.wording.figures import count, paid, runs, took
 from storage.statistics import Spent, Typical
 
 COUNCIL = "The council"
@@ -56,9 +55,8 @@ def so_far(spent: Spent) -> str:
 
 def typical(lately: Typical) -> str:
     """Say how long a question takes here, and what it costs."""
-    cost = f" and cost {money(Usage(cost=lately.cost))}" if lately.cost else ""
-    took = f"Lately, a question took {duration(lately.seconds)}{cost}"
-    return f"{took} (median of the last {lately.answers} answers)."
+    median = f"median of the last {lately.answers} answers"
+    return f"Lately, a question took {took(lately)} ({median})."
 
 
 def council(profile: str) -> str:

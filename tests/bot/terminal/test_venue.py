@@ -15,6 +15,7 @@ from bot.view.record import record
 from bot.view.state import RunView, opening
 from bot.view.thread import thread
 from council.events import AnswerStreamed, Event, MemberFailed, RunCompleted, RunFailed, StageCompleted
+from storage.statistics import Typical
 from tests.bot.sample_run import (
     CHAIRMAN,
     COMPLETED,
@@ -221,3 +222,14 @@ def test_the_view_is_the_folded_one() -> None:
     for time, event in events():
         expected = fold(expected, event, time)
     assert view == expected
+
+
+@pytest.mark.parametrize("live", [True, False])
+def test_it_says_what_a_question_takes(live: bool) -> None:
+    """On the drawn card, and among a pipe's first lines."""
+    out = io.StringIO()
+    console = Console(file=out, force_terminal=live, width=80, height=40, color_system=None)
+    view = opening(QUESTION, PROFILE, now=0.0, typical=Typical(3, 80.0, 0.12))
+    with TerminalChannel(console, view, clock=Clock()):
+        pass
+    assert "Lately, a question here took 1 min 20 s and cost $0.12." in out.getvalue()

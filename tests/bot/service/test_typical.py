@@ -1,0 +1,121 @@
+"""A new card says what a question takes in its channel, and waits for nobody to know it."""
+
+import asyncio
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from bot.render.markdown import render
+from bot.service import dispatcher as module
+from bot.view.card import card
+from bot.view.fold import fold
+from bot.view.state import RunView, opening
+from council.document.conversation import Source
+from council.events import AnswerStreamed
+from storage.errors import DatabaseError
+from storage.index import Index
+from storage.statistics import Typical
+from tests.bot.sample_run import PROFILE, QUESTION, seen
+from tests.bot.service.recording_venue import RecordingVenue
+from tests.bot.service.test_dispatcher import TEAM, office
+from tests.council.scripted import ScriptedCouncil
+
+LATELY = Typical(3, 80.0, 0.12)
+LINE = "Lately, a question here took 1 min 20 s and cost $0.12.\n"
+
+
+def text(view: RunView, now: float = 0.3) -> str:
+    """Return a card as Markdown."""
+    return render(card(view, now))
+
+
+def test_a_new_card_says_what_a_question_takes_here() -> None:
+    """In one line below the council; without a known price, only the time."""
+    view = opening("Why?", PROFILE, asker="Ada", now=0.0, typical=LATELY)
+    assert text(view).startswith(
+        f"> Why?\n\nAsked by Ada. Council \u201cdefault\u201d, 4 members.\n\n{LINE}\n- Answers: waiting\n"
+    )
+    free = replace(view, typical=Typical(20, 12.0, 0.0))
+    assert "\nLately, a question here took 12 s.\n" in text(free)
+    assert "Lately" not in text(replace(view, typical=None))
+
+
+def test_it_goes_once_there_is_something_to_read() -> None:
+    """From the final answer's first word on, and on the finished card."""
+    view = replace(seen(12.6), typical=LATELY)
+    assert LINE in text(view, 12.6)
+    assert "Lately" not in text(fold(view, AnswerStreamed("chair", "So far"), 13.0), 13.0)
+    assert "Lately" not in text(replace(seen(), typical=LATELY), 44.3)
+    assert QUESTION in text(view, 12.6)
+
+
+async def test_the_first_state_of_a_card_has_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Once three were answered there: no edit brings it. It stays as it was when the question was asked."""
+    monkeypatch.setattr(module, "TYPICAL_SECONDS", 10.0)
+    elsewhere = TEAM.model_copy(update={"channel": "C2"})
+    async with office(tmp_path, ScriptedCouncil()) as place:
+        for number in range(3):
+            await place.see(venue := RecordingVenue(), key=str(number))
+            assert not any("Lately" in text for text in venue.texts)
+        await place.see(fourth := RecordingVenue(), key="4")
+        await place.see(other := RecordingVenue(), key="5", source=elsewhere)
+    lines = {line for text in fourth.texts for line in text.splitlines() if "Lately" in line}
+    assert "Lately" in fourth.texts[0]
+    assert len(lines) == 1
+    assert "Lately" not in fourth.texts[-1]
+    assert not any("Lately" in text for text in other.texts)
+
+
+@pytest.mark.parametrize("fault", ["slow", "broken"])
+async def test_a_question_does_not_wait_for_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: str
+) -> None:
+    """It is accepted at once, and its card comes a tenth of a second later at most, without the line."""
+
+    async def typical(_: Index, here: Source) -> Typical | None:
+        del here
+        if fault == "slow":
+            await asyncio.sleep(60)
+        raise DatabaseError("it can't be read")
+
+    monkeypatch.setattr(Index, "typical", typical)
+    venue = RecordingVenue()
+    async with office(tmp_path, ScriptedCouncil()) as place:
+        began = time.monotonic()
+        run = await place.ask()
+        assert time.monotonic() - began < 1
+        assert run
+        place.dispatcher.begin(run, venue)
+        await place.dispatcher.settled()
+    assert not any("Lately" in text for text in venue.texts)
+    assert venue.mentions == ["The council has answered."]
+
+
+async def test_a_resumed_card_is_without_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing about it is stored with a run."""
+
+    async def typical(_: Index, here: Source) -> Typical | None:
+        del here
+        return LATELY
+
+    monkeypatch.setattr(Index, "typical", typical)
+    monkeypatch.setattr(module, "TYPICAL_SECONDS", 10.0)
+    council = ScriptedCouncil(held={"stage1.1:openai/gpt-5"})
+    before, after = RecordingVenue(), RecordingVenue()
+    async with office(tmp_path, council) as place:
+        run = await place.ask()
+        assert run
+        place.dispatcher.begin(run, before)
+        await council.until_called("stage1.1:openai/gpt-5")
+        await place.dispatcher.drain(0)
+    council.held.clear()
+    after.cards = before.cards[:1]
+    async with office(tmp_path, council) as place:
+        runs = await place.dispatcher.resuming.undelivered("slack")
+        await place.dispatcher.resuming.resume(runs, lambda _: after)
+        await place.dispatcher.settled()
+    assert LINE in before.texts[0]
+    assert not any("Lately" in text for text in after.texts[1:])
+    assert "The council's answer" in after.texts[-1]
