@@ -55,16 +55,11 @@ def correction(
 def synthesis(
     brief: Brief, *, responses: Sequence[tuple[str, str, str]], ranking: AggregateRanking | None
 ) -> tuple[ChatMessage, ...]:
-    """Ask once more, as if the model had given the answer ranked first, with the others to read."""
+    """Ask for the final answer below the members' answers, the one ranked first at the top."""
     places = [place.label for place in ranking.places] if ranking and ranking.ballots else []
     ranked = sorted(responses, key=lambda each: places.index(each[0]) if each[0] in places else 99)
-    first, *others = [text for _, _, text in ranked]
-    asked = QUESTION.format(brief.question)
-    return (
-        _user(asked),
-        {"role": "assistant", "content": first},
-        _user("\n\n".join((*others, asked))),
-    )
+    answers = (text for _, _, text in ranked)
+    return (_user("\n\n".join((*answers, QUESTION.format(brief.question)))),)
 
 
 def _user(content: str) -> ChatMessage:
