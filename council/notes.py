@@ -1,8 +1,9 @@
 """The closing part of the chairman's reply: notes for the team, below a mark that only it was given.
 
 The mark counts only alone on its line, at its last occurrence, with an answer above it and a keyword
-below; otherwise everything is answer. Nothing is guessed: a statement that names no member is left
-out, and so is an open point that isn't a question.
+below. Without it, a reply's last lines are notes only if they begin with three of the four keywords;
+otherwise everything is answer. Nothing is guessed: a statement that names no member is left out, and so
+is an open point that isn't a question.
 """
 
 import re
@@ -14,6 +15,8 @@ from council.fence import StrippedStream, stripped
 
 LONGEST = 4_000
 """Characters of a closing part; what is longer is answer."""
+ENOUGH_KEYWORDS = 3
+"""How many of the four tell notes without their mark from an answer."""
 LONGEST_KEYWORD = 40
 """Characters of a line within which its keyword ends."""
 
@@ -41,6 +44,8 @@ def read_notes(
     if mark is None:
         return reply, None
     answer, closing = _parts(mark, reply)
+    if not closing:
+        answer, closing = _unmarked_parts(reply)
     if truncated and closing:
         closing = closing.rpartition("\n")[0]
     elif truncated and _may_be_mark(mark, last := answer.rpartition("\n")[2]):
@@ -113,6 +118,32 @@ def _parts(mark: str, text: str, *, below: bool = False) -> tuple[str, str]:
             break
         return text[: line.start()].rstrip(), text[line.end() : end]
     return text, ""
+
+
+def _unmarked_parts(text: str) -> tuple[str, str]:
+    """Split a text whose last lines are notes without their mark; its answer can't be told earlier."""
+    lines = text.splitlines(keepends=True)
+    begin, size, keywords = len(lines), 0, set[str]()
+    for at in reversed(range(len(lines))):
+        note = _NOTE.match(lines[at].strip())
+        size += len(lines[at])
+        is_paragraph = not (note or at == 0 or lines[at - 1].strip() or _is_inner(lines[at]))
+        if size > LONGEST or is_paragraph:
+            break
+        if note:
+            begin = at
+            keywords.add(note[1].lower())
+        elif len(keywords) >= ENOUGH_KEYWORDS and lines[at].strip():
+            break
+    answer = "".join(lines[:begin]).rstrip()
+    if len(keywords) < ENOUGH_KEYWORDS or not answer:
+        return text, ""
+    return answer, "".join(lines[begin:])
+
+
+def _is_inner(line: str) -> bool:
+    """Return whether a line can continue a note after a blank line."""
+    return not line.strip() or line[:1].isspace() or bool(_STATEMENT.match(line))
 
 
 def _ready(mark: str, text: str, *, below: bool) -> int:

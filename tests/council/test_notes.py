@@ -48,6 +48,34 @@ def test_the_closing_part_is_separated_from_the_answer() -> None:
 
 
 @pytest.mark.parametrize(
+    "closing",
+    [
+        f"{NOTES}\nONLY: none",
+        f"- {NOTES.replace(chr(10), chr(10) + '- ')}\n- CHANGED: None of the claims.",
+        f"**ONLY:** nobody\n\n{NOTES}\n",
+        "DISSENT:\n  - grok-4 would wait.\n\nCHANGED: nothing\n\nASK: How many tenants are there?",
+    ],
+)
+def test_notes_without_their_mark_are_told_by_three_keywords(closing: str) -> None:
+    """Small models keep the keywords and forget the mark."""
+    assert read(f"{ANSWER}\n\n{closing}") == (ANSWER, BOTH)
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        f"{ANSWER}\n\n{NOTES}",
+        f"{ANSWER}\n\n{NOTES}\nONLY: none\n\nSo shard by tenant.",
+        f"{NOTES}\nONLY: none",
+        f"{ANSWER}\n\n{NOTES}\nONLY: {'long ' * 1000}",
+    ],
+)
+def test_without_the_mark_anything_else_is_answer(reply: str) -> None:
+    """Two keywords, text below them, nothing above them, or too much."""
+    assert read(reply) == (reply, None)
+
+
+@pytest.mark.parametrize(
     "line", [f"**{MARK}**", f"[{MARK}]", f"  `{MARK.upper()}`:", f"--- {MARK} ---", f"{MARK}\r"]
 )
 def test_the_marks_line_may_be_decorated(line: str) -> None:
