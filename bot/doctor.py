@@ -8,11 +8,14 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
+from bot.app import operator_of
+from bot.checks.channels import ChannelChecks
 from bot.checks.check import Check, Checked, Finding, Outcome, carry_out
-from bot.checks.folder import FolderChecks
+from bot.checks.folder import DATABASE, FolderChecks
 from bot.checks.machine import CLOCK, Clock, machine_checks, port
-from bot.checks.models import ModelChecks
+from bot.checks.models import PROVIDER, ModelChecks
 from bot.checks.telemetry import telemetry_checks
 from bot.config.configuration import NOBODY_TO_ASK, Configuration, load
 from bot.config.settings import OPENROUTER, given_secrets
@@ -21,6 +24,9 @@ from bot.serve import NO_PLATFORM, check, slack_is_whole
 from bot.view.wording import doctor as wording
 from council.models.directory import Directory
 from council.redaction import Redaction
+
+if TYPE_CHECKING:
+    from council.models.client import ModelClient
 
 CONFIGURATION = "Configuration"
 
@@ -111,13 +117,25 @@ async def diagnose(*, live: bool = False, now: Callable[[], float] = time.time) 
 async def _examine(configuration: Configuration, *, live: bool, now: Callable[[], float]) -> Examination:
     clock = Clock(now)
     async with AsyncExitStack() as stack:
+        client = await _client(configuration, clock, stack)
+        folder = FolderChecks(configuration.settings.council_data_dir)
+        of_models = ModelChecks(configuration, client).checks(live=live)
+        channels = ChannelChecks(
+            operator_of(configuration, configuration.profiles),
+            folder.channel_settings,
+            client.catalog.refresh,
+            client.price,
+        )
+        # Without the provider's list, budgets would be judged by other prices than questions are.
+        with_prices = tuple(one.name for one in of_models if one.name == PROVIDER)
         checks = [
             Check(CONFIGURATION, lambda: _configured(configuration)),
             *machine_checks(configuration),
             *telemetry_checks(configuration),
-            *FolderChecks(configuration.settings.council_data_dir).checks(),
-            *await _of_models(configuration, clock, stack, live=live),
-            *await _of_discord(configuration, clock, stack),
+            *folder.checks(),
+            *of_models,
+            *channels.checks(needs=DATABASE, with_prices=with_prices),
+            *await _of_discord(configuration, channels, clock, stack),
             *_of_slack(configuration, clock),
         ]
         asked = tuple(check.name for check in checks)
@@ -135,9 +153,7 @@ async def _configured(configuration: Configuration) -> Outcome:
     return Outcome(wording.CONFIGURED)
 
 
-async def _of_models(
-    configuration: Configuration, clock: Clock, stack: AsyncExitStack, *, live: bool
-) -> list[Check]:
+async def _client(configuration: Configuration, clock: Clock, stack: AsyncExitStack) -> "ModelClient":
     from council.models import builtin
     from council.models.client import ModelClient
 
@@ -145,7 +161,7 @@ async def _of_models(
     if configuration.is_demonstration and not builtin.available():
         raise ConfigurationError([NOBODY_TO_ASK])
     key = settings.openrouter_api_key
-    client = await stack.enter_async_context(
+    return await stack.enter_async_context(
         ModelClient(
             Directory(configuration.profiles.values()).find,
             base_url=settings.openrouter_base_url or OPENROUTER,
@@ -154,10 +170,11 @@ async def _of_models(
             on_date=clock.note,
         )
     )
-    return ModelChecks(configuration, client).checks(live=live)
 
 
-async def _of_discord(configuration: Configuration, clock: Clock, stack: AsyncExitStack) -> list[Check]:
+async def _of_discord(
+    configuration: Configuration, channels: ChannelChecks, clock: Clock, stack: AsyncExitStack
+) -> list[Check]:
     settings = configuration.settings
     if settings.discord_token is None:
         return []
@@ -168,6 +185,7 @@ async def _of_discord(configuration: Configuration, clock: Clock, stack: AsyncEx
         api_base=settings.discord_api_base_url,
         reads_messages=settings.discord_message_content,
         access=configuration.access,
+        set_in_channels=lambda: channels.people,
         on_date=clock.note,
     )
     return (await stack.enter_async_context(checks)).checks()

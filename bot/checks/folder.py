@@ -6,12 +6,15 @@ import stat
 import tempfile
 from pathlib import Path
 
+from bot.checks.channels import Stored, settings_of_channels
 from bot.checks.check import Check, Outcome, found, wrong
 from bot.view.message import escaped_line
 from bot.view.wording import doctor as wording
+from storage.audit import Audit
 from storage.conversations import ConversationStore
 from storage.errors import DamageError, StorageError, explain_system
 from storage.index import Index
+from storage.overrides import Overrides
 from storage.sqlite.database import open_database
 from storage.sqlite.inspection import Inspection, inspect
 
@@ -85,6 +88,13 @@ class FolderChecks:
         if seen.is_newer:
             return wrong(where, wording.NEWER)
         return _of_the_journal(where, seen)
+
+    async def channel_settings(self) -> Stored:
+        """Return what admins have set in channels, once the database is known to be sound."""
+        if not self._database.exists() or self._seen.is_older:
+            return {}
+        async with open_database(self._database) as database:
+            return await settings_of_channels(Overrides(database, Audit(self._folder / "audit.jsonl")))
 
     async def _consistent(self) -> Outcome:
         documents = self._folder / "conversations"

@@ -1,5 +1,6 @@
 """The collector that traces are sent to."""
 
+import os
 import ssl
 from collections.abc import Mapping
 from http import HTTPStatus
@@ -33,7 +34,8 @@ async def _collector(given: Mapping[str, str]) -> Outcome:
     try:
         status = await _status(address, headers, given.get("otel_exporter_otlp_certificate"))
     except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) and error.strerror else "no answer"
+        number = error.errno if isinstance(error, OSError) else None
+        reason = os.strerror(number) if number and number > 0 else wording.NO_ANSWER
         return wrong(name.upper(), wording.no_collector(reason), "warning")
     if status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
         return wrong(headers_name.upper(), wording.HEADERS_REFUSED, "warning")

@@ -4,7 +4,7 @@ Nothing connects to the gateway, and nothing is changed.
 Source: https://discord.com/developers/docs/resources/application
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from types import SimpleNamespace
 from typing import Self, cast
 
@@ -13,17 +13,20 @@ import discord
 from discord import app_commands
 from discord.http import Route
 
+from bot.checks.channels import CHANNELS
 from bot.checks.check import Check, Finding, Outcome, found, wrong
 from bot.discord.commands import command_tree, shapes
 from bot.discord.errors import classify
 from bot.discord.invite import PERMISSIONS, application_id
 from bot.discord.transport import single_attempts
 from bot.errors import ConfigurationError, Unreachable, VenueError
-from bot.service.access import Access
+from bot.service.access import Access, Rules
 from bot.service.commands import COMMANDS, Given, Kind
 from bot.view.message import escaped_line
 from bot.view.wording import doctor_discord as wording
 from bot.view.wording.doctor import Advice
+from bot.view.wording.doctor_channels import where
+from storage.scope import Scope
 
 TOKEN, APPLICATION = "Discord token", "Discord application"
 REGISTERED, SERVERS = "Discord commands", "Discord servers"
@@ -52,8 +55,8 @@ _UNLIKE_DISCORD = (AttributeError, LookupError, TypeError, ValueError)
 class DiscordChecks:
     """Checks of one bot on Discord; use it with `async with`.
 
-    `access` says in which channels people may ask. `api_base` is another address of Discord's API,
-    `on_date` hears the time that Discord says.
+    `access` says in which channels people may ask, `set_in_channels` whom admins let ask there.
+    `api_base` is another address of Discord's API, `on_date` hears the time that Discord says.
     """
 
     def __init__(
@@ -64,10 +67,12 @@ class DiscordChecks:
         reads_messages: bool,
         access: Access,
         on_date: Callable[[str], None],
+        set_in_channels: Callable[[], Mapping[Scope, Rules]] = dict[Scope, Rules],
     ) -> None:
         self._token = token
         self._reads_messages = reads_messages
         self._access = access
+        self._set_in_channels = set_in_channels
         self._seen: set[str] = set()
         self._was_used = False
         if api_base:
@@ -89,7 +94,7 @@ class DiscordChecks:
             Check(TOKEN, self._log_in),
             Check(APPLICATION, self._application, needs=(TOKEN,)),
             Check(REGISTERED, self._commands, needs=(TOKEN,)),
-            Check(SERVERS, self._servers, needs=(TOKEN,), seconds=SERVER_SECONDS),
+            Check(SERVERS, self._servers, needs=(TOKEN,), after=(CHANNELS,), seconds=SERVER_SECONDS),
         ]
 
     async def _log_in(self) -> Outcome:
@@ -170,6 +175,9 @@ class DiscordChecks:
         for one in sorted(self._access.named - self._seen):
             if one.isdecimal():  # the others are Slack's
                 yield found("[access] in council.toml", wording.not_on_discord(one), "warning")
+        for scope, rules in self._set_in_channels().items():
+            for role in sorted(rules.roles - self._seen) if scope.channel in self._seen else ():
+                yield found(where(scope.platform, scope.channel), wording.role_gone(role), "warning")
 
     async def _server(self, number: int) -> tuple[list[Finding], int]:
         """Return what the bot lacks on a server, and in how many channels it can answer."""

@@ -171,6 +171,7 @@ def conversations(number: int) -> str:
 
 # ── traces ────────────────────────────────────────────────────────────────────────────────────
 
+NO_ANSWER = "no answer"
 TRACES_TAKEN = "the collector takes them"
 NO_OTEL = Advice(
     "the extra otel isn't installed, so no traces are sent",

@@ -109,6 +109,14 @@ def not_on_discord(number: str) -> Advice:
     )
 
 
+def role_gone(number: str) -> Advice:
+    """Say that a role which may ask in a channel is nowhere to be found."""
+    return Advice(
+        f"its setting who names role {number}, which the server no longer has, so nobody may ask by it",
+        "Set who there with /council-config, or reset it",
+    )
+
+
 def on_servers(servers: int, channels: int, left_out: int) -> str:
     """Say where the bot can answer."""
     said = f"{count(channels, 'channel')} on {count(servers, 'server')}"

@@ -11,6 +11,7 @@ from bot.terminal.demo import replay
 from council.document.conversation import AssistantMessage
 from council.events import AnswerStreamed, Emit, Event, RunCompleted, TitleCompleted
 from council.profile import Profile
+from storage.statistics import Typical
 
 FAST = Player(speed=1000)
 
@@ -20,7 +21,8 @@ async def heard() -> list[Event]:
     events: list[Event] = []
 
     @contextmanager
-    def surface(question: str, profile: Profile) -> Generator[Emit]:
+    def surface(question: str, profile: Profile, typical: Typical | None = None) -> Generator[Emit]:
+        assert typical is None
         assert (question, profile.example) == (text("question.md"), True)
         yield events.append
 

@@ -10,13 +10,14 @@ import pytest
 
 from bot.checks.check import Check
 from bot.discord.checks import DiscordChecks
-from tests.bot.doctor import discord_faults, machine_faults, model_faults, slack_faults
+from tests.bot.doctor import channel_faults, discord_faults, machine_faults, model_faults, slack_faults
 from tests.bot.doctor.scene import MEMBERS, Planted, Scene
 from tests.discord_server import Fault, Permission
 from tests.model_server import Json, Turn
 
 FAULTS = [
     *machine_faults.FAULTS,
+    *channel_faults.FAULTS,
     *model_faults.FAULTS,
     *discord_faults.FAULTS,
     *slack_faults.FAULTS,
@@ -79,6 +80,14 @@ def _collected(scene: Scene) -> None:
     scene.refused["/v1/traces"] = 200
 
 
+def _settled(scene: Scene) -> None:
+    scene.write("council.toml", f"{channel_faults.TWO}\n[budgets]\nrun = 2.0\n")
+    who = {"roles": [str(min(scene.guild.roles))]}
+    place = ("discord", str(scene.guild.id), str(scene.general.id))
+    scene.set_in(place, {"profile": "fast", "budget_day": 1.5, "who": who})
+    scene.set_in(("terminal", "", ""), {"profile": "default", "rounds": 5})
+
+
 NORMAL = [
     Normal("no platform", _without("DISCORD_", "SLACK_"), "neither Discord nor Slack is configured"),
     Normal(
@@ -86,6 +95,7 @@ NORMAL = [
     ),
     Normal("no status port", _without("COUNCIL_STATUS"), "COUNCIL_STATUS_PORT isn't set"),
     Normal("collector", _collected, "the collector takes them"),
+    Normal("channel settings", _settled, "2 channels with settings of their own"),
     Normal("HTTP mode", _by_http, "whether Slack reaches its public https address can't be seen"),
     Normal("own provider without a key", _without("OPENROUTER_API_KEY"), "this provider may need none"),
     Normal(

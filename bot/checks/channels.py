@@ -1,0 +1,165 @@
+"""What is in force in channels: what admins have set there, against what the operator configures."""
+
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+
+from pydantic import ValidationError
+
+from bot.checks.check import Check, Finding, Outcome, found
+from bot.service.access import Rules
+from bot.service.budgets import Budgets
+from bot.service.channels import BUDGETS, InForce, Operator, Own
+from bot.service.options import RunOptions
+from bot.view.wording import doctor_channels as wording
+from council.brief import Brief
+from council.estimate import estimate
+from council.profile import Member, Profile
+from council.usage import Price
+from storage.journal import BUDGETED
+from storage.overrides import Overrides
+from storage.scope import TERMINAL, Scope
+
+CHANNELS, ROOM = "Channel settings", "Budgets"
+MOST_NAMED = 10
+Stored = Mapping[Scope, Mapping[str, object]]
+"""What is set in channels, by key, as it is stored."""
+_OF_CHANNELS = {name: key for key, name in BUDGETS.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """The budget with the least room for one question, in US dollars."""
+
+    key: str
+    dollars: float
+
+
+async def settings_of_channels(overrides: Overrides) -> Stored:
+    """Return what is set in all channels. Raises `StorageError`."""
+    stored: defaultdict[Scope, dict[str, object]] = defaultdict(dict)
+    for key in Own.model_fields:
+        for scope, (value, _) in (await overrides.everywhere(key)).items():
+            stored[scope][key] = value
+    return stored
+
+
+class ChannelChecks:
+    """Checks of what is in force in channels.
+
+    `read` returns what is set there; `prices` fetches the models' prices, and `price` tells them.
+    """
+
+    def __init__(
+        self,
+        operator: Operator,
+        read: Callable[[], Awaitable[Stored]],
+        prices: Callable[[], Awaitable[object]],
+        price: Callable[[str, Member], Price | None],
+    ) -> None:
+        self._operator = operator
+        self._read = read
+        self._prices = prices
+        self._price = price
+        self._own: dict[Scope, Own] = {}
+
+    def checks(self, *, with_prices: tuple[str, ...], needs: str) -> list[Check]:
+        """Return the checks; the settings need one check, and prices others."""
+        return [
+            Check(CHANNELS, self._settings, needs=(needs,)),
+            Check(ROOM, self._room, needs=(needs, *with_prices), after=(CHANNELS,)),
+        ]
+
+    @property
+    def people(self) -> dict[Scope, Rules]:
+        """Who may ask, by channel, where admins have named roles, groups or people."""
+        return {at: own.who for at, own in self._own.items() if isinstance(own.who, Rules)}
+
+    async def _settings(self) -> Outcome:
+        stored = await self._read()
+        findings: list[Finding] = []
+        for scope in sorted(stored, key=_where):
+            try:
+                self._own[scope] = Own.model_validate(stored[scope])
+            except ValidationError:
+                findings.append(found(_where(scope), wording.UNREADABLE))
+                continue
+            if self._operator.profiles:  # the demonstration is the only council there is
+                findings += self._of_profiles(scope, self._own[scope])
+        return Outcome(wording.channels(len(stored)), tuple(findings[:MOST_NAMED]))
+
+    def _of_profiles(self, scope: Scope, own: Own) -> Iterator[Finding]:
+        where, here = _where(scope), InForce(self._operator, own)
+        known, chosen = self._operator.profiles, str(here.settings["profile"].value)
+        is_terminal = scope.platform == TERMINAL  # no list counts there
+        if own.profiles and not is_terminal:
+            if not here.open_profiles:
+                yield found(where, wording.no_profile_left(sorted(own.profiles)))
+                return
+            if gone := sorted(own.profiles - known.keys()):
+                yield found(where, wording.profiles_gone(gone), "warning")
+        if own.profile and own.profile not in known:
+            yield found(where, wording.profile_gone(own.profile, chosen), "warning")
+        if not is_terminal and _closes(self._operator.access.profiles.get(chosen, Rules()), scope):
+            yield found(where, wording.profile_closed(chosen))
+
+    async def _room(self) -> Outcome:
+        """Find budgets that have no room for a single question."""
+        findings: list[Finding] = []
+        if self._operator.profiles:
+            await self._prices()
+            findings += self._of_operator()
+            for scope in sorted(self._own, key=_where):
+                findings += self._of_channel(scope, self._own[scope])
+        return Outcome(wording.ROOM, tuple(findings[:MOST_NAMED]))
+
+    def _of_operator(self) -> Iterator[Finding]:
+        limit = _least(self._operator.budgets)
+        for name, profile in self._operator.profiles.items():
+            if limit and (cost := self._cost(profile)) > limit.dollars:
+                advice = wording.operators_budget(name, cost, limit.key, limit.dollars)
+                yield found("[budgets] in council.toml", advice)
+
+    def _of_channel(self, scope: Scope, own: Own) -> Iterator[Finding]:
+        here = InForce(self._operator, own)
+        limit, chosen = _least(here.budgets), str(here.settings["profile"].value)
+        if scope.platform == TERMINAL or not here.open_profiles or limit is None:
+            return
+        cost = self._cost(here.profile(RunOptions()))
+        if cost <= limit.dollars or self._is_refused_anywhere(self._operator.profiles[chosen]):
+            return
+        key = _OF_CHANNELS.get(limit.key, "")
+        is_own = bool(key) and getattr(own, key) == limit.dollars
+        advice = wording.channels_budget(
+            cost, key if is_own else limit.key, limit.dollars, is_own=is_own
+        )
+        yield found(_where(scope), advice)
+
+    def _is_refused_anywhere(self, profile: Profile) -> bool:
+        limit = _least(self._operator.budgets)
+        return limit is not None and self._cost(profile) > limit.dollars
+
+    def _cost(self, profile: Profile) -> float:
+        """Return what a question of a few words may cost, as it is estimated before it is taken."""
+        brief = Brief(question="?", profile=profile, seed=0, boundary="0" * 16)
+        prices = partial(self._price, profile.name)
+        return estimate(brief, prices, self._operator.budgets.unpriced_call).cost
+
+
+def _least(budgets: Budgets) -> Limit | None:
+    """Return the smallest budget; each must have room for a whole question."""
+    keys = ("run", *(f"{scope}_{period}" for scope, period in BUDGETED))
+    limits = [Limit(key, dollars) for key in keys if (dollars := getattr(budgets, key)) is not None]
+    return min(limits, key=lambda limit: limit.dollars, default=None)
+
+
+def _closes(rules: Rules, scope: Scope) -> bool:
+    """Return whether a profile's lists leave a channel out; its category, if any counts, isn't known."""
+    if rules.workspaces and scope.workspace not in rules.workspaces:
+        return True
+    return bool(rules.channels and not rules.categories and scope.channel not in rules.channels)
+
+
+def _where(scope: Scope) -> str:
+    return wording.where(scope.platform, scope.channel)
