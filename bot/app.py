@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Iterable, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -21,6 +21,7 @@ from bot.service.permissions import Admins
 from bot.service.queue import Queue
 from bot.service.runs import Runs
 from bot.service.traces import Traces, can_trace, untraced
+from bot.view.wording import cli as wording
 from bot.view.wording.serving import NO_OTEL
 from council.calls import Call
 from council.errors import ModelError
@@ -28,38 +29,38 @@ from council.models.catalog import Catalog
 from council.models.directory import Directory
 from council.profile import Profile
 from storage.archive import Archive
-from storage.audit import Audit
 from storage.budget_warnings import BudgetRecord
-from storage.conversations import ConversationStore
-from storage.errors import StorageError
+from storage.conversations import Documents
+from storage.database import Database
+from storage.errors import DatabaseError, StorageError
 from storage.forgetting import Forgetting
 from storage.index import Index
 from storage.journal import Journal
-from storage.locks import Locks
+from storage.locks import Holds
 from storage.overrides import Overrides
 from storage.sql_journal import SqlJournal
-from storage.sqlite.database import Database
-from storage.sqlite.salvage import open_sound_database
+from storage.sqlite.opening import open_folder
+from storage.stores import Stores
 
 log = structlog.get_logger()
 
 
 @dataclass(frozen=True, slots=True)
 class Library:
-    """The contents of the data folder: documents, index, archive and journal.
+    """Everything that is kept: documents, index, archive and journal.
 
     `locks` records which process works on what.
     """
 
     database: Database
-    store: ConversationStore
+    store: Documents
     index: Index
     archive: Archive
     journal: Journal
     forgetting: Forgetting
     overrides: Overrides
     warned: BudgetRecord
-    locks: Locks
+    locks: Holds
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,22 +73,19 @@ class Council:
 
 
 @asynccontextmanager
-async def open_library(folder: Path) -> AsyncGenerator[Library]:
-    """Open a data folder, creating it if it is missing. Raises `StorageError`."""
-    async with open_sound_database(folder / "council.db") as opened:
-        database = opened.database
-        store = await ConversationStore.open(folder / "conversations")
+async def open_library(folder: Path, address: str | None = None) -> AsyncGenerator[Library]:
+    """Open a data folder, creating it if it is missing, or the PostgreSQL database at an address.
+
+    Raises `StorageError`.
+    """
+    async with open_stores(folder, address) as stores:
+        database, documents = stores.database, stores.documents
         index = Index(database)
-        if opened.recovery is not None:
-            log.error(
-                "database_was_damaged",
-                set_aside=str(opened.recovery.set_aside),
-                carried_over=opened.recovery.rows,
-                complete=opened.recovery.complete,
-            )
-            await index.repair(store)
-        audit = Audit(folder / "audit.jsonl")
-        forgetting, overrides = Forgetting(database, store, index, audit), Overrides(database, audit)
+        if stores.recovery is not None:
+            log.error("database_was_damaged", **stores.recovery)
+            await index.repair(documents)
+        forgetting = Forgetting(database, documents, index, stores.audit)
+        overrides = Overrides(database, stores.audit)
         try:
             await forgetting.finish()
         except StorageError:  # it is tried again at every start
@@ -98,15 +96,26 @@ async def open_library(folder: Path) -> AsyncGenerator[Library]:
             log.exception("change_not_audited")
         yield Library(
             database=database,
-            store=store,
+            store=documents,
             index=index,
             archive=Archive(database),
             journal=SqlJournal(database),
             forgetting=forgetting,
             overrides=overrides,
             warned=BudgetRecord(database),
-            locks=Locks(folder / ".held"),
+            locks=stores.locks,
         )
+
+
+def open_stores(folder: Path, address: str | None) -> AbstractAsyncContextManager[Stores]:
+    """Open what everything is kept in. Raises `StorageError`, also where a library is missing."""
+    if address is None:
+        return open_folder(folder)
+    try:
+        from storage.postgres.opening import open_server
+    except ModuleNotFoundError as error:
+        raise DatabaseError(wording.NO_POSTGRES) from error
+    return open_server(address)
 
 
 @asynccontextmanager

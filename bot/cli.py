@@ -40,7 +40,7 @@ from council.profile import Member
 from council.redaction import Redaction
 from storage.documents import is_id
 from storage.index import IndexReport
-from storage.sqlite.salvage import copies_set_aside
+from storage.sqlite.database import copies_set_aside
 
 FAILED = 1
 MISUSED = 2
@@ -402,8 +402,9 @@ def check() -> None:
     async def run(library: Library) -> bool:
         report = await library.index.check(library.store)
         _tell(report)
-        for copy in copies_set_aside(library.database.path):
-            say(wording.database_set_aside(escaped_line(copy.name)))
+        if file := library.database.path:
+            for copy in copies_set_aside(file):
+                say(wording.database_set_aside(escaped_line(copy.name)))
         return report.consistent
 
     if not _with_library(_configuration(), run):

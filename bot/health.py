@@ -7,8 +7,8 @@ from typing import Literal
 
 from bot.service.dispatcher import Dispatcher
 from bot.view.wording import serving as wording
+from storage.database import Database
 from storage.errors import StorageError
-from storage.sqlite.database import Database
 
 WRITE_SECONDS = 2.0
 """How long a write to the journal may wait for its turn."""

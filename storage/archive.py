@@ -6,16 +6,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Self
 
-import orjson
-
+from storage.database import Database, listed
 from storage.index_rows import IndexRow, index_row
 from storage.scope import Scope
-from storage.search_terms import joined, match, phrases
-from storage.sqlite.database import Database
+from storage.search_terms import joined, phrases
 from storage.statistics import Statistics, statistics
-
-RANKED = 1_000
-"""How many of a search's hits are ranked, the newest: ranking them all takes too long."""
 
 _HISTORY = """
 SELECT * FROM conversations
@@ -31,35 +26,21 @@ _AFTER_ALL = "~"  # sorts after every time and every id
 _GET = "SELECT * FROM conversations WHERE id = :id AND scope = :scope"
 _FIND = """
 SELECT * FROM (
-    SELECT * FROM conversations WHERE scope = :scope AND id >= :id AND id < :id || 'g'
+    SELECT * FROM conversations WHERE scope = :scope AND id >= :id AND id < :id_end
     ORDER BY id LIMIT :limit
-)
+) AS by_id
 UNION
 SELECT * FROM (
-    SELECT * FROM conversations
-    WHERE scope = :scope AND folded >= :title AND folded < :title || char(1114111)
+    SELECT * FROM conversations WHERE scope = :scope AND folded >= :title AND folded < :title_end
     ORDER BY folded LIMIT :limit
-)
+) AS by_title
 ORDER BY updated_at DESC, id DESC LIMIT :limit
 """
-# A title says most, then the question. The scope weighs nothing.
-_SEARCH = f"""
-WITH newest AS MATERIALIZED (
-    SELECT rowid AS number, bm25(search, 0.0, 8.0, 3.0, 1.0) AS score
-    FROM search WHERE search MATCH :match ORDER BY rowid DESC LIMIT {RANKED}
-)
-SELECT number, score, (SELECT count(*) FROM newest) AS found
-FROM newest ORDER BY score, number DESC LIMIT :limit OFFSET :offset
-"""  # noqa: S608 - our own number
-# Only for the hits shown, and only from question and answer: the title is shown anyway. The scope's
-# word would match in every row. (`+scope`: by its index, all of the channel would be looked through.)
+# By number alone: SQLite would rather look through all of the channel.
 _SHOWN = """
-SELECT conversations.*, (
-    SELECT snippet(search, -1, char(2), char(3), '…', 24) FROM search
-    WHERE search MATCH :match AND search.rowid = conversations.number
-) AS snippet
-FROM conversations WHERE number IN (SELECT value FROM json_each(:numbers)) AND +scope = :scope
+SELECT * FROM conversations WHERE number IN (SELECT CAST(value AS BIGINT) FROM json_each(:numbers))
 """
+_AFTER_HEX, _AFTER_TEXT = "g", "\U0010ffff"  # sort after what an id, and a title, can go on with
 _HIT = re.compile("\x02([^\x02\x03]*)\x03")
 
 
@@ -104,7 +85,7 @@ class Hit:
 
 @dataclass(frozen=True, slots=True)
 class Hits:
-    """A page of hits, best first; `found` is how many there are, counted up to `RANKED`."""
+    """A page of hits, best first; `found` is how many there are, counted up to a thousand."""
 
     hits: tuple[Hit, ...]
     found: int
@@ -153,34 +134,38 @@ class Archive:
         text = prefix.strip()
         found = await self._database.read(
             _FIND,
-            {"scope": scope.word, "id": text.lower(), "title": text.casefold(), "limit": limit},
+            {
+                "scope": scope.word,
+                "id": text.lower(),
+                "id_end": text.lower() + _AFTER_HEX,
+                "title": text.casefold(),
+                "title_end": text.casefold() + _AFTER_TEXT,
+                "limit": limit,
+            },
         )
         return [index_row(row) for row in found]
 
     async def search(self, scope: Scope, words: str, *, limit: int = 20, offset: int = 0) -> Hits:
         """Find conversations by words in their title, questions, final answers and notes, best first.
 
-        All words must occur; double quotes enclose a phrase. The newest `RANKED` hits are ranked, by
+        All words must occur; double quotes enclose a phrase. The newest thousand hits are ranked, by
         bm25. Without words, nothing is found.
         """
         wanted = phrases(words)
         if not wanted:
             return Hits((), 0)
-        everywhere = f"{{title question answer}} : ({match(wanted, 'AND')})"
-        text = f"{{question answer}} : ({match(wanted, 'OR')})"
-        ranked = await self._database.read(
-            _SEARCH,
-            {"match": f"scope : {scope.word} AND {everywhere}", "limit": limit, "offset": offset},
+        search = self._database.search
+        numbers, found = await search.ranked(scope, wanted, limit, offset)
+        shown = await self._database.read(_SHOWN, {"numbers": listed(numbers)})
+        snippets = await search.snippets(wanted, numbers)
+        by_number = {row["number"]: row for row in shown if row["scope"] == scope.word}
+        # A conversation may have been forgotten between these reads.
+        hits = tuple(
+            Hit(index_row(by_number[number]), _context(snippets.get(number, "")))
+            for number in numbers
+            if number in by_number
         )
-        numbers = [row["number"] for row in ranked]
-        shown = await self._database.read(
-            _SHOWN, {"match": text, "numbers": orjson.dumps(numbers).decode(), "scope": scope.word}
-        )
-        by_number = {row["number"]: row for row in shown}
-        # A conversation may have been forgotten between the two.
-        found = [by_number[number] for number in numbers if number in by_number]
-        hits = tuple(Hit(index_row(row), _context(row["snippet"] or "")) for row in found)
-        return Hits(hits, ranked[0]["found"] if ranked else 0)
+        return Hits(hits, found)
 
     async def _page(self, sql: str, scope: Scope, cursor: Cursor, limit: int) -> tuple[IndexRow, ...]:
         found = await self._database.read(

@@ -4,10 +4,19 @@ import asyncio
 import os
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Protocol
 
 import orjson
 
 from storage.errors import FolderError, explain_system
+
+
+class AuditLog(Protocol):
+    """Lines that are added and never changed: one for each deletion and each changed setting."""
+
+    async def add(self, line: Mapping[str, object]) -> None:
+        """Add a line, durably. Raises `StorageError`."""
+        ...
 
 
 class Audit:

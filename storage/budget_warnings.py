@@ -6,17 +6,17 @@ from datetime import UTC, datetime
 from typing import Literal
 
 from council.document.conversation import Source, timestamp
+from storage.database import Database
 from storage.journal import NOTHING_TOLD, Budgeted, Payer, Telling
 from storage.spending import Spending
-from storage.sqlite.database import Database
 
 State = Literal["owed", "told", "failed"]
 """Whether an admin is still to be told, has been told, or couldn't be reached."""
 
 _FORGET_OLD = "DELETE FROM budget_warnings WHERE month < :month OR (day <> '' AND day < :day)"
 _OPEN = """
-INSERT OR IGNORE INTO budget_warnings (month, day, scope, whose, recipient, state)
-VALUES (?, ?, ?, ?, ?, ?)
+INSERT INTO budget_warnings (month, day, scope, whose, recipient, state)
+VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING
 """
 _OF = "month = ? AND day = ? AND scope = ? AND whose = ?"
 _IS_KNOWN = f"SELECT 1 FROM budget_warnings WHERE {_OF} AND recipient = ''"  # noqa: S608 - our own words
@@ -24,23 +24,24 @@ _OWED = f"SELECT recipient, telling FROM budget_warnings WHERE {_OF} AND state =
 _KEEP = """
 INSERT INTO budget_warnings (month, day, scope, whose, recipient, state, telling)
 VALUES (?, ?, ?, ?, ?, ?, ?)
-ON CONFLICT DO UPDATE SET state = excluded.state, telling = excluded.telling
+ON CONFLICT (month, day, scope, whose, recipient)
+DO UPDATE SET state = excluded.state, telling = excluded.telling
 """
 _PLACES = """
-SELECT runs.origin FROM spending JOIN runs ON runs.id = spending.run
+SELECT min(runs.origin) AS origin FROM spending JOIN runs ON runs.id = spending.run
 WHERE spending.month = :month AND runs.origin ->> 'platform' = :platform
-    AND (NOT spending.settled OR EXISTS (
+    AND (spending.settled = 0 OR EXISTS (
         SELECT 1 FROM budget_warnings AS one
         WHERE one.month = :month AND one.day IN ('', :day) AND one.state = 'owed'
-            AND one.whose IN (spending.user, spending.channel, spending.workspace)
+            AND one.whose IN (spending."user", spending.channel, spending.workspace)
     ))
-GROUP BY spending.user, spending.channel
+GROUP BY spending."user", spending.channel
 """
 _UNTOLD = """
-SELECT one.month, one.day, one.scope, one.whose, runs.origin
+SELECT one.month, one.day, one.scope, one.whose, min(runs.origin) AS origin
 FROM budget_warnings AS one
     JOIN spending ON spending.month = one.month AND one.day IN ('', spending.day)
-        AND one.whose IN (spending.user, spending.channel, spending.workspace)
+        AND one.whose IN (spending."user", spending.channel, spending.workspace)
     JOIN runs ON runs.id = spending.run
 WHERE one.month = :month AND one.day IN ('', :day) AND one.recipient = ''
     AND spending.workspace = :workspace
@@ -49,7 +50,7 @@ WHERE one.month = :month AND one.day IN ('', :day) AND one.recipient = ''
         WHERE mine.month = one.month AND mine.day = one.day AND mine.scope = one.scope
             AND mine.whose = one.whose AND mine.recipient = :recipient AND mine.state <> 'failed'
     )
-GROUP BY one.day, one.scope, one.whose, runs.origin ->> 'user', runs.origin ->> 'channel'
+GROUP BY one.month, one.day, one.scope, one.whose, runs.origin ->> 'user', runs.origin ->> 'channel'
 """
 
 

@@ -1,4 +1,4 @@
-"""The conversation documents: one JSON file each, `{folder}/{id}.json`.
+"""The conversation documents; by default one JSON file each, `{folder}/{id}.json`.
 
 The files are the source of truth; the index is derived from them. Reading needs no lock, because a file
 is replaced as a whole. A write holds a lock, which other processes respect, from reading the old file
@@ -22,13 +22,13 @@ from council.document.conversation import (
     AssistantMessage,
     Conversation,
     Source,
-    UserMessage,
     Vote,
     timestamp,
 )
-from storage import documents
+from storage import documents, edits
 from storage.atomic import Stamp, read_regular, replace_file, stamp, sync_folder
 from storage.documents import Document
+from storage.edits import Edit
 from storage.errors import ConversationNotFound, DocumentError, FolderError, explain_system
 
 T = TypeVar("T")
@@ -39,14 +39,14 @@ _LOCK_POLL = 0.002  # seconds: a write takes about one millisecond
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """A conversation as it is on the disk.
+    """A conversation as it is stored.
 
     `set_aside` is where a write copied an unreadable document that it replaced.
     """
 
     conversation: Conversation
     stamp: Stamp
-    set_aside: Path | None = None
+    set_aside: Path | str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +111,48 @@ class Conversations(Protocol):
 
     async def remove_questions(self, conversation_id: str, user: str) -> Stored | None:
         """Delete what a user asked, wrote or voted; return `None` if nothing else was there."""
+        ...
+
+
+class Documents(Conversations, Protocol):
+    """What index, forgetting and the command line need beside that."""
+
+    async def content(self, conversation_id: str) -> bytes:
+        """Return a document's bytes. Raises `ConversationNotFound` or `DocumentError`."""
+        ...
+
+    async def listing(self) -> Listing:
+        """Return the name and stamp of every document, without opening any."""
+        ...
+
+    async def read(self, conversation_ids: Sequence[str]) -> list[Stored | Problem]:
+        """Read these documents; leave out what is gone, and return a problem for what can't be read."""
+        ...
+
+    async def add_assistant_message(
+        self,
+        conversation_id: str,
+        stage1: Sequence[object],
+        stage2: Sequence[object],
+        stage2_5: Sequence[object] | None,
+        stage3: object,
+    ) -> Stored:
+        """Append an answer to a question that is already stored (seed 000, Storage Function Changes).
+
+        The stages are models or their JSON form; `stage2_5=None` leaves the field out.
+        Raises `DocumentError` if no question is unanswered.
+        """
+        ...
+
+    async def adopt(self, content: bytes) -> Stored | None:
+        """Store another program's document, byte for byte; return `None` if its id is taken.
+
+        Raises `DocumentError` if it can't be read or its id is not a uuid.
+        """
+        ...
+
+    async def remove(self, conversation_id: str) -> None:
+        """Delete a document, if it exists, and every copy of it that was set aside."""
         ...
 
 
@@ -183,27 +225,10 @@ class ConversationStore:
         used only for a new document. One that can't be read is copied aside
         (`{id}.json.broken-{time}`), and a new one is created, so that neither it nor the answer is lost.
         """
-        documents.check(answer)
-        path = self._path(conversation_id)
-        moment = timestamp(now)
-
-        def exchange() -> Stored:
-            set_aside = None
-            with self._locked(conversation_id):
-                try:
-                    document, version = _read(path)
-                    if _holds(document.conversation, answer):
-                        return Stored(document.conversation, version)
-                except (ConversationNotFound, DocumentError) as error:
-                    if isinstance(error, DocumentError):
-                        set_aside = _set_aside(path, moment)
-                    document = documents.blank(
-                        conversation_id, created_at=moment, title=title, source=source
-                    )
-                asked = UserMessage(role="user", content=question, context=context and _kept(context))
-                return _write(path, documents.append(document, asked, answer), set_aside)
-
-        return await self._in_thread(exchange)
+        edit = edits.exchange(
+            conversation_id, question, answer, title=title, source=source, now=now, context=context
+        )
+        return self._left(await self._edit(conversation_id, edit, now))
 
     async def vote(self, conversation_id: str, run_id: str, vote: Vote) -> Stored:
         """Store somebody's vote on a run's answer in place of an earlier one of theirs.
@@ -211,16 +236,8 @@ class ConversationStore:
         A reason stays until the vote or the reason changes (`storage.documents.with_vote`). Raises
         `ConversationNotFound` where there is no such answer, and `DocumentError`.
         """
-        path = self._path(conversation_id)
-
-        def note() -> Stored:
-            with self._locked(conversation_id):
-                voted = documents.with_vote(_read(path)[0], run_id, vote)
-                if voted is None:
-                    raise ConversationNotFound(conversation_id, self.folder)
-                return _write(path, voted)
-
-        return await self._in_thread(note)
+        edit = edits.vote(conversation_id, run_id, vote, self.folder)
+        return self._left(await self._edit(conversation_id, edit))
 
     async def add_assistant_message(
         self,
@@ -235,19 +252,8 @@ class ConversationStore:
         The stages are models or their JSON form; `stage2_5=None` leaves the field out.
         Raises `DocumentError` if no question is unanswered.
         """
-        answer = documents.answer_of(stage1, stage2, stage2_5, stage3)
-        documents.check(answer)
-        path = self._path(conversation_id)
-
-        def respond() -> Stored:
-            with self._locked(conversation_id):
-                document, _ = _read(path)
-                messages = document.conversation.messages
-                if not messages or messages[-1].role != "user":
-                    raise DocumentError("it has no question that waits for an answer", path)
-                return _write(path, documents.append(document, answer))
-
-        return await self._in_thread(respond)
+        edit = edits.response(conversation_id, stage1, stage2, stage2_5, stage3, self.folder)
+        return self._left(await self._edit(conversation_id, edit))
 
     async def adopt(self, content: bytes) -> Stored | None:
         """Store another program's document, byte for byte; return `None` if its id is taken.
@@ -281,21 +287,36 @@ class ConversationStore:
         What the user wrote in the threads of others' questions is deleted, too, and the user's votes. A
         document that can't be read can't be edited, and is deleted as a whole.
         """
+        return await self._edit(conversation_id, edits.cut(conversation_id, user))
+
+    async def _edit(
+        self, conversation_id: str, edit: Edit, now: datetime | None = None
+    ) -> Stored | None:
         path = self._path(conversation_id)
 
-        def cut() -> Stored | None:
+        def change() -> Stored | None:
             with self._locked(conversation_id):
                 try:
-                    left = documents.without(_read(path)[0], user)
-                except (ConversationNotFound, DocumentError):
-                    left = None
-                if left is None:
+                    old, version = read_regular(path)
+                except FileNotFoundError:
+                    old, version = None, Stamp(0, 0)
+                edited = edit(old)
+                if edited is None:
                     _delete(path)
                     return None
-                _delete_copies(path)
-                return _write(path, left)
+                if edited.drops_copies:
+                    _delete_copies(path)
+                if edited.content is None:
+                    return Stored(edited.conversation, version)
+                aside = _set_aside(path, now) if edited.sets_aside and now else None
+                return Stored(edited.conversation, replace_file(path, edited.content), aside)
 
-        return await self._in_thread(cut)
+        return await self._in_thread(change)
+
+    @staticmethod
+    def _left(stored: Stored | None) -> Stored:
+        assert stored is not None  # noqa: S101 - this edit deletes nothing
+        return stored
 
     async def _in_thread(self, work: Callable[[], T]) -> T:
         """Run blocking work in a thread, to its end even if the waiter is cancelled."""
@@ -310,8 +331,7 @@ class ConversationStore:
         return await asyncio.to_thread(run)
 
     def _path(self, conversation_id: str) -> Path:
-        if not documents.is_id(conversation_id):
-            raise DocumentError("the conversation's id is not a uuid in lower case with hyphens")
+        edits.check_id(conversation_id)
         return self.folder / f"{conversation_id}.json"
 
     @contextmanager
@@ -394,33 +414,12 @@ def _content(path: Path) -> tuple[bytes, Stamp]:
 
 
 def _parse(path: Path, content: bytes) -> Document:
-    try:
-        document = documents.parse(content)
-    except DocumentError as error:
-        raise DocumentError(error.reason, path) from error
-    if document.conversation.id != path.stem:
-        raise DocumentError("the id in it is not the one in its name", path)
-    return document
+    return edits.read(path.stem, content, path)
 
 
-def _kept(context: Discussion) -> Discussion:
-    messages = tuple(each.model_copy(update={"files": ()}) for each in context.messages)
-    return context.model_copy(update={"messages": messages})
-
-
-def _holds(conversation: Conversation, answer: AssistantMessage) -> bool:
-    return answer.run_id is not None and answer.run_id in (
-        message.run_id for message in conversation.messages if isinstance(message, AssistantMessage)
-    )
-
-
-def _write(path: Path, document: Document, set_aside: Path | None = None) -> Stored:
-    return Stored(document.conversation, replace_file(path, documents.encode(document)), set_aside)
-
-
-def _set_aside(path: Path, moment: str) -> Path:
+def _set_aside(path: Path, now: datetime) -> Path:
     # A copy, not a rename: the document stays until the new one replaces it.
-    beside = path.with_name(f"{path.name}.broken-{re.sub('[-:.]', '', moment)}")
+    beside = path.with_name(f"{path.name}.broken-{re.sub('[-:.]', '', timestamp(now))}")
     replace_file(beside, path.read_bytes())
     return beside
 

@@ -16,12 +16,15 @@ Each sentence names the file and, if somebody can do something about it, what to
 """
 
 import errno
+import re
 import sqlite3
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from council.errors import CouncilError
+
+_ADDRESS = re.compile(r"postgresql://\S*[^\s:;,]")
 
 
 class StorageError(CouncilError):
@@ -33,8 +36,9 @@ class StorageError(CouncilError):
 
     @property
     def told_in_chat(self) -> str:
-        """The sentence with file names only: paths are for whoever runs the council."""
-        return str(self).replace(f"{self.path.parent}/", "") if self.path else str(self)
+        """The sentence without paths and addresses: those are for whoever runs the council."""
+        said = _ADDRESS.sub("the database", str(self))
+        return said.replace(f"{self.path.parent}/", "") if self.path else said
 
 
 class DatabaseError(StorageError):
@@ -58,8 +62,8 @@ class Used:
 class BudgetExceeded(ConstraintError):
     """A budget has no room for the `amount` that a run may cost; nothing was written."""
 
-    def __init__(self, path: Path, used: Used, amount: int) -> None:
-        super().__init__(f"{path}: the budget of a {used.scope} for a {used.period} has no room", path)
+    def __init__(self, database: str, used: Used, amount: int) -> None:
+        super().__init__(f"{database}: the budget of a {used.scope} for a {used.period} has no room")
         self.used = used
         self.amount = amount
 
@@ -71,9 +75,9 @@ class DamageError(DatabaseError):
 class WriterError(DatabaseError):
     """This process can no longer write anything: only a restart helps."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, database: str, path: Path | None) -> None:
         super().__init__(
-            f"{path} can't be written any more, because the part of this program that writes it has "
+            f"{database} can't be written any more, because the part of this program that writes it has "
             f"failed (the log says how); what was written before is kept, so start the program again",
             path,
         )
@@ -101,8 +105,9 @@ class DocumentError(StorageError, ValueError):
 class ConversationNotFound(StorageError, LookupError):
     """There is no document with this id."""
 
-    def __init__(self, conversation_id: str, folder: Path) -> None:
-        super().__init__(f"there is no conversation {conversation_id} in {folder}", folder)
+    def __init__(self, conversation_id: str, place: Path | str) -> None:
+        folder = place if isinstance(place, Path) else None
+        super().__init__(f"there is no conversation {conversation_id} in {place}", folder)
         self.conversation_id = conversation_id
 
 

@@ -10,56 +10,59 @@ import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Literal
+from functools import partial
+from typing import Literal, cast
 
 import orjson
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from council.calls import JsonObject
 from council.document.conversation import Source, timestamp
 from storage import documents, spending
-from storage.atomic import clear_abandoned
-from storage.audit import Audit
-from storage.conversations import ConversationStore
-from storage.errors import DatabaseError, StorageError, damaged
+from storage.audit import AuditLog
+from storage.conversations import Documents
+from storage.database import Database, SqlValue, Statement, listed
+from storage.errors import StorageError
 from storage.index import Index
 from storage.scope import Scope
-from storage.sqlite.database import Database, Statement
-from storage.sqlite.salvage import copies_set_aside
 
 What = Literal["conversation", "user", "channel", "retention"]
 
 _RUNS = "SELECT id, conversation_id, origin, status FROM runs WHERE"
 _IN_PLACE = (
-    "origin ->> 'platform' = :platform AND origin ->> 'workspace' IS :workspace"
-    " AND origin ->> 'channel' IS :channel"
+    "origin ->> 'platform' = :platform AND origin ->> 'workspace' IS NOT DISTINCT FROM :workspace"
+    " AND origin ->> 'channel' IS NOT DISTINCT FROM :channel"
 )
 _OF_USER = """
 SELECT id,
-    EXISTS (SELECT 1 FROM answers WHERE conversation = number AND user = :user) AS asked,
-    EXISTS (SELECT 1 FROM answers WHERE conversation = number AND user IS NOT :user) AS shared,
-    EXISTS (SELECT 1 FROM authors WHERE conversation = number AND user = :user) AS wrote,
+    EXISTS (SELECT 1 FROM answers WHERE conversation = number AND "user" = :user) AS asked,
+    EXISTS (
+        SELECT 1 FROM answers WHERE conversation = number AND "user" IS DISTINCT FROM :user
+    ) AS shared,
+    EXISTS (SELECT 1 FROM authors WHERE conversation = number AND "user" = :user) AS wrote,
     (
         SELECT count(*) FROM votes JOIN answers USING (conversation, position)
-        WHERE conversation = number AND votes.user = :user AND answers.user IS NOT :user
+        WHERE conversation = number AND votes."user" = :user AND answers."user" IS DISTINCT FROM :user
     ) AS votes
 FROM conversations
 WHERE number IN (
-        SELECT conversation FROM answers WHERE user = :user
-        UNION SELECT conversation FROM authors WHERE user = :user
-        UNION SELECT conversation FROM votes WHERE user = :user
+        SELECT conversation FROM answers WHERE "user" = :user
+        UNION SELECT conversation FROM authors WHERE "user" = :user
+        UNION SELECT conversation FROM votes WHERE "user" = :user
     )
-    AND platform = :platform AND (:everywhere OR workspace IS :workspace)
+    AND platform = :platform AND (:everywhere = 1 OR workspace IS NOT DISTINCT FROM :workspace)
 """
 _RUNS_OF_USER = f"""
 {_RUNS} origin ->> 'platform' = :platform AND origin ->> 'user' = :user
-    AND (:everywhere OR origin ->> 'workspace' IS :workspace)
+    AND (:everywhere = 1 OR origin ->> 'workspace' IS NOT DISTINCT FROM :workspace)
 """
 # Runs of others that read what the user wrote in a thread.
 _READ_FROM_USER = """
 SELECT id, conversation_id FROM runs
-WHERE origin ->> 'platform' = :platform AND (:everywhere OR origin ->> 'workspace' IS :workspace)
-    AND origin ->> 'user' IS NOT :user AND EXISTS (
-        SELECT 1 FROM json_each(brief, '$.context.messages') WHERE value ->> 'author' = :user
+WHERE origin ->> 'platform' = :platform
+    AND (:everywhere = 1 OR origin ->> 'workspace' IS NOT DISTINCT FROM :workspace)
+    AND origin ->> 'user' IS DISTINCT FROM :user AND EXISTS (
+        SELECT 1 FROM json_each(brief -> 'context' -> 'messages') WHERE value ->> 'author' = :user
     )
 """
 # A conversation to which a run is adding is kept for now.
@@ -69,24 +72,15 @@ SELECT id FROM conversations WHERE scope = :scope AND updated_at < :before
 """
 _SCOPES = """
 SELECT platform, workspace, channel, max(parent) AS parent FROM (
-    SELECT ifnull(platform, :local) AS platform, workspace, channel, NULL AS parent FROM conversations
+    SELECT coalesce(platform, :local) AS platform, workspace, channel, NULL AS parent FROM conversations
     UNION
     SELECT origin ->> 'platform', origin ->> 'workspace', origin ->> 'channel', origin ->> 'parent'
     FROM runs
-) GROUP BY platform, workspace, channel
+) AS places GROUP BY platform, workspace, channel
 """
-_FORGET_CONTEXT = (
-    "UPDATE runs SET brief = json_set(brief, '$.history', json('{}')) WHERE conversation_id = ?"
-)
-_FORGET_MESSAGES = """
-UPDATE runs SET brief = json_set(brief, '$.context.messages', (
-    SELECT json_group_array(json(value)) FROM (
-        SELECT value FROM json_each(brief, '$.context.messages')
-        WHERE value ->> 'author' IS NOT :user ORDER BY key
-    )
-))
-WHERE id IN (SELECT value FROM json_each(:runs))
-"""
+_BRIEFS = "SELECT id, brief FROM runs WHERE id IN (SELECT value FROM json_each(?))"
+_BRIEFS_ABOUT = "SELECT id, brief FROM runs WHERE conversation_id IN (SELECT value FROM json_each(?))"
+_CHANGE_BRIEF = "UPDATE runs SET brief = ? WHERE id = ? AND brief = ?"
 _FORGET_STEPS = """
 DELETE FROM steps WHERE run_id IN (
     SELECT id FROM runs WHERE conversation_id = ? AND status <> 'running'
@@ -111,7 +105,7 @@ _BEGIN = "INSERT INTO forgettings (since, selection) VALUES (?, ?)"
 _PENDING = "SELECT number, selection FROM forgettings WHERE selection IS NOT NULL ORDER BY number"
 _DELETED = "UPDATE forgettings SET selection = NULL WHERE number = ?"
 _UNSCRUBBED = "SELECT number FROM forgettings WHERE selection IS NULL"
-_SCRUBBED = "DELETE FROM forgettings WHERE number IN (SELECT value FROM json_each(?))"
+_SCRUBBED = "DELETE FROM forgettings WHERE number IN (SELECT CAST(value AS BIGINT) FROM json_each(?))"
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,9 +170,9 @@ class Forgetting:
     def __init__(
         self,
         database: Database,
-        store: ConversationStore,
+        store: Documents,
         index: Index,
-        audit: Audit,
+        audit: AuditLog,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         self._database = database
@@ -202,11 +196,11 @@ class Forgetting:
 
     async def user(self, platform: str, user: str, *, workspace: str | None = None) -> Selection:
         """Select what a user asked, wrote or voted, in one workspace or on the whole platform."""
-        who = {
+        who: dict[str, SqlValue] = {
             "platform": platform,
             "user": user,
             "workspace": workspace,
-            "everywhere": workspace is None,
+            "everywhere": int(workspace is None),
         }
         found = await self._database.read(_OF_USER, who)
         runs = await self._runs(_RUNS_OF_USER, who)
@@ -295,14 +289,13 @@ class Forgetting:
                 except StorageError as error:
                     failed = error
                 except ValidationError:
-                    failed = damaged(self._database.path)
+                    failed = self._database.damaged()
         if failed:
             raise failed
 
     async def _delete(self, number: int, pending: _Pending) -> None:
         if pending.read:  # first: a run that is about to be stored looks here once more
-            read = {"user": pending.user, "runs": orjson.dumps(pending.read).decode()}
-            await self._database.write((_FORGET_MESSAGES, read))
+            await self._change_briefs(_BRIEFS, pending.read, partial(_without_words, user=pending.user))
         for conversation_id in pending.conversations:
             await self._store.remove(conversation_id)
         cut = [
@@ -325,46 +318,51 @@ class Forgetting:
                 "runs": len(pending.runs),
             }
         )
-        await self._database.write(*_journal(pending, gone), (_DELETED, (number,)))
+        shared = [one for one in pending.shared if one not in gone]
+        await self._change_briefs(_BRIEFS_ABOUT, shared, _without_history)
+        await self._database.write(*_journal(pending, gone, shared), (_DELETED, (number,)))
+
+    async def _change_briefs(
+        self, which: str, ids: Sequence[str], change: Callable[[JsonObject], JsonObject]
+    ) -> None:
+        """Change what runs were told, until none holds what it shouldn't: they may be storing it."""
+        while True:
+            changes: list[Statement] = []
+            for row in await self._database.read(which, (listed(ids),)):
+                brief = self._parsed(row["brief"])
+                if (changed := change(brief)) != brief:
+                    after = orjson.dumps(changed).decode()
+                    changes.append((_CHANGE_BRIEF, (after, row["id"], row["brief"])))
+            if not changes:
+                return
+            await self._database.write(*changes)
+
+    def _parsed(self, brief: str) -> JsonObject:
+        try:
+            return orjson.loads(brief)
+        except orjson.JSONDecodeError:
+            raise self._database.damaged() from None
 
     async def scrub(self) -> None:
-        """Overwrite what forgetting has left in the database's file, if anything.
-
-        A damaged database that was set aside can't be edited, so it is deleted as a whole, as is what a
-        killed backup has left. Old search segments are merged piece by piece, so that writes get their
-        turn; then the file is rewritten while writes wait, and the write-ahead log is emptied.
-        """
+        """Overwrite what forgetting has left in the database, if anything and as far as it can."""
         async with self._scrubbing:
             # What is forgotten from now on is left to the next time.
             numbers = [row["number"] for row in await self._database.read(_UNSCRUBBED)]
             if not numbers:
                 return
-            for copy in copies_set_aside(self._database.path):
-                await asyncio.to_thread(copy.unlink, missing_ok=True)
-            await asyncio.to_thread(clear_abandoned, self._database.path.parent)
-            await self._index.merge()
-            # `secure_delete` zeroes what is deleted, but not the copies of rows that SQLite has moved to
-            # another page: without this, one forgotten title in some hundreds stays in the file.
-            await self._database.exclusively("VACUUM")
-            [[(busy, *_)]] = await self._database.exclusively("PRAGMA wal_checkpoint (TRUNCATE)")
-            if busy:
-                raise DatabaseError(
-                    f"{self._database.path} is being read by another process, so what was forgotten "
-                    f"may still be in its -wal file; it is emptied at the next start",
-                    self._database.path,
-                )
-            await self._database.write((_SCRUBBED, (orjson.dumps(numbers).decode(),)))
+            await self._database.scrub()
+            await self._database.write((_SCRUBBED, (listed(numbers),)))
 
     async def _not_indexed(self, runs: Sequence[SelectedRun]) -> tuple[str, ...]:
         """Return the documents of these runs that aren't in the index, because they can't be read."""
-        ids = orjson.dumps(_documents_of(runs)).decode()
+        ids = listed(_documents_of(runs))
         found = await self._database.read(_NOT_INDEXED, (ids,))
         return await self._store.present([row["id"] for row in found])
 
     async def _ids(self, sql: str, values: dict[str, str | None]) -> tuple[str, ...]:
         return tuple(row["id"] for row in await self._database.read(sql, values))
 
-    async def _runs(self, sql: str, values: dict[str, str | bool | None]) -> tuple[SelectedRun, ...]:
+    async def _runs(self, sql: str, values: dict[str, SqlValue]) -> tuple[SelectedRun, ...]:
         rows = await self._database.read(sql, values)
         try:
             return tuple(
@@ -377,26 +375,38 @@ class Forgetting:
                 for row in rows
             )
         except ValidationError:
-            raise damaged(self._database.path) from None
+            raise self._database.damaged() from None
 
 
 def _documents_of(runs: Sequence[SelectedRun]) -> list[str]:
     return sorted({run.conversation_id for run in runs if documents.is_id(run.conversation_id)})
 
 
-def _place(scope: Scope) -> dict[str, str | bool | None]:
+def _place(scope: Scope) -> dict[str, SqlValue]:
     return {"platform": scope.platform, "workspace": scope.workspace, "channel": scope.channel}
 
 
-def _journal(pending: _Pending, gone: Sequence[str]) -> list[Statement]:
-    """Return the statements that clear the journal, also of forgotten context in others' questions."""
-    shared = [one for one in pending.shared if one not in gone]
+def _without_history(brief: JsonObject) -> JsonObject:
+    return {**brief, "history": {}}
+
+
+def _without_words(brief: JsonObject, user: str | None) -> JsonObject:
+    """Return a run's brief without what a user wrote in the thread that was read for it."""
+    context = cast("JsonObject | None", brief.get("context"))
+    if not context:
+        return brief
+    messages = cast("Sequence[JsonObject]", context.get("messages", ()))
+    kept = [message for message in messages if message.get("author") != user]
+    return {**brief, "context": {**context, "messages": kept}}
+
+
+def _journal(pending: _Pending, gone: Sequence[str], shared: Sequence[str]) -> list[Statement]:
+    """Return the statements that clear the journal, also of steps about forgotten context."""
     return [
         # What was paid still counts toward the budgets, of nobody who could be named.
         *(statement for one in (*gone, *pending.runs) for statement in spending.forget(one)),
         *(("DELETE FROM runs WHERE conversation_id = ?", (one,)) for one in gone),
         *(("DELETE FROM runs WHERE id = ?", (run,)) for run in pending.runs),
-        *((_FORGET_CONTEXT, (one,)) for one in shared),
         *((_FORGET_STEPS, (one,)) for one in shared),
-        (_FORGET_STEPS_OF, (orjson.dumps(pending.read).decode(),)),
+        (_FORGET_STEPS_OF, (listed(pending.read),)),
     ]

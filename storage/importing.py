@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from storage.atomic import read_regular
-from storage.conversations import ConversationStore, Problem, Stored
+from storage.conversations import Documents, Problem, Stored
 from storage.errors import DocumentError, FolderError, explain_system
 from storage.index import Index
 
@@ -21,7 +21,7 @@ class ImportReport:
     skipped: tuple[Problem, ...]
 
 
-async def import_folder(folder: Path, store: ConversationStore, index: Index) -> ImportReport:
+async def import_folder(folder: Path, store: Documents, index: Index) -> ImportReport:
     """Copy every conversation document of a folder, byte for byte, into the store and the index.
 
     A document is stored under the id in it, whatever its file is called. One with an id that the store
@@ -44,7 +44,7 @@ async def import_folder(folder: Path, store: ConversationStore, index: Index) ->
     return ImportReport(tuple(stored.conversation.id for stored in imported), tuple(skipped))
 
 
-async def _import_file(file: Path, store: ConversationStore) -> Stored | Problem:
+async def _import_file(file: Path, store: Documents) -> Stored | Problem:
     try:
         content, _ = await asyncio.to_thread(read_regular, file, _LARGEST)
         stored = await store.adopt(content)

@@ -6,8 +6,7 @@ opens only documents that have changed since.
 
 import asyncio
 import re
-import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -16,40 +15,56 @@ import orjson
 from council.calls import JsonObject
 from council.document.conversation import Source
 from storage.atomic import Stamp
-from storage.conversations import ConversationStore, Listing, Problem, Stored
+from storage.conversations import Documents, Listing, Problem, Stored
+from storage.database import Database, Row, Statement
 from storage.index_rows import IndexRow, SeatRow, Texts, VoteRow, derive, index_row
 from storage.scope import Scope
-from storage.search_terms import spaced
-from storage.sqlite.database import Database, Statement
 from storage.statistics import Spent, Typical, spent, typical
+from storage.text_search import TEXT_COLUMNS, TextSearch
 
 _BATCH = 400  # documents read by one thread call and written by one transaction
-_MERGE_PAGES = 256  # of the search index in one transaction, some ten milliseconds
 
 # Rows come as one JSON array per statement: a statement per row would need the interpreter's lock for
 # each, and would wait for the thread that reads the next batch.
 _NUL = re.compile(r"(?<!\\)((?:\\\\)*)\\u0000")
 _COLUMNS = (*(field.name for field in fields(IndexRow)), "scope", "folded")
-_GIVEN = ", ".join(f"new.value ->> '{name}'" for name in _COLUMNS)
-_TAKEN = ", ".join(f"{name} = excluded.{name}" for name in _COLUMNS if name != "id")
+_NUMBERS = {
+    **dict.fromkeys(("position", "exchanges", "tokens", "mtime_ns", "size", "outdated"), "BIGINT"),
+    **dict.fromkeys(("won", "changed", "failed", "helpful"), "BIGINT"),
+    **dict.fromkeys(("cost", "mean_rank", "seconds"), "DOUBLE PRECISION"),
+}
+
+
+def _given(name: str) -> str:
+    """Return a row's value as its column's type: JSON has only texts, where SQLite doesn't read it."""
+    value = f"new.value ->> '{name}'"
+    return f"CAST({value} AS {_NUMBERS[name]})" if name in _NUMBERS else value
+
+
+_VALUES = ", ".join(map(_given, _COLUMNS))
+_TAKEN = ", ".join(f'"{name}" = excluded."{name}"' for name in _COLUMNS if name != "id")
+
+
+def _quoted(names: Iterable[str]) -> list[str]:
+    return [f'"{name}"' for name in names]  # `user` is a word of SQL
+
 
 # Two answers to one conversation may reach the index in the wrong order: an older version never
 # replaces a newer one, unless a rebuild has found that very version outdated (a restored backup is
 # older than its row).
 _UPSERT = f"""
-INSERT INTO conversations ({", ".join(_COLUMNS)})
-SELECT {_GIVEN}
+INSERT INTO conversations ({", ".join(_quoted(_COLUMNS))})
+SELECT {_VALUES}
 FROM json_each(:rows) AS new LEFT JOIN conversations AS old ON old.id = new.value ->> 'id'
-WHERE old.id IS NULL OR old.mtime_ns = new.value ->> 'outdated'
-    OR (new.value ->> 'mtime_ns', new.value ->> 'size') >= (old.mtime_ns, old.size)
+WHERE old.id IS NULL OR old.mtime_ns = {_given("outdated")}
+    OR ({_given("mtime_ns")}, {_given("size")}) >= (old.mtime_ns, old.size)
 ON CONFLICT (id) DO UPDATE SET {_TAKEN}
 """  # noqa: S608 - our own words
 
 # The rest is derived from the same version as the row, so it is written only if the row was.
-_THESE = """
-FROM json_each(:rows) AS new CROSS JOIN conversations AS this
-ON this.id = new.value ->> 'id' AND this.mtime_ns = new.value ->> 'mtime_ns'
-    AND this.size = new.value ->> 'size'
+_THESE = f"""
+FROM json_each(:rows) AS new JOIN conversations AS this
+ON this.id = new.value ->> 'id' AND this.mtime_ns = {_given("mtime_ns")} AND this.size = {_given("size")}
 """
 _CLEAR = (
     f"DELETE FROM search WHERE rowid IN (SELECT number {_THESE})",  # noqa: S608 - our own words
@@ -59,16 +74,15 @@ _CLEAR = (
 
 
 def _insertion(table: str, key: str, columns: Sequence[str]) -> str:
-    given = ", ".join(f"new.value ->> '{name}'" for name in columns)
-    return f"INSERT INTO {table} ({key}, {', '.join(columns)}) SELECT number, {given} {_THESE}"
+    given = ", ".join(map(_given, columns))
+    return f"INSERT INTO {table} ({key}, {', '.join(_quoted(columns))}) SELECT number, {given} {_THESE}"
 
 
-_TEXTS = ("scope", "title", "question", "answer")
 _ANSWER = ("position", "scope", "at", "user", "seconds", "cost", "tokens")
 _SEAT = ("position", *(field.name for field in fields(SeatRow)))
 _VOTE = ("position", *(field.name for field in fields(VoteRow)))
 _ADD = (
-    ("texts", _insertion("search", "rowid", _TEXTS)),
+    ("texts", _insertion("search", "rowid", TEXT_COLUMNS)),
     ("answers", _insertion("answers", "conversation", _ANSWER)),
     ("seats", _insertion("seats", "conversation", _SEAT)),
     ("votes", _insertion("votes", "conversation", _VOTE)),
@@ -79,17 +93,15 @@ _REMOVE = (
     "DELETE FROM conversations WHERE id = ?",
 )
 
-# A row without its search text is out of date. (FTS5's docsize table has a row for each text.)
+# A row without its search text is out of date.
 _INDEXED = """
-SELECT id, iif(number IN (SELECT id FROM search_docsize), mtime_ns, 0) AS mtime_ns, size
+SELECT id, CASE WHEN number IN (SELECT id FROM search_docsize) THEN mtime_ns ELSE 0 END AS mtime_ns, size
 FROM conversations
 """
 _REMOVE_STRAYS = "DELETE FROM search WHERE rowid NOT IN (SELECT number FROM conversations)"
 
 # An id has no character above f, so this range is that of the prefix, and the key's index serves it.
-_FIND = (
-    "SELECT * FROM conversations WHERE id >= :prefix AND id < :prefix || 'g' ORDER BY id LIMIT :limit"
-)
+_FIND = "SELECT * FROM conversations WHERE id >= :first AND id < :last ORDER BY id LIMIT :limit"
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +136,7 @@ class Index:
 
     async def upsert(self, *stored: Stored) -> None:
         """Bring the rows of these conversations up to date."""
-        await self._database.write(*await asyncio.to_thread(_upserts, stored))
+        await self._database.write(*await asyncio.to_thread(_upserts, self._database.search, stored))
 
     async def remove(self, *conversation_ids: str) -> None:
         """Delete these conversations' rows."""
@@ -135,7 +147,8 @@ class Index:
 
         For the operator's command line; people in a channel have the `Archive`.
         """
-        rows = await self._database.read(_FIND, {"prefix": prefix.lower(), "limit": limit})
+        first = prefix.lower()
+        rows = await self._database.read(_FIND, {"first": first, "last": f"{first}g", "limit": limit})
         return [index_row(row) for row in rows]
 
     async def spent(self, here: Source) -> Spent:
@@ -146,16 +159,16 @@ class Index:
         """Return what an answer took lately where something is asked; `None` if there are too few."""
         return await typical(self._database, Scope.of(here))
 
-    async def check(self, store: ConversationStore) -> IndexReport:
+    async def check(self, store: Documents) -> IndexReport:
         """Compare the index with the documents without changing anything."""
         return await self._compare(store)
 
-    async def repair(self, store: ConversationStore) -> IndexReport:
+    async def repair(self, store: Documents) -> IndexReport:
         """Update the rows that don't match their document; the report says which they were."""
         async with self.mending:
             return await self._compare(store, mends=True)
 
-    async def rebuild(self, store: ConversationStore) -> IndexReport:
+    async def rebuild(self, store: Documents) -> IndexReport:
         """Derive every row again; the report says what was wrong before.
 
         Each row stays until its new version is written, so others can read and write meanwhile.
@@ -163,26 +176,12 @@ class Index:
         async with self.mending:
             return await self._compare(store, mends=True, everything=True)
 
-    async def merge(self) -> None:
-        """Merge the search index's segments into one, piece by piece, so that writes get their turn."""
-        # A negative number begins a merge of everything; positive ones continue it.
-        await self._merge(-_MERGE_PAGES)
-        while await self._merge(_MERGE_PAGES):
-            pass
-
-    async def _merge(self, pages: int) -> bool:
-        merge = f"INSERT INTO search (search, rank) VALUES ('merge', {pages})"  # noqa: S608 - our own number
-        count = "SELECT total_changes()"
-        [(before,)], _, [(after,)] = await self._database.exclusively(count, merge, count)
-        # The command itself counts as a change (SQLite's documentation of FTS5, "merge").
-        return after - before >= 2
-
     async def _compare(
-        self, store: ConversationStore, *, mends: bool = False, everything: bool = False
+        self, store: Documents, *, mends: bool = False, everything: bool = False
     ) -> IndexReport:
         # Rows first: a conversation that begins in between is in the listing, so it is no orphan.
         rows = await self._database.read(_INDEXED)
-        comparison = _Comparison(await store.listing())
+        comparison = _Comparison(self._database.search, await store.listing())
         # A hundred thousand rows would hold up the loop, here and in the report.
         changed = await asyncio.to_thread(comparison.begin, rows, everything)
         mending: list[Statement] = []
@@ -198,11 +197,11 @@ class Index:
                 await self.remove(*batch)
             await self._database.write((_REMOVE_STRAYS, ()))
             if len(changed) > _BATCH:  # many segments make searches slower
-                await self.merge()
+                await self._database.search.merge()
         return report
 
     async def _derive(
-        self, store: ConversationStore, ids: Sequence[str], comparison: "_Comparison"
+        self, store: Documents, ids: Sequence[str], comparison: "_Comparison"
     ) -> list[Statement]:
         found = await store.read(ids) if ids else []
         return await asyncio.to_thread(comparison.note, found)
@@ -211,7 +210,8 @@ class Index:
 class _Comparison:
     """What a check or a rebuild has found so far."""
 
-    def __init__(self, listing: Listing) -> None:
+    def __init__(self, search: TextSearch, listing: Listing) -> None:
+        self._search = search
         self._listing = listing
         self._indexed: dict[str, Stamp] = {}
         self._readable: set[str] = set()
@@ -219,7 +219,7 @@ class _Comparison:
         self._stale: list[str] = []
         self._unreadable = [*listing.misnamed]
 
-    def begin(self, rows: Sequence[sqlite3.Row], everything: bool) -> list[str]:
+    def begin(self, rows: Sequence[Row], everything: bool) -> list[str]:
         """Return the documents to read: all of them, or those whose stamp differs from their row's."""
         self._indexed = {row["id"]: Stamp(row["mtime_ns"], row["size"]) for row in rows}
         documents = self._listing.documents
@@ -244,7 +244,7 @@ class _Comparison:
                 self._missing.append(conversation_id)
             elif version != one.stamp:
                 self._stale.append(conversation_id)
-        return _upserts(readable, self._indexed)
+        return _upserts(self._search, readable, self._indexed)
 
     def report(self) -> IndexReport:
         """Return what was found, each list sorted."""
@@ -262,7 +262,9 @@ def _batches(ids: Sequence[str]) -> Iterator[Sequence[str]]:
     return (ids[start : start + _BATCH] for start in range(0, len(ids), _BATCH))
 
 
-def _upserts(stored: Sequence[Stored], replaced: Mapping[str, Stamp] | None = None) -> list[Statement]:
+def _upserts(
+    search: TextSearch, stored: Sequence[Stored], replaced: Mapping[str, Stamp] | None = None
+) -> list[Statement]:
     """Return the statements that bring these conversations' rows up to date.
 
     `replaced` holds the versions that may be replaced by an older one.
@@ -278,9 +280,7 @@ def _upserts(stored: Sequence[Stored], replaced: Mapping[str, Stamp] | None = No
             | _cells(row)
             | {"folded": row.title.casefold(), "outdated": outdated and outdated.mtime_ns}
         )
-        added["texts"].append(
-            this | {name: spaced(text) for name, text in _cells(derived.texts).items()}
-        )
+        added["texts"].append(this | search.stored(_cells(derived.texts)))
         for position, answer in enumerate(derived.answers):
             at = this | {"position": position}
             added["answers"].append(at | {name: getattr(answer, name) for name in _ANSWER[2:]})
@@ -296,10 +296,11 @@ def _upserts(stored: Sequence[Stored], replaced: Mapping[str, Stamp] | None = No
 
 
 def _json(rows: Sequence[JsonObject]) -> str:
-    # SQLite takes a NUL for the end of the text.
+    # SQLite takes a NUL for the end of the text, and PostgreSQL takes none.
     return _NUL.sub(r"\1 ", orjson.dumps(rows).decode())
 
 
 def _cells(row: IndexRow | SeatRow | VoteRow | Texts) -> dict[str, Any]:
     # `asdict` copies each value, which took most of a rebuild's time.
-    return {name: getattr(row, name) for name in row.__slots__}
+    cells = {name: getattr(row, name) for name in row.__slots__}
+    return {name: int(cell) if isinstance(cell, bool) else cell for name, cell in cells.items()}

@@ -1,6 +1,5 @@
 """What the index keeps of a conversation, derived only from its document."""
 
-import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime
@@ -13,6 +12,7 @@ from council.document.results import Stage3Result
 from council.profile import Profile
 from council.usage import Usage
 from storage.conversations import Stored
+from storage.database import Row
 from storage.documents import askers
 from storage.scope import Scope
 
@@ -53,7 +53,7 @@ class IndexRow:
 _COLUMNS = [field.name for field in fields(IndexRow)]
 
 
-def index_row(row: sqlite3.Row) -> IndexRow:
+def index_row(row: Row) -> IndexRow:
     """Read a row of `conversations`, whatever other columns came with it."""
     values: dict[str, Any] = {name: row[name] for name in _COLUMNS}
     values["members"] = tuple(orjson.loads(values["members"]))

@@ -5,13 +5,22 @@ import hashlib
 import re
 import threading
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
+from typing import Protocol
 
 from filelock import FileLock, Timeout
 
 _POLL = 0.1  # seconds
 _NAME = re.compile("[a-z0-9-]{1,64}")
+
+
+class Holds(Protocol):
+    """Names that one process at a time can hold."""
+
+    def hold(self, name: str, *, wait: float = 0.0) -> AbstractAsyncContextManager[bool]:
+        """Hold a name; yield false if another process holds it for longer than `wait` seconds."""
+        ...
 
 
 class Locks:

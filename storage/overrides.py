@@ -13,10 +13,10 @@ import orjson
 import structlog
 
 from council.document.conversation import timestamp
-from storage.audit import Audit
-from storage.errors import DamageError, FolderError, damaged
+from storage.audit import AuditLog
+from storage.database import Database, Statement
+from storage.errors import DamageError, FolderError
 from storage.scope import Scope
-from storage.sqlite.database import Database, Statement
 
 log = structlog.stdlib.get_logger()
 
@@ -37,7 +37,10 @@ class Overrides:
     """The settings of channels. Every method may raise `StorageError`."""
 
     def __init__(
-        self, database: Database, audit: Audit, now: Callable[[], datetime] = lambda: datetime.now(UTC)
+        self,
+        database: Database,
+        audit: AuditLog,
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         self._database = database
         self._audit = audit
@@ -97,7 +100,7 @@ class Overrides:
 
     def unreadable(self) -> DamageError:
         """Return the error that says that a stored value isn't one that this program writes."""
-        return damaged(self._database.path)
+        return self._database.damaged()
 
     def _read(self, text: str) -> object:
         try:

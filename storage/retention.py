@@ -9,15 +9,15 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from council.document.conversation import timestamp
-from storage.sqlite.database import Database
+from storage.database import Database
 
 GAP = timedelta(days=2)
 WAIT = timedelta(days=1)
 
 _LAST = """
-SELECT seen_at, held_until FROM retention_clock
-UNION ALL SELECT max(updated_at), NULL FROM conversations WHERE updated_at <= ?
-LIMIT 1
+SELECT seen_at, held_until, 1 AS place FROM retention_clock
+UNION ALL SELECT max(updated_at), NULL, 2 FROM conversations WHERE updated_at <= ?
+ORDER BY place LIMIT 1
 """
 _SEE = """
 INSERT INTO retention_clock (number, seen_at, held_until) VALUES (1, ?, ?)

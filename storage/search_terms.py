@@ -7,6 +7,7 @@ are found inside a sentence, and removing the spaces restores the text.
 
 import re
 import unicodedata
+from collections.abc import Sequence
 from typing import Literal
 
 from council.characters import set_apart
@@ -37,7 +38,7 @@ def phrases(words: str) -> list[str]:
     return [piece for piece in pieces if any(map(_is_searchable, piece))][:_MOST_PHRASES]
 
 
-def match(found: list[str], wants: Literal["AND", "OR"]) -> str:
+def match(found: Sequence[str], wants: Literal["AND", "OR"]) -> str:
     """Write phrases, one at least, as a full-text expression that wants all or any of them."""
     return f" {wants} ".join(f'"{spaced(phrase)}"' for phrase in found)
 

@@ -10,68 +10,72 @@ from collections.abc import Mapping
 from datetime import datetime
 
 from council.document.conversation import timestamp
+from storage.database import Database, SqlValue, Statement
 from storage.errors import BudgetExceeded, Used
 from storage.journal import BUDGETED, Budgeted, Payer, Period, Reservation
-from storage.sqlite.database import Database, SqlValue, Statement
 
 DOLLAR = 1_000_000_000
 _NO_LIMIT = 2**62
 _LEFT = """
-CASE WHEN :{scope}_{period} IS NULL THEN {no_limit} ELSE :{scope}_{period} - (
+SELECT CASE WHEN CAST(:{scope}_{period} AS BIGINT) IS NULL THEN {no_limit}
+ELSE CAST(:{scope}_{period} AS BIGINT) - (
     SELECT coalesce(sum(amount), 0) FROM spending AS other
-    WHERE other.month = spending.month AND other.{scope} = spending.{scope}
+    WHERE other.month = spending.month AND other."{scope}" = spending."{scope}"
         AND ('{period}' = 'month' OR other.day = spending.day)
-) END
+) END AS room
 """
-_ROOM = ", ".join(
+_ROOM = " UNION ALL ".join(
     _LEFT.format(scope=scope, period=period, no_limit=_NO_LIMIT) for scope, period in BUDGETED
 )
-_OWN = "run = :run AND attempt = (SELECT retries FROM runs WHERE id = :run) AND NOT settled"
-_FORGET_OLD = "DELETE FROM spending WHERE month < :month AND settled"
+_OWN = "run = :run AND attempt = (SELECT retries FROM runs WHERE id = :run) AND settled = 0"
+_FORGET_OLD = "DELETE FROM spending WHERE month < :month AND settled = 1"
 _OPEN = """
-INSERT INTO spending (run, attempt, month, day, user, channel, workspace)
+INSERT INTO spending (run, attempt, month, day, "user", channel, workspace)
 SELECT id, retries, :month, :day, :user, :channel, :workspace FROM runs
 WHERE id = :run AND status = 'running'
     AND NOT EXISTS (SELECT 1 FROM spending WHERE run = id AND attempt = retries)
 """
 _RESERVE = f"""
 UPDATE spending SET reserved = :amount, amount = :amount, unpriced_call = :unpriced_call,
-    is_bound = :is_bound, room = min({_ROOM}) + amount - :amount
+    is_bound = :is_bound, room = (SELECT min(room) FROM ({_ROOM}) AS budget) + amount - :amount
 WHERE {_OWN}
 """  # noqa: S608 - our own words
 _USAGE = """
-SELECT coalesce(outcome -> '$.reply.usage', outcome -> '$.failure.usage') AS usage
+SELECT coalesce(outcome -> 'reply' -> 'usage', outcome -> 'failure' -> 'usage') AS usage
 FROM steps WHERE run_id = spending.run AND attempt = spending.attempt
 """
 _MEASURED = f"""
-SELECT CAST(round(coalesce(sum(usage ->> 'cost'), 0.0) * {DOLLAR}) AS INTEGER)
-    + coalesce(sum(usage ->> 'unpriced'), 0) * spending.unpriced_call FROM ({_USAGE})
+SELECT CAST(round(coalesce(sum(CAST(usage ->> 'cost' AS DOUBLE PRECISION)), 0.0) * {DOLLAR}) AS BIGINT)
+    + coalesce(sum(CAST(usage ->> 'unpriced' AS BIGINT)), 0) * spending.unpriced_call
+FROM ({_USAGE}) AS used
 """  # noqa: S608 - our own words
-_SETTLE = f"UPDATE spending SET amount = ({_MEASURED}), settled = 1 WHERE run = ? AND NOT settled"  # noqa: S608 - our own words
+_SETTLE = f"UPDATE spending SET amount = ({_MEASURED}), settled = 1 WHERE run = ? AND settled = 0"  # noqa: S608 - our own words
 ALLOWANCE = f"""
-SELECT reserved, ({_MEASURED}), unpriced_call FROM spending
-WHERE run = ? AND is_bound AND NOT settled
+SELECT reserved, ({_MEASURED}) AS spent, unpriced_call FROM spending
+WHERE run = ? AND is_bound = 1 AND settled = 0
 """  # noqa: S608 - our own words
 _OF_FORGOTTEN = "run IN (SELECT id FROM runs WHERE id = :id OR conversation_id = :id)"
 _FORGET = (
-    f"UPDATE spending SET amount = ({_MEASURED}), settled = 1 WHERE NOT settled AND {_OF_FORGOTTEN}",  # noqa: S608 - our own words
-    f"UPDATE spending SET run = lower(hex(randomblob(16))) WHERE {_OF_FORGOTTEN}",  # noqa: S608 - our own words
+    f"UPDATE spending SET amount = ({_MEASURED}), settled = 1 WHERE settled = 0 AND {_OF_FORGOTTEN}",  # noqa: S608 - our own words
+    f"UPDATE spending SET run = random_name() WHERE {_OF_FORGOTTEN}",  # noqa: S608 - our own words
 )
 _SUM = """
 SELECT coalesce(sum(amount), 0) AS amount FROM spending
-WHERE month = :month AND {scope} = :whose AND day BETWEEN :first AND :last
+WHERE month = :month AND "{scope}" = :whose AND day BETWEEN :first AND :last
 """
 _LARGEST = """
-SELECT total(iif(settled, 0, amount)) AS reserved, total(iif(settled, amount, 0)) AS spent FROM spending
+SELECT sum(CASE settled WHEN 0 THEN amount ELSE 0 END) AS reserved,
+    sum(CASE settled WHEN 0 THEN 0 ELSE amount END) AS spent
+FROM spending
 WHERE month = :month AND day BETWEEN :first AND :last
-GROUP BY {scope} ORDER BY sum(amount) DESC LIMIT 1
+GROUP BY "{scope}" ORDER BY sum(amount) DESC LIMIT 1
 """
 _ROW = f"SELECT * FROM spending WHERE {_OWN}"  # noqa: S608 - our own words
 _KEY = "SELECT key FROM spending_key"
 # Another process may make one at the same moment: with two keys, one budget would become two.
 _MAKE_KEY = """
 INSERT INTO spending_key (number, key) VALUES (1, ?)
-ON CONFLICT (number) DO UPDATE SET key = CASE WHEN key = excluded.key THEN key END
+ON CONFLICT (number) DO UPDATE SET key = CASE WHEN spending_key.key = excluded.key THEN excluded.key END
 """
 
 
@@ -110,7 +114,7 @@ class Spending:
             used = await self._sum(budgeted, named) - held
             if used + reservation.amount > limit:
                 used_of = Used(*budgeted, limit, used)
-                return BudgetExceeded(self._database.path, used_of, reservation.amount)
+                return BudgetExceeded(self._database.name, used_of, reservation.amount)
         return None
 
     async def used(self, reservation: Reservation, now: datetime) -> list[Used]:
@@ -171,7 +175,7 @@ def change(run_id: str, reservation: Reservation) -> Statement:
         "run": run_id,
         "amount": reservation.amount,
         "unpriced_call": reservation.unpriced_call,
-        "is_bound": bool(reservation.limits) or reservation.is_bound,
+        "is_bound": int(bool(reservation.limits) or reservation.is_bound),
         **limits,
     }
 

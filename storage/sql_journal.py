@@ -1,8 +1,7 @@
-"""The run journal in SQLite: the tables `runs`, `steps` and `posts`."""
+"""The run journal in a database: the tables `runs`, `steps` and `posts`."""
 
 import asyncio
 import hashlib
-import sqlite3
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import cast
@@ -16,7 +15,8 @@ from council.calls import Call, Outcome, Reply
 from council.document.conversation import Source, timestamp
 from council.errors import Failure
 from storage import spending
-from storage.errors import ConstraintError, DamageError, StorageError, Used, damaged
+from storage.database import Database, Row, SqlValue, Statement, listed
+from storage.errors import ConstraintError, DamageError, StorageError, Used
 from storage.journal import (
     NOTHING_TOLD,
     Allowance,
@@ -31,7 +31,6 @@ from storage.journal import (
     Why,
 )
 from storage.spending import Spending
-from storage.sqlite.database import Database, SqlValue, Statement
 
 log = structlog.stdlib.get_logger()
 
@@ -48,7 +47,7 @@ INSERT INTO steps (run_id, key, digest, outcome, recorded_at, attempt) VALUES (?
 ON CONFLICT (run_id, key) DO UPDATE
 SET digest = excluded.digest, outcome = excluded.outcome, recorded_at = excluded.recorded_at,
     attempt = excluded.attempt
-WHERE digest <> excluded.digest
+WHERE steps.digest <> excluded.digest
 """
 _RECORD_POST = """
 INSERT INTO posts (run_id, key, digest, message, posted_at) VALUES (?, ?, ?, ?, ?)
@@ -61,9 +60,12 @@ UPDATE runs SET status = 'running', error = NULL, finished_at = NULL, delivery =
 WHERE id = :run AND status IN ('failed', 'stopped')
 """
 _ASKERS = """
-SELECT conversation_id, brief ->> '$.asker' AS asker, min(created_at)
-FROM runs WHERE conversation_id IN (SELECT value FROM json_each(?)) AND asker IS NOT NULL
-GROUP BY conversation_id
+SELECT conversation_id, asker FROM (
+    SELECT conversation_id, brief ->> 'asker' AS asker,
+        row_number() OVER (PARTITION BY conversation_id ORDER BY created_at) AS place
+    FROM runs
+    WHERE conversation_id IN (SELECT value FROM json_each(?)) AND brief ->> 'asker' IS NOT NULL
+) AS asked WHERE place = 1
 """
 _FORGET_FAILURES = """
 DELETE FROM steps WHERE run_id = :run AND outcome ->> 'failure' IS NOT NULL
@@ -224,7 +226,7 @@ class SqlJournal:
     async def undelivered(self, platform: str, since: str = "") -> list[RunRow]:
         """Return a platform's runs that weren't fully shown, the oldest first."""
         return await self._find(
-            "delivery IS NOT 'shown' AND origin ->> 'platform' = ?"
+            "delivery IS DISTINCT FROM 'shown' AND origin ->> 'platform' = ?"
             " AND (delivery IS NULL OR created_at >= ?) ORDER BY created_at, rowid",
             platform,
             since,
@@ -246,7 +248,7 @@ class SqlJournal:
     async def posts(self, run: RunRow, *, is_new: bool = False) -> _Posts:
         """Load a run's recorded posts; new ones can be recorded. A new run has none."""
         query = "SELECT key, digest, message FROM posts WHERE run_id = ?"
-        rows = [] if is_new else await self._database.read(query, (run.id,))
+        rows: Sequence[Row] = () if is_new else await self._database.read(query, (run.id,))
         posted = {row["key"]: (row["digest"], row["message"]) for row in rows}
         return _Posts(self._database, run, posted, self._now)
 
@@ -279,7 +281,7 @@ class SqlJournal:
     async def allowance(self, run_id: str) -> Allowance | None:
         """Return what an open run may spend; `None` if no budget bounds it."""
         rows = await self._database.read(spending.ALLOWANCE, (run_id,))
-        return Allowance(*rows[0]) if rows else None
+        return Allowance(**dict(rows[0])) if rows else None
 
     async def reserve(self, run_id: str, reservation: Reservation) -> None:
         """Replace what an open run has reserved, if the budgets allow it."""
@@ -304,7 +306,7 @@ class SqlJournal:
 
     async def askers(self, conversation_ids: Sequence[str]) -> dict[str, str]:
         """Return who began each of these conversations, where that is recorded."""
-        rows = await self._database.read(_ASKERS, (orjson.dumps([*conversation_ids]).decode(),))
+        rows = await self._database.read(_ASKERS, (listed(conversation_ids),))
         return {row["conversation_id"]: row["asker"] for row in rows}
 
     async def conversation_in(self, here: Source) -> str | None:
@@ -314,8 +316,8 @@ class SqlJournal:
         rows = await self._database.read(
             "SELECT conversation_id FROM runs"
             " WHERE (origin ->> 'thread' = ? OR origin ->> 'message' = ?)"
-            " AND origin ->> 'platform' = ? AND origin ->> 'workspace' IS ?"
-            " AND origin ->> 'channel' IS ? ORDER BY created_at LIMIT 1",
+            " AND origin ->> 'platform' = ? AND origin ->> 'workspace' IS NOT DISTINCT FROM ?"
+            " AND origin ->> 'channel' IS NOT DISTINCT FROM ? ORDER BY created_at LIMIT 1",
             (here.thread, here.thread, here.platform, here.workspace, here.channel),
         )
         return cast("str", rows[0]["conversation_id"]) if rows else None
@@ -325,8 +327,8 @@ class SqlJournal:
         found = await self._find(
             "(origin ->> 'message' = ? OR origin ->> 'card' = ?"
             " OR id IN (SELECT run_id FROM posts WHERE posts.message = ?))"
-            " AND origin ->> 'platform' = ? AND origin ->> 'workspace' IS ?"
-            " AND origin ->> 'channel' IS ? ORDER BY created_at DESC LIMIT 1",
+            " AND origin ->> 'platform' = ? AND origin ->> 'workspace' IS NOT DISTINCT FROM ?"
+            " AND origin ->> 'channel' IS NOT DISTINCT FROM ? ORDER BY created_at DESC LIMIT 1",
             *(message, message, message, here.platform, here.workspace, here.channel),
         )
         return found[0] if found else None
@@ -337,7 +339,8 @@ class SqlJournal:
             return False
         rows = await self._database.read(
             "SELECT 1 FROM runs WHERE origin ->> 'message' = ? AND origin ->> 'platform' = ?"
-            " AND origin ->> 'workspace' IS ? AND origin ->> 'channel' IS ? LIMIT 1",
+            " AND origin ->> 'workspace' IS NOT DISTINCT FROM ?"
+            " AND origin ->> 'channel' IS NOT DISTINCT FROM ? LIMIT 1",
             (here.thread, here.platform, here.workspace, here.channel),
         )
         return bool(rows)
@@ -373,7 +376,7 @@ class SqlJournal:
         rows = await self._database.read("SELECT * FROM runs WHERE entry_key = ?", (entry_key,))
         found = self._readable(rows)
         if rows and not found:
-            raise damaged(self._database.path)
+            raise self._database.damaged()
         return found[0] if found else None
 
     async def _find(self, which: str, *values: str | None) -> list[RunRow]:
@@ -381,7 +384,7 @@ class SqlJournal:
             await self._database.read(f"SELECT * FROM runs WHERE {which}", values)  # noqa: S608 - our own words
         )
 
-    def _readable(self, rows: Sequence[sqlite3.Row]) -> list[RunRow]:
+    def _readable(self, rows: Sequence[Row]) -> list[RunRow]:
         found: list[RunRow] = []
         for row in rows:
             try:
@@ -410,7 +413,7 @@ def _begun(run: NewRun, created_at: str) -> RunRow:
     )
 
 
-def _run(row: sqlite3.Row) -> RunRow:
+def _run(row: Row) -> RunRow:
     """Return a row as a run. Raises `ValueError` for one that this program can't have written."""
     run = _ROW.validate_python(
         {

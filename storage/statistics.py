@@ -1,6 +1,5 @@
 """A channel's figures: how its runs ended, what they cost, and how each member did."""
 
-import sqlite3
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from datetime import datetime, timedelta
@@ -8,8 +7,8 @@ from statistics import median
 from typing import Literal
 
 from council.document.conversation import timestamp
+from storage.database import Database, Row
 from storage.scope import Scope
-from storage.sqlite.database import Database
 
 _ANSWERS = """
 SELECT count(*) AS answered, coalesce(sum(cost), 0.0) AS cost, coalesce(sum(tokens), 0) AS tokens
@@ -27,19 +26,19 @@ ORDER BY at DESC LIMIT :limit
 _UNANSWERED = """
 WITH unanswered AS MATERIALIZED (
     SELECT id, status FROM runs
-    WHERE origin ->> 'platform' = :platform AND origin ->> 'workspace' IS :workspace
-        AND origin ->> 'channel' IS :channel AND created_at >= :since
+    WHERE origin ->> 'platform' = :platform AND origin ->> 'workspace' IS NOT DISTINCT FROM :workspace
+        AND origin ->> 'channel' IS NOT DISTINCT FROM :channel AND created_at >= :since
         AND status IN ('failed', 'stopped')
 ), used AS (
-    SELECT coalesce(outcome -> '$.reply.usage', outcome -> '$.failure.usage') AS usage
+    SELECT coalesce(outcome -> 'reply' -> 'usage', outcome -> 'failure' -> 'usage') AS usage
     FROM steps WHERE run_id IN (SELECT id FROM unanswered)
 )
 SELECT
     (SELECT count(*) FROM unanswered WHERE status = 'failed') AS failed,
     (SELECT count(*) FROM unanswered WHERE status = 'stopped') AS stopped,
-    coalesce(sum(usage ->> 'cost'), 0.0) AS cost,
-    coalesce(sum(usage ->> 'prompt_tokens'), 0) + coalesce(sum(usage ->> 'completion_tokens'), 0)
-        AS tokens
+    coalesce(sum(CAST(usage ->> 'cost' AS DOUBLE PRECISION)), 0.0) AS cost,
+    coalesce(sum(CAST(usage ->> 'prompt_tokens' AS BIGINT)), 0)
+        + coalesce(sum(CAST(usage ->> 'completion_tokens' AS BIGINT)), 0) AS tokens
 FROM used
 """
 _MEMBERS = """
@@ -58,7 +57,7 @@ _VOTES = """
 SELECT {whose} AS name, sum(helpful) AS helpful, count(*) - sum(helpful) AS unhelpful
 FROM answers JOIN votes USING (conversation, position)
 WHERE scope = :scope AND at >= :since
-GROUP BY name ORDER BY count(*) DESC, name
+GROUP BY name ORDER BY count(*) DESC, name NULLS FIRST
 """
 
 LATEST, ENOUGH = 20, 3
@@ -199,7 +198,7 @@ async def _votes(
     return tuple(VoteCount(**dict(row)) for row in rows)
 
 
-def _member(row: sqlite3.Row) -> MemberStatistics:
+def _member(row: Row) -> MemberStatistics:
     def figure(name: str) -> Figure:
         return Figure(row[name], row[f"{name}_runs"])
 

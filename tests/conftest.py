@@ -6,10 +6,15 @@ import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 import structlog
 from hypothesis import settings
+
+if TYPE_CHECKING:
+    from tests.postgres_server import PostgresServer
+    from tests.stores import Home
 
 # The same examples every time, and few; `make fuzz` looks for new ones. A busy machine isn't a slow program.
 settings.register_profile("tests", max_examples=40, deadline=None, derandomize=True, database=None)
@@ -92,3 +97,27 @@ def documented_calls(request: pytest.FixtureRequest) -> Iterator[None]:
 
         assert asked <= DISCORD.endpoints.keys()
         assert called <= SLACK.methods.keys()
+
+
+@pytest.fixture(scope="session")
+def postgres_server() -> "Iterator[PostgresServer]":
+    """A PostgreSQL server for all tests of this process; where there is none, its tests are skipped."""
+    from tests.postgres_server import serve
+
+    with serve() as server:
+        yield server
+
+
+@pytest.fixture
+def postgres(postgres_server: "PostgresServer") -> Iterator[str]:
+    """The address of an empty PostgreSQL database."""
+    with postgres_server.emptied() as address:
+        yield address
+
+
+@pytest.fixture(params=("sqlite", "postgres"))
+def home(request: pytest.FixtureRequest, tmp_path: Path) -> "Home":
+    """Where everything is kept, for each store: empty."""
+    from tests.stores import Home
+
+    return Home(tmp_path, request.getfixturevalue("postgres") if request.param == "postgres" else None)

@@ -74,7 +74,7 @@ async def test_a_forgotten_answer_is_in_no_file_search_export_log_or_figure(
         run = await place.see(RecordingVenue(), "2", text=f"Sell the {WORD} now?")
         document = await place.library.store.content(run.conversation_id)
         assert document.count(WORD.encode()) > 20
-        aside = place.library.store.folder / f"{run.conversation_id}.json.broken-20260101"
+        aside = tmp_path / "conversations" / f"{run.conversation_id}.json.broken-20260101"
         aside.write_bytes(document)
         assert {f"{run.conversation_id}.json", aside.name} < holding(tmp_path)
         scope = Scope.of(TEAM)

@@ -178,7 +178,7 @@ def with_a_failing_writer(folder: Path, after: int) -> dict[str, str]:
     inside.mkdir()
     (inside / "sitecustomize.py").write_text(f"""
 import asyncio
-from storage.sqlite.database import Database
+from storage.database import Database
 
 commit, commit_queued, commits = Database._commit, Database.commit_queued, 0
 

@@ -34,7 +34,7 @@ from bot.view.wording import past as wording
 from council.characters import clip
 from council.document.conversation import Source
 from storage.archive import Archive
-from storage.conversations import ConversationStore
+from storage.conversations import Documents
 from storage.errors import ConversationNotFound, StorageError
 from storage.forgetting import Forgetting, Selection
 from storage.index_rows import IndexRow
@@ -56,7 +56,7 @@ class Lookup:
     """Looks up past answers; knows no platform. Every method raises `Refusal`."""
 
     def __init__(
-        self, archive: Archive, store: ConversationStore, journal: Journal, forgetting: Forgetting
+        self, archive: Archive, store: Documents, journal: Journal, forgetting: Forgetting
     ) -> None:
         self._archive = archive
         self._store = store

@@ -20,7 +20,14 @@ from typing import Any
 from council.document.conversation import timestamp
 from storage.atomic import sync_folder
 from storage.errors import DatabaseError, explain_system
-from storage.sqlite.database import Database, damage_mark, explained, make_private, open_database
+from storage.sqlite.database import (
+    SqliteDatabase,
+    copies_set_aside,
+    damage_mark,
+    explained,
+    make_private,
+    open_database,
+)
 from storage.sqlite.schema import known_migrations, migrate
 
 # Reading a whole large file would delay the start: only its table of runs is checked, and damage
@@ -54,7 +61,7 @@ class Recovery:
 class Opened:
     """An open database, and its recovery if it was damaged."""
 
-    database: Database
+    database: SqliteDatabase
     recovery: Recovery | None
 
 
@@ -70,11 +77,6 @@ async def open_sound_database(
         recovery = await asyncio.to_thread(_recover_if_damaged, path, now(), descriptor)
         async with open_database(path) as database:
             yield Opened(database, recovery)
-
-
-def copies_set_aside(path: Path) -> list[Path]:
-    """Return the damaged databases that were set aside, with their -wal and -shm files."""
-    return sorted(path.parent.glob(f"{path.name}.broken-*"))
 
 
 @contextmanager

@@ -3,14 +3,13 @@
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import cache
-from importlib.resources import files
 from pathlib import Path
 
 from council.document.conversation import timestamp
 from storage.errors import DatabaseError
+from storage.migrations import Migration
+from storage.migrations import known_migrations as migrations_of
 
 _RECORD = """
 CREATE TABLE IF NOT EXISTS migrations (
@@ -19,29 +18,9 @@ CREATE TABLE IF NOT EXISTS migrations (
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Migration:
-    """One step from an older schema to the next."""
-
-    number: int
-    name: str
-    script: str
-
-
-@cache
 def known_migrations() -> tuple[Migration, ...]:
-    """Return this program's migrations, `migrations/NNNN_name.sql`, in order."""
-    scripts = (
-        entry
-        for entry in (files("storage.sqlite") / "migrations").iterdir()
-        if entry.name.endswith(".sql")
-    )
-    found = (
-        Migration(int(number), name, script.read_text("utf-8"))
-        for script in scripts
-        for number, name in [script.name.removesuffix(".sql").split("_", 1)]
-    )
-    return tuple(sorted(found, key=lambda migration: migration.number))
+    """Return this program's migrations, in order."""
+    return migrations_of("storage.sqlite")
 
 
 def known_schema() -> int:

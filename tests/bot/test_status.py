@@ -27,6 +27,7 @@ from council.errors import Failure, ModelError
 from council.events import STAGES, Event, MemberStarted, StageCompleted, StageStarted
 from council.profile import Member
 from council.usage import Usage
+from storage.sqlite.database import SqliteDatabase
 from tests.bot.service.recording_venue import RecordingVenue
 from tests.bot.service.test_dispatcher import office
 from tests.council.scripted import FOUR, ScriptedCouncil, failure
@@ -130,6 +131,7 @@ class TestHealth:
     async def test_it_is_not_ready_while_nothing_can_be_written(self, tmp_path: Path) -> None:
         """The reason names only the file."""
         async with served(tmp_path) as page:
+            assert isinstance(page.library.database, SqliteDatabase)
             await page.library.database.exclusively("PRAGMA query_only = ON")
             status, text = await page.get("/readyz")
             assert status == 503
@@ -144,7 +146,7 @@ class TestHealth:
             before = await page.library.database.read("SELECT * FROM migrations")
             await page.get("/readyz")
             after = await page.library.database.read("SELECT * FROM migrations")
-            assert [[*row] for row in before] == [[*row] for row in after]
+            assert [dict(row) for row in before] == [dict(row) for row in after]
 
     async def test_other_pages_and_methods_are_refused(self, tmp_path: Path) -> None:
         """There is nothing else."""

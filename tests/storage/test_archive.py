@@ -3,8 +3,8 @@
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from pathlib import Path
 
+import orjson
 import pytest
 
 from council.calls import Reply
@@ -24,15 +24,16 @@ from council.document.results import ChairNotes
 from council.errors import Failure
 from council.usage import Usage
 from storage.archive import Archive, Cursor, Hit
-from storage.conversations import ConversationStore
+from storage.conversations import Documents
+from storage.database import Database
 from storage.index import Index
 from storage.journal import NewRun
 from storage.scope import Scope
 from storage.sql_journal import SqlJournal
-from storage.sqlite.database import Database, open_database
 from storage.statistics import Figure, MemberStatistics, Typical
-from tests.storage.examples import NOW, answer, legacy, new_id, put
+from tests.storage.examples import NOW, answer, legacy, new_id
 from tests.storage.test_journal import BRIEF, call
+from tests.stores import Home
 
 HERE = Source(platform="slack", workspace="W", channel="C", user="U")
 SCOPE = Scope.of(HERE)
@@ -51,8 +52,9 @@ class Room:
 
     archive: Archive
     index: Index
-    store: ConversationStore
+    store: Documents
     database: Database
+    home: Home
 
     async def ask(
         self,
@@ -81,12 +83,12 @@ class Room:
 
 
 @pytest.fixture
-async def room(tmp_path: Path) -> AsyncIterator[Room]:
+async def room(home: Home) -> AsyncIterator[Room]:
     """An empty archive."""
-    async with open_database(tmp_path / "council.db") as database:
-        store = await ConversationStore.open(tmp_path / "conversations")
+    async with home.open() as stores:
+        database = stores.database
         archive = Archive(database, now=lambda: NOW + timedelta(days=1))
-        yield Room(archive, Index(database), store, database)
+        yield Room(archive, Index(database), stores.documents, database, home)
 
 
 async def test_a_search_finds_the_chairmans_notes(room: Room) -> None:
@@ -260,7 +262,7 @@ async def test_a_thread_belongs_to_its_channel(room: Room) -> None:
 async def test_another_programs_documents_belong_to_the_terminal(room: Room) -> None:
     """A document without a source is found where it was imported, whatever the form of its time."""
     document = legacy(new_id())
-    put(room.store.folder, document)
+    room.home.put(str(document["id"]), orjson.dumps(document))
     await room.index.rebuild(room.store)
     scope = Scope.of(Source(platform="terminal"))
     [row] = (await room.archive.history(scope)).rows

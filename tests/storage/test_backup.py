@@ -16,12 +16,13 @@ from storage.archive import Archive
 from storage.audit import Audit
 from storage.backup import backup
 from storage.conversations import ConversationStore
+from storage.database import Database
 from storage.errors import BackupError
 from storage.index import Index
 from storage.restore import restore
 from storage.scope import Scope
 from storage.sql_journal import SqlJournal
-from storage.sqlite.database import Database, damage_mark, open_database
+from storage.sqlite.database import damage_mark, open_database
 from storage.sqlite.salvage import open_sound_database
 from tests.storage.examples import NOW, answer, new_id
 from tests.storage.test_bad_disks import garbage_in_front, garbage_inside, room

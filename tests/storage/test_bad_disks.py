@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 
 from storage.conversations import ConversationStore
+from storage.database import Database
 from storage.errors import DatabaseError, FolderError
 from storage.index import Index
-from storage.sqlite.database import Database, open_database
+from storage.sqlite.database import open_database
 from tests.storage.examples import NOW, answer, new_id
 
 RUN = "INSERT INTO runs (id, entry_key, conversation_id, origin, brief, status, created_at)"

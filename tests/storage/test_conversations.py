@@ -5,6 +5,7 @@ import os
 import re
 import signal
 import sys
+from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 from typing import cast
@@ -16,9 +17,10 @@ from filelock import FileLock
 from council.brief import Attachment, Discussion, ThreadMessage
 from council.calls import JsonObject
 from council.document.conversation import AssistantMessage, Source, UserMessage
-from storage.conversations import ConversationStore, Problem, Stored
+from storage.conversations import ConversationStore, Documents, Problem, Stored
 from storage.errors import ConversationNotFound, DocumentError, FolderError
-from tests.storage.examples import DATA, NOW, SEED_000, SEED_000_ID, answer, legacy, new_id, on_disk, put
+from tests.storage.examples import DATA, NOW, SEED_000, SEED_000_ID, answer, legacy, new_id
+from tests.stores import Home
 
 NO_CONVERSATION = "it is not a conversation document"
 SOURCE = Source(platform="slack", workspace="W", channel="C", thread="T", message="M", user="U")
@@ -30,8 +32,15 @@ async def store(tmp_path: Path) -> ConversationStore:
     return await ConversationStore.open(tmp_path / "conversations")
 
 
+@pytest.fixture
+async def documents(home: Home) -> AsyncIterator[Documents]:
+    """No documents yet, in each store."""
+    async with home.open() as stores:
+        yield stores.documents
+
+
 async def ask(
-    store: ConversationStore,
+    store: Documents,
     conversation_id: str,
     question: str = "Capital of France?",
     title: str = "France",
@@ -42,15 +51,27 @@ async def ask(
     )
 
 
+def put_in(home: Home, document: JsonObject) -> bytes:
+    """Put another program's document there."""
+    content = orjson.dumps(document)
+    home.put(str(document["id"]), content)
+    return content
+
+
+def loaded(home: Home, conversation_id: str) -> JsonObject:
+    """Read a document as another program would."""
+    return orjson.loads(home.content(conversation_id))
+
+
 def messages(document: JsonObject) -> list[JsonObject]:
     """Return a raw document's messages."""
     return cast("list[JsonObject]", document["messages"])
 
 
-async def test_the_contracts_own_example_loads(store: ConversationStore) -> None:
+async def test_the_contracts_own_example_loads(home: Home, documents: Documents) -> None:
     """Seed 000's complete example is a conversation, with every field where the contract has it."""
-    (store.folder / f"{SEED_000_ID}.json").write_bytes(SEED_000)
-    conversation = await store.load(SEED_000_ID)
+    home.put(SEED_000_ID, SEED_000)
+    conversation = await documents.load(SEED_000_ID)
     question, reply = conversation.messages
     assert isinstance(question, UserMessage)
     assert isinstance(reply, AssistantMessage)
@@ -60,12 +81,14 @@ async def test_the_contracts_own_example_loads(store: ConversationStore) -> None
     assert conversation.dump() == orjson.loads(SEED_000)
 
 
-async def test_a_new_document_has_the_contracts_fields_and_types(store: ConversationStore) -> None:
+async def test_a_new_document_has_the_contracts_fields_and_types(
+    home: Home, documents: Documents
+) -> None:
     """Seed 000's required fields have their names and types, and dates are UTC."""
     example = orjson.loads(SEED_000)
     berlin = timezone(timedelta(hours=1))
     conversation_id = new_id()
-    await store.add_exchange(
+    await documents.add_exchange(
         conversation_id,
         "Capital of France?",
         answer(),
@@ -73,7 +96,7 @@ async def test_a_new_document_has_the_contracts_fields_and_types(store: Conversa
         source=SOURCE,
         now=datetime(2026, 1, 20, 11, 30, tzinfo=berlin),
     )
-    written = on_disk(store.folder, conversation_id)
+    written = loaded(home, conversation_id)
     assert written["created_at"] == example["created_at"]
     assert written["schema_version"] == 1
     assert written["source"] == SOURCE.dump()
@@ -92,20 +115,20 @@ def shape(value: object, path: str = "") -> set[str]:
     return {f"{path}: {type(value).__name__}"}
 
 
-async def test_what_is_saved_is_what_loads(store: ConversationStore) -> None:
+async def test_what_is_saved_is_what_loads(documents: Documents) -> None:
     """The returned conversation and its stamp are those on the disk."""
     conversation_id = new_id()
-    stored = await ask(store, conversation_id)
-    assert await store.load(conversation_id) == stored.conversation
-    assert await store.read([conversation_id]) == [stored]
-    assert (await store.listing()).documents == {conversation_id: stored.stamp}
+    stored = await ask(documents, conversation_id)
+    assert await documents.load(conversation_id) == stored.conversation
+    assert await documents.read([conversation_id]) == [stored]
+    assert (await documents.listing()).documents == {conversation_id: stored.stamp}
 
 
-async def test_a_follow_up_goes_to_the_end(store: ConversationStore) -> None:
+async def test_a_follow_up_goes_to_the_end(documents: Documents) -> None:
     """Questions and answers are appended in pairs; title, date and source don't change."""
     conversation_id = new_id()
-    first = await ask(store, conversation_id)
-    second = await store.add_exchange(
+    first = await ask(documents, conversation_id)
+    second = await documents.add_exchange(
         conversation_id,
         "And of Spain?",
         answer("Madrid."),
@@ -138,92 +161,91 @@ async def test_files_are_private_and_for_people(store: ConversationStore) -> Non
     assert {file.name for file in store.folder.iterdir()} == {".locks", path.name}
 
 
-async def test_unknown_fields_survive_a_write(store: ConversationStore) -> None:
+async def test_unknown_fields_survive_a_write(home: Home, documents: Documents) -> None:
     """Other programs' fields are kept at every level, in their order; none is added."""
     document = legacy(new_id(), tags=["a", {"b": None}], snowflake=1234567890123456789)
-    put(store.folder, document)
-    stored = await ask(store, str(document["id"]), "Again?")
-    written = on_disk(store.folder, str(document["id"]))
+    put_in(home, document)
+    stored = await ask(documents, str(document["id"]), "Again?")
+    written = loaded(home, str(document["id"]))
     assert written == {**document, "messages": [*messages(document), *messages(written)[2:]]}
     assert [*written] == [*document]
     assert "stage2_5" not in messages(written)[1]
     assert len(stored.conversation.messages) == 4
 
 
-async def test_the_contracts_write_function_keeps_its_order(store: ConversationStore) -> None:
+async def test_the_contracts_write_function_keeps_its_order(home: Home, documents: Documents) -> None:
     """`add_assistant_message(id, stage1, stage2, stage2_5, stage3)` answers the waiting question."""
     document = legacy(new_id(), unanswered=True)
-    put(store.folder, document)
+    put_in(home, document)
     example = answer()
     given = example.dump()
-    stored = await store.add_assistant_message(
+    stored = await documents.add_assistant_message(
         str(document["id"]),
         cast("list[object]", given["stage1"]),
         example.stage2,
         example.stage2_5,
         given["stage3"],
     )
-    assert messages(on_disk(store.folder, str(document["id"])))[-1] == {
+    assert messages(loaded(home, str(document["id"])))[-1] == {
         name: given[name] for name in ("role", "stage1", "stage2", "stage2_5", "stage3")
     }
     assert len(stored.conversation.messages) == 4
 
 
-async def test_without_corrections_the_field_is_left_out(store: ConversationStore) -> None:
+async def test_without_corrections_the_field_is_left_out(home: Home, documents: Documents) -> None:
     """`stage2_5=None` writes no `stage2_5` (seed 001's example message has one, and loads too)."""
     document = legacy(new_id(), unanswered=True)
-    put(store.folder, document)
+    put_in(home, document)
     example = orjson.loads((DATA / "seed_001_message.json").read_bytes())
-    await store.add_assistant_message(
+    await documents.add_assistant_message(
         str(document["id"]), example["stage1"], example["stage2"], None, example["stage3"]
     )
     del example["stage2_5"]
-    assert messages(on_disk(store.folder, str(document["id"])))[-1] == example
+    assert messages(loaded(home, str(document["id"])))[-1] == example
     AssistantMessage.model_validate(orjson.loads((DATA / "seed_001_message.json").read_bytes()))
 
 
-async def test_an_answer_needs_a_question(store: ConversationStore) -> None:
+async def test_an_answer_needs_a_question(home: Home, documents: Documents) -> None:
     """An answer without a question would break the order user, assistant."""
     document = legacy(new_id())
-    content = put(store.folder, document)
-    path = store.folder / f"{document['id']}.json"
+    content = put_in(home, document)
     with pytest.raises(DocumentError, match="no question that waits for an answer"):
-        await store.add_assistant_message(str(document["id"]), [], [], None, answer().stage3)
+        await documents.add_assistant_message(str(document["id"]), [], [], None, answer().stage3)
     with pytest.raises(ConversationNotFound):
-        await store.add_assistant_message(new_id(), [], [], None, answer().stage3)
-    assert path.read_bytes() == content
+        await documents.add_assistant_message(new_id(), [], [], None, answer().stage3)
+    assert home.content(str(document["id"])) == content
 
 
-async def test_an_answer_that_breaks_a_rule_is_not_written(store: ConversationStore) -> None:
+async def test_an_answer_that_breaks_a_rule_is_not_written(documents: Documents) -> None:
     """Seed 000's validation rules hold before the write."""
     good = answer()
     assert good.stage2_5 is not None
     silent = good.stage2_5[0].model_copy(update={"corrected_response": " "})
     bad = good.model_copy(update={"stage2_5": [silent]})
     with pytest.raises(DocumentError) as caught:
-        await store.add_exchange(new_id(), "?", bad, title="?", source=None, now=NOW)
+        await documents.add_exchange(new_id(), "?", bad, title="?", source=None, now=NOW)
     assert str(caught.value) == (
         "the answer breaks the document's contract: stage2_5's corrected response of a/one is empty"
     )
     with pytest.raises(DocumentError) as caught:
-        await store.add_assistant_message(new_id(), [{"model": "a/one"}], [], None, None)
+        await documents.add_assistant_message(new_id(), [{"model": "a/one"}], [], None, None)
     assert str(caught.value) == (
         "the answer is not an assistant message: stage1.0.response: Field required; "
         "stage3: Input should be a valid dictionary or instance of Stage3Result"
     )
-    assert (await store.listing()).documents == {}
+    assert (await documents.listing()).documents == {}
 
 
 @pytest.mark.parametrize(
     "conversation_id",
     ["../secrets", "", "latest", SEED_000_ID.upper(), SEED_000_ID.replace("-", ""), SEED_000_ID + "\n"],
 )
-async def test_only_a_uuid_becomes_a_path(store: ConversationStore, conversation_id: str) -> None:
+async def test_only_a_uuid_becomes_a_path(documents: Documents, conversation_id: str) -> None:
     """No other id reaches the file system."""
     with pytest.raises(DocumentError, match="not a uuid"):
-        await store.load(conversation_id)
+        await documents.load(conversation_id)
     with pytest.raises(DocumentError, match="not a uuid"):
-        await ask(store, conversation_id)
+        await ask(documents, conversation_id)
 
 
 async def test_a_missing_conversation_is_reported(store: ConversationStore) -> None:
@@ -309,12 +331,12 @@ async def test_the_listing_reports_files_that_are_no_documents(store: Conversati
     assert (listing.documents, listing.set_aside) == ({}, [])
 
 
-async def test_concurrent_exchanges_are_all_kept(store: ConversationStore) -> None:
+async def test_concurrent_exchanges_are_all_kept(documents: Documents) -> None:
     """Runs that end at the same time are all in the conversation, each question before its answer."""
     conversation_id = new_id()
     questions = [f"Question {number}?" for number in range(20)]
-    await asyncio.gather(*(ask(store, conversation_id, question) for question in questions))
-    conversation = await store.load(conversation_id)
+    await asyncio.gather(*(ask(documents, conversation_id, question) for question in questions))
+    conversation = await documents.load(conversation_id)
     assert [message.role for message in conversation.messages] == ["user", "assistant"] * 20
     asked = [message.content for message in conversation.messages if isinstance(message, UserMessage)]
     assert sorted(asked) == sorted(questions)
@@ -418,25 +440,23 @@ async def test_a_lock_held_too_long_is_named(tmp_path: Path) -> None:
     await ask(store, SEED_000_ID)
 
 
-async def test_text_that_is_not_unicode_is_refused(store: ConversationStore) -> None:
+async def test_text_that_is_not_unicode_is_refused(documents: Documents) -> None:
     """Half a surrogate pair can't be written as JSON, and the error says so."""
     with pytest.raises(DocumentError, match="it can't be written as JSON: str is not valid UTF-8"):
-        await ask(store, new_id(), "\ud800")
-    assert (await store.listing()).documents == {}
+        await ask(documents, new_id(), "\ud800")
+    assert (await documents.listing()).documents == {}
 
 
-async def test_a_document_is_exported_byte_for_byte(tmp_path: Path) -> None:
+async def test_a_document_is_exported_byte_for_byte(home: Home, documents: Documents) -> None:
     """With numbers too precise for a float, and in another program's formatting."""
-    store = await ConversationStore.open(tmp_path)
-    document = legacy(new_id())
-    put(tmp_path, document)
-    path = tmp_path / f"{document['id']}.json"
-    odd = path.read_bytes().replace(b'"pinned":true', b'"pinned" : 123456789012345678901234567890')
-    path.write_bytes(odd)
-    assert await store.content(path.stem) == odd
-    path.write_bytes(odd[:-9])
+    conversation_id = new_id()
+    content = orjson.dumps(legacy(conversation_id))
+    odd = content.replace(b'"pinned":true', b'"pinned" : 123456789012345678901234567890')
+    home.put(conversation_id, odd)
+    assert await documents.content(conversation_id) == odd
+    home.put(conversation_id, odd[:-9])
     with pytest.raises(DocumentError, match="it is not JSON"):
-        await store.content(path.stem)
+        await documents.content(conversation_id)
 
 
 async def test_a_named_pipe_is_never_waited_for(store: ConversationStore) -> None:
@@ -449,16 +469,16 @@ async def test_a_named_pipe_is_never_waited_for(store: ConversationStore) -> Non
     assert problem.reason.endswith("can't be used: it is not a regular file")
 
 
-async def test_the_thread_that_was_read_is_kept_with_its_question(store: ConversationStore) -> None:
+async def test_the_thread_that_was_read_is_kept_with_its_question(documents: Documents) -> None:
     """Word for word, with its authors' ids, in its own field; its files aren't kept."""
     conversation_id = new_id()
     file = Attachment(name="notes.md", text="Two terabytes.")
     said = ThreadMessage(author="U1", name="Ada", text="Should we shard?", files=(file,))
     context = Discussion(until="99", messages=(said,), left_out=3)
-    await store.add_exchange(
+    await documents.add_exchange(
         conversation_id, "So?", answer(), title="?", source=SOURCE, now=NOW, context=context
     )
-    raw = orjson.loads(await store.content(conversation_id))
+    raw = orjson.loads(await documents.content(conversation_id))
     assert messages(raw)[0] == {
         "role": "user",
         "content": "So?",
@@ -468,23 +488,22 @@ async def test_the_thread_that_was_read_is_kept_with_its_question(store: Convers
             "left_out": 3,
         },
     }
-    question, _ = (await store.load(conversation_id)).messages
+    question, _ = (await documents.load(conversation_id)).messages
     assert isinstance(question, UserMessage)
     assert question.context == context.model_copy(
         update={"messages": (said.model_copy(update={"files": ()}),)}
     )
 
 
-async def test_another_programs_context_is_kept_and_not_read(store: ConversationStore) -> None:
+async def test_another_programs_context_is_kept_and_not_read(home: Home, documents: Documents) -> None:
     """It may use the name for something else."""
     conversation_id = new_id()
-    await ask(store, conversation_id)
-    path = store.folder / f"{conversation_id}.json"
-    raw = orjson.loads(path.read_bytes())
+    await ask(documents, conversation_id)
+    raw = loaded(home, conversation_id)
     messages(raw)[0]["context"] = "a whole text"
-    path.write_bytes(orjson.dumps(raw))
-    question, _ = (await store.load(conversation_id)).messages
+    home.put(conversation_id, orjson.dumps(raw))
+    question, _ = (await documents.load(conversation_id)).messages
     assert isinstance(question, UserMessage)
     assert question.context is None
-    await ask(store, conversation_id)
-    assert messages(orjson.loads(path.read_bytes()))[0]["context"] == "a whole text"
+    await ask(documents, conversation_id)
+    assert messages(loaded(home, conversation_id))[0]["context"] == "a whole text"

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from storage.database import Database, Statement
 from storage.errors import ConstraintError, DatabaseError, WriterError, explain_sqlite
-from storage.sqlite.database import Database, Statement, open_database
+from storage.sqlite.database import open_database
 from tests.passing_time import let_pass
 from tests.storage.examples import HeldCommits, trace_sql
 

@@ -1,6 +1,7 @@
 """Forgetting: deleted data is in no file any more, and everything else is kept."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -14,18 +15,20 @@ from council.document.conversation import Source, UserMessage, timestamp
 from council.usage import Usage
 from storage.archive import Archive
 from storage.atomic import staging
-from storage.audit import Audit
-from storage.conversations import ConversationStore
+from storage.audit import Audit, AuditLog
+from storage.conversations import Documents
+from storage.database import Database
 from storage.errors import ConversationNotFound, DatabaseError, FolderError, StorageError
 from storage.forgetting import Forgetting, Selection
 from storage.index import Index
 from storage.journal import Journal, NewRun
 from storage.scope import Scope
 from storage.sql_journal import SqlJournal
-from storage.sqlite.database import Database, open_database
+from storage.sqlite.database import SqliteDatabase
 from tests.storage.examples import NOW, answer, new_id
 from tests.storage.test_bad_disks import room
 from tests.storage.test_journal import BRIEF, call
+from tests.stores import Home
 
 HERE = Source(platform="discord", workspace="W", channel="C", message="M", user="ada")
 SCOPE = Scope.of(HERE)
@@ -36,9 +39,10 @@ WORD = "zanzibarquux"
 class Place:
     """A data folder with everything in it."""
 
-    folder: Path
+    home: Home
     database: Database
-    store: ConversationStore
+    store: Documents
+    audit_log: AuditLog
     index: Index
     archive: Archive
     journal: Journal
@@ -88,12 +92,8 @@ class Place:
         await self.forgetting.scrub()
 
     def bytes_hold(self, text: str) -> list[str]:
-        """Name the files whose bytes hold a text."""
-        return [
-            path.name
-            for path in self.folder.rglob("*")
-            if path.is_file() and text.encode() in path.read_bytes()
-        ]
+        """Name the files whose bytes hold a text, or the tables whose rows do."""
+        return self.home.holding(text)
 
     async def count(self, table: str) -> int:
         """Count a table's rows."""
@@ -102,25 +102,38 @@ class Place:
 
     def audit(self) -> list[dict[str, object]]:
         """Read the audit."""
-        return [orjson.loads(line) for line in (self.folder / "audit.jsonl").read_bytes().splitlines()]
+        return [orjson.loads(line) for line in self.home.audit()]
 
 
 @pytest.fixture
-async def place(tmp_path: Path) -> AsyncIterator[Place]:
+async def place(home: Home) -> AsyncIterator[Place]:
+    """An empty place, for each store."""
+    async with opened(home) as one:
+        yield one
+
+
+@pytest.fixture
+async def files(tmp_path: Path) -> AsyncIterator[Place]:
     """An empty data folder."""
-    async with open_database(tmp_path / "council.db") as database:
-        store = await ConversationStore.open(tmp_path / "conversations")
+    async with opened(Home(tmp_path)) as one:
+        yield one
+
+
+@asynccontextmanager
+async def opened(home: Home) -> AsyncGenerator[Place]:
+    """Open a place."""
+    async with home.open() as stores:
+        database, store = stores.database, stores.documents
         index = Index(database)
         yield Place(
-            folder=tmp_path,
+            home=home,
             database=database,
             store=store,
+            audit_log=stores.audit,
             index=index,
             archive=Archive(database),
             journal=SqlJournal(database, lambda: NOW),
-            forgetting=Forgetting(
-                database, store, index, Audit(tmp_path / "audit.jsonl"), now=lambda: NOW
-            ),
+            forgetting=Forgetting(database, store, index, stores.audit, now=lambda: NOW),
         )
 
 
@@ -128,10 +141,12 @@ async def test_a_forgotten_conversation_is_in_no_file(place: Place) -> None:
     """Neither document, copies, rows, search text, journal nor write-ahead log contain a word of it."""
     others = [await place.ask(f"Question {number}? " * 40) for number in range(30)]
     forgotten = await place.ask(f"{WORD} " * 500)
-    (place.store.folder / f"{forgotten}.json.broken-20260101").write_text(WORD)
+    place.home.put_copy(forgotten, WORD.encode())
     for number in range(9):
         await place.ask(f"Follow-up {number}", conversation_id=others[number])
-    assert set(place.bytes_hold(WORD)) >= {f"{forgotten}.json", "council.db-wal"}
+    in_tables = {"documents", "documents_set_aside", "search", "steps"}
+    in_files = {f"{forgotten}.json", "council.db-wal"}
+    assert set(place.bytes_hold(WORD)) >= (in_tables if place.home.address else in_files)
 
     await place.forget(await place.forgetting.conversation(SCOPE, forgotten))
     assert place.bytes_hold(WORD) == []
@@ -241,8 +256,8 @@ async def test_what_a_user_wrote_in_a_thread_goes_from_others_runs(place: Place)
     read = await place.ask("Whose?", source=BOB, context=thread("ada", "cleo", "ada"))
     failed = await place.ask("Failed?", source=BOB, context=thread("bob", "ada"), ends=False)
     other = await place.ask("Untouched?", source=BOB, context=thread("cleo"))
-    assert "council.db-wal" in place.bytes_hold(WORD)
-    assert f"{read}.json" in place.bytes_hold(WORD)
+    held = {"documents", "runs"} if place.home.address else {"council.db-wal", f"{read}.json"}
+    assert held <= {*place.bytes_hold(WORD)}
 
     selection = await place.forgetting.user("discord", "ada")
     assert (selection.conversations, selection.shared, selection.runs) == ((), (), ())
@@ -317,7 +332,7 @@ async def test_a_shared_document_that_cannot_be_read_goes_whole(place: Place) ->
     """What can't be cut can't keep what was to be forgotten."""
     shared = await place.ask(WORD)
     await place.ask("And?", conversation_id=shared, source=HERE.model_copy(update={"user": "bob"}))
-    (place.store.folder / f"{shared}.json").write_text(f'{{"{WORD}": ')
+    place.home.put(shared, f'{{"{WORD}": '.encode())
     await place.forget(await place.forgetting.user("discord", "ada"))
     assert place.bytes_hold(WORD) == []
     assert await place.count("conversations") == 0
@@ -327,8 +342,7 @@ async def test_a_shared_document_that_cannot_be_read_goes_whole(place: Place) ->
 async def test_a_damaged_document_that_the_journal_knows_goes_too(place: Place, what: str) -> None:
     """The index has lost it; one with a younger run is kept for now."""
     damaged = await place.ask(WORD)
-    path = place.store.folder / f"{damaged}.json"
-    path.write_text(f'{{"{WORD}": ')
+    place.home.put(damaged, f'{{"{WORD}": '.encode())
     await place.index.repair(place.store)
     select = {
         "user": place.forgetting.user("discord", "ada"),
@@ -345,7 +359,7 @@ async def test_a_damaged_document_that_the_journal_knows_goes_too(place: Place, 
 async def test_a_damaged_document_that_others_continued_goes_too(place: Place) -> None:
     """Their answers are in a new document; the old one was set aside."""
     shared = await place.ask(WORD)
-    (place.store.folder / f"{shared}.json").write_text(f'{{"{WORD}": ')
+    place.home.put(shared, f'{{"{WORD}": '.encode())
     bob = HERE.model_copy(update={"user": "bob"})
     await place.ask("And?", conversation_id=shared, source=bob, history=WORD)
     await place.forget(await place.forgetting.user("discord", "ada"))
@@ -389,7 +403,7 @@ async def test_a_forgetting_that_was_killed_is_finished_by_the_next_start(
         raise Killed
 
     with monkeypatch.context() as patch:
-        patch.setattr(Audit if moment == "add" else Index, moment, dies)
+        patch.setattr(type(place.audit_log) if moment == "add" else Index, moment, dies)
         with pytest.raises(Killed):
             await place.forgetting.forget(selection, by="ada")
     assert place.bytes_hold(WORD) != []
@@ -402,21 +416,21 @@ async def test_a_forgetting_that_was_killed_is_finished_by_the_next_start(
     assert len(place.audit()) == (2 if what == "conversation" else 1)
 
 
-async def test_a_file_that_cannot_be_deleted_delays_nothing_else(place: Place) -> None:
+async def test_a_file_that_cannot_be_deleted_delays_nothing_else(files: Place) -> None:
     """It is tried again, and each failure is reported."""
-    stuck, gone = await place.ask("Why?"), await place.ask(WORD)
-    path = place.store.folder / f"{stuck}.json"
+    stuck, gone = await files.ask("Why?"), await files.ask(WORD)
+    path = files.home.folder / "conversations" / f"{stuck}.json"
     path.unlink()
     path.mkdir()
     with pytest.raises(FolderError):
-        await place.forgetting.forget(await place.forgetting.conversation(SCOPE, stuck), by="ada")
+        await files.forgetting.forget(await files.forgetting.conversation(SCOPE, stuck), by="ada")
     with pytest.raises(FolderError):
-        await place.forgetting.forget(await place.forgetting.conversation(SCOPE, gone), by="ada")
-    await place.forgetting.scrub()
-    assert place.bytes_hold(WORD) == []
+        await files.forgetting.forget(await files.forgetting.conversation(SCOPE, gone), by="ada")
+    await files.forgetting.scrub()
+    assert files.bytes_hold(WORD) == []
     path.rmdir()
-    await place.forgetting.finish()
-    assert await place.count("runs") == 0
+    await files.forgetting.finish()
+    assert await files.count("runs") == 0
 
 
 async def test_a_channel_is_forgotten_and_the_others_stay(place: Place) -> None:
@@ -455,30 +469,31 @@ async def test_scrubbing_is_remembered_across_a_crash(place: Place) -> None:
     await place.forgetting.scrub()
 
 
-async def test_a_scrub_without_room_is_repeated(place: Place) -> None:
+async def test_a_scrub_without_room_is_repeated(files: Place) -> None:
     """Rewriting the database needs its size in free space; until then, forgotten data may remain."""
     for number in range(9):
-        await place.ask(f"Question {number}? " * 2000)
-    forgotten = await place.ask(WORD)
-    await place.database.exclusively("PRAGMA wal_checkpoint (TRUNCATE)")
-    await place.forgetting.forget(await place.forgetting.conversation(SCOPE, forgotten), by="ada")
+        await files.ask(f"Question {number}? " * 2000)
+    forgotten = await files.ask(WORD)
+    assert isinstance(files.database, SqliteDatabase)
+    await files.database.exclusively("PRAGMA wal_checkpoint (TRUNCATE)")
+    await files.forgetting.forget(await files.forgetting.conversation(SCOPE, forgotten), by="ada")
     with room(500_000), pytest.raises(DatabaseError, match="disk"):
-        await place.forgetting.scrub()
-    await place.forgetting.scrub()
-    assert place.bytes_hold(WORD) == []
+        await files.forgetting.scrub()
+    await files.forgetting.scrub()
+    assert files.bytes_hold(WORD) == []
 
 
-async def test_a_killed_backups_copy_is_deleted(place: Place) -> None:
+async def test_a_killed_backups_copy_is_deleted(files: Place) -> None:
     """A running backup keeps its copy, and finished files belong to the operator."""
-    forgotten = await place.ask(WORD)
-    left = place.folder / ".staging-0"
+    forgotten = await files.ask(WORD)
+    left = files.home.folder / ".staging-0"
     left.mkdir()
     (left / "council.db").write_text(WORD)
-    with staging(place.folder) as busy:
+    with staging(files.home.folder) as busy:
         (busy / "council.db").touch()
-        await place.forget(await place.forgetting.conversation(SCOPE, forgotten))
-        assert place.bytes_hold(WORD) == []
-        assert [*place.folder.glob(".staging-*")] == [busy]
+        await files.forget(await files.forgetting.conversation(SCOPE, forgotten))
+        assert files.bytes_hold(WORD) == []
+        assert [*files.home.folder.glob(".staging-*")] == [busy]
     assert not busy.exists()
 
 
@@ -495,7 +510,7 @@ async def test_the_audit_is_private_and_append_only(tmp_path: Path) -> None:
 
 async def test_ids_from_elsewhere_name_no_file(place: Place) -> None:
     """A restored database may contain anything: an id that is a path reaches no file."""
-    kept = place.folder / "kept.json"
+    kept = place.home.folder / "kept.json"
     kept.touch()
     aimed = '{"what":"user","by":"x","conversations":["../kept"],"shared":[],"user":null,"runs":[]}'
     forgotten = await place.ask(WORD)

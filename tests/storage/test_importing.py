@@ -8,25 +8,32 @@ from pathlib import Path
 
 import pytest
 
-from storage.conversations import ConversationStore, Problem
+from storage.conversations import Documents, Problem
 from storage.errors import FolderError
 from storage.importing import ImportReport, import_folder
 from storage.index import Index
-from storage.sqlite.database import open_database
-from tests.storage.examples import NOW, SEED_000, SEED_000_ID, answer, legacy, new_id, on_disk, put
+from storage.stores import Stores
+from tests.storage.examples import NOW, SEED_000, SEED_000_ID, answer, legacy, new_id, put
+from tests.stores import Home
 
 
 @pytest.fixture
-async def index(tmp_path: Path) -> AsyncIterator[Index]:
+async def stores(home: Home) -> AsyncIterator[Stores]:
+    """Everything that is kept, empty."""
+    async with home.open() as opened:
+        yield opened
+
+
+@pytest.fixture
+def index(stores: Stores) -> Index:
     """An empty index."""
-    async with open_database(tmp_path / "council.db") as database:
-        yield Index(database)
+    return Index(stores.database)
 
 
 @pytest.fixture
-async def store(tmp_path: Path) -> ConversationStore:
-    """An empty store."""
-    return await ConversationStore.open(tmp_path / "conversations")
+def store(stores: Stores) -> Documents:
+    """An empty store of documents."""
+    return stores.documents
 
 
 @pytest.fixture
@@ -38,7 +45,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 async def test_documents_of_every_version_are_imported_unchanged(
-    folder: Path, store: ConversationStore, index: Index
+    folder: Path, home: Home, store: Documents, index: Index
 ) -> None:
     """With or without stage 2.5, with fields of their own: kept to the byte, and indexed."""
     old = legacy(new_id())
@@ -49,17 +56,17 @@ async def test_documents_of_every_version_are_imported_unchanged(
     assert report.skipped == ()
     assert sorted(report.imported) == sorted(contents)
     for conversation_id, content in contents.items():
-        assert (store.folder / f"{conversation_id}.json").read_bytes() == content
+        assert home.content(conversation_id) == content
         assert [row.id for row in await index.find_as_operator(conversation_id)] == [conversation_id]
     assert (await index.check(store)).consistent
 
 
 async def test_each_file_that_is_not_imported_is_named_with_its_reason(
-    folder: Path, store: ConversationStore, index: Index
+    folder: Path, home: Home, store: Documents, index: Index
 ) -> None:
     """Broken files, invalid ids and folders are skipped; an existing conversation is kept."""
     await store.add_exchange(SEED_000_ID, "?", answer(), title="Mine", source=None, now=NOW)
-    mine = on_disk(store.folder, SEED_000_ID)
+    mine = home.content(SEED_000_ID)
     (folder / f"{SEED_000_ID}.json").write_bytes(SEED_000)
     (folder / "broken.json").write_bytes(SEED_000[:9])
     (folder / "subfolder.json").mkdir()
@@ -87,11 +94,11 @@ async def test_each_file_that_is_not_imported_is_named_with_its_reason(
             )
         ),
     )
-    assert on_disk(store.folder, SEED_000_ID) == mine
+    assert home.content(SEED_000_ID) == mine
 
 
 async def test_only_regular_files_are_opened(
-    folder: Path, store: ConversationStore, index: Index
+    folder: Path, home: Home, store: Documents, index: Index
 ) -> None:
     """A pipe without a writer and an endless device are named, and the rest is imported."""
     os.mkfifo(folder / "pipe.json")
@@ -104,7 +111,7 @@ async def test_only_regular_files_are_opened(
     async with asyncio.timeout(5):
         report = await import_folder(folder, store, index)
     assert report.imported == (str(good["id"]),)
-    assert (store.folder / f"{good['id']}.json").read_bytes() == content
+    assert home.content(str(good["id"])) == content
     assert [problem.reason.partition(": ")[2] for problem in report.skipped] == [
         "Too many levels of symbolic links",
         "it is not a regular file",
@@ -112,7 +119,7 @@ async def test_only_regular_files_are_opened(
     ]
 
 
-async def test_a_huge_file_is_not_read(folder: Path, store: ConversationStore, index: Index) -> None:
+async def test_a_huge_file_is_not_read(folder: Path, store: Documents, index: Index) -> None:
     """It would fill the memory."""
     with (folder / "huge.json").open("wb") as file:
         file.truncate(10**12)
@@ -127,9 +134,7 @@ async def test_a_huge_file_is_not_read(folder: Path, store: ConversationStore, i
     assert peak < 100_000_000
 
 
-async def test_importing_again_changes_nothing(
-    folder: Path, store: ConversationStore, index: Index
-) -> None:
+async def test_importing_again_changes_nothing(folder: Path, store: Documents, index: Index) -> None:
     """A second import of the same folder skips everything."""
     put(folder, legacy(SEED_000_ID))
     await import_folder(folder, store, index)
@@ -139,7 +144,7 @@ async def test_importing_again_changes_nothing(
 
 
 async def test_a_folder_that_is_not_there_is_an_error(
-    tmp_path: Path, store: ConversationStore, index: Index
+    tmp_path: Path, store: Documents, index: Index
 ) -> None:
     """Neither is a file."""
     (tmp_path / "one.json").touch()

@@ -1,29 +1,36 @@
 """The index: derived from the documents, searched by id, checked without reading unchanged files."""
 
-import os
-import sqlite3
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import orjson
 import pytest
 
 from council.document.conversation import Source
-from storage.conversations import ConversationStore, Problem, Stored
+from storage.conversations import Documents, Problem, Stored
+from storage.database import Database, Row
 from storage.index import Index, IndexReport
 from storage.index_rows import IndexRow
-from storage.sqlite.database import Database, open_database
-from tests.storage.examples import NOW, SEED_000, SEED_000_ID, answer, legacy, new_id, put
+from storage.stores import Stores
+from tests.storage.examples import NOW, SEED_000, SEED_000_ID, answer, legacy, new_id
+from tests.stores import Home
 
 IN_STEP = IndexReport(documents=0, missing=(), stale=(), orphaned=(), unreadable=(), set_aside=())
 SOURCE = Source(platform="slack", workspace="W", channel="C", thread="T", message="M", user="U")
 
 
 @pytest.fixture
-async def database(tmp_path: Path) -> AsyncIterator[Database]:
-    """A new database."""
-    async with open_database(tmp_path / "council.db") as opened:
+async def stores(home: Home) -> AsyncIterator[Stores]:
+    """Everything that is kept, empty."""
+    async with home.open() as opened:
         yield opened
+
+
+@pytest.fixture
+def database(stores: Stores) -> Database:
+    """A new database."""
+    return stores.database
 
 
 @pytest.fixture
@@ -33,12 +40,12 @@ def index(database: Database) -> Index:
 
 
 @pytest.fixture
-async def store(tmp_path: Path) -> ConversationStore:
-    """An empty store."""
-    return await ConversationStore.open(tmp_path / "conversations")
+def store(stores: Stores) -> Documents:
+    """An empty store of documents."""
+    return stores.documents
 
 
-async def ask(store: ConversationStore, conversation_id: str) -> Stored:
+async def ask(store: Documents, conversation_id: str) -> Stored:
     """Save a question with its answer."""
     question = "Capital of France? " * 20
     return await store.add_exchange(
@@ -46,12 +53,12 @@ async def ask(store: ConversationStore, conversation_id: str) -> Stored:
     )
 
 
-async def rows(database: Database) -> list[sqlite3.Row]:
+async def rows(database: Database) -> Sequence[Row]:
     """Return the whole index."""
     return await database.read("SELECT * FROM conversations ORDER BY id")
 
 
-async def test_a_row_says_what_its_document_says(store: ConversationStore, index: Index) -> None:
+async def test_a_row_says_what_its_document_says(store: Documents, index: Index) -> None:
     """Sums cover all answers; the agreement is the last one's, the question the first, shortened."""
     conversation_id = new_id()
     await ask(store, conversation_id)
@@ -81,9 +88,9 @@ async def test_a_row_says_what_its_document_says(store: ConversationStore, index
     ]
 
 
-async def test_the_contracts_own_example_is_indexed(store: ConversationStore, index: Index) -> None:
+async def test_the_contracts_own_example_is_indexed(home: Home, store: Documents, index: Index) -> None:
     """A document with only the contract's fields has a row without invented values."""
-    (store.folder / f"{SEED_000_ID}.json").write_bytes(SEED_000)
+    home.put(SEED_000_ID, SEED_000)
     await index.rebuild(store)
     [row] = await index.find_as_operator("550e8400")
     assert replace(row, mtime_ns=0) == IndexRow(
@@ -108,9 +115,7 @@ async def test_the_contracts_own_example_is_indexed(store: ConversationStore, in
     )
 
 
-async def test_a_prefix_finds_every_id_that_begins_with_it(
-    store: ConversationStore, index: Index
-) -> None:
+async def test_a_prefix_finds_every_id_that_begins_with_it(store: Documents, index: Index) -> None:
     """There may be several hits, and wildcards are plain characters."""
     twins = [f"abcdef0{digit}-0000-4000-8000-000000000000" for digit in "19"]
     for conversation_id in (*twins, SEED_000_ID):
@@ -126,7 +131,7 @@ async def test_a_prefix_finds_every_id_that_begins_with_it(
     assert len(await index.find_as_operator("", limit=2)) == 2
 
 
-async def test_an_older_version_does_not_replace_a_newer(store: ConversationStore, index: Index) -> None:
+async def test_an_older_version_does_not_replace_a_newer(store: Documents, index: Index) -> None:
     """Two answers to one conversation may reach the index in the wrong order."""
     older = await ask(store, SEED_000_ID)
     newer = await ask(store, SEED_000_ID)
@@ -136,7 +141,7 @@ async def test_an_older_version_does_not_replace_a_newer(store: ConversationStor
     assert row.exchanges == 2
 
 
-async def test_a_removed_row_is_gone(store: ConversationStore, index: Index) -> None:
+async def test_a_removed_row_is_gone(store: Documents, index: Index) -> None:
     """Its document is kept."""
     await index.upsert(await ask(store, SEED_000_ID))
     await index.remove(SEED_000_ID)
@@ -145,7 +150,7 @@ async def test_a_removed_row_is_gone(store: ConversationStore, index: Index) -> 
 
 
 async def test_a_check_names_every_difference_and_changes_none(
-    store: ConversationStore, index: Index, database: Database
+    home: Home, store: Documents, index: Index, database: Database
 ) -> None:
     """Missing, stale and orphaned rows, unreadable documents and copies set aside are distinguished."""
     good, stale, gone, broken, missing = sorted(new_id() for _ in range(5))
@@ -156,10 +161,9 @@ async def test_a_check_names_every_difference_and_changes_none(
 
     await ask(store, stale)
     await ask(store, missing)
-    (store.folder / f"{gone}.json").unlink()
-    (store.folder / f"{broken}.json").write_bytes(b"{")
-    (store.folder / "notes.json").write_bytes(b"{}")
-    (store.folder / f"{good}.json.broken-20260101T000000000Z").write_bytes(b"{")
+    home.delete(gone)
+    home.put(broken, b"{")
+    home.put_copy(good, b"{")
     before = await rows(database)
 
     report = await index.check(store)
@@ -172,11 +176,8 @@ async def test_a_check_names_every_difference_and_changes_none(
             Problem(
                 f"{broken}.json", "it is not JSON: unexpected end of data: line 1 column 2 (char 1)"
             ),
-            Problem(
-                "notes.json", "its name is not a conversation's id: a uuid in lower case with hyphens"
-            ),
         ),
-        set_aside=(f"{good}.json.broken-20260101T000000000Z",),
+        set_aside=(f"{good}.json.broken-20260101",),
     )
     assert not report.consistent
     assert await rows(database) == before
@@ -185,49 +186,59 @@ async def test_a_check_names_every_difference_and_changes_none(
     after = await index.check(store)
     assert after.consistent
     assert after.documents == 3
-    assert (store.folder / f"{broken}.json").read_bytes() == b"{"
+    assert home.content(broken) == b"{"
+
+
+async def test_a_check_names_a_file_without_an_id(tmp_path: Path) -> None:
+    """Only a folder can hold one."""
+    home = Home(tmp_path)
+    async with home.open() as stores:
+        (tmp_path / "conversations" / "notes.json").write_bytes(b"{}")
+        report = await Index(stores.database).check(stores.documents)
+    reason = "its name is not a conversation's id: a uuid in lower case with hyphens"
+    assert report.unreadable == (Problem("notes.json", reason),)
 
 
 async def test_a_rebuild_makes_the_same_index(
-    store: ConversationStore, index: Index, database: Database
+    home: Home, store: Documents, index: Index, database: Database
 ) -> None:
     """A rebuild from the documents gives the same rows as the writes."""
     for _ in range(3):
         await index.upsert(await ask(store, new_id()))
-    put(store.folder, legacy(new_id()))
+    document = legacy(new_id())
+    home.put(str(document["id"]), orjson.dumps(document))
     await index.rebuild(store)
-    first = [tuple(row) for row in await rows(database)]
+    first = [{**dict(row), "number": 0} for row in await rows(database)]
     await database.write(("DELETE FROM conversations", ()))
     report = await index.rebuild(store)
     assert len(report.missing) == 4
-    assert [tuple(row) for row in await rows(database)] == first
+    assert [{**dict(row), "number": 0} for row in await rows(database)] == first
 
 
-async def test_a_rebuild_follows_a_restored_document(store: ConversationStore, index: Index) -> None:
+async def test_a_rebuild_follows_a_restored_document(home: Home, store: Documents, index: Index) -> None:
     """Even if it is older than its row."""
     await index.upsert(await ask(store, SEED_000_ID))
-    path = store.folder / f"{SEED_000_ID}.json"
-    path.write_bytes(SEED_000)
-    os.utime(path, ns=(1, 1))
+    home.put(SEED_000_ID, SEED_000, mtime_ns=1)
     assert (await index.rebuild(store)).stale == (SEED_000_ID,)
     [row] = await index.find_as_operator(SEED_000_ID)
     assert (row.title, row.mtime_ns) == ("Capital of France", 1)
 
 
 async def test_an_answer_saved_during_a_rebuild_stays_indexed(
-    database: Database, tmp_path: Path
+    database: Database, store: Documents, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A rebuild that read the document before that doesn't undo its row."""
     index = Index(database)
 
-    class Overtaken(ConversationStore):
-        async def read(self, conversation_ids: object) -> list[Stored | Problem]:
-            assert conversation_ids == [SEED_000_ID]
-            found = await super().read([SEED_000_ID])
-            await index.upsert(await ask(self, SEED_000_ID))
-            return found
+    read = store.read
 
-    store = await Overtaken.open(tmp_path / "conversations")
+    async def overtaken(conversation_ids: Sequence[str]) -> list[Stored | Problem]:
+        assert conversation_ids == [SEED_000_ID]
+        found = await read([SEED_000_ID])
+        await index.upsert(await ask(store, SEED_000_ID))
+        return found
+
+    monkeypatch.setattr(store, "read", overtaken)
     await index.upsert(await ask(store, SEED_000_ID))
     await index.rebuild(store)
     [row] = await index.find_as_operator(SEED_000_ID)

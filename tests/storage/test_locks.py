@@ -5,12 +5,19 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-from storage.locks import Locks
+from storage.locks import Holds, Locks
+from tests.stores import Home
 
 
-async def test_a_name_is_held_once(tmp_path: Path) -> None:
+async def test_a_name_is_held_once(home: Home) -> None:
     """A second holder is told at once; other names are free, and this one is afterwards."""
-    first, second = Locks(tmp_path / "held"), Locks(tmp_path / "held")
+    async with home.open() as one, home.open() as other_process:
+        await held_once(one.locks, other_process.locks)
+        await held_once(other_process.locks, one.locks)
+
+
+async def held_once(first: Holds, second: Holds) -> None:
+    """Hold a name in one process, and try to in another."""
     async with first.hold("slack") as held:
         assert held
         async with second.hold("slack") as again, second.hold("discord") as other:
@@ -19,13 +26,14 @@ async def test_a_name_is_held_once(tmp_path: Path) -> None:
         assert held
 
 
-async def test_a_name_is_waited_for(tmp_path: Path) -> None:
+async def test_a_name_is_waited_for(home: Home) -> None:
     """Whoever waits gets it when it is let go."""
-    locks = Locks(tmp_path)
-    async with locks.hold("slack"), locks.hold("slack", wait=0.01) as held:
-        assert not held
-    async with locks.hold("slack", wait=10) as held:
-        assert held
+    async with home.open() as stores:
+        locks = stores.locks
+        async with locks.hold("slack"), locks.hold("slack", wait=0.01) as held:
+            assert not held
+        async with locks.hold("slack", wait=10) as held:
+            assert held
 
 
 def test_a_cancelled_waiter_ends(tmp_path: Path) -> None:

@@ -12,10 +12,11 @@ from pydantic import BaseModel, ValidationError
 from council.brief import Brief
 from council.calls import Reply
 from council.document.conversation import UserMessage
+from storage.database import Database, Parameters, Statement
 from storage.errors import DamageError
 from storage.journal import Why
 from storage.sql_journal import SqlJournal
-from storage.sqlite.database import Database, Parameters, Statement, open_database
+from storage.sqlite.database import open_database
 from storage.sqlite.salvage import open_sound_database
 from tests.storage.examples import trace_sql
 from tests.storage.test_journal import REPLY, RUN, call
@@ -116,7 +117,7 @@ async def test_nothing_is_read_after_a_run_is_written(
     """If a read failed then, the asker would be told that nothing was asked, though the run continues."""
     async with open_database(tmp_path / "council.db") as database:
         reads: list[str] = []
-        writes = database.write
+        writes, really_read = database.write, database.read
 
         async def write(*statements: Statement, by: float | None = None) -> None:
             await writes(*statements, by=by)
@@ -124,7 +125,7 @@ async def test_nothing_is_read_after_a_run_is_written(
 
         async def read(sql: str, parameters: Parameters = ()) -> list[sqlite3.Row]:
             reads.append(sql)
-            return await Database.read(database, sql, parameters)
+            return await really_read(sql, parameters)
 
         monkeypatch.setattr(database, "write", write)
         monkeypatch.setattr(database, "read", read)

@@ -3,14 +3,14 @@
 import asyncio
 from collections.abc import AsyncGenerator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from pathlib import Path
 
 import pytest
 
 from council.document.conversation import AssistantMessage, Source, UserMessage
-from storage.conversations import Conversations, ConversationStore
+from storage.conversations import Conversations
 from storage.errors import ConversationNotFound, DocumentError
 from tests.storage.examples import NOW, answer, new_id
+from tests.stores import Home
 
 Opened = Callable[[], AbstractAsyncContextManager[Conversations]]
 """Opens the same conversations each time, as one process after the other does."""
@@ -18,19 +18,16 @@ Opened = Callable[[], AbstractAsyncContextManager[Conversations]]
 SOURCE = Source(platform="slack", workspace="W", channel="C", thread="T", message="M", user="U")
 
 
-@asynccontextmanager
-async def folder(path: Path) -> AsyncGenerator[Conversations]:
-    """Open a folder of documents."""
-    yield await ConversationStore.open(path / "conversations")
+@pytest.fixture
+def opened(home: Home) -> Opened:
+    """Return the opener of new conversations, for each store."""
 
+    @asynccontextmanager
+    async def conversations() -> AsyncGenerator[Conversations]:
+        async with home.open() as stores:
+            yield stores.documents
 
-BACK_ENDS = {"folder": folder}
-
-
-@pytest.fixture(params=BACK_ENDS)
-def opened(request: pytest.FixtureRequest, tmp_path: Path) -> Opened:
-    """Return the opener of new conversations, for each back end."""
-    return lambda: BACK_ENDS[request.param](tmp_path)
+    return conversations
 
 
 async def ask(

@@ -18,6 +18,7 @@ from storage.importing import import_folder
 from storage.scope import Scope
 from storage.statistics import VoteCount
 from tests.storage.examples import NOW, answer, legacy, new_id
+from tests.stores import Home
 
 HERE = Source(platform="slack", workspace="T1", channel="C1", user="U1")
 AT = "2026-01-20T10:32:00.000Z"
@@ -73,15 +74,15 @@ class Place:
 
 
 @asynccontextmanager
-async def place(folder: Path) -> AsyncGenerator[Place]:
-    """Open the data folder."""
-    async with open_library(folder) as library:
+async def place(home: Home) -> AsyncGenerator[Place]:
+    """Open it."""
+    async with open_library(home.folder, home.address) as library:
         yield Place(library)
 
 
-async def test_a_person_has_one_vote_on_an_answer_and_may_change_it(tmp_path: Path) -> None:
+async def test_a_person_has_one_vote_on_an_answer_and_may_change_it(home: Home) -> None:
     """A reason belongs to its vote and is replaced with it."""
-    async with place(tmp_path) as here:
+    async with place(home) as here:
         one = await here.answered()
         await here.cast(one, vote("U2", helpful=True))
         await here.cast(one, vote("U3", helpful=True))
@@ -96,9 +97,9 @@ async def test_a_person_has_one_vote_on_an_answer_and_may_change_it(tmp_path: Pa
         assert (await here.votes(one))[1] == vote("U2", helpful=True)
 
 
-async def test_a_vote_changes_nothing_else_in_the_document(tmp_path: Path) -> None:
+async def test_a_vote_changes_nothing_else_in_the_document(home: Home) -> None:
     """Fields of other programs survive, at every level."""
-    async with place(tmp_path) as here:
+    async with place(home) as here:
         one = new_id()
         document = legacy(one, theirs={"kept": True})
         theirs = cast("list[JsonObject]", document["messages"])
@@ -111,9 +112,9 @@ async def test_a_vote_changes_nothing_else_in_the_document(tmp_path: Path) -> No
         assert stored == document
 
 
-async def test_a_vote_on_no_answer_is_refused(tmp_path: Path) -> None:
+async def test_a_vote_on_no_answer_is_refused(home: Home) -> None:
     """Neither a deleted conversation nor an unknown run takes votes."""
-    async with place(tmp_path) as here:
+    async with place(home) as here:
         one = await here.answered()
         with pytest.raises(ConversationNotFound):
             await here.library.store.vote(one, "another", vote())
@@ -122,10 +123,10 @@ async def test_a_vote_on_no_answer_is_refused(tmp_path: Path) -> None:
         assert await here.votes(one) == []
 
 
-async def test_votes_are_counted_by_profile_and_by_chairman(tmp_path: Path) -> None:
+async def test_votes_are_counted_by_profile_and_by_chairman(home: Home) -> None:
     """An answer that no chairman wrote counts for none."""
     verbatim = Stage3Result(model="a/one", response="Paris.", source="verbatim")
-    async with place(tmp_path) as here:
+    async with place(home) as here:
         one = await here.answered("r1")
         await here.answered("r2", one, stage3=verbatim, settings={"max_rounds": 2})
         await here.answered("r3", settings=None)
@@ -143,10 +144,12 @@ async def test_votes_are_counted_by_profile_and_by_chairman(tmp_path: Path) -> N
         )
 
 
-async def test_a_rebuilt_index_and_an_imported_document_have_their_votes(tmp_path: Path) -> None:
+async def test_a_rebuilt_index_and_an_imported_document_have_their_votes(
+    home: Home, tmp_path: Path
+) -> None:
     """Another program's document may have two by one person: the last one counts."""
     (tmp_path / "in").mkdir()
-    async with place(tmp_path / "one") as here:
+    async with place(home) as here:
         one = await here.answered()
         await here.cast(one, vote("U2", helpful=True))
         await here.cast(one, vote("U3"))
@@ -158,14 +161,14 @@ async def test_a_rebuilt_index_and_an_imported_document_have_their_votes(tmp_pat
         document = orjson.loads(await here.library.store.content(one))
     document["messages"][1]["votes"] *= 2
     (tmp_path / "in" / "any.json").write_bytes(orjson.dumps(document))
-    async with place(tmp_path / "two") as here:
+    async with place(Home(tmp_path / "two")) as here:
         await import_folder(tmp_path / "in", here.library.store, here.library.index)
         assert await here.counts() == before
 
 
-async def test_another_programs_invalid_votes_are_left_out(tmp_path: Path) -> None:
+async def test_another_programs_invalid_votes_are_left_out(home: Home) -> None:
     """The document is still read."""
-    async with place(tmp_path) as here:
+    async with place(home) as here:
         one = new_id()
         document = legacy(one)
         cast("list[JsonObject]", document["messages"])[1]["votes"] = 12
@@ -176,9 +179,9 @@ async def test_another_programs_invalid_votes_are_left_out(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("asked_too", [False, True])
-async def test_a_persons_votes_are_forgotten_with_the_person(tmp_path: Path, asked_too: bool) -> None:
+async def test_a_persons_votes_are_forgotten_with_the_person(home: Home, asked_too: bool) -> None:
     """From others' answers, which are kept; no file contains the reason any more."""
-    async with place(tmp_path) as here:
+    async with place(home) as here:
         one = await here.answered()
         other = await here.answered("r2")
         if asked_too:
@@ -196,19 +199,13 @@ async def test_a_persons_votes_are_forgotten_with_the_person(tmp_path: Path, ask
         assert (await here.library.index.check(here.library.store)).consistent
         [counted] = (await here.counts())[0]
         assert (counted.helpful, counted.unhelpful) == (1, 1)
-    assert held(tmp_path, WORD) == []
-    assert [name for name in held(tmp_path, "U2") if name.endswith(".json")] == []
+    assert home.holding(WORD) == []
+    assert not {name for name in home.holding("U2") if name.endswith(".json") or name == "documents"}
 
 
-def held(folder: Path, word: str) -> list[str]:
-    """Return the files that contain a word."""
-    files = (path for path in folder.rglob("*") if path.is_file())
-    return [path.name for path in files if word.encode() in path.read_bytes()]
-
-
-async def test_a_namesake_elsewhere_keeps_a_vote(tmp_path: Path) -> None:
+async def test_a_namesake_elsewhere_keeps_a_vote(home: Home) -> None:
     """On another platform or in another workspace, the same id is somebody else."""
-    async with place(tmp_path) as here:
+    async with place(home) as here:
         one = await here.answered()
         await here.cast(one, vote("U2"))
         assert (await here.library.forgetting.user("discord", "U2")).is_empty

@@ -20,6 +20,10 @@ NOT_CONFIGURED = "The configuration can't be used:"
 MISSING = "not in the index"
 STALE = "changed since they were indexed"
 ORPHANED = "in the index without a document"
+NO_POSTGRES = (
+    "DATABASE_URL is set, but what reaches PostgreSQL isn't installed: run uv sync --extra postgres, or "
+    "unset DATABASE_URL"
+)
 
 
 def several(start: str, rows: Iterable[tuple[str, str]]) -> str:

@@ -60,7 +60,7 @@ def told(team: Office) -> list[str]:
 async def delivered(team: Office) -> list[str | None]:
     """Return how each run was delivered."""
     rows = await team.library.database.read("SELECT delivery FROM runs")
-    return [row[0] for row in rows]
+    return [row["delivery"] for row in rows]
 
 
 # ── one failure costs nothing ────────────────────────────────────────────────────────────────

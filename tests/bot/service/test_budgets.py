@@ -518,7 +518,7 @@ async def test_listed_admins_are_told_once_in_each_period(tmp_path: Path) -> Non
         "UTC on 1 April 2026. It is set by channel_day under [budgets] in council.toml."
     )
     assert april.startswith("The budget of <#C1> for 1 April 2026 (UTC) is nearly used up: ")
-    assert [tuple(row) for row in rows] == [("2026-04", "2026-04-01")]
+    assert [dict(row) for row in rows] == [{"month": "2026-04", "day": "2026-04-01"}]
 
 
 async def test_a_warning_that_could_not_be_recorded_is_tried_again(tmp_path: Path) -> None:

@@ -15,8 +15,8 @@ from bot.service.configure import configure
 from bot.service.options import RunOptions
 from bot.view.message import Line, Message, Pairs
 from council.document.conversation import Source
+from storage.database import Database
 from storage.scope import Scope
-from storage.sqlite.database import Database
 from tests.council.scripted import profile
 
 HERE = Source(platform="discord", workspace="1" * 17, channel="2" * 17, user="3" * 17)

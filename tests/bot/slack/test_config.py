@@ -10,7 +10,7 @@ from bot.service.access import Access
 from bot.service.budgets import Budgets
 from bot.upkeep import look_after
 from council.document.conversation import timestamp
-from storage.sqlite.database import Database
+from storage.database import Database
 from tests.bot.shown import blocks_text
 from tests.bot.slack.test_bot import Place, at_work, restarted
 from tests.slack_server import User

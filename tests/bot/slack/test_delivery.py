@@ -29,7 +29,7 @@ TRANSIENT = (
 async def run_of(place: Place) -> RunRow:
     """Return the only run that there is."""
     [row] = await place.library.database.read("SELECT id FROM runs")
-    found = await place.library.journal.get(row[0])
+    found = await place.library.journal.get(row["id"])
     assert found is not None
     return found
 

@@ -1,0 +1,1 @@
+"""The store for more than one machine: journal, index and documents in PostgreSQL."""

@@ -1,0 +1,217 @@
+"""A PostgreSQL database that several processes share.
+
+Transactions that write take turns, in one process by its queue and between processes by an advisory
+lock, as they do in one SQLite file: so what a statement has read still holds when its transaction ends.
+A connection that breaks during a commit leaves open whether it happened, so the server is asked that.
+"""
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+from typing import TypeVar, cast
+
+import psycopg
+import structlog
+from psycopg import AsyncConnection
+from psycopg.rows import DictRow, dict_row
+from psycopg_pool import AsyncConnectionPool, PoolTimeout
+
+from storage.database import Database, Job, Parameters
+from storage.errors import DamageError, DatabaseError
+from storage.postgres.connection import Connection, configure, connect, server, settings
+from storage.postgres.errors import NO_ANSWER, explain_postgres
+from storage.postgres.errors import damaged as damaged_database
+from storage.postgres.schema import ENCODING, OLDEST, migrate
+from storage.postgres.search import PostgresSearch
+from storage.postgres.statements import statement
+
+log = structlog.stdlib.get_logger()
+logging.getLogger("psycopg").setLevel(logging.ERROR)  # each error is raised as well
+
+Done = TypeVar("Done")
+
+CONNECTIONS = 5
+"""At most for reads and writes; locks have one more."""
+_PATIENCE = 3.0  # seconds to wait for a connection
+_ASK_AGAIN = 0.25  # seconds between two questions how a transaction ended
+_LAST_PATIENCE = 10.0  # seconds of asking that, once the program ends
+
+
+class PostgresDatabase(Database):
+    """An open database; made by `open_postgres`."""
+
+    def __init__(self, name: str, pool: AsyncConnectionPool[Connection], key: int) -> None:
+        super().__init__(name)
+        self.search = PostgresSearch(self)
+        self.key = key
+        """A number that no other council in this database has."""
+        self._pool = pool
+        self._begin = f"""
+            BEGIN; SELECT pg_advisory_xact_lock({key}, 0);
+            SELECT pg_current_xact_id()::text AS id
+        """.encode()
+
+    async def read(self, sql: str, parameters: Parameters = ()) -> list[DictRow]:
+        """Return all rows of a query, which sees every finished write."""
+        self._refuse_if_closed()
+        query, values = statement(sql, parameters)
+
+        async def fetch(connection: Connection) -> list[DictRow]:
+            return await (await connection.execute(query, values)).fetchall()
+
+        return await self.using(fetch)
+
+    async def using(self, work: Callable[[Connection], Awaitable[Done]]) -> Done:
+        """Do something with a connection; again with another, where the first was broken already.
+
+        Raises `DatabaseError`.
+        """
+        try:
+            return await self._with_connection(work)
+        except (psycopg.Error, PoolTimeout) as error:
+            # The error may quote what is stored, which must not reach a log.
+            raise self._told(error) from None
+
+    async def _with_connection(self, work: Callable[[Connection], Awaitable[Done]]) -> Done:
+        for others in reversed(range(CONNECTIONS + 1)):
+            async with self._pool.connection(_PATIENCE) as connection:
+                try:
+                    return await work(connection)
+                except psycopg.OperationalError:
+                    if not (connection.broken and others):
+                        raise
+        raise AssertionError  # the last one returns or raises
+
+    async def scrub(self) -> None:
+        """Make room of deleted rows, so that new ones replace them.
+
+        What the server has on its disk beside them, as its write-ahead log, is its operator's.
+        """
+
+        async def vacuum(connection: Connection) -> None:
+            await connection.execute(b"VACUUM")
+
+        await self.using(vacuum)
+
+    def damaged(self) -> DamageError:
+        """Return the error that says that the database doesn't contain what was written."""
+        return damaged_database(self.name)
+
+    def mark_damage(self) -> None:
+        """Log it: the server's operator has what repairs a database."""
+        log.error("database_holds_what_was_not_written", database=self.name)
+
+    async def _transact(self, jobs: Sequence[Job]) -> list[Exception | None]:
+        try:
+            error = await self._with_connection(lambda connection: self._try(connection, jobs))
+        except (psycopg.Error, PoolTimeout) as failed:  # none has begun
+            return [failed] * len(jobs)
+        # No job causes a lost connection: trying each by itself would wait once per job.
+        if error is None or len(jobs) == 1 or isinstance(error, NO_ANSWER):
+            return [error] * len(jobs)
+        return [outcome for job in jobs for outcome in await self._transact([job])]
+
+    async def _try(self, connection: Connection, jobs: Sequence[Job]) -> Exception | None:
+        """Run jobs in one transaction; return why they failed.
+
+        Raises `psycopg.Error` where none has begun.
+        """
+        transaction = await self._begin_on(connection)
+        begun = [job for job in jobs if job.begin()]
+        try:
+            statements = [statement(*one) for job in begun for one in job.statements]
+            async with connection.pipeline():
+                for query, values in statements:
+                    await connection.execute(query, values)
+                await connection.execute(b"COMMIT")
+        except Exception as error:  # noqa: BLE001 - its waiter handles whatever a job raises
+            if connection.broken:
+                return None if await self._is_committed(transaction) else error
+            await connection.execute(b"ROLLBACK")
+            return error
+        return None
+
+    async def _begin_on(self, connection: Connection) -> str:
+        cursor = await connection.execute(self._begin)
+        while cursor.nextset():
+            pass
+        row = await cursor.fetchone()
+        return cast("str", row["id"] if row else "")
+
+    async def _is_committed(self, transaction: str) -> bool:
+        """Wait until the server says how a transaction ended; at the program's end, not for long."""
+
+        async def ask(connection: Connection) -> str | None:
+            query = b"SELECT pg_xact_status($1::xid8) AS status"
+            row = await (await connection.execute(query, (transaction,))).fetchone()
+            return row["status"] if row else None
+
+        log.warning("commit_unknown", database=self.name)
+        patience = _LAST_PATIENCE
+        while patience > 0:
+            try:
+                status = await self._with_connection(ask)
+            except (psycopg.OperationalError, PoolTimeout):
+                status = "in progress"  # as far as anybody knows
+            if status != "in progress":
+                return status == "committed"
+            await asyncio.sleep(_ASK_AGAIN)
+            if self._closing:
+                patience -= _ASK_AGAIN
+        return False
+
+    def _told(self, error: Exception) -> Exception:
+        if isinstance(error, psycopg.Error | PoolTimeout):
+            return explain_postgres(self.name, error)
+        return error
+
+
+@asynccontextmanager
+async def open_postgres(address: str) -> AsyncGenerator[PostgresDatabase]:
+    """Open the database, migrating it as needed; on exit, commit what is queued.
+
+    `address` is `postgresql://…`, with a password or without. Raises `DatabaseError`.
+    """
+    name = server(address)
+    try:
+        key = await _prepare(address, name)
+    except psycopg.ProgrammingError as error:
+        if error.sqlstate is None:  # it quotes the address
+            raise DatabaseError(f"{name} isn't an address that PostgreSQL has") from None
+        raise explain_postgres(name, error) from None
+    except (psycopg.Error, OSError) as error:
+        raise explain_postgres(name, error) from None
+    pool = AsyncConnectionPool[Connection](
+        address,
+        connection_class=cast("type[Connection]", AsyncConnection),
+        kwargs={**settings(address), "row_factory": dict_row},
+        configure=configure,
+        min_size=1,
+        max_size=CONNECTIONS,
+        reconnect_timeout=1.0,
+        open=False,
+    )
+    async with pool:
+        database = PostgresDatabase(name, pool, key)
+        committing = asyncio.create_task(database.commit_queued())
+        try:
+            yield database
+        finally:
+            database.close()
+            await committing
+
+
+async def _prepare(address: str, name: str) -> int:
+    """Check the server and bring the tables to this program's; return the council's number."""
+    connection = await connect(address)
+    async with connection:
+        version = connection.info.server_version
+        if version < OLDEST:
+            raise DatabaseError(
+                f"{name} is PostgreSQL {version // 10_000}; this program needs "
+                f"{OLDEST // 10_000} or newer"
+            )
+        if connection.info.parameter_status("server_encoding") != ENCODING:
+            raise DatabaseError(f"{name} isn't in {ENCODING}; create one with createdb -E {ENCODING}")
+        return await migrate(connection, name)

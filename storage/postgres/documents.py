@@ -1,0 +1,200 @@
+"""The conversation documents in PostgreSQL, byte for byte what their files would hold."""
+
+import asyncio
+import re
+import time
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+from council.brief import Discussion
+from council.document.conversation import AssistantMessage, Conversation, Source, Vote, timestamp
+from storage import documents, edits
+from storage.atomic import Stamp
+from storage.conversations import Listing, Problem, Stored
+from storage.database import Database, Statement, listed
+from storage.edits import Edit
+from storage.errors import ConstraintError, ConversationNotFound, DocumentError
+
+_READ = "SELECT content, mtime_ns FROM documents WHERE id = ?"
+_READ_THESE = """
+SELECT id, content, mtime_ns FROM documents WHERE id IN (SELECT value FROM json_each(?))
+"""
+_LISTING = "SELECT id, mtime_ns, length(content) AS size FROM documents"
+_COPIES = "SELECT id, at FROM documents_set_aside"
+_IS_NEW = "SELECT require(NOT EXISTS (SELECT 1 FROM documents WHERE id = ?))"
+_IS_UNCHANGED = "SELECT require(EXISTS (SELECT 1 FROM documents WHERE id = ? AND mtime_ns = ?))"
+_WRITE = """
+INSERT INTO documents (id, content, mtime_ns) VALUES (?, ?, ?)
+ON CONFLICT (id) DO UPDATE SET content = excluded.content, mtime_ns = excluded.mtime_ns
+"""
+_SET_ASIDE = """
+INSERT INTO documents_set_aside (id, at, content) SELECT id, ?, content FROM documents WHERE id = ?
+ON CONFLICT (id, at) DO UPDATE SET content = excluded.content
+"""
+_DELETE = "DELETE FROM documents WHERE id = ?"
+_DELETE_COPIES = "DELETE FROM documents_set_aside WHERE id = ?"
+
+
+class PostgresDocuments:
+    """All conversation documents in an open database; a `storage.conversations.Documents`."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._place = database.name
+
+    async def load(self, conversation_id: str) -> Conversation:
+        """Read one conversation. Raises `ConversationNotFound` or `DocumentError`."""
+        content = await self._content(conversation_id)
+        document = await asyncio.to_thread(edits.read, conversation_id, content)
+        return document.conversation
+
+    async def content(self, conversation_id: str) -> bytes:
+        """Return a document's bytes. Raises `ConversationNotFound` or `DocumentError`."""
+        content = await self._content(conversation_id)
+        await asyncio.to_thread(edits.read, conversation_id, content)
+        return content
+
+    async def listing(self) -> Listing:
+        """Return the name and stamp of every document, without opening any."""
+        rows = await self._database.read(_LISTING)
+        copies = await self._database.read(_COPIES)
+        return Listing(
+            documents={row["id"]: Stamp(row["mtime_ns"], row["size"]) for row in rows},
+            set_aside=[_copy(row["id"], row["at"]) for row in copies],
+        )
+
+    async def present(self, conversation_ids: Sequence[str]) -> tuple[str, ...]:
+        """Return which of these documents exist, readable or not."""
+        for one in conversation_ids:
+            edits.check_id(one)
+        ids = listed(conversation_ids)
+        rows = await self._database.read(_READ_THESE, (ids,))
+        found = {row["id"] for row in rows}
+        return tuple(one for one in conversation_ids if one in found)
+
+    async def read(self, conversation_ids: Sequence[str]) -> list[Stored | Problem]:
+        """Read these documents; leave out what is gone, and return a problem for what can't be read."""
+        rows = await self._database.read(_READ_THESE, (listed(conversation_ids),))
+
+        def parse() -> list[Stored | Problem]:
+            return [_stored(row["id"], bytes(row["content"]), row["mtime_ns"]) for row in rows]
+
+        return await asyncio.to_thread(parse)
+
+    async def add_exchange(
+        self,
+        conversation_id: str,
+        question: str,
+        answer: AssistantMessage,
+        *,
+        title: str,
+        source: Source | None,
+        now: datetime,
+        context: Discussion | None = None,
+    ) -> Stored:
+        """Append a question and its answer, creating the document if there is none."""
+        edit = edits.exchange(
+            conversation_id, question, answer, title=title, source=source, now=now, context=context
+        )
+        return self._left(await self._edit(conversation_id, edit, now))
+
+    async def vote(self, conversation_id: str, run_id: str, vote: Vote) -> Stored:
+        """Store somebody's vote on a run's answer in place of an earlier one of theirs."""
+        edit = edits.vote(conversation_id, run_id, vote, self._place)
+        return self._left(await self._edit(conversation_id, edit))
+
+    async def add_assistant_message(
+        self,
+        conversation_id: str,
+        stage1: Sequence[object],
+        stage2: Sequence[object],
+        stage2_5: Sequence[object] | None,
+        stage3: object,
+    ) -> Stored:
+        """Append an answer to a question that is already stored."""
+        edit = edits.response(conversation_id, stage1, stage2, stage2_5, stage3, self._place)
+        return self._left(await self._edit(conversation_id, edit))
+
+    async def adopt(self, content: bytes) -> Stored | None:
+        """Store another program's document, byte for byte; return `None` if its id is taken."""
+        conversation = (await asyncio.to_thread(documents.parse, content)).conversation
+        edits.check_id(conversation.id)
+        mtime_ns = time.time_ns()
+        try:
+            await self._database.write(
+                (_IS_NEW, (conversation.id,)), (_WRITE, (conversation.id, content, mtime_ns))
+            )
+        except ConstraintError:
+            return None
+        return Stored(conversation, Stamp(mtime_ns, len(content)))
+
+    async def remove(self, conversation_id: str) -> None:
+        """Delete a document, if it exists, and every copy of it that was set aside."""
+        edits.check_id(conversation_id)
+        await self._database.write(*_removal(conversation_id))
+
+    async def remove_questions(self, conversation_id: str, user: str) -> Stored | None:
+        """Delete what a user asked, wrote or voted; return `None` if nothing else was there."""
+        return await self._edit(conversation_id, edits.cut(conversation_id, user))
+
+    async def _content(self, conversation_id: str) -> bytes:
+        edits.check_id(conversation_id)
+        rows = await self._database.read(_READ, (conversation_id,))
+        if not rows:
+            raise ConversationNotFound(conversation_id, self._place)
+        return bytes(rows[0]["content"])
+
+    async def _edit(
+        self, conversation_id: str, edit: Edit, now: datetime | None = None
+    ) -> Stored | None:
+        edits.check_id(conversation_id)
+        while True:
+            rows = await self._database.read(_READ, (conversation_id,))
+            old = bytes(rows[0]["content"]) if rows else None
+            version = rows[0]["mtime_ns"] if rows else 0
+            edited = await asyncio.to_thread(edit, old)
+            if edited is not None and edited.content is None:
+                return Stored(edited.conversation, Stamp(version, len(old or b"")))
+            premise: Statement = (_IS_NEW, (conversation_id,))
+            if old is not None:
+                premise = _IS_UNCHANGED, (conversation_id, version)
+            changes: list[Statement] = []
+            aside, mtime_ns = None, max(time.time_ns(), version + 1)
+            if edited is None:
+                changes += _removal(conversation_id)
+            else:
+                if edited.drops_copies:
+                    changes.append((_DELETE_COPIES, (conversation_id,)))
+                if edited.sets_aside:
+                    at = re.sub("[-:.]", "", timestamp(now or datetime.now(UTC)))
+                    aside = _copy(conversation_id, at)
+                    changes.append((_SET_ASIDE, (at, conversation_id)))
+                changes.append((_WRITE, (conversation_id, edited.content, mtime_ns)))
+            try:
+                await self._database.write(premise, *changes)
+            except ConstraintError:  # somebody else was faster
+                continue
+            if edited is None:
+                return None
+            return Stored(edited.conversation, Stamp(mtime_ns, len(edited.content or b"")), aside)
+
+    @staticmethod
+    def _left(stored: Stored | None) -> Stored:
+        assert stored is not None  # noqa: S101 - this edit deletes nothing
+        return stored
+
+
+def _removal(conversation_id: str) -> list[Statement]:
+    return [(_DELETE, (conversation_id,)), (_DELETE_COPIES, (conversation_id,))]
+
+
+def _copy(conversation_id: str, at: str) -> str:
+    return f"{conversation_id}.json.broken-{at}"
+
+
+def _stored(conversation_id: str, content: bytes, mtime_ns: int) -> Stored | Problem:
+    try:
+        conversation = edits.read(conversation_id, content).conversation
+    except DocumentError as error:
+        return Problem(f"{conversation_id}.json", error.reason)
+    return Stored(conversation, Stamp(mtime_ns, len(content)))

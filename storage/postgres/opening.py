@@ -1,0 +1,36 @@
+"""Everything in one PostgreSQL database."""
+
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
+
+import orjson
+
+from storage.database import Database
+from storage.postgres.database import open_postgres
+from storage.postgres.documents import PostgresDocuments
+from storage.postgres.locks import PostgresLocks
+from storage.stores import Stores
+
+_ADD = "INSERT INTO audit (line) VALUES (?)"
+
+
+class PostgresAudit:
+    """The audit as a table of lines; a `storage.audit.AuditLog`."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def add(self, line: Mapping[str, object]) -> None:
+        """Add a line, durably."""
+        await self._database.write((_ADD, (orjson.dumps(line),)))
+
+
+@asynccontextmanager
+async def open_server(address: str) -> AsyncGenerator[Stores]:
+    """Open the database at an address, making its tables if they are missing. Raises `StorageError`."""
+    async with open_postgres(address) as database:
+        locks = PostgresLocks(address, database, database.key)
+        try:
+            yield Stores(database, PostgresDocuments(database), PostgresAudit(database), locks)
+        finally:
+            await locks.close()

@@ -1,0 +1,31 @@
+"""A data folder: the database, the documents and the audit in files."""
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from storage.audit import Audit
+from storage.conversations import ConversationStore
+from storage.locks import Locks
+from storage.sqlite.salvage import open_sound_database
+from storage.stores import Stores
+
+DATABASE, DOCUMENTS, AUDIT = "council.db", "conversations", "audit.jsonl"
+
+
+@asynccontextmanager
+async def open_folder(folder: Path) -> AsyncGenerator[Stores]:
+    """Open a data folder, creating it if it is missing. Raises `StorageError`."""
+    async with open_sound_database(folder / DATABASE) as opened:
+        yield Stores(
+            database=opened.database,
+            documents=await ConversationStore.open(folder / DOCUMENTS),
+            audit=Audit(folder / AUDIT),
+            locks=Locks(folder / ".held"),
+            recovery=opened.recovery
+            and {
+                "set_aside": str(opened.recovery.set_aside),
+                "carried_over": opened.recovery.rows,
+                "complete": opened.recovery.complete,
+            },
+        )

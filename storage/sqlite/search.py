@@ -1,0 +1,79 @@
+"""Full-text search by SQLite's FTS5."""
+
+import sqlite3
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+from storage.database import Parameters, listed
+from storage.scope import Scope
+from storage.search_terms import match, spaced
+from storage.text_search import RANKED, SNIPPET, WEIGHTS
+
+_MERGE_PAGES = 256  # of the search index in one transaction, some ten milliseconds
+
+_SEARCH = f"""
+WITH newest AS MATERIALIZED (
+    SELECT rowid AS number, bm25(search, {", ".join(map(str, WEIGHTS))}) AS score
+    FROM search WHERE search MATCH :match ORDER BY rowid DESC LIMIT {RANKED}
+)
+SELECT number, score, (SELECT count(*) FROM newest) AS found
+FROM newest ORDER BY score, number DESC LIMIT :limit OFFSET :offset
+"""  # noqa: S608 - our own numbers
+# Only from question and answer: the title is shown anyway. The scope's word would match in every row.
+_SNIPPETS = f"""
+SELECT value AS number, (
+    SELECT {SNIPPET} FROM search WHERE search MATCH :match AND search.rowid = value
+) AS snippet
+FROM json_each(:numbers)
+"""  # noqa: S608 - our own words
+
+
+class _File(Protocol):
+    """What a search does with its database."""
+
+    async def read(self, sql: str, parameters: Parameters = ()) -> list[sqlite3.Row]: ...
+
+    async def exclusively(self, *statements: str) -> list[list[sqlite3.Row]]: ...
+
+
+class SqliteSearch:
+    """A `storage.text_search.TextSearch` in a database file."""
+
+    def __init__(self, database: _File) -> None:
+        self._database = database
+
+    def stored(self, texts: Mapping[str, str]) -> dict[str, str]:
+        """Return texts, by column, with each CJK character a word."""
+        return {name: spaced(text) for name, text in texts.items()}
+
+    async def ranked(
+        self, scope: Scope, wanted: Sequence[str], limit: int, offset: int
+    ) -> tuple[list[int], int]:
+        """Return the numbers of the best hits, and how many there are."""
+        everywhere = f"{{title question answer}} : ({match(wanted, 'AND')})"
+        rows = await self._database.read(
+            _SEARCH,
+            {"match": f"scope : {scope.word} AND {everywhere}", "limit": limit, "offset": offset},
+        )
+        return [row["number"] for row in rows], rows[0]["found"] if rows else 0
+
+    async def snippets(self, wanted: Sequence[str], numbers: Sequence[int]) -> dict[int, str]:
+        """Return the hits' contexts."""
+        text = f"{{question answer}} : ({match(wanted, 'OR')})"
+        given = {"match": text, "numbers": listed(numbers)}
+        rows = await self._database.read(_SNIPPETS, given)
+        return {row["number"]: row["snippet"] or "" for row in rows}
+
+    async def merge(self) -> None:
+        """Merge the search index's segments into one, piece by piece, so that writes get their turn."""
+        # A negative number begins a merge of everything; positive ones continue it.
+        await self._merge(-_MERGE_PAGES)
+        while await self._merge(_MERGE_PAGES):
+            pass
+
+    async def _merge(self, pages: int) -> bool:
+        merge = f"INSERT INTO search (search, rank) VALUES ('merge', {pages})"  # noqa: S608 - our own number
+        count = "SELECT total_changes()"
+        [(before,)], _, [(after,)] = await self._database.exclusively(count, merge, count)
+        # The command itself counts as a change (SQLite's documentation of FTS5, "merge").
+        return after - before >= 2
