@@ -36,7 +36,9 @@ DO $$
 DECLARE one text;
 BEGIN
     SET session_replication_role = replica;
-    FOR one IN SELECT tablename FROM pg_tables WHERE schemaname = 'council' AND tablename <> 'migrations' LOOP
+    FOR one IN SELECT tablename FROM pg_tables
+        WHERE schemaname = 'council' AND tablename NOT IN ('migrations', 'spending_key')
+    LOOP
         EXECUTE format('DELETE FROM council.%I', one);
     END LOOP;
 END

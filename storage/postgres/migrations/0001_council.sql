@@ -199,7 +199,9 @@ CREATE INDEX spending_by_user ON spending (month, "user", day, amount);
 CREATE INDEX spending_by_channel ON spending (month, channel, day, amount);
 CREATE INDEX spending_by_workspace ON spending (month, workspace, day, amount);
 
+-- Made at once: several processes may need it first at the same moment.
 CREATE TABLE spending_key (number bigint PRIMARY KEY CHECK (number = 1), key bytea NOT NULL);
+INSERT INTO spending_key SELECT 1, uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid());
 
 CREATE TABLE overrides (
     platform words NOT NULL,
