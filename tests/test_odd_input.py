@@ -36,7 +36,7 @@ async def test_what_is_not_text_is_refused(tmp_path: Path, words: tuple[str, ...
     async with asked(tmp_path) as (council, server):
         ended = await fed(council, typed, *words)
     assert (ended.code, ended.out) == (2, "")
-    assert "it isn't text in UTF-8" in " ".join(ended.err.split())
+    assert "it isn't UTF-8 text" in " ".join(ended.err.split())
     assert "Traceback" not in ended.err
     assert server.history == []
 
@@ -47,7 +47,7 @@ async def test_a_line_that_is_not_text_is_refused_and_chat_goes_on(tmp_path: Pat
         typed = b"/council Shard \xff now?\n/council-help\n"
         ended = await fed(council, typed, "chat")
     assert (ended.code, ended.err) == (0, "")
-    assert "That isn't text in UTF-8; nothing was asked." in ended.out
+    assert "That isn't UTF-8 text; nothing was asked." in ended.out
     assert "chairman chair/man." in ended.out
     assert server.history == []
 

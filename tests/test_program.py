@@ -208,7 +208,7 @@ async def test_a_configuration_that_cannot_be_used_is_exit_code_2(tmp_path: Path
     ("words", "said"),
     [
         (("ask", "  "), "There is no question."),
-        (("ask", QUESTION, "--json", "--events"), "Choose one of --events and --json."),
+        (("ask", QUESTION, "--json", "--events"), "Choose either --events or --json."),
         (("ask", QUESTION, "--profile", "fast"), "Available: default. Nothing was asked."),
         (("ask", QUESTION, "--rounds", "9"), "It takes a whole number from 1 to 5."),
         (("export", "nothing"), "No conversation begins with nothing."),
@@ -253,8 +253,8 @@ async def test_a_dry_run_says_what_a_question_may_cost_and_asks_nothing(tmp_path
         "Corrections",
         "Final answer",
     ]
-    assert assumed == "Each reply is taken to be 2,000 tokens long (max_tokens)."
-    assert unpriced == "6 calls have no known price and are taken to cost $0.10 each."
+    assert assumed == "Each reply is assumed to be 2,000 tokens long (max_tokens)."
+    assert unpriced == "6 calls have no known price and are assumed to cost $0.10 each."
     assert nothing == "Nothing was asked."
     found = json.loads(as_json.out)
     assert (found["calls"], found["unpriced"], found["unpriced_call"]) == (10, 6, 0.1)

@@ -23,8 +23,8 @@ def too_many(name: str, most: int) -> tuple[str, str]:
 
 def too_large_together(name: str, most: int) -> tuple[str, str]:
     """Say that a question's files are larger than `most` kB together."""
-    why = f"the files are larger than {most} kB together"
-    return f"With {name} {why}. Attach the parts that matter.", why
+    why = f"the files together exceed {most} kB"
+    return f"With {name}, {why}. Attach the parts that matter.", why
 
 
 def not_text(name: str) -> tuple[str, str]:

@@ -16,20 +16,22 @@ _WHOSE = {
     ("workspace", "month"): "The budget of this server or workspace for this month",
 }
 USED_UP = (
-    "The question, with what is read beside it, may cost more than the budget has room for, so nobody "
-    "was asked. Press Retry once there is room, or ask with less."
+    "The question, with the messages and files that are read with it, may cost more than the budget has "
+    "room for, so no model was asked. Press Retry once there is room, or ask with less text."
 )
 
 
 def over_run(limit: float, estimate: Estimate) -> str:
     """Refuse a question that may cost more than any question may."""
-    said = f"A question may cost {amount(limit)} at most, and this one may cost {amount(estimate.cost)}."
+    said = f"A question may cost at most {amount(limit)}; this one could cost {amount(estimate.cost)}."
     return _with_reasons(said, estimate)
 
 
 def over_budget(scope: str, period: str, limit: float, used: float, estimate: Estimate) -> str:
     """Refuse a question that a budget has no room for, with the numbers."""
-    said = f"{_figures(scope, period, limit, used)}, and this question may cost {amount(estimate.cost)}."
+    said = (
+        f"{_figures(scope, period, limit, used)}, and this question could cost {amount(estimate.cost)}."
+    )
     return _with_reasons(said, estimate)
 
 
@@ -90,8 +92,8 @@ class NearlyUsed:
         if self.period == "month":
             begins = (self.day.replace(day=1) + timedelta(days=32)).replace(day=1)
         return (
-            f"{amount(self.used)} of {amount(self.limit)} is spent or reserved. Questions that may cost "
-            f"more than is left are refused. The budget begins again at 00:00 UTC on {_day(begins)}. "
+            f"{amount(self.used)} of {amount(self.limit)} is used or reserved. Questions that may cost "
+            f"more than is left are refused. The budget resets at 00:00 UTC on {_day(begins)}. "
             f"{self._set_by}"
         )
 
@@ -103,7 +105,8 @@ class NearlyUsed:
     @property
     def _set_by(self) -> str:
         if self.is_own:
-            return f"It is set by budget_{self.period} of /council-config in that channel."
+            where = "this" if self.is_here else "that"
+            return f"It is set by budget_{self.period} of /council-config in {where} channel."
         return f"It is set by {self.scope}_{self.period} under [budgets] in council.toml."
 
     def _whose(self, *, mentions: bool) -> str:

@@ -16,7 +16,7 @@ ASKED = "Asked"
 FINAL_ANSWER = "Final answer"
 CUT_OFF = "The answer reached its length limit and ends here."
 CUT_OFF_BELOW = "The answer is cut off at its length limit."
-STOPPED_EARLY = "Stopped early, from the answers so far."
+STOPPED_EARLY = "Stopped early: written from the answers so far."
 NO_ANSWER = "No answer"
 NOT_SAVED = "An answer that could not be saved"
 NOTHING_ADDED = "Nothing was added to the conversation."
@@ -89,7 +89,7 @@ def queued(position: int, *, is_exact: bool) -> str:
 
 def lately(typical: Typical) -> str:
     """Say what to expect: how long a question takes here, and what it costs."""
-    return f"Lately, a question here took {took(typical)}."
+    return f"Recent questions here typically took {took(typical)}."
 
 
 def criteria(names: object) -> str:

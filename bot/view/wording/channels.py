@@ -13,11 +13,11 @@ NO_LIMIT = "no limit"
 KEPT = "kept until deleted"
 APPLY_NEXT = "Changes apply from the next question; runs in progress keep the settings they began with."
 OPERATOR_LIMITS = "Whoever runs the bot also limits who may ask, under [access] in council.toml."
-UNCHANGED = "Nothing changed: it was set like that already."
+UNCHANGED = "Nothing changed: it was already set that way."
 NOTHING_CHANGED = "Nothing was changed."
 HOW_TO_CHANGE = (
-    "To change one, give the command its option, and reset to take it back: /council-config --rounds 2 "
-    "--reset profile. On Discord, choose the options instead."
+    "To change a setting, type its name and new value; to undo a change, type reset and the setting: "
+    "/council-config --rounds 2 --reset profile. On Discord, choose the options instead."
 )
 NOT_AT_TERMINAL = "At the terminal, nothing limits who may ask or what it may cost."
 NOBODY_NAMED = "Mention at least one person, role or user group, or write everyone or nobody"
@@ -129,7 +129,7 @@ def profile_not_here(option: str, name: str) -> str:
 def not_among(name: str, open_: Iterable[str]) -> str:
     """Say that a channel's profile must be one of those that may be asked there."""
     return (
-        f"profile: {name} isn't one of this channel's profiles ({', '.join(open_)}). Change them, too."
+        f"profile: {name} isn't one of this channel's profiles ({', '.join(open_)}). Set profiles, too."
     )
 
 
@@ -171,7 +171,7 @@ def both(key: str) -> str:
 def leftover(text: str) -> str:
     """Say that something isn't an option."""
     return (
-        f"\u201c{text}\u201d is no option. Write options with two hyphens and a value, such as "
+        f"\u201c{text}\u201d isn't an option. Write options with two hyphens and a value, such as "
         f"--rounds 2. {NOTHING_CHANGED}"
     )
 

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Sequence
 from bot.view.wording.figures import count
 
 NOT_SET = "not set"
-ONE_FORM = "Choose one of --events and --json."
-NOT_UTF8 = "it isn't text in UTF-8."
+ONE_FORM = "Choose either --events or --json."
+NOT_UTF8 = "it isn't UTF-8 text."
 NO_QUESTION = 'There is no question. Write one: council ask "Should we shard now?"'
 NO_TOKEN = "DISCORD_TOKEN isn't set. The address needs the application's id, which comes from it."  # noqa: S105 - words about one
 NO_TERMINAL = (

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 ASK_ABOUT = "Ask the council"
 """The message action."""
-TAKE_MESSAGE = "Take this message as the question"
+TAKE_MESSAGE = "Use this message as the question"
 
 ASK = "Ask the council a question"
 QUESTION = "Your question"
@@ -13,20 +13,20 @@ ROUNDS = "Review rounds, 1 to 5; each costs as much again"
 STRATEGY = "How the chairman combines the answers"
 CRITERIA = "What matters, with weights; ! = must-have. Cost:3, Security:2!"
 MODE = "council: free text; consultants: pros, cons, confidence"
-ATTACHMENT = "A text file that belongs to the question"
+ATTACHMENT = "A text file to read with the question"
 PRIVATE = "Answer me in a direct message"
 HELP = "How it works, who sees your question, cost"
 HISTORY = "The last answers in this channel"
-COUNT = "How many at once"
+COUNT = "Answers per page"
 SEARCH = "Find answers in this channel by their words"
 WORDS = 'Words to find; "quotes" for an exact phrase'
 SHOW = "Show a past answer of this channel"
-ANSWER = "Start of its title or ID"
+ANSWER = "Start of its title or id"
 STATS = "Usage, cost and how each model did"
 FORGET = "Delete one answer, one person's questions, or this channel's history"
-WHAT = "Start of an answer's title or ID; me; @person (for admins); or channel"
+WHAT = "Start of an answer's title or id; me; @person (for admins); or channel"
 WHAT_IS_MISSING = (
-    "Say what to delete: the start of an answer's title or ID, "
+    "Say what to delete: the start of an answer's title or id, "
     "`me` (all you asked), `@person` (all they asked, for admins), or `channel`."
 )
 
@@ -39,12 +39,12 @@ WHO = "Who may ask here: everyone, nobody, or @people, @roles, @groups"
 BUDGET_DAY = "The most that this channel may cost in a day (UTC), in dollars"
 BUDGET_MONTH = "The most that this channel may cost in a month (UTC), in dollars"
 RETENTION = "Days after its last answer until a conversation is deleted"
-RESET = "Settings to take back, separated by commas, or all"
+RESET = "Settings to reset, separated by commas, or all"
 
 ATTACHING = (
     "Attach files to a message that mentions the bot, to a direct message to it, or to a message on "
-    f"which you use \u201c{ASK_ABOUT}\u201d. On Discord there is also the option attachment, "
-    "at the terminal council ask --attachment."
+    f"which you use \u201c{ASK_ABOUT}\u201d. On Discord there is also the option attachment; "
+    "at the terminal, council ask --attachment."
 )
 NOT_PRIVATE = "--private works only with /council."
 PROFILE_NAME = "the name of a profile"
@@ -96,7 +96,7 @@ def takes(allowed: str) -> str:
 
 def no_value(option: str, allowed: str) -> str:
     """Say that a flag has no value."""
-    return f"The option --{option} has no value. It takes {allowed}."
+    return f"The option --{option} needs a value. It takes {allowed}."
 
 
 def twice(option: str) -> str:

@@ -5,10 +5,10 @@ FAILED = "The council could not answer; the card says why."
 NOT_ON_CARD = "The answer can't be shown on a card. The transcript has it."
 NOT_IN_THREAD = "This part can't be shown here. The transcript has it."
 RECORD = "The transcript: every answer, review and correction."
-TRANSCRIPT = "The whole conversation: the page opens in any browser, the other file is Markdown."
+TRANSCRIPT = "The whole conversation: the page opens in any browser; the other file is Markdown."
 NO_CARD = "there is no card"
 NO_RESPONSE = "there was no response"
-NOTHING_SENT = "the outbox can't send right now"
+NOTHING_SENT = "nothing can be sent right now"
 
 
 def no_thread(why: str) -> str:

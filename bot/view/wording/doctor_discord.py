@@ -9,7 +9,7 @@ from bot.view.wording.names import listing
 _GENERAL = "discord.com/developers/applications > your application > General Information"
 _BOT = "discord.com/developers/applications > your application > Bot"
 DISCORD_SHAPE = Advice(
-    "it isn't a bot token: one has three parts with dots in between, unlike a client secret",
+    "it isn't a bot token: a bot token has three parts separated by dots, unlike a client secret",
     f"{_BOT} > Reset Token, then copy the token into DISCORD_TOKEN",
 )
 DISCORD_REFUSES = Advice(
@@ -41,7 +41,7 @@ INTENT_UNUSED = Advice(
     f"Set DISCORD_MESSAGE_CONTENT=true, or {_BOT} > switch off Message Content Intent",
 )
 ENDPOINT_SET = Advice(
-    "Interactions Endpoint URL is set: Discord sends commands there, and the bot never hears them",
+    "Interactions Endpoint URL is set: Discord sends commands there, and the bot never receives them",
     f"{_GENERAL} > clear Interactions Endpoint URL",
 )
 APPLICATION_WELL = "Public Bot is off, no Interactions Endpoint URL, intents as configured"
@@ -60,7 +60,7 @@ SEES_NO_CHANNEL = Advice(
 def discord_trouble(reason: str) -> Advice:
     """Say that Discord is having problems."""
     return Advice(
-        f"Discord didn't answer as asked: {reason}",
+        f"Discord didn't answer as expected: {reason}",
         "Wait and run `council doctor` again; discordstatus.com may say more",
     )
 
@@ -73,7 +73,7 @@ def signed_in(name: str) -> str:
 def commands_differ(names: Iterable[str]) -> Advice:
     """Say that Discord has other commands than this version."""
     return Advice(
-        f"Discord has other commands than this version: {listing(names)}",
+        f"Discord's commands differ from this version's: {listing(names)}",
         "Start `council run` again: it registers them",
     )
 
@@ -120,4 +120,4 @@ def role_gone(number: str) -> Advice:
 def on_servers(servers: int, channels: int, left_out: int) -> str:
     """Say where the bot can answer."""
     said = f"{count(channels, 'channel')} on {count(servers, 'server')}"
-    return f"{said}; {left_out:,} more servers weren't looked at" if left_out else said
+    return f"{said}; {left_out:,} more servers weren't checked" if left_out else said

@@ -38,7 +38,7 @@ NOT_IN_ALLOWED_CHANNEL = Advice(
     "[access.allow] lets people ask in this channel, but the bot isn't in it",
     "Type /invite and the bot's name there, or correct the id in council.toml",
 )
-CHANNELS_UNSEEN = "not looked at: it takes the scopes channels:read and groups:read"
+CHANNELS_UNSEEN = "not checked: that takes the scopes channels:read and groups:read"
 _WITH_THREADS = (
     f"{_APP} > App Manifest > paste what `council manifest slack --threads` prints, then Install App > "
     "Reinstall to Workspace"
@@ -82,7 +82,7 @@ def app_token_refused(reason: str) -> Advice:
 def slack_trouble(reason: str) -> Advice:
     """Say that Slack is having problems."""
     return Advice(
-        f"Slack didn't answer as asked: {reason}",
+        f"Slack didn't answer as expected: {reason}",
         "Wait and run `council doctor` again; slack-status.com may say more",
     )
 

@@ -26,7 +26,7 @@ def dry_run(estimate: Estimate) -> str:
         f"This question {f'may cost {about(estimate)}' if estimate.cost else 'has no cost'}: "
         f"{count(estimate.calls, 'call')}, about {count(estimate.tokens, 'token')}."
     )
-    assumed = [f"Each reply is taken to be {count(estimate.reply_tokens, 'token')} long (max_tokens)."]
+    assumed = [f"Each reply is assumed to be {count(estimate.reply_tokens, 'token')} long (max_tokens)."]
     if estimate.unpriced:
         assumed.append(unpriced(estimate))
     return "\n".join([said, *lines, *assumed, NOTHING_ASKED])
@@ -49,8 +49,8 @@ def unpriced(estimate: Estimate) -> str:
     """Say what calls without a known price are assumed to cost."""
     calls, each = estimate.unpriced, dollars(estimate.unpriced_call)
     if calls == 1:
-        return f"1 call has no known price and is taken to cost {each}."
-    return f"{calls:,} calls have no known price and are taken to cost {each} each."
+        return f"1 call has no known price and is assumed to cost {each}."
+    return f"{calls:,} calls have no known price and are assumed to cost {each} each."
 
 
 def amount(cost: float) -> str:

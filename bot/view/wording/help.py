@@ -56,7 +56,7 @@ def so_far(spent: Spent) -> str:
 def typical(lately: Typical) -> str:
     """Say how long a question takes here, and what it costs."""
     median = f"median of the last {lately.answers} answers"
-    return f"Lately, a question took {took(lately)} ({median})."
+    return f"Recent questions typically took {took(lately)} ({median})."
 
 
 def council(profile: str) -> str:
@@ -78,7 +78,7 @@ def seat(models: Iterable[str], persona: str | None) -> str:
 
 def rounds(number: int, strategy: str) -> str:
     """Say how a council deliberates."""
-    return f"{count(number, 'round')} of correction, strategy {strategy}."
+    return f"{'Up to ' if number > 1 else ''}{count(number, 'review round')}, strategy {strategy}."
 
 
 def criteria(names: object) -> str:

@@ -10,7 +10,7 @@ RESUMING = (
     "has aren't paid for again. To start over, use --new."
 )
 NOTHING_TO_RETRY = "This run has its answer or is still running, so there is nothing to retry."
-NOT_UTF8 = "That isn't text in UTF-8; nothing was asked."
+NOT_UTF8 = "That isn't UTF-8 text; nothing was asked."
 
 NO_ANSWER = "gave no answer"
 NO_REVIEW = "gave no review"
@@ -50,9 +50,9 @@ def output_lost(why: str | None, conversation_id: str) -> str:
 def hint(ask: str, past: Iterable[str], forget: str, config: str, help_: str) -> str:
     """Say what can be typed."""
     return (
-        f"{ask} QUESTION asks, @council QUESTION continues the conversation, "
-        f"{listing(past)} show past answers, {forget} deletes them, {config} shows and changes the "
-        f"settings, {help_} explains, Ctrl-D leaves."
+        f"{ask} QUESTION asks; @council QUESTION continues the conversation; "
+        f"{listing(past)} show past answers; {forget} deletes them; {config} shows and changes the "
+        f"settings; {help_} explains; Ctrl-D leaves."
     )
 
 

@@ -158,7 +158,7 @@ def no_review(name: str, why: str) -> str:
 def not_counted(name: str, *, truncated: bool) -> str:
     """Say that a member's vote is not counted, and why."""
     if truncated:
-        return f"{name}'s review reached its length limit before its vote, which is not counted."
+        return f"{name}'s review reached its length limit before its vote, so no vote is counted."
     return f"{name}'s vote is not counted: its review has no ranking of two or more answers."
 
 

@@ -12,7 +12,7 @@ ASKED, BEGUN, MEMBERS, RANKING = "Asked", "Started", "Members", "Ranking"
 COST, TOKENS, CONVERSATION = "Cost", "Tokens", "Conversation"
 
 ORIGINAL = "Original response"
-ONLY_FORM = "Only the form changed, not a word."
+ONLY_FORM = "Only the formatting changed, not the words."
 REMOVED, ADDED = "removed", "added"
 ABOVE, HERE = "above", "here"
 

@@ -414,7 +414,7 @@ async def test_a_stranger_stops_nothing_and_an_admin_does(server: DiscordServer,
     eve, grace = server.member(guild, "eve"), server.member(guild, "grace", Permission.MANAGE_GUILD)
     card = await held(team)
     stop = button(card, "Stop")
-    assert "Only whoever asked, or an admin" in await team.refused(server.click(card, stop, eve))
+    assert "Only the person who asked, or an admin" in await team.refused(server.click(card, stop, eve))
     assert "Stopping" in await team.refused(server.click(card, stop, grace))
     await team.dispatcher.settled()
     assert ANSWER in card.text
@@ -916,7 +916,7 @@ async def test_files_that_are_too_large_together_are_left_out(
     files["note.md"] = b"Two shards."
     message = server.say(team.general, team.ada, "Do they hold?", files=files)
     assert await team.refused(server.menu(ACTION, message, team.ada)) == (
-        "Left out: 2.md and 3.md (the files are larger than 400 kB together)."
+        "Left out: 2.md and 3.md (the files together exceed 400 kB)."
     )
     await server.until(lambda: server.messages(team.general, by_bot=True)[1:])
     await team.dispatcher.settled()

@@ -51,7 +51,7 @@ def test_files_are_limited_together() -> None:
     files = (File("a", half), File("b", half - 10), File("c", half), File("d", 10), File("e"))
     taken = [file for file in looked_at(*files) if isinstance(file, File)]
     assert [file.name for file in taken] == ["a", "b", "d"]
-    assert left_out(*files) == "Left out: c and e (the files are larger than 400 kB together)."
+    assert left_out(*files) == "Left out: c and e (the files together exceed 400 kB)."
 
 
 def test_a_file_that_is_too_large_does_not_count() -> None:

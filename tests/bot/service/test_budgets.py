@@ -157,7 +157,7 @@ async def test_a_refusal_has_the_numbers_and_says_who_can_change_them(tmp_path: 
         allow(place, channel_day=0.05)
         said = await refused(place, "2")
         assert re.fullmatch(
-            r"This channel's budget for today is \$0\.05; \$0\.01 is used or reserved, and this question may "
+            r"This channel's budget for today is \$0\.05; \$0\.01 is used or reserved, and this question could "
             r"cost \$0\.\d\d\. Whoever runs the bot can change that, under \[budgets\] in council\.toml\.",
             said,
         )
@@ -227,7 +227,7 @@ async def test_no_question_may_cost_more_than_a_run(tmp_path: Path) -> None:
         await ask(place, "1")
         said = await refused(place, "2", attachments=(plan,))
     assert re.fullmatch(
-        r"A question may cost \$0\.15 at most, and this one may cost \$0\.\d\d\. Whoever runs the bot can "
+        r"A question may cost at most \$0\.15; this one could cost \$0\.\d\d\. Whoever runs the bot can "
         r"change that, under \[budgets\] in council\.toml\.",
         said,
     )
@@ -242,7 +242,7 @@ async def test_calls_without_a_known_price_are_bounded_by_a_stated_estimate(tmp_
         assert 3 * NANO < row.reserved < 3.1 * NANO
         said = await refused(place, "2")
     assert said.startswith("Your budget for today is $5.00; $3.0")
-    assert "12 calls have no known price and are taken to cost $0.25 each." in said
+    assert "12 calls have no known price and are assumed to cost $0.25 each." in said
 
 
 async def test_a_redelivered_question_reserves_once(tmp_path: Path) -> None:
@@ -363,7 +363,7 @@ async def test_a_question_whose_thread_costs_too_much_asks_nobody(tmp_path: Path
         place.dispatcher.begin(run, venue)
         await place.dispatcher.settled()
         assert place.council.calls == []
-        assert "may cost more than the budget has room for, so nobody was asked" in venue.texts[-1]
+        assert "may cost more than the budget has room for, so no model was asked" in venue.texts[-1]
     [row] = counted(tmp_path)
     assert (row.settled, row.amount) == (1, 0)
 
@@ -513,8 +513,8 @@ async def test_listed_admins_are_told_once_in_each_period(tmp_path: Path) -> Non
     march, april = (text for _, text in told)
     limit, used = (amount(each * share) for share in (2.2, 2))
     assert march == (
-        f"The budget of <#C1> for 31 March 2026 (UTC) is nearly used up: {used} of {limit} is spent or "
-        "reserved. Questions that may cost more than is left are refused. The budget begins again at 00:00 "
+        f"The budget of <#C1> for 31 March 2026 (UTC) is nearly used up: {used} of {limit} is used or "
+        "reserved. Questions that may cost more than is left are refused. The budget resets at 00:00 "
         "UTC on 1 April 2026. It is set by channel_day under [budgets] in council.toml."
     )
     assert april.startswith("The budget of <#C1> for 1 April 2026 (UTC) is nearly used up: ")

@@ -107,7 +107,7 @@ async def test_each_value_says_where_it_comes_from(tmp_path: Path) -> None:
             "the earliest. Reset retention before then to keep them."
         ) in lines(after)
         again = await change(channels, "--rounds 3")
-        assert lines(again)[0] == "Nothing changed: it was set like that already."
+        assert lines(again)[0] == "Nothing changed: it was already set that way."
         reset = await change(channels, "--reset rounds, who")
         assert shown(reset)["rounds"] == "2 (council.toml, [profiles.fast])"
         assert shown(reset)["who"] == "everyone (built in)"
@@ -170,7 +170,7 @@ async def test_a_change_that_a_crash_kept_from_the_audit_is_audited_at_the_next_
         ("--profiles fast, x", "profiles: there is no profile \u201cx\u201d. There are: default, fast."),
         (
             "--profile default --profiles fast",
-            "profile: default isn't one of this channel's profiles (fast). Change them, too.",
+            "profile: default isn't one of this channel's profiles (fast). Set profiles, too.",
         ),
         (
             "--who the engineers",
@@ -224,12 +224,12 @@ async def test_bad_input_says_what_is_allowed(tmp_path: Path, typed: str, said: 
     ("typed", "said"),
     [
         ("--roundz 2", "Unknown option --roundz. Did you mean --rounds?"),
-        ("--rounds", "The option --rounds has no value. It takes a whole number from 1 to 5."),
+        ("--rounds", "The option --rounds needs a value. It takes a whole number from 1 to 5."),
         ("--rounds 2 --rounds 3", "The option --rounds appears twice. Use it once."),
         (
             "rounds 2",
             (
-                "\u201crounds 2\u201d is no option. Write options with two hyphens and a value, such as --rounds 2. "
+                "\u201crounds 2\u201d isn't an option. Write options with two hyphens and a value, such as --rounds 2. "
                 "Nothing was changed."
             ),
         ),

@@ -79,12 +79,12 @@ def test_flags_are_read_before_the_first_word_only(
         ),
         (
             "--rounds --private Shard?",
-            "The option --rounds has no value. It takes a whole number from 1 to 5.",
+            "The option --rounds needs a value. It takes a whole number from 1 to 5.",
         ),
-        ("--profile", "The option --profile has no value. It takes the name of a profile."),
+        ("--profile", "The option --profile needs a value. It takes the name of a profile."),
         (
             "--attachment log.txt Why?",
-            "Unknown option --attachment. Attach files to a message that mentions the bot, to a direct message to it, or to a message on which you use “Ask the council”. On Discord there is also the option attachment, at the terminal council ask --attachment.",
+            "Unknown option --attachment. Attach files to a message that mentions the bot, to a direct message to it, or to a message on which you use “Ask the council”. On Discord there is also the option attachment; at the terminal, council ask --attachment.",
         ),
         ("--rounds 1 --rounds 2 Shard?", "The option --rounds appears twice. Use it once."),
         (
@@ -137,11 +137,11 @@ def test_a_command_of_one_option_takes_the_rest_of_the_line(
             " ",
             '/council-search takes words: words to find; "quotes" for an exact phrase.',
         ),
-        (SHOW, "", "/council-show takes answer: start of its title or ID."),
+        (SHOW, "", "/council-show takes answer: start of its title or id."),
         (
             FORGET,
             "",
-            "Say what to delete: the start of an answer's title or ID, `me` (all you asked), `@person` (all they asked, for admins), or `channel`.",
+            "Say what to delete: the start of an answer's title or id, `me` (all you asked), `@person` (all they asked, for admins), or `channel`.",
         ),
     ],
 )

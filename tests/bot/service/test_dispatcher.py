@@ -568,7 +568,7 @@ async def test_stop_is_for_the_asker_and_for_admins(tmp_path: Path) -> None:
         assert run is not None
         place.dispatcher.begin(run, venue)
         await council.until_called(*(f"stage1.1:{name}" for name in FOUR))
-        with pytest.raises(Refusal, match="Only whoever asked, or an admin"):
+        with pytest.raises(Refusal, match="Only the person who asked, or an admin"):
             await place.dispatcher.stop(click(run, "U2"), run.origin.user)
         assert "Stopping" in await place.dispatcher.stop(click(run, "BOSS"), run.origin.user)
         await place.dispatcher.settled()
@@ -716,14 +716,15 @@ async def test_help_says_what_a_question_takes_once_some_were_asked(tmp_path: Pa
     """By the median of the last answers here; another channel's don't count."""
     async with office(tmp_path, ScriptedCouncil()) as place:
         for number in range(3):
-            assert "Lately" not in render(await place.dispatcher.help(TEAM))
+            assert "Recent questions" not in render(await place.dispatcher.help(TEAM))
             await place.see(RecordingVenue(), key=str(number))
         here = render(await place.dispatcher.help(TEAM))
         elsewhere = render(await place.dispatcher.help(TEAM.model_copy(update={"channel": "C2"})))
     assert re.search(
-        r"Lately, a question took [\d.]+ s and cost \$0\.013 \(median of the last 3 answers\)\.", here
+        r"Recent questions typically took [\d.]+ s and cost \$0\.013 \(median of the last 3 answers\)\.",
+        here,
     )
-    assert "Lately" not in elsewhere
+    assert "Recent questions" not in elsewhere
 
 
 async def test_help_says_what_a_short_question_may_cost_until_answers_tell(tmp_path: Path) -> None:
@@ -744,7 +745,7 @@ async def test_help_says_what_a_short_question_may_cost_until_answers_tell(tmp_p
         known = render(await place.dispatcher.help(TEAM))
     assert re.search(
         r"A short question may cost about \$0\.4\d, by the models' prices\. "
-        r"1 call has no known price and is taken to cost \$0\.10\.",
+        r"1 call has no known price and is assumed to cost \$0\.10\.",
         new,
     )
     assert "A short question has no cost." in new
@@ -812,8 +813,8 @@ async def test_help_says_how_options_and_files_are_given_everywhere(tmp_path: Pa
         "On Slack, in the terminal and in messages to the bot, type them before the question: "
         "--rounds 2 --criteria “Cost:3, Security!” Should we shard?\n\n"
         "Attach files to a message that mentions the bot, to a direct message to it, or to a message on which "
-        "you use “Ask the council”. On Discord there is also the option attachment, at the "
-        "terminal council ask --attachment.\n\n"
+        "you use “Ask the council”. On Discord there is also the option attachment; at the "
+        "terminal, council ask --attachment.\n\n"
     ) in said
 
 

@@ -721,7 +721,7 @@ class TestClicks:
             place.bob.is_admin = bool(without)
             assert (await place.slack.click(card, "council_stop", place.bob)).acked
             said = await place.until_told(place.bob)
-            assert said == "Only whoever asked, or an admin, can stop this run."
+            assert said == "Only the person who asked, or an admin, can stop this run."
             place.council.release(f"stage1.1:{FOUR[0]}")
             await place.dispatcher.settled()
             assert "Stopped early" not in card.text

@@ -93,7 +93,7 @@ async def test_a_wider_budget_than_the_operator_s_is_refused_with_both(tmp_path:
         )
         await configured(place, place.ada, "--budget_day 0.01")
         assert (await refused(place, place.ada)).startswith(
-            "This channel's budget for today is $0.01; nothing is used or reserved, and this question may cost"
+            "This channel's budget for today is $0.01; nothing is used or reserved, and this question could cost"
         )
 
 

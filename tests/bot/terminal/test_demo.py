@@ -179,4 +179,4 @@ async def test_programs_read_its_events_or_its_answer(tmp_path: Path) -> None:
     assert (events.code, events.err) == (answer.code, answer.err) == (0, "")
     assert events.out.splitlines()[-1].startswith('{"type":"complete"')
     assert answer.out.startswith('{\n  "role": "assistant"')
-    assert (both.code, both.err) == (2, "Choose one of --events and --json.\n")
+    assert (both.code, both.err) == (2, "Choose either --events or --json.\n")

@@ -326,7 +326,7 @@ async def test_tokens_are_checked_by_their_form(desk: Desk) -> None:
         *((SLACK_BOT, APP), (SLACK_BOT, BOT), (SLACK_APP, BOT), (SLACK_APP, "")),
     ]
     assert await desk.answer(*path) == 0
-    assert "one has three parts with dots in between" in desk.said
+    assert "a bot token has three parts separated by dots" in desk.said
     assert "it is an app-level token (xapp-)" in desk.said
     assert "those begin with xapp-" in desk.said
     assert wording.SLACK_LATER in desk.said

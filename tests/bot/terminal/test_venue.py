@@ -232,4 +232,4 @@ def test_it_says_what_a_question_takes(live: bool) -> None:
     view = opening(QUESTION, PROFILE, now=0.0, typical=Typical(3, 80.0, 0.12))
     with TerminalChannel(console, view, clock=Clock()):
         pass
-    assert "Lately, a question here took 1 min 20 s and cost $0.12." in out.getvalue()
+    assert "Recent questions here typically took 1 min 20 s and cost $0.12." in out.getvalue()

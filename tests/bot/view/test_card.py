@@ -295,7 +295,7 @@ def test_an_answer_that_was_not_saved_has_no_id() -> None:
             {"answered_by": "anthropic/claude-3"},
             "The model anthropic/claude-3 answered in place of claude-opus-4.1.",
         ),
-        ({"stopped_early": True}, "Stopped early, from the answers so far."),
+        ({"stopped_early": True}, "Stopped early: written from the answers so far."),
         ({"truncated": True}, "The answer is cut off at its length limit."),
     ],
 )

@@ -190,7 +190,7 @@ def test_a_vote_that_was_cut_off_is_said_to_be() -> None:
     """A truncated ballot isn't called unreadable."""
     cut = REVIEWS[GPT].model_copy(update={"parsed_ranking": [], "truncated": True})
     said = text(stored(stage2=[cut]), "ranking")
-    assert "gpt-5's review reached its length limit before its vote, which is not counted.\n" in said
+    assert "gpt-5's review reached its length limit before its vote, so no vote is counted.\n" in said
 
 
 def test_cited_pages_are_listed_below_what_cites_them() -> None:

@@ -366,8 +366,8 @@ def test_a_budget_that_is_nearly_used_is_named(more: dict[str, object], message:
     begins = "for December 2026 (UTC) is nearly used up:"
     assert told.subject == f"The budget of {message} {begins}"
     rest = (
-        "$4.50 of $5.00 is spent or reserved. Questions that may cost more than is left are refused. The "
-        f"budget begins again at 00:00 UTC on 1 January 2027. It is set by {told.scope}_month under [budgets] "
+        "$4.50 of $5.00 is used or reserved. Questions that may cost more than is left are refused. The "
+        f"budget resets at 00:00 UTC on 1 January 2027. It is set by {told.scope}_month under [budgets] "
         "in council.toml."
     )
     assert told.message == f"{told.subject} {rest}"
