@@ -18,9 +18,16 @@ from bot.checks.machine import CLOCK, Clock, machine_checks, port
 from bot.checks.models import PROVIDER, ModelChecks
 from bot.checks.telemetry import telemetry_checks
 from bot.config.configuration import NOBODY_TO_ASK, Configuration, load
-from bot.config.settings import OPENROUTER, given_secrets
+from bot.config.settings import OPENROUTER, given_secrets, token_keys
 from bot.errors import ConfigurationError, Problem
-from bot.serve import NO_PLATFORM, check, slack_is_whole
+from bot.serve import (
+    NO_PLATFORM,
+    check,
+    revealed,
+    serves_workspaces,
+    slack_app,
+    slack_is_whole,
+)
 from bot.view.wording import doctor as wording
 from council.models.directory import Directory
 from council.redaction import Redaction
@@ -137,6 +144,7 @@ async def _examine(configuration: Configuration, *, live: bool, now: Callable[[]
             *channels.checks(needs=DATABASE, with_prices=with_prices),
             *await _of_discord(configuration, channels, clock, stack),
             *_of_slack(configuration, clock),
+            *_of_workspaces(configuration, clock),
         ]
         asked = tuple(check.name for check in checks)
         checks.append(Check(CLOCK, clock.look, after=asked))
@@ -207,6 +215,25 @@ def _of_slack(configuration: Configuration, clock: Clock) -> list[Check]:
         api_url=settings.slack_api_url,
         allowed=configuration.access.allow,
         reads_threads=any(one.context == "thread" for one in configuration.profiles.values()),
+        on_date=clock.note,
+    ).checks()
+
+
+def _of_workspaces(configuration: Configuration, clock: Clock) -> list[Check]:
+    settings = configuration.settings
+    if not serves_workspaces(settings):
+        return []
+    from bot.slack.oauth.checks import WorkspaceChecks
+
+    return WorkspaceChecks(
+        slack_app(settings),
+        settings.council_data_dir,
+        token_keys(revealed(settings.slack_token_key)),
+        look_at_port=lambda: port(
+            configuration, "SLACK_HTTP", settings.slack_http_host, settings.slack_http_port or 0
+        ),
+        api_url=settings.slack_api_url,
+        access=configuration.access,
         on_date=clock.note,
     ).checks()
 

@@ -6,21 +6,28 @@ import signal
 from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
+from functools import partial
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
 
 import structlog
+from pydantic import SecretStr
 
 from bot.app import Council, Library, open_council, open_dispatcher, open_lookup, operator_of
 from bot.config.configuration import Configuration
 from bot.config.ports import listening
 from bot.config.reload import watch
-from bot.config.settings import Settings
+from bot.config.settings import Settings, token_keys
 from bot.errors import ConfigurationError, Problem, VenueError
 from bot.health import Health
 from bot.past.lookup import Lookup
 from bot.service.dispatcher import Dispatcher
 from bot.service.metrics import Metrics
-from bot.upkeep import maintain
+from bot.upkeep import Job, forget_removed, maintain
 from bot.view.wording import serving as wording
+
+if TYPE_CHECKING:
+    from bot.slack.oauth.flow import SlackApp
 
 log = structlog.get_logger()
 
@@ -37,7 +44,11 @@ HALF_SLACK = Problem(
     wording.HALF_SLACK,
     wording.COMPLETE_SLACK,
 )
-
+BOTH_SLACKS = Problem(
+    "SLACK_BOT_TOKEN",
+    wording.BOTH_SLACKS,
+    wording.CHOOSE_SLACK,
+)
 
 Endings = list[Callable[[], Awaitable[str]]]
 """What ends the process by itself: each waits until something is lost for good, and returns why."""
@@ -54,6 +65,7 @@ class Program:
     health: Health
     stack: AsyncExitStack
     endings: Endings = field(default_factory=Endings)
+    jobs: list[Job] = field(default_factory=list[Job])
 
 
 async def serve(configuration: Configuration, library: Library) -> str | None:
@@ -131,7 +143,8 @@ async def _start(program: Program, council: Council) -> None:
     await _hold_platforms(configuration, library, stack)
     await _watch(configuration, council, program.dispatcher, stack)
     await _start_platforms(program, open_lookup(library))
-    upkeep = asyncio.create_task(maintain(library, configuration.settings.council_retention_days))
+    days = configuration.settings.council_retention_days
+    upkeep = asyncio.create_task(maintain(library, days, also=program.jobs))
     stack.callback(upkeep.cancel)
 
 
@@ -183,9 +196,19 @@ def check(settings: Settings) -> None:
         settings.slack_app_token,
         settings.slack_signing_secret,
         settings.slack_http_port,
+        *_oauth(settings).values(),
     )
     problems: list[Problem] = []
-    if any(slack) and not slack_is_whole(settings):
+    if any(_oauth(settings).values()) and (settings.slack_bot_token or settings.slack_app_token):
+        problems.append(BOTH_SLACKS)
+    elif any(_oauth(settings).values()):
+        missing = _missing_for_oauth(settings)
+        if missing:
+            what = wording.half_oauth(missing)
+            problems.append(Problem("SLACK_CLIENT_ID", what, wording.COMPLETE_OAUTH))
+        elif not _has_extra():
+            problems.append(Problem("SLACK_CLIENT_ID", wording.NO_EXTRA, wording.INSTALL_EXTRA))
+    elif any(slack) and not slack_is_whole(settings):
         problems.append(HALF_SLACK)
     elif not any(slack) and settings.discord_token is None:
         problems.append(NO_PLATFORM)
@@ -194,15 +217,42 @@ def check(settings: Settings) -> None:
 
 
 def slack_is_whole(settings: Settings) -> bool:
-    """Return whether Slack is fully configured, for Socket Mode or for HTTP."""
+    """Return whether one workspace of Slack is fully configured, for Socket Mode or for HTTP."""
     by_http = settings.slack_signing_secret and settings.slack_http_port
     return bool(settings.slack_bot_token and (settings.slack_app_token or by_http))
+
+
+def serves_workspaces(settings: Settings) -> bool:
+    """Return whether every workspace of Slack is served that installs the app."""
+    return any(_oauth(settings).values()) and not _missing_for_oauth(settings) and _has_extra()
+
+
+def _has_extra() -> bool:
+    return all(map(find_spec, ("sqlalchemy", "cryptography")))
+
+
+def _oauth(settings: Settings) -> dict[str, object]:
+    """Return the settings that only several workspaces need."""
+    return {
+        "SLACK_CLIENT_ID": settings.slack_client_id,
+        "SLACK_CLIENT_SECRET": settings.slack_client_secret,
+        "SLACK_TOKEN_KEY": settings.slack_token_key,
+    }
+
+
+def _missing_for_oauth(settings: Settings) -> list[str]:
+    needed = _oauth(settings) | {
+        "SLACK_SIGNING_SECRET": settings.slack_signing_secret,
+        "SLACK_HTTP_PORT": settings.slack_http_port,
+    }
+    return [name for name, value in needed.items() if not value]
 
 
 async def _hold_platforms(configuration: Configuration, library: Library, stack: AsyncExitStack) -> None:
     """Be the only process that serves a platform from this folder: two would resume the same runs."""
     settings = configuration.settings
-    tokens = {"Discord": settings.discord_token, "Slack": settings.slack_bot_token}
+    slack = settings.slack_bot_token or settings.slack_client_id
+    tokens = {"Discord": settings.discord_token, "Slack": slack}
     wait = configuration.durability.drain_seconds + HANDOVER_SECONDS
     for platform in (name for name, token in tokens.items() if token):
         if not await stack.enter_async_context(library.locks.hold(platform.lower(), wait=wait)):
@@ -227,6 +277,8 @@ async def _start_platforms(program: Program, lookup: Lookup) -> None:
         await stack.enter_async_context(discord)
         health.platforms["Discord"] = discord.is_connected
         program.endings.append(discord.until_lost)
+    if serves_workspaces(settings):
+        await _start_workspaces(program, lookup)
     if settings.slack_bot_token:
         from bot.slack.bot import SlackBot
 
@@ -251,3 +303,50 @@ async def _start_platforms(program: Program, lookup: Lookup) -> None:
             ) from error
         health.platforms["Slack"] = bot.is_connected
         program.endings.append(bot.until_lost)
+
+
+async def _start_workspaces(program: Program, lookup: Lookup) -> None:
+    """Start Slack in every workspace that has installed the app; none of them ends the process."""
+    from bot.slack.oauth.installations import open_installations
+    from bot.slack.oauth.workspaces import SlackWorkspaces
+
+    settings, library, stack = program.configuration.settings, program.library, program.stack
+    app = slack_app(settings)
+    installations = await stack.enter_async_context(
+        open_installations(
+            settings.council_data_dir, app.client_id, token_keys(revealed(settings.slack_token_key))
+        )
+    )
+    workspaces = SlackWorkspaces(
+        program.dispatcher,
+        lookup,
+        installations,
+        app=app,
+        removal_days=settings.slack_removal_days,
+        http_host=settings.slack_http_host,
+        http_port=settings.slack_http_port or 0,
+        api_url=settings.slack_api_url,
+        metrics=program.metrics,
+    )
+    with listening("SLACK_HTTP", settings.slack_http_host, settings.slack_http_port):
+        await stack.enter_async_context(workspaces)
+    program.health.platforms["Slack"] = workspaces.is_connected
+    halt = program.dispatcher.halt
+    program.jobs.append(partial(forget_removed, library, "slack", workspaces.due, halt))
+
+
+def slack_app(settings: Settings) -> "SlackApp":
+    """Return the Slack app that workspaces install."""
+    from bot.slack.oauth.flow import SlackApp
+
+    return SlackApp(
+        client_id=settings.slack_client_id or "",
+        client_secret=revealed(settings.slack_client_secret),
+        signing_secret=revealed(settings.slack_signing_secret),
+        redirect_uri=settings.slack_redirect_uri,
+    )
+
+
+def revealed(secret: SecretStr | None) -> str:
+    """Return a secret's text; empty if it isn't set."""
+    return secret.get_secret_value() if secret else ""

@@ -1,8 +1,9 @@
 """Upkeep of the data folder: the index kept in step, and old answers deleted in time."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import UTC, datetime, timedelta
+from functools import partial
 
 import structlog
 
@@ -18,13 +19,28 @@ GRACE = timedelta(hours=1)
 """How long a channel's new retention waits before it deletes anything."""
 
 
-async def maintain(library: Library, retention_days: int | None, *, every: timedelta = EVERY) -> None:
+Job = Callable[[], Awaitable[None]]
+"""Something that is looked after, too."""
+Removed = Callable[[], Awaitable[Sequence[str]]]
+"""Returns the workspaces of a platform whose conversations are to be deleted."""
+Halt = Callable[[Sequence[str]], Awaitable[None]]
+"""Ends these runs."""
+
+
+async def maintain(
+    library: Library,
+    retention_days: int | None,
+    *,
+    also: Sequence[Job] = (),
+    every: timedelta = EVERY,
+) -> None:
     """Look after the data folder until cancelled: at once, and then every few hours."""
     while True:
-        try:
-            await look_after(library, retention_days)
-        except Exception:  # the bot still answers, and the next round tries again
-            log.exception("upkeep_failed")
+        for job in (*also, partial(look_after, library, retention_days)):
+            try:
+                await job()
+            except Exception:  # the bot still answers, and the next round tries again
+                log.exception("upkeep_failed")
         await asyncio.sleep(every.total_seconds())
 
 
@@ -66,6 +82,29 @@ async def _forget_old(library: Library, retention_days: int | None, now: datetim
                     conversations=len(selection.conversations),
                     runs=len(selection.runs),
                 )
+
+
+async def forget_removed(library: Library, platform: str, removed: Removed, halt: Halt) -> None:
+    """Forget everything of workspaces that removed the bot: conversations, runs, channels' settings."""
+    if not await removed():
+        return
+    own = [scope for key in Own.model_fields for scope in await library.overrides.everywhere(key)]
+    for scope in {*await library.forgetting.scopes(), *own}:
+        # Asked each time: a workspace may have installed it again meanwhile.
+        if scope.platform != platform or scope.workspace not in await removed():
+            continue
+        selection = await library.forgetting.channel(scope)
+        if not selection.is_empty:
+            await halt([run.id for run in selection.runs if run.is_running])
+            await library.forgetting.forget(selection, by="removal")
+            log.info(
+                "removed_workspace_forgotten",
+                workspace=scope.workspace,
+                conversations=len(selection.conversations),
+                runs=len(selection.runs),
+            )
+        if settings := await library.overrides.of(scope):
+            await library.overrides.change(scope, dict.fromkeys(settings), by="removal")
 
 
 async def repair_index(library: Library) -> None:

@@ -18,6 +18,7 @@ import aiohttp
 import pytest
 import pytest_asyncio
 
+from tests.bot.slack.oauth.scene import Browser, Page
 from tests.bot.slack.test_bot import free_port
 from tests.bot.terminal import test_init
 from tests.bot.terminal.test_init import ASK, CHAIR, HIDDEN_KEY, NUMBER, WHICH, Desk
@@ -94,6 +95,9 @@ class Marks:
     signing: str = mark(8)
     proxy: str = mark(9)
     collector: str = mark(0)
+    client: str = mark(10)
+    token_key: str = mark(11, "{}AAAAAAAAAAAAAAA=")
+    older_key: str = mark(12, "{}AAAAAAAAAAAAAAA=")
 
     def __iter__(self) -> Iterator[str]:
         for name in self.__dataclass_fields__:
@@ -218,7 +222,7 @@ class Installation:
     def assert_clean(self) -> None:
         """Search everything."""
         assert leaks(self.written) == []
-        assert leaking_files(self.folder, ".env", "council.toml", "app_token") == []
+        assert leaking_files(self.folder, ".env", "council.toml", "app_token", "token_key") == []
         assert [*self.folder.rglob("core*")] == []
         # What people in the chats read, and what other models do.
         posted = [*self.slack.world.ephemerals]
@@ -307,6 +311,71 @@ async def test_a_bot_that_listens_to_slack_shows_no_secret(installation: Install
     assert "aiosqlite" in place.written
     place.write(DISCORD_TOKEN=MARKS.discord.replace("GhIjKl", "GhIjKm"))
     assert await place("run") == 2
+    place.assert_clean()
+
+
+async def test_a_bot_that_workspaces_install_shows_no_secret(installation: Installation) -> None:
+    """Not on a page, in its file or in a backup, nor while Slack repeats what it is sent."""
+    place, slack = installation, installation.slack
+    port = free_port()
+    slack.oauth.client_secret = MARKS.client
+    slack.oauth.new_token = lambda: MARKS.slack_bot
+    (place.folder / "token_key").write_text(f"{MARKS.token_key},{MARKS.older_key}")
+    place.write(
+        DISCORD_TOKEN="",
+        SLACK_BOT_TOKEN="",
+        SLACK_APP_TOKEN_FILE="",
+        SLACK_CLIENT_ID=slack.oauth.client_id,
+        SLACK_CLIENT_SECRET=MARKS.client,
+        SLACK_TOKEN_KEY_FILE="token_key",  # noqa: S106 - a file's name
+        SLACK_HTTP_PORT=str(port),
+    )
+    slack.team.token, slack.team.revoked = "xoxb-none", "account_inactive"
+    bob = slack.add_user("bob")
+    room = slack.add_channel("room", bob)
+    slack.use_http(f"http://127.0.0.1:{port}/slack/events")
+    process = await place.begin("run")
+    shown: list[Page] = []
+    async with aiohttp.ClientSession() as session:
+        browser = Browser(f"http://127.0.0.1:{port}", session)
+
+        async def install() -> None:
+            offer = await browser.open("/slack/install")
+            back = slack.oauth.allow(offer.leads_to(), bob)
+            shown.extend((offer, await browser.open(back, offer.cookie)))
+
+        async with asyncio.timeout(40):
+            while not shown:
+                try:
+                    shown.append(await browser.open("/slack/install"))
+                except aiohttp.ClientConnectionError:
+                    await asyncio.sleep(0.01)
+        words = f"no_{MARKS.client}_{MARKS.token_key}_{MARKS.older_key}_{MARKS.signing}"
+        slack.fail("oauth.v2.access", words)
+        await install()
+        await install()
+    assert [page.status for page in shown] == [200, 200, 502, 200, 200]
+    assert leaks(str(shown)) == []
+    slack.fail("chat.postMessage", f"invalid_{MARKS.slack_bot}", in_thread=True)
+    await slack.slash(room, bob, "/council", "Shard?")
+    await until(lambda: bool([*(place.folder / "data/conversations").glob("*.json")]))
+    for command in ("config", "doctor"):
+        await place(command)
+    assert (
+        "SLACK_TOKEN_KEY        \u2022\u2022\u2022\u2022AAA=  (.env, by SLACK_TOKEN_KEY_FILE)"
+        in place.written
+    )
+    assert "Slack workspaces" in place.written
+    assert await place("backup", "all.tar.gz") == 0
+    for event in slack.uninstall(slack.team):
+        assert (await event).acked
+    process.terminate()
+    assert await process.wait() == 0
+    place.write(SLACK_CLIENT_SECRET=MARKS.client, SLACK_TOKEN_KEY=f"{MARKS.token_key}AAAA")
+    assert await place("config") == 2
+    assert await place("doctor") == 1
+    for library in ("slack_", "aiosqlite"):
+        assert library in place.written, library
     place.assert_clean()
 
 

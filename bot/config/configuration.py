@@ -94,6 +94,8 @@ class Configuration:
     def secrets(self) -> list[str]:
         """All tokens, keys and passwords, including those of members with their own endpoint."""
         own = [value.get_secret_value() for _, value in self.settings if isinstance(value, SecretStr)]
+        if key := self.settings.slack_token_key:
+            own += key.get_secret_value().split(",")
         seats = [seat for profile in self.profiles.values() for seat in profile.seats]
         named = [self.variables[seat.api_key_env.lower()] for seat in seats if seat.api_key_env]
         addresses = [*self.variables.values(), *(seat.endpoint for seat in seats if seat.endpoint)]

@@ -25,7 +25,7 @@ from structlog.typing import Processor, WrappedLogger
 from bot.errors import ConfigurationError, VenueError
 from bot.view.message import escaped, escaped_line
 from council.errors import AccountError, ModelError
-from council.redaction import Redaction
+from council.redaction import HIDDEN, Redaction
 from storage.errors import StorageError
 
 Kind = Literal["id", "number", "code", "name", "path", "sentence", "error"]
@@ -54,6 +54,7 @@ FIELDS: Mapping[str, Kind] = {
     "conversation": "id",
     "conversations": "number",
     "copy": "path",
+    "days": "number",
     "did_you_mean": "name",
     "dollars": "number",
     "id": "id",
@@ -99,6 +100,8 @@ _ALWAYS = frozenset({"event", "level", "timestamp", "_record", "_from_structlog"
 _EVENT = re.compile(r"[a-z][a-z0-9_]*")
 _CODE = re.compile(r"[A-Za-z0-9_.:/#@+-]{0,200}")
 _LONGEST = 2000
+_TOKEN = re.compile(r"\bxox[a-z]-[\w-]{6,}")
+"""One of Slack's tokens: workspaces are given some that no setting names."""
 
 
 def configure(*, level: int, secrets: Iterable[str], stream: TextIO | None = None) -> None:
@@ -202,7 +205,7 @@ class Redacted:
     def _hidden(self, value: object) -> object:
         match value:
             case str():
-                return self.secrets.hide(value)
+                return _TOKEN.sub(HIDDEN, self.secrets.hide(value))
             case list():
                 return [*map(self._hidden, cast("list[object]", value))]
             case _:

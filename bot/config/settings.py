@@ -7,13 +7,14 @@ Councils (who sits on them and how they run) are in `bot.config.configuration`.
 
 import os
 import re
+from base64 import b64decode
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, get_args
 from urllib.parse import unquote, urlsplit
 
-from pydantic import AfterValidator, BeforeValidator, Field, SecretStr
+from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, field_validator
 from pydantic.fields import FieldInfo
 from pydantic_settings import (
     BaseSettings,
@@ -28,6 +29,8 @@ from council.redaction import passwords
 
 OPENROUTER = "https://openrouter.ai/api/v1"
 LOCAL = "127.0.0.1"
+KEY_BYTES = 32
+MAKE_KEY = f"openssl rand -base64 {KEY_BYTES}"
 SHORTEST = 12
 """Characters of what is taken for a secret by its variable's name alone."""
 SHORTEST_VALUE = 8
@@ -135,6 +138,22 @@ def header_values(headers: str) -> list[str]:
     return [part for part in parts if len(part) >= SHORTEST_VALUE]
 
 
+def token_keys(secret: str) -> list[str]:
+    """Read the keys that encrypt tokens, separated by commas, the newest first, in URL-safe base64.
+
+    Raises `ValueError` if one isn't 32 bytes in base64, URL-safe or not.
+    """
+    keys = [key.strip().replace("+", "-").replace("/", "_") for key in secret.split(",")]
+    for key in keys:
+        try:
+            length = len(b64decode(key, b"-_", validate=True))
+        except ValueError:
+            length = 0
+        if length != KEY_BYTES:
+            raise ValueError(f"a key is {KEY_BYTES} bytes in base64; make one: {MAKE_KEY}")
+    return keys
+
+
 Secret = Annotated[SecretStr, BeforeValidator(_read), AfterValidator(_header)]
 SecretHeaders = Annotated[SecretStr, BeforeValidator(_read), AfterValidator(_headers)]
 Address = Annotated[str, AfterValidator(address)]
@@ -208,6 +227,26 @@ class Settings(BaseSettings):
     slack_api_url: PlatformAddress | None = Field(
         default=None, description="address of Slack's API, ends in /api/"
     )
+    slack_client_id: str | None = Field(
+        default=None, description="client id of the Slack app, to serve every workspace that installs it"
+    )
+    slack_client_secret: Secret | None = Field(
+        default=None, description="client secret of the Slack app, to serve several workspaces"
+    )
+    slack_token_key: Secret | None = Field(
+        default=None,
+        description="key that encrypts the tokens of several Slack workspaces, 32 bytes in base64",
+    )
+    slack_redirect_uri: Address | None = Field(
+        default=None,
+        description="address of /slack/oauth_redirect, if the Slack app has more than one redirect URL",
+    )
+    slack_removal_days: int = Field(
+        default=30,
+        ge=0,
+        le=MOST_RETENTION,
+        description="days after a Slack workspace removes the app that its conversations are deleted",
+    )
     council_status_host: str = Field(
         default=LOCAL,
         description="address that health checks and metrics are served on; 0.0.0.0 is every one",
@@ -231,6 +270,13 @@ class Settings(BaseSettings):
     otel_exporter_otlp_traces_headers: SecretHeaders | None = Field(
         default=None, description="the same for traces alone"
     )
+
+    @field_validator("slack_token_key")
+    @classmethod
+    def _are_keys(cls, secret: SecretStr | None) -> SecretStr | None:
+        if secret is not None:
+            token_keys(secret.get_secret_value())
+        return secret
 
     @classmethod
     def settings_customise_sources(
@@ -312,10 +358,17 @@ def given_secrets() -> list[str]:
     return [
         *ours,
         *(secret for each in ours if "=" in each for secret in header_values(each)),
+        *_single_keys(given),
         *(value for name, value in given.items() if _names_a_secret(name, value)),
         *(secret for value in given.values() for secret in passwords(value)),
         *passwords(_text(Path(given.get("council_config", "council.toml")))),
     ]
+
+
+def _single_keys(given: Mapping[str, str]) -> list[str]:
+    """Return each of several keys that one setting has."""
+    held = given.get("slack_token_key") or _in_file(given.get("slack_token_key_file", ""))
+    return [key for key in map(str.strip, held.split(",")) if len(key) >= SHORTEST]
 
 
 def _text(file: Path) -> str:

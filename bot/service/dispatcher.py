@@ -184,7 +184,8 @@ class Dispatcher:
 
     def begin(self, run: RunRow, venue: Venue) -> None:
         """Carry out a run and show it, in a task of its own."""
-        self._start(run, venue)
+        if run.id not in self._shown:  # a workspace that is opened again may have found it first
+            self._start(run, venue)
 
     async def retry(self, click: Click, standing: Standing, venue_of: VenueOf) -> str:
         """Let a run without an answer run again on its card; return what happens. Raises `Refusal`."""

@@ -106,6 +106,10 @@ class SlackBot:
         """Wait until Slack has revoked the bot's access for good; return a sentence about it."""
         return await self._installation.until_lost()
 
+    async def until_doubted(self) -> None:
+        """Wait until Slack has refused the bot's token, be it for good or not."""
+        await self._installation.until_doubted()
+
     async def is_connected(self) -> bool:
         """Return whether Slack's events arrive: by the socket, or by whoever reaches the HTTP server."""
         return self._socket is None or await self._socket.is_connected()
@@ -145,14 +149,25 @@ class SlackBot:
     ) -> None:
         await self._open.aclose()
 
+    def use(self, token: str) -> None:
+        """Use a new token from now on, also for the runs in progress."""
+        self._client.token = self._sender.token = token
+        self._installation.regain()
+
     def disconnect(self) -> None:
         """Forget the token, so that nothing more is asked of Slack; runs go on, untold."""
         self._client.token = self._sender.token = None
 
-    async def reconnect(self, token: str) -> None:
-        """Use a new token, also for the runs in progress; tell what is untold. Raises `VenueError`."""
-        self._client.token = self._sender.token = token
-        self._installation.regain()
+    def lose(self, code: str) -> None:
+        """Record that Slack accepts the bot's token no more, by Slack's code for why."""
+        self._installation.lose(code)
+
+    async def check(self) -> None:
+        """Ask Slack whether it accepts the token. Raises `VenueError`."""
+        await introduced(self._client)
+
+    async def reconnect(self) -> None:
+        """Learn again who the bot is, and tell what is untold. Raises `VenueError`."""
         session = self._client.session
         assert session is not None  # noqa: S101 - it is open since it was entered
         await self._resume(await self._introduce(session))
@@ -217,7 +232,7 @@ class SlackBot:
 
     async def _end(self, code: str, body: Json) -> None:
         del body  # part of the interface
-        self._installation.lose(code)
+        self.lose(code)
 
 
 async def listen(app: web.Application, host: str, port: int, stack: AsyncExitStack) -> None:

@@ -9,7 +9,7 @@ https://docs.slack.dev/reference/methods/users.conversations
 # slack-sdk annotates its dictionaries and keyword arguments without types.
 
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 
 from bot.checks.check import Check, Finding, Outcome, found, wrong
 from bot.errors import Malformed, NotAllowed, Revoked, VenueError
@@ -89,11 +89,7 @@ class SlackChecks:
 
     async def _scopes(self) -> Outcome:
         granted_ones, where = self._bot.scopes, wording.APP_SCOPES
-        findings: list[Finding] = []
-        if required := [(one, slack.SCOPES[one]) for one in sorted(REQUIRED - granted_ones)]:
-            findings.append(found(where, wording.scopes_missing(required)))
-        if optional := [(one, slack.SCOPES[one]) for one in sorted(OPTIONAL - granted_ones)]:
-            findings.append(found(where, wording.scopes_missing(optional), "warning"))
+        findings = lacking(granted_ones, where, wording.scopes_missing)
         unread = THREADS - granted_ones
         if unread != THREADS and not self._reads_threads:
             findings.append(found(where, wording.THREADS_UNUSED, "warning"))
@@ -114,10 +110,7 @@ class SlackChecks:
         return Outcome(wording.SLACK_SOCKET_WELL)
 
     async def _http(self) -> Outcome:
-        if not _SIGNING_SECRET.fullmatch(self._signing_secret):
-            return wrong("SLACK_SIGNING_SECRET", wording.SIGNING_SECRET_SHAPE)
-        listens = await self._look_at_port()
-        return listens if listens.findings else Outcome(wording.SLACK_HTTP_WELL)
+        return await by_http(self._signing_secret, self._look_at_port)
 
     async def _channels(self) -> Outcome:
         kinds = [kind for scope, kind in _CHANNELS.items() if scope in self._bot.scopes]
@@ -145,6 +138,33 @@ class SlackChecks:
         return Outcome(wording.in_channels(number, more=more), tuple(findings))
 
 
+def lacking(
+    scopes: frozenset[str], where: str, advice: Callable[[Iterable[tuple[str, str]]], Advice]
+) -> list[Finding]:
+    """Return what is wrong with the scopes that were granted somewhere."""
+    findings: list[Finding] = []
+    if required := [(one, slack.SCOPES[one]) for one in sorted(REQUIRED - scopes)]:
+        findings.append(found(where, advice(required)))
+    if optional := [(one, slack.SCOPES[one]) for one in sorted(OPTIONAL - scopes)]:
+        findings.append(found(where, advice(optional), "warning"))
+    return findings
+
+
+async def by_http(signing_secret: str, look_at_port: Callable[[], Awaitable[Outcome]]) -> Outcome:
+    """Check what HTTP mode needs on this machine."""
+    if not _SIGNING_SECRET.fullmatch(signing_secret):
+        return wrong("SLACK_SIGNING_SECRET", wording.SIGNING_SECRET_SHAPE)
+    listens = await look_at_port()
+    return listens if listens.findings else Outcome(wording.SLACK_HTTP_WELL)
+
+
+def trouble(error: VenueError) -> Finding:
+    """Return what is wrong if Slack doesn't answer as asked."""
+    if str(error) == NO_ANSWER:
+        return found("Slack", wording.SLACK_UNREACHABLE)
+    return found("Slack", wording.slack_trouble(str(error)))
+
+
 def bot_token_advice(token: str) -> Advice | None:
     """Say what is wrong with a bot token, as far as its looks tell."""
     if token.startswith("xapp-"):
@@ -160,6 +180,4 @@ def app_token_advice(token: str) -> Advice | None:
 def _refused(where: str, error: VenueError, refused: Callable[[str], Advice]) -> Finding:
     if isinstance(error, Revoked | NotAllowed | Malformed):
         return found(where, refused(str(error)))
-    if str(error) == NO_ANSWER:
-        return found("Slack", wording.SLACK_UNREACHABLE)
-    return found("Slack", wording.slack_trouble(str(error)))
+    return trouble(error)

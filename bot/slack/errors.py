@@ -114,6 +114,22 @@ FORBIDDEN = frozenset(
         "two_factor_setup_required",
     }
 )
+NOT_INSTALLED = frozenset(
+    {
+        "bad_client_secret",
+        "bad_redirect_uri",
+        "cannot_install_an_org_installed_app",
+        "code_already_used",
+        "invalid_client_id",
+        "invalid_code",
+        "invalid_grant_type",
+        "invalid_refresh_token",
+        "no_scopes",
+        "oauth_authorization_url_mismatch",
+        "preview_feature_not_available",
+    }
+)
+"""Codes for an installation that Slack doesn't complete."""
 NO_THREADS = frozenset({"cannot_reply_to_message", "restricted_action_non_threadable_channel"})
 MALFORMED = frozenset(
     {
@@ -232,7 +248,7 @@ def by_code(code: str, needed: str = "") -> VenueError:
         return NoThread(wording.NO_THREADS)
     if code == "missing_scope":
         return NotAllowed(wording.lacks_scope(needed))
-    if code in FORBIDDEN:
+    if code in FORBIDDEN | NOT_INSTALLED:
         return NotAllowed(wording.CODES[code])
     if code in MALFORMED:
         return Malformed(wording.malformed(code))

@@ -12,6 +12,8 @@ from bot.view.wording.slack import DESCRIPTION
 Json = dict[str, Any]
 
 PATH = "/slack/events"
+INSTALL = "/slack/install"
+REDIRECT = "/slack/oauth_redirect"
 PLACEHOLDER = "https://YOUR-SERVER"
 SHORTCUT = ACTION.lower().replace(" ", "_")
 """The message action's `callback_id`."""
@@ -53,6 +55,7 @@ def app_manifest(*, socket_mode: bool = True, url: str = PLACEHOLDER, threads: b
     """
     optional = OPTIONAL | THREADS if threads else OPTIONAL
     address = {} if socket_mode else {"request_url": f"{url.rstrip('/')}{PATH}"}
+    redirect = {} if socket_mode else {"redirect_urls": [f"{url.rstrip('/')}{REDIRECT}"]}
     return {
         "display_information": {
             "name": "Council",
@@ -76,7 +79,8 @@ def app_manifest(*, socket_mode: bool = True, url: str = PLACEHOLDER, threads: b
             "slash_commands": [_command(command, address.get("request_url")) for command in COMMANDS],
         },
         "oauth_config": {
-            "scopes": {"bot": sorted(REQUIRED | optional), "bot_optional": sorted(optional)}
+            **redirect,
+            "scopes": {"bot": sorted(REQUIRED | optional), "bot_optional": sorted(optional)},
         },
         "settings": {
             "event_subscriptions": {**address, "bot_events": [*EVENTS]},

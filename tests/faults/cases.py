@@ -122,6 +122,8 @@ ASIDE = {
     "GET /channels/{channel_id}/thread-members/{user_id}": "asked for private threads alone",
     f"GET /{ORIGINAL}": "asked for a card whose receipt names no message",
     "GET /channels/{channel_id}/messages/{message_id}": "reads what a human thread was opened on",
+    "auth.revoke": "gives back a token of a workspace that isn't served",
+    "oauth.v2.access": "asked while somebody installs the app, who reads what went wrong",
     "views.open": "shows a form to one person, beside an answer",
     "conversations.replies": "reads the thread around a question; the run goes on without it",
     "usergroups.users.list": "asked before a question is taken, where user groups may ask",

@@ -30,7 +30,7 @@ class Fault:
     answer is a proxy's page. `breaks` resets the connection, or never answers. With `applied`, the
     call takes effect before its answer is lost. `channel` and `user` take only calls about them,
     `in_thread` only posts into threads, or only those into the channel itself, `says` only those whose
-    text has it.
+    text has it, `team` only those with this workspace's token.
     """
 
     method: str
@@ -47,6 +47,7 @@ class Fault:
     user: str | None = None
     in_thread: bool | None = None
     says: str = ""
+    team: str | None = None
     hits: int = 0
     met_at: float | None = None
     over: asyncio.Event = field(default_factory=asyncio.Event)
@@ -66,8 +67,10 @@ class Fault:
             return True
         return self.hits >= self.times
 
-    def matches(self, method: str, arguments: Json, now: float) -> bool:
-        """Whether this call meets it."""
+    def matches(self, method: str, arguments: Json, now: float, team: str | None = None) -> bool:
+        """Whether this call, with a token of `team`, meets it."""
+        if self.team not in (None, team):
+            return False
         if self.is_over(now) or self.method not in {method, "*"}:
             return False
         if self.channel is not None and self.channel != _channel(arguments):

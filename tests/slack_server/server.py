@@ -12,6 +12,7 @@ from tests.slack_server import control, payloads
 from tests.slack_server.delivery import Attempt, Courier, Delivery, Endpoint
 from tests.slack_server.faults import Breaks, Fault
 from tests.slack_server.modals import View
+from tests.slack_server.oauth import OAuth
 from tests.slack_server.rules import (
     Call,
     Changes,
@@ -126,9 +127,11 @@ class SlackServer:
 
     # -- the world
 
-    def add_team(self, name: str, scopes: Iterable[str] | None = None) -> Team:
-        """Install the app in another workspace."""
-        return self.world.add_team(name, scopes)
+    def add_team(
+        self, name: str, scopes: Iterable[str] | None = None, *, installed: bool = True
+    ) -> Team:
+        """Open another workspace, with the app in it unless told otherwise."""
+        return self.world.add_team(name, scopes, installed=installed)
 
     def add_user(
         self, name: str, *, admin: bool = False, owner: bool = False, team: Team | None = None
@@ -295,6 +298,7 @@ class SlackServer:
         user: str | None = None,
         in_thread: bool | None = None,
         says: str = "",
+        team: str | None = None,
     ) -> Fault:
         """Let the next calls of a method (`"*"`: of any) go wrong; see `Fault`.
 
@@ -315,6 +319,7 @@ class SlackServer:
             user,
             in_thread,
             says,
+            team,
         )
         self.api.faults.append(fault)
         return fault
@@ -354,6 +359,24 @@ class SlackServer:
         """Refuse the bot's token from now on."""
         (team or self.team).revoked = error
         self.changes.happened()
+
+    @property
+    def oauth(self) -> OAuth:
+        """Where people allow the app in their workspaces."""
+        return self.api.oauth
+
+    def uninstall(self, team: Team) -> list[Delivery]:
+        """Let an admin remove the app from a workspace; Slack tells it in two events."""
+        self.revoke_token("account_inactive", team)
+        revoked = {"type": "tokens_revoked", "tokens": {"oauth": [], "bot": [team.bot.id]}}
+        return [self.tell(team, {"type": "app_uninstalled"}), self.tell(team, revoked)]
+
+    def tell(self, team: Team, event: Json, at: float | None = None) -> Delivery:
+        """Send an event of a workspace."""
+        payload = payloads.event_callback(
+            self.world.app_id, team, event, self.clock() if at is None else at
+        )
+        return self.courier.send("events_api", payload)
 
     def revoke_app_token(self, error: str = "token_revoked") -> None:
         """Refuse the app-level token from now on."""

@@ -60,6 +60,27 @@ THREADS_UNUSED = Advice(
     f"{_APP} > App Manifest and reinstall the app",
 )
 
+APP_WELL = "Slack knows the app; whether it reaches its redirect URL can't be seen from here"
+_CREDENTIALS = f"{_APP} > Basic Information > App Credentials"
+CLIENT_ID_WRONG = Advice("Slack knows no such app", f"{_CREDENTIALS} > copy Client ID")
+CLIENT_SECRET_WRONG = Advice("it isn't the app's", f"{_CREDENTIALS} > copy Client Secret")
+_REDIRECT = f"{_APP} > OAuth & Permissions > Redirect URLs"
+REDIRECT_UNKNOWN = Advice(
+    "it isn't one of the app's redirect URLs", f"{_REDIRECT} > add it, or unset it if there is only one"
+)
+REDIRECT_SHAPE = Advice(
+    "it isn't an address at which Slack leads back to the council",
+    f"Write it as under {_REDIRECT}, like https://council.example.com/slack/oauth_redirect",
+)
+OPEN_TO_ALL = Advice(
+    "any workspace may install the app, and ask at your expense",
+    'List your workspaces\' ids, such as workspaces = ["T0123ABCD"]',
+)
+OPEN_TO_NONE = Advice(
+    "its workspaces are Discord's alone, so nobody may install the app or ask on Slack",
+    'Add the ids of your Slack workspaces, such as "T0123ABCD"',
+)
+
 
 def bot_token_refused(reason: str) -> Advice:
     """Say that Slack refuses the bot's token."""
@@ -95,6 +116,51 @@ def scopes_missing(scopes: Iterable[tuple[str, str]]) -> Advice:
         f"{_APP} > OAuth & Permissions > Scopes > Bot Token Scopes > add them, then reinstall to the "
         "workspace",
     )
+
+
+def scopes_left_out(scopes: Iterable[tuple[str, str]]) -> Advice:
+    """Say which scopes an installation lacks, each with what it is for."""
+    named = "; ".join(f"{scope} (to {purpose})" for scope, purpose in scopes)
+    return Advice(
+        f"missing: {named}",
+        "Install the app there again from /slack/install, and leave every permission ticked",
+    )
+
+
+def installation_refused(reason: str) -> Advice:
+    """Say that Slack no longer accepts the token of an installation."""
+    return Advice(
+        f"Slack refuses its token: {reason}", "Install the app there again from /slack/install"
+    )
+
+
+def installed_but_closed(team: str) -> Advice:
+    """Say that the app is installed where nobody may ask."""
+    return Advice(
+        "the app is installed there, but [access] lets nobody ask",
+        f'Add "{team}" to the workspaces in [access.allow], or let the workspace remove the app',
+    )
+
+
+def installs_unreadable(why: str) -> Advice:
+    """Say that the file of installations can't be used."""
+    return Advice(
+        why,
+        "Make it readable for this user; if it is damaged, delete it and install the app again in "
+        "each workspace",
+    )
+
+
+def installs(number: int) -> str:
+    """Say how many workspaces have installed the app."""
+    if not number:
+        return "no workspace has installed the app yet: open /slack/install at its public address"
+    return f"the key fits; installed in {count(number, 'workspace')}"
+
+
+def workspaces(number: int) -> str:
+    """Say that Slack accepts the tokens of all workspaces."""
+    return f"{count(number, 'token')} accepted, with all scopes" if number else "none yet"
 
 
 def workspace_not_allowed(team: str) -> Advice:

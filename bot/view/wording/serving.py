@@ -1,5 +1,9 @@
 """What whoever runs the bot reads when it can't start or can't serve."""
 
+from collections.abc import Sequence
+
+from bot.view.wording.names import listing
+
 OTHER_FOLDER = "Stop it first, or use another folder for this one"
 NO_PLATFORM = "neither Discord nor Slack is configured"
 SET_A_PLATFORM = (
@@ -12,7 +16,24 @@ COMPLETE_SLACK = (
     "SLACK_HTTP_PORT (HTTP)"
 )
 NO_OTEL = "a collector for traces is set, but the extra otel isn't installed, so no traces are sent"
+BOTH_SLACKS = "Slack is configured for one workspace and for several"
+CHOOSE_SLACK = (
+    "For several, remove SLACK_BOT_TOKEN and SLACK_APP_TOKEN; for one, remove SLACK_CLIENT_ID, "
+    "SLACK_CLIENT_SECRET and SLACK_TOKEN_KEY"
+)
+COMPLETE_OAUTH = (
+    "Several workspaces take SLACK_CLIENT_ID, SLACK_CLIENT_SECRET, SLACK_SIGNING_SECRET, "
+    "SLACK_HTTP_PORT and SLACK_TOKEN_KEY; docs/slack.md is the guide"
+)
+NO_EXTRA = "several workspaces of Slack need libraries that aren't installed"
+INSTALL_EXTRA = "Run uv sync --extra slack-oauth, or build the image with --build-arg EXTRA=slack-oauth"
 CHECK_SLACK = "Check the tokens, and that SLACK_API_URL is right or unset"
+
+
+def half_oauth(missing: Sequence[str]) -> str:
+    """Say that Slack is half configured for several workspaces."""
+    verb = "is" if len(missing) == 1 else "are"
+    return f"Slack is only half configured for several workspaces: {listing(missing)} {verb} missing"
 
 
 def held(platform: str) -> str:

@@ -15,6 +15,7 @@ _NETWORK = "the workspace doesn't accept requests from this network"
 _POLICY = "the workspace's settings don't allow it"
 _SETTINGS = "this channel's settings keep the bot from posting"
 _CONNECT = "this file or link may not be shared with other organizations"
+_NOT_UNDERSTOOD = "Slack didn't understand how the app was to be installed"
 
 CODES: Mapping[str, str] = {
     "external_channel_migrating": "the channel is being moved",
@@ -49,6 +50,17 @@ CODES: Mapping[str, str] = {
     "user_not_found": "the asker's account doesn't exist",
     "user_not_in_channel": "the asker isn't in the channel",
     "user_not_visible": "the bot can't see the asker's account",
+    "bad_client_secret": "SLACK_CLIENT_SECRET isn't the app's",
+    "bad_redirect_uri": "SLACK_REDIRECT_URI isn't one of the app's redirect URLs",
+    "cannot_install_an_org_installed_app": "the app is installed for the whole organization",
+    "code_already_used": "the installation was completed before",
+    "invalid_client_id": "SLACK_CLIENT_ID isn't the app's",
+    "invalid_code": "the installation took too long",
+    "invalid_grant_type": _NOT_UNDERSTOOD,
+    "invalid_refresh_token": _NOT_UNDERSTOOD,
+    "no_scopes": "the installation asks for no scope",
+    "oauth_authorization_url_mismatch": _NOT_UNDERSTOOD,
+    "preview_feature_not_available": _POLICY,
     "access_denied": _POLICY,
     "accesslimited": _NETWORK,
     "app_access_restricted": _POLICY,

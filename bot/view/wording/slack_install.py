@@ -1,0 +1,83 @@
+"""What people read while they install the app in a Slack workspace, and what the operator reads then."""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from bot.view.wording.figures import count
+
+TITLE = "Install the council"
+OFFER = "Several language models answer a question, review each other, and conclude."
+WHAT_LEAVES = (
+    "Questions, and the files that come with them, go to the models that /council-help names. You can "
+    "remove the app at any time; its tokens are then deleted at once, and its conversations {delay}."
+)
+BUTTON = "Add to Slack"
+WITH_THREADS = "Add it, and let it read the threads in which it is asked"
+
+INSTALLED = "The council is installed"
+INVITE = "Type /invite @council in a channel, then /council and a question."
+MAY_BE_CLOSED = "You can close this page."
+WORKS_WITHOUT = "It works, but it has no permission to:"
+NEEDS = "It can't work yet: it has no permission to:"
+ALLOW_ALL = "To change that, install it again and leave every permission ticked."
+
+FAILED = "The council wasn't installed"
+NOTHING_CHANGED = "Nothing was changed here."
+AGAIN = "Start again"
+CANCELLED = "You cancelled it on Slack."
+STATE_REFUSED = "This link was used before, is older than ten minutes, or was opened in another browser."
+CODE_REFUSED = "Slack no longer accepts this attempt."
+MISCONFIGURED = (
+    "The council's settings don't fit the Slack app. Tell whoever runs the council: its log says what "
+    "is wrong."
+)
+NO_ANSWER = "Slack can't be reached at the moment. Try again in a few minutes."
+NOT_SAVED = "The council can't save anything at the moment. Try again in a few minutes."
+TOO_MANY = "Too many installations are under way. Try again in ten minutes."
+ORGANIZATION = (
+    "It was to be installed for a whole organization, which the council doesn't support. Install it in "
+    "each workspace instead."
+)
+ROTATING = (
+    "The Slack app rotates its tokens, which the council doesn't support. Make the app from the "
+    "manifest that `council manifest slack` prints."
+)
+UNKNOWN = "Slack reported an error. Tell whoever runs the council: its log says which."
+
+RIGHT_KEY = (
+    "Set the key that was used, before or after a comma if there is a new one; without it, delete that "
+    "file and install the app again in each workspace"
+)
+
+
+def not_served(team: str) -> str:
+    """Say that the operator's lists leave a workspace out."""
+    return (
+        f"This council doesn't serve the workspace {team}. Whoever runs it can add {team} to the "
+        "workspaces in [access.allow]."
+    )
+
+
+def installed_in(workspace: str) -> str:
+    """Say where the app is installed now."""
+    return f"It can be asked in {workspace}."
+
+
+def what_leaves(days: int) -> str:
+    """Say what models read, and when what is kept is deleted."""
+    return WHAT_LEAVES.format(delay=f"after {count(days, 'day')}" if days else "within hours")
+
+
+def lacking(scopes: Iterable[tuple[str, str]]) -> list[str]:
+    """Say which permissions are missing, each with what it is for."""
+    return [f"{purpose} ({scope})" for scope, purpose in scopes]
+
+
+def wrong_key(path: Path) -> str:
+    """Say that the tokens were encrypted with another key."""
+    return f"it isn't the key with which the tokens in {path} were encrypted"
+
+
+def unusable(path: Path, why: str) -> str:
+    """Say that the file of installations can't be used."""
+    return f"{path} can't be used: {why}"
