@@ -50,7 +50,7 @@ UNREADABLE = Failure(cause="malformed")
 """What a reply is that no reader foresaw."""
 
 WRITE_SECONDS = 5.0
-"""How long a call that is being ended waits for its reply to be recorded."""
+"""How long a process that ends waits for a reply to be recorded."""
 FORM_TOKENS = 480
 """Room for what the demonstration's grammar ends by itself: a ballot, a consultation."""
 
@@ -288,7 +288,7 @@ class Session:
             outcome = await self._unfenced(outcome)  # it may be from before replies were stripped
         else:
             try:
-                outcome = await cancellation.guard(self._ask_and_record(call))
+                outcome = await cancellation.guard(self._ask_and_record(call, cancellation))
             except ModelError as cut_off:
                 outcome = cut_off.failure
                 await asyncio.shield(self._steps.record(call, outcome))
@@ -299,7 +299,7 @@ class Session:
             self._latencies[call.step] = outcome.latency_ms
         return outcome
 
-    async def _ask_and_record(self, call: Call) -> Outcome:
+    async def _ask_and_record(self, call: Call, cancellation: Cancellation) -> Outcome:
         try:
             outcome: Outcome = await self._ask(call)
         except ModelError as error:
@@ -313,9 +313,14 @@ class Session:
         try:
             return await asyncio.shield(writing)
         except asyncio.CancelledError:
-            await asyncio.wait({writing}, timeout=WRITE_SECONDS)
+            # Only a process that ends can't wait for a full disk: its next start asks again.
+            seconds = WRITE_SECONDS if cancellation.cause is None else None
+            try:
+                await asyncio.wait({writing}, timeout=seconds)
+            finally:
+                if not writing.done():
+                    writing.cancel()
             if not writing.done():
-                writing.cancel()
                 raise
             return writing.result()
 

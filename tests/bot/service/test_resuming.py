@@ -11,6 +11,7 @@ from bot.errors import Gone, Refusal, Unreachable
 from bot.service.access import AT_TERMINAL
 from bot.service.runs import utc_now
 from bot.service.venue import Mention, Sent
+from council import session
 from council.calls import Steps
 from council.document.conversation import AssistantMessage, Source
 from storage.errors import DamageError, DatabaseError
@@ -371,6 +372,39 @@ async def test_a_run_waits_for_a_disk_that_cannot_be_written(
     assert "The council's answer" in venue.texts[-1]
     assert "Waiting for" not in venue.texts[-1]
     assert len(calls(council)) == len(set(calls(council)))
+
+
+async def test_stop_throws_no_reply_away_that_waits_for_the_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever reads that the run is paused and presses Stop gets an answer from what was paid for."""
+    monkeypatch.setattr(session, "WRITE_SECONDS", 0.01)
+    council, venue = ScriptedCouncil(), RecordingVenue()
+    async with office(tmp_path, council) as place:
+        database = place.library.database
+        write = database.write
+        full = True
+
+        async def refuse(*statements: tuple[str, object], by: float | None = None) -> None:
+            if full and "INTO steps" in statements[0][0]:
+                raise DatabaseError("council.db: the disk is full")
+            await write(*statements, by=by)  # pyright: ignore[reportArgumentType] - passed on as they are
+
+        monkeypatch.setattr(database, "write", refuse)
+        run = await place.ask()
+        assert run is not None
+        place.dispatcher.begin(run, venue)
+        while not any("Paused: the council's data" in text for text in venue.texts):
+            await asyncio.sleep(0.001)
+        await place.dispatcher.stop(click(run), run.origin.user)
+        await asyncio.sleep(0.02)
+        full = False
+        await place.dispatcher.settled()
+        document = await place.library.store.load(run.conversation_id)
+    assert isinstance(answer := document.messages[1], AssistantMessage)
+    assert len(answer.stage1) == len(FOUR)
+    assert answer.stage3.stopped_early
+    assert calls(council) == sorted([*(f"stage1.1:{name}" for name in FOUR), CHAIR])
 
 
 async def test_runs_of_one_conversation_continue_in_order(tmp_path: Path) -> None:
