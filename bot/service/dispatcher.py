@@ -353,7 +353,7 @@ class Dispatcher:
                     group.create_task(self._carry_out(run, venue, presenter, stop))
                     delivery = await self._show(run, presenter, stop, resumed)
                 if delivery:
-                    await self._journal.deliver(run.id, delivery)
+                    await self._runs.deliver(run, delivery)
             except StorageError:
                 log.exception("run_left_to_the_next_start")
             finally:

@@ -34,7 +34,7 @@ from council.document.conversation import (
 )
 from council.errors import CouncilError, RunError, RunForgotten, RunStopped
 from council.estimate import Estimate, estimate
-from council.events import ContextRead, Emit, HistoryShortened, RunCompleted, RunFailed
+from council.events import ContextRead, Emit, Event, HistoryShortened, RunCompleted, RunFailed
 from council.models.catalog import Catalog
 from council.profile import Member, Profile
 from council.run import deliberate
@@ -49,7 +49,7 @@ from storage.errors import (
     Used,
 )
 from storage.index import Index
-from storage.journal import Begun, Ended, Journal, NewRun, RunRow, Why
+from storage.journal import Begun, Delivery, Ended, Journal, NewRun, RunRow, Why
 from storage.scope import TERMINAL
 
 log = structlog.get_logger()
@@ -95,6 +95,9 @@ class Runs:
     traces: Traces = untraced
     warnings: BudgetWarnings | None = None
     """Who tells admins of budgets that are nearly used up."""
+    _not_closed: dict[str, tuple[Ended, Why | None]] = field(
+        default_factory=dict[str, tuple[Ended, Why | None]]
+    )
 
     async def accept(
         self,
@@ -388,6 +391,23 @@ class Runs:
         except StorageError:
             return error
 
+    async def deliver(self, run: RunRow, delivery: Delivery) -> None:
+        """Record that a run was fully shown, or that its asker couldn't be told.
+
+        If its end couldn't be recorded before, that comes first: a run that is shown but open would keep
+        its reservation, take no follow-up, and be left out by every later start.
+        """
+
+        async def write() -> None:
+            if ended := self._not_closed.get(run.id):
+                await self.journal.finish(run.id, *ended)
+            await self.journal.deliver(run.id, delivery)
+
+        try:
+            await until_written(write, _to_nobody)
+        finally:
+            self._not_closed.pop(run.id, None)
+
     async def fail(self, run: RunRow, emit: Emit, error: Exception, status: Ended = "failed") -> None:
         """End a run without an answer; record why, and tell the observers."""
         if isinstance(error, StorageError):
@@ -401,8 +421,9 @@ class Runs:
     async def _close(self, run: RunRow, status: Ended, why: Why | None = None) -> None:
         try:
             await self.journal.finish(run.id, status, why)
-        except StorageError:  # the asker is told in any case; the run stays open in the journal
+        except StorageError:  # the asker is told in any case, and `deliver` writes it then
             log.exception("run_not_closed")
+            self._not_closed[run.id] = status, why
 
     async def _prepared(self, run: RunRow, emit: Emit, read_discussion: ReadDiscussion | None) -> Brief:
         """Look up what the first call needs, once, and record it with the run.
@@ -437,6 +458,11 @@ class Runs:
         await keep(lambda: self.journal.prepare(run.id, brief, reservation), emit)
         self._warn(run.origin, budgets)
         return brief
+
+
+def _to_nobody(event: Event) -> None:
+    """Tell nobody: all that people see is shown."""
+    del event
 
 
 def _brief(question: Question, profile: Profile, entropy: random.Random) -> Brief:

@@ -374,6 +374,34 @@ async def test_a_run_waits_for_a_disk_that_cannot_be_written(
     assert len(calls(council)) == len(set(calls(council)))
 
 
+@pytest.mark.parametrize("answers", [True, False])
+async def test_a_run_is_closed_before_it_counts_as_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, answers: bool
+) -> None:
+    """Even if its end can't be written at first: its asker is told meanwhile."""
+    council = ScriptedCouncil(script={} if answers else {"stage1": failure("rate_limited")})
+    venue = RecordingVenue()
+    async with office(tmp_path, council) as place:
+        database = place.library.database
+        write = database.write
+        refused: list[str] = []
+
+        async def refuse(*statements: tuple[str, object], by: float | None = None) -> None:
+            if "finished_at" in statements[0][0] and len(refused) < 2:
+                refused.append(venue.texts[-1])
+                raise DatabaseError("council.db is locked")
+            await write(*statements, by=by)  # pyright: ignore[reportArgumentType] - passed on as they are
+
+        monkeypatch.setattr(database, "write", refuse)
+        run = await place.see(venue)
+        ended = await place.library.journal.get(run.id)
+    assert ended is not None
+    assert (ended.status, ended.delivery) == ("answered" if answers else "failed", "shown")
+    assert (ended.error is None) is answers
+    assert refused[0] != refused[1] == venue.texts[-1]
+    assert len(venue.mentions) == 1
+
+
 async def test_stop_throws_no_reply_away_that_waits_for_the_disk(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
