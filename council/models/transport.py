@@ -16,6 +16,8 @@ from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
 import httpx
+from aiohttp.connector import Connection
+from aiohttp.tracing import Trace
 
 from council.errors import Failure, ModelError
 
@@ -71,7 +73,7 @@ class Transport(httpx.AsyncBaseTransport):
         # aiohttp wants a running loop, which there may not be yet when the client is made.
         if self._session is None:
             self._session = aiohttp.ClientSession(
-                connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=KEPT_SECONDS),
+                connector=_Connections(limit=0, keepalive_timeout=KEPT_SECONDS),
                 cookie_jar=aiohttp.DummyCookieJar(),
                 auto_decompress=False,
             )
@@ -81,6 +83,23 @@ class Transport(httpx.AsyncBaseTransport):
     def _trusting(self) -> SSLContext:
         # Reading the certificates takes 25 ms: only where an address needs them.
         return httpx.create_ssl_context()
+
+
+class _Connections(aiohttp.TCPConnector):
+    """Connections to keep; one on which a server has said something unasked isn't used again.
+
+    aiohttp would take that for the reply to the next call, whoever's it is.
+    """
+
+    async def connect(
+        self, req: aiohttp.ClientRequest, traces: list[Trace], timeout: aiohttp.ClientTimeout
+    ) -> Connection:
+        """Return a connection on which nothing has arrived."""
+        while True:
+            connection = await super().connect(req, traces, timeout)
+            if connection.protocol is None or not connection.protocol.should_close:
+                return connection
+            connection.close()
 
 
 class _Body(httpx.AsyncByteStream):
@@ -178,4 +197,6 @@ def proxy_of(url: httpx.URL) -> str | None:
     if proxy_bypass(url.host):
         return None
     proxies = getproxies()
-    return proxies.get(url.scheme) or proxies.get("all")
+    proxy = proxies.get(url.scheme) or proxies.get("all")
+    # `proxy.example:3128` is what many write, and what other programs accept.
+    return f"http://{proxy}" if proxy and "://" not in proxy else proxy

@@ -790,12 +790,13 @@ async def test_certificates_are_read_only_for_https(monkeypatch: pytest.MonkeyPa
     ("host", "proxied"),
     [("models.example", True), ("intern.example", False), ("localhost", False), ("127.0.0.1", False)],
 )
+@pytest.mark.parametrize("scheme", ["http://", ""])
 async def test_the_environments_proxy_is_used_except_for_this_machine(
-    host: str, proxied: bool, monkeypatch: pytest.MonkeyPatch
+    host: str, proxied: bool, scheme: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """`NO_PROXY` is obeyed, and the built-in model stays local."""
+    """`NO_PROXY` is obeyed, and the built-in model stays local; a proxy needs no scheme."""
     async with ModelServer() as proxy:
-        monkeypatch.setenv("http_proxy", proxy.url)
+        monkeypatch.setenv("http_proxy", proxy.url.replace("http://", scheme))
         monkeypatch.setenv("no_proxy", "intern.example")
         async with ModelClient(
             as_called, base_url=f"http://{host}:9/v1", retries=quick(max_attempts=1)

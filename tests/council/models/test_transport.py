@@ -165,6 +165,38 @@ async def test_a_connection_is_used_again_and_wakes_for_every_byte(client: httpx
     assert len(ports) == 1
 
 
+@pytest.mark.parametrize("pause", [0.0, 0.01])
+async def test_what_arrives_unasked_is_no_calls_reply(client: httpx.AsyncClient, pause: float) -> None:
+    """A server that says more than it was asked would hand its words to the next call, anybody's."""
+    told, closed = asyncio.Event(), asyncio.Event()
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        if told.is_set():
+            writer.write(HEAD + chunk(b"data: mine\n\n") + END)
+            await closed.wait()
+            return
+        writer.write(HEAD + chunk(b"data: first\n\n"))
+        await asyncio.sleep(0.01)
+        unasked = HEAD + chunk(b"data: unasked\n\n") + END
+        if pause:
+            writer.write(END)
+            await asyncio.sleep(pause)  # the connection is idle by then
+            writer.write(unasked)
+        else:
+            writer.write(END + unasked)
+        told.set()
+        await reader.read()
+        closed.set()
+
+    async with served(answer) as url, asyncio.timeout(30):
+        assert await pieces(client, url) == [b"data: first\n\n"]
+        await told.wait()
+        await asyncio.sleep(0.01)
+        assert await pieces(client, url) == [b"data: mine\n\n"]
+        await closed.wait()
+
+
 async def test_an_abandoned_call_closes_its_connection(client: httpx.AsyncClient) -> None:
     """Otherwise the server would go on writing, and be paid for it."""
     closed = asyncio.Event()
