@@ -14,7 +14,7 @@ import structlog
 
 from bot.errors import VenueError
 from bot.service.budgets import NANO, Budgets, nanos, payer
-from bot.service.channels import Channels
+from bot.service.channels import Channels, place_of
 from bot.service.permissions import Admins
 from bot.view.message import Line, Message
 from bot.view.wording.budgets import NearlyUsed
@@ -197,7 +197,7 @@ class BudgetWarnings:
         return NearlyUsed(
             platform=source.platform,
             user=str(source.user),
-            channel=str(source.channel),
+            channel=str(place_of(source).channel),
             workspace=source.workspace,
             scope=used.scope,
             period=used.period,
@@ -205,7 +205,7 @@ class BudgetWarnings:
             used=used.amount / NANO,
             limit=used.limit / NANO,
             is_own=theirs is None or nanos(theirs) != used.limit,
-            is_here=reader is not None and reader.channel == source.channel,
+            is_here=reader is not None and place_of(reader) == place_of(source),
         )
 
     async def _tell(

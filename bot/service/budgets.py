@@ -94,12 +94,13 @@ def payer(source: Source) -> Payer:
     """Say whose budgets a question asked there counts toward.
 
     On Discord a person is the same in every server. Its direct messages belong to no server: together
-    they count as one.
+    they count as one. Its private threads count toward their channel.
     """
     is_global = source.platform == "discord"
+    channel = source.model_copy(update={"channel": source.parent or source.channel})
     return Payer(
         user=f"{source.platform}/{source.user}" if is_global else user_of(source),
-        channel=channel_of(source),
+        channel=channel_of(channel),
         workspace=f"{source.platform}/{source.workspace}",
     )
 

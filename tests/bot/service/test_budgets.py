@@ -17,10 +17,11 @@ from pydantic import ValidationError
 from bot.errors import Refusal
 from bot.render.markdown import render
 from bot.service.access import AT_TERMINAL
-from bot.service.budget_warnings import Notice
+from bot.service.budget_warnings import BudgetWarnings, Notice
 from bot.service.budgets import NANO, Budgets
 from bot.service.channels import Operator
 from bot.service.dispatcher import Click
+from bot.service.permissions import Admins
 from bot.view.wording.estimates import amount
 from council.brief import Attachment, Discussion
 from council.calls import Call, Reply
@@ -217,6 +218,37 @@ async def test_a_thread_counts_toward_its_channel_and_a_person_is_one_on_all_of_
         await refused(place, "2", directly)
         allow(place, channel_day=0.15)
         await refused(place, "3", server.model_copy(update={"thread": "7", "user": "4"}))
+
+
+async def test_a_private_thread_has_its_channels_budget(tmp_path: Path) -> None:
+    """Whoever opens one more private thread gets no money with it; admins are told of the channel."""
+    channel = Source(platform="discord", workspace="1", channel="2", user="7")
+    threads = [
+        channel.model_copy(update={"channel": name, "thread": name, "parent": "2"}) for name in ("3", "4")
+    ]
+    notices: list[Notice] = []
+
+    async def send(notice: Notice) -> None:
+        notices.append(notice)
+        await notice.sent("1")
+
+    async with office(tmp_path, ScriptedCouncil(), prices=prices) as place:
+        assert place.dispatcher.warnings is not None
+        place.dispatcher.warnings = place.runs.warnings = BudgetWarnings(
+            place.library.warned,
+            place.library.journal,
+            place.dispatcher.channels,
+            Admins(frozenset({"discord:9"})),
+        )
+        place.dispatcher.warnings.open("discord", send)
+        each = await reserved_by_one(place, tmp_path)
+        await place.dispatcher.channels.change(channel, {"budget_day": each * 2.5 / NANO})
+        await ask(place, "1", threads[0])
+        await ask(place, "2", channel)
+        assert "This channel's budget for today" in await refused(place, "3", threads[1])
+        await place.dispatcher.warnings.settled()
+    [notice] = notices
+    assert "<#2>" in notice.text
 
 
 async def test_no_question_may_cost_more_than_a_run(tmp_path: Path) -> None:
