@@ -92,7 +92,10 @@ class _Connections(aiohttp.TCPConnector):
     """
 
     async def connect(
-        self, req: aiohttp.ClientRequest, traces: list[Trace], timeout: aiohttp.ClientTimeout
+        self,
+        req: aiohttp.ClientRequest,
+        traces: list[Trace],
+        timeout: aiohttp.ClientTimeout,  # noqa: ASYNC109 - aiohttp's own
     ) -> Connection:
         """Return a connection on which nothing has arrived."""
         while True:

@@ -224,7 +224,8 @@ async def test_a_private_thread_has_its_channels_budget(tmp_path: Path) -> None:
     """Whoever opens one more private thread gets no money with it; admins are told of the channel."""
     channel = Source(platform="discord", workspace="1", channel="2", user="7")
     threads = [
-        channel.model_copy(update={"channel": name, "thread": name, "parent": "2"}) for name in ("3", "4")
+        channel.model_copy(update={"channel": name, "thread": name, "parent": "2"})
+        for name in ("3", "4")
     ]
     notices: list[Notice] = []
 
