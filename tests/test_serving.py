@@ -5,7 +5,7 @@ import signal
 import time
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
@@ -172,11 +172,9 @@ async def test_a_port_that_is_taken_is_named(tmp_path: Path) -> None:
     )
 
 
-def with_a_failing_writer(folder: Path, after: int) -> dict[str, str]:
-    """Make the database's writer fail unexpectedly after this many commits."""
-    inside = folder / "inside"
-    inside.mkdir()
-    (inside / "sitecustomize.py").write_text(f"""
+def failing_writer(after: int) -> str:
+    """Return what makes the database's writer fail unexpectedly after this many commits."""
+    return f"""
 import asyncio
 from storage.database import Database
 
@@ -195,8 +193,7 @@ async def write_at_once(database):
     await writing
 
 Database._commit, Database.commit_queued = fail, write_at_once
-""")
-    return {"PYTHONPATH": str(inside)}
+"""
 
 
 def writer_failed(folder: Path) -> str:
@@ -256,8 +253,8 @@ async def test_what_is_not_discord_is_named(tmp_path: Path) -> None:
 async def test_it_ends_when_the_database_cannot_be_written_any_more(tmp_path: Path) -> None:
     """Otherwise every later question would be refused, and every run would wait forever."""
     async with silence() as nobody:
-        environment = configured("slack", nobody.url) | with_a_failing_writer(tmp_path, after=0)
-        process = await Program(tmp_path, environment).start("run")
+        council = Program(tmp_path, configured("slack", nobody.url), failing_writer(after=0))
+        process = await council.start("run")
         _, said = await finished(process)
     assert process.returncode == 1
     assert said.splitlines()[-1].replace("data/", f"{tmp_path}/data/") == (
@@ -271,8 +268,8 @@ async def test_it_ends_when_the_database_cannot_be_written_any_more(tmp_path: Pa
 async def test_a_question_at_the_terminal_ends_when_its_answers_cannot_be_kept(tmp_path: Path) -> None:
     """It doesn't wait for a disk without a fault."""
     async with asked(tmp_path) as (council, _):
-        council.environment.update(with_a_failing_writer(tmp_path, after=2))
-        process = await council.start("ask", "Shard or scale up?")
+        failing = replace(council, first=failing_writer(after=2))
+        process = await failing.start("ask", "Shard or scale up?")
         out, err = await finished(process)
     assert process.returncode == 1
     assert "data/council.db can't be written any more" in out + err

@@ -18,6 +18,7 @@ from functools import cache
 from pathlib import Path
 from typing import IO
 
+MAIN = "from bot.cli import main; main()"
 LONGEST_REQUEST = 1 << 16  # bytes: a test's words and environment
 _STREAM_LIMIT = 1 << 16  # as asyncio's own
 
@@ -71,7 +72,7 @@ async def start(
     stdin: int | IO[bytes] = subprocess.DEVNULL,
     stdout: int | IO[bytes] = subprocess.PIPE,
     stderr: int | IO[bytes] = subprocess.PIPE,
-    code: str = "from bot.cli import main; main()",
+    code: str = MAIN,
 ) -> Process:
     """Start `council` with these words; the streams are given as to `subprocess`.
 
