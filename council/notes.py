@@ -27,6 +27,7 @@ _NOTE = re.compile(
     r"(dissent|only|changed|ask)[*_`]{,3}[ \t]{,3}[:\uff1a][*_`]{,3}",
     re.IGNORECASE,
 )
+_HEADING = re.compile(r"\s*^[ \t*_#]*notes[ \t*_:]*\Z", re.IGNORECASE | re.MULTILINE)
 _STATEMENT = re.compile(rf"{_BULLET}[ \t]+")
 _BOLD = re.compile(r"\*\*(?=\S)(.+?)(?<=\S)\*\*")
 _WORD = re.compile(r"[^\W_]+")
@@ -135,7 +136,7 @@ def _unmarked_parts(text: str) -> tuple[str, str]:
             keywords.add(note[1].lower())
         elif len(keywords) >= ENOUGH_KEYWORDS and lines[at].strip():
             break
-    answer = "".join(lines[:begin]).rstrip()
+    answer = _HEADING.sub("", "".join(lines[:begin]).rstrip())
     if len(keywords) < ENOUGH_KEYWORDS or not answer:
         return text, ""
     return answer, "".join(lines[begin:])

@@ -53,6 +53,7 @@ def test_the_closing_part_is_separated_from_the_answer() -> None:
         f"{NOTES}\nONLY: none",
         f"- {NOTES.replace(chr(10), chr(10) + '- ')}\n- CHANGED: None of the claims.",
         f"**ONLY:** nobody\n\n{NOTES}\n",
+        f"### Notes:\n{NOTES}\nCHANGED: nothing",
         "DISSENT:\n  - grok-4 would wait.\n\nCHANGED: nothing\n\nASK: How many tenants are there?",
     ],
 )
