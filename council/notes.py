@@ -27,7 +27,7 @@ _NOTE = re.compile(
     r"(dissent|only|changed|ask)[*_`]{,3}[ \t]{,3}[:\uff1a][*_`]{,3}",
     re.IGNORECASE,
 )
-_HEADING = re.compile(r"\s*^[ \t*_#]*notes[ \t*_:]*\Z", re.IGNORECASE | re.MULTILINE)
+_HEADING = re.compile(r"\s*^[ \t*_#]*notes?[ \t*_:]*\Z", re.IGNORECASE | re.MULTILINE)
 _STATEMENT = re.compile(rf"{_BULLET}[ \t]+")
 _BOLD = re.compile(r"\*\*(?=\S)(.+?)(?<=\S)\*\*")
 _WORD = re.compile(r"[^\W_]+")
