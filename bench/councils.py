@@ -72,6 +72,11 @@ def seed_of(*parts: str) -> int:
     return int.from_bytes(hashlib.blake2b("\0".join(parts).encode(), digest_size=3).digest())
 
 
+def mark_of(name: str, seed: int) -> str:
+    """Return the random mark that belongs to a council, the same whenever it is asked for."""
+    return hashlib.blake2b(f"{name} {seed}".encode(), digest_size=8).hexdigest()
+
+
 def profile(options: argparse.Namespace) -> Profile:
     """Return a council of three seats of one model, with the same model as chairman."""
     model = {"endpoint": options.endpoint, "structured": options.schema}
@@ -133,8 +138,8 @@ async def main() -> None:
                 question=asked["question"],
                 profile=council,
                 seed=seed,
-                boundary=hashlib.blake2b(f"boundary {seed}".encode(), digest_size=8).hexdigest(),
-                notes_mark=hashlib.blake2b(f"notes {seed}".encode(), digest_size=8).hexdigest(),
+                boundary=mark_of("boundary", seed),
+                notes_mark=None if options.without_notes else mark_of("notes", seed),
                 started_at="2026-01-01T00:00:00.000Z",
                 history=History(left_out=1),  # so that no title is asked for
             )
@@ -222,6 +227,7 @@ def arguments(command: str) -> argparse.Namespace:
     parser.add_argument("--ballots", action="store_true", help="ask for answers and reviews alone")
     parser.add_argument("--critiques", choices=("full", "extracted"), default="full")
     parser.add_argument("--without-ranking", action="store_true", help="authors don't read who won")
+    parser.add_argument("--without-notes", action="store_true", help="the chairman only answers")
     parser.add_argument(
         "--report", action="store_true", help="print the file's figures, and ask nothing"
     )

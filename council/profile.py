@@ -117,6 +117,8 @@ class Profile(BaseModel):
     self_review: bool = False
     ballot_retry: bool = True
     """Whether a reviewer whose ranking can't be read is asked once more, for the labels alone."""
+    chairman_notes: bool = True
+    """Whether the chairman adds notes for the team below its answer."""
     max_critique_tokens: Count = 6_000
     critique_mode: Literal["full", "extracted"] = "full"
     critiques_with_ranking: bool = True

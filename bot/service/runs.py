@@ -471,7 +471,7 @@ def _brief(question: Question, profile: Profile, entropy: random.Random) -> Brie
         profile=profile,
         seed=entropy.getrandbits(53),
         boundary=f"{entropy.getrandbits(64):016x}",
-        notes_mark=f"{entropy.getrandbits(64):016x}",
+        notes_mark=f"{entropy.getrandbits(64):016x}" if profile.chairman_notes else None,
         asker=question.asker,
         attachments=question.attachments,
         context=question.context,

@@ -99,6 +99,19 @@ async def test_every_call_of_a_run_is_in_the_journal(tmp_path: Path) -> None:
     assert sorted(keys) == sorted(call.step for call in council.calls)
 
 
+@pytest.mark.parametrize("asks", [True, False])
+async def test_the_chairman_is_asked_for_notes_unless_the_profile_says_no(
+    tmp_path: Path, *, asks: bool
+) -> None:
+    """Small models can't keep them apart from the answer."""
+    council = ScriptedCouncil()
+    async with opened(tmp_path, council) as (runs, _):
+        run = (await runs.accept(*question(seats=profile(chairman_notes=asks)))).run
+        await runs.carry_out(run, council.events.append)
+    assert (run.brief.notes_mark is not None) == asks
+    assert ("DISSENT" in council.prompt("stage3.1:chair/man:chairman")) == asks
+
+
 async def test_a_redelivery_finds_the_run(tmp_path: Path) -> None:
     """The same entry key begins nothing twice."""
     council = ScriptedCouncil()
