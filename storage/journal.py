@@ -200,10 +200,13 @@ class Journal(Protocol):
         """
         ...
 
-    async def undelivered(self, platform: str, since: str = "") -> list[RunRow]:
+    async def undelivered(
+        self, platform: str, since: str = "", workspace: str | None = None
+    ) -> list[RunRow]:
         """Return a platform's runs that were not shown to their end, the oldest first.
 
-        Those that are over and *untold* are left out where they were accepted before `since`.
+        With `workspace`, only those of it. Those that are over and *untold* are left out where they were
+        accepted before `since`.
         """
         ...
 

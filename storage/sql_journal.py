@@ -223,13 +223,17 @@ class SqlJournal:
             self._leave_out(run.id, error)
         return run.origin
 
-    async def undelivered(self, platform: str, since: str = "") -> list[RunRow]:
+    async def undelivered(
+        self, platform: str, since: str = "", workspace: str | None = None
+    ) -> list[RunRow]:
         """Return a platform's runs that weren't fully shown, the oldest first."""
+        only = "" if workspace is None else " AND origin ->> 'workspace' = ?"
         return await self._find(
             "delivery IS DISTINCT FROM 'shown' AND origin ->> 'platform' = ?"
-            " AND (delivery IS NULL OR created_at >= ?) ORDER BY created_at, rowid",
+            f" AND (delivery IS NULL OR created_at >= ?){only} ORDER BY created_at, rowid",
             platform,
             since,
+            *([] if workspace is None else [workspace]),
         )
 
     async def steps(self, run: RunRow) -> _Steps:

@@ -1,16 +1,22 @@
 """The install guides, followed word by word in a fresh folder against the fake platforms."""
 
+import asyncio
 import json
 import re
+import signal
+import textwrap
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import aiohttp
 import pytest
 
 from bot.config.configuration import load
 from bot.discord.invite import PERMISSIONS
-from tests.bot.doctor.scene import BOT_TOKEN, GOOD_KEY, KEY, PRICES
+from tests.bot.doctor.scene import BOT_TOKEN, GOOD_KEY, KEY, PRICES, SIGNING_SECRET
+from tests.bot.slack.oauth.scene import Browser
+from tests.bot.slack.test_bot import free_port
 from tests.discord_server import DiscordServer
 from tests.launcher import Process, start
 from tests.model_server import Json, ModelServer
@@ -32,12 +38,13 @@ def blocks(page: str, language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```", text(page), re.MULTILINE | re.DOTALL)
 
 
-def steps(page: str) -> Iterator[str]:
-    """Yield the commands and variables of a guide's steps, in their order."""
-    numbered = text(page).partition("\n## ")[0].partition("\n1. ")[2]
-    for word in re.findall(r"`([^`]+)`", numbered):
-        is_command = word.startswith("council ") and word not in ELSEWHERE
-        if is_command or re.fullmatch(r"[A-Z]+(_[A-Z]+)+", word):
+def steps(page: str, section: str = "") -> Iterator[str]:
+    """Yield the commands and variables of the steps in a section, in their order."""
+    whole = text(page).partition(f"\n## {section}\n")[2] if section else text(page)
+    numbered = re.split(r"\n\n(?![ \d])", whole.partition("\n1. ")[2])[0]
+    for word in re.findall(r"`([^`]+)`", re.sub(r"```.*?```", "", numbered, flags=re.DOTALL)):
+        is_command = word.startswith(("council ", "openssl ")) and word not in ELSEWHERE
+        if is_command or re.fullmatch(r"[A-Z]+(_[A-Z]+)+(=[\w./-]+)?", word):
             yield word
 
 
@@ -53,13 +60,17 @@ class Reader:
     said: dict[str, str] = field(default_factory=dict[str, str])
     serving: Process | None = None
 
-    async def follow(self, page: str) -> None:
+    async def follow(self, page: str, section: str = "") -> None:
         """Do each step; every command but `council run` has to end well."""
         [example] = [block for block in blocks("README.md", "sh") if "OPENROUTER_API_KEY" in block]
         self.dotenv(example.replace("sk-or-\u2026", KEY))
-        for step in steps(page):
+        for step in steps(page, section):
+            if step.startswith("openssl "):
+                shell = await asyncio.create_subprocess_shell(step, cwd=self.folder)
+                assert await shell.wait() == 0
+                continue
             if not step.startswith("council "):
-                self.dotenv(f"{step}={self.tokens[step]}\n")
+                self.dotenv(f"{step}\n" if "=" in step else f"{step}={self.tokens[step]}\n")
                 continue
             command, _, file = step.partition(" > ")
             words = command.split()[1:]
@@ -142,6 +153,68 @@ async def test_the_guide_for_slack_ends_with_an_answer(tmp_path: Path) -> None:
             await until(lambda: any(post.pinged for post in [card, *slack.thread(room, card.ts)]))
         finally:
             await reader.leave()
+
+
+async def test_the_guide_for_several_workspaces_ends_with_an_answer_in_each(tmp_path: Path) -> None:
+    """Each admin installs the app by the page; after a restart, both are served."""
+    async with (
+        SlackServer() as slack,
+        ModelServer(models=MODELS, key=GOOD_KEY) as models,
+        aiohttp.ClientSession() as session,
+    ):
+        homes = [slack.add_team(name, installed=False) for name in ("Acme Two", "Globex")]
+        people = [slack.add_user("ada", team=team) for team in homes]
+        rooms = [
+            slack.add_channel("room", person, team=team)
+            for team, person in zip(homes, people, strict=True)
+        ]
+        port = free_port()
+        slack.use_http(f"http://127.0.0.1:{port}/slack/events", SIGNING_SECRET)
+        tokens = {
+            "SLACK_CLIENT_ID": slack.oauth.client_id,
+            "SLACK_CLIENT_SECRET": slack.oauth.client_secret,
+            "SLACK_SIGNING_SECRET": SIGNING_SECRET,
+            "SLACK_HTTP_PORT": str(port),
+            "SLACK_BOT_TOKEN": "",
+            "SLACK_APP_TOKEN": "",
+        }
+        hosts = {"OPENROUTER_BASE_URL": models.base_url, "SLACK_API_URL": slack.api_url}
+        reader = Reader(tmp_path, hosts, tokens)
+        [listed] = re.findall(
+            r"^   ```toml\n(.*?)^   ```", text("docs/slack.md"), re.MULTILINE | re.DOTALL
+        )
+        for example, team in zip(("T0123ABCD", "T0456EFGH"), homes, strict=True):
+            listed = listed.replace(example, team.id)
+        (tmp_path / "council.toml").write_text(textwrap.dedent(listed))
+        try:
+            await reader.follow("docs/slack.md", "Several workspaces")
+            await reader.until_ready()
+            manifest = json.loads(
+                reader.said["council manifest slack --url https://council.example.com"]
+            )
+            assert manifest["oauth_config"]["redirect_urls"] == [slack.oauth.redirect_url]
+            browser = Browser(f"http://127.0.0.1:{port}", session)
+            for person in people:
+                offer = await browser.open("/slack/install")
+                back = slack.oauth.allow(offer.leads_to(), person)
+                assert (await browser.open(back, offer.cookie)).status == 200
+            for room, person in zip(rooms, people, strict=True):
+                await slack.slash(room, person, "/council", "Shard or scale up?")
+                await until(lambda person=person: bool(slack.told(person)))
+            # One of them leaves; the process goes on for the other, also after a crash.
+            for event in slack.uninstall(homes[0]):
+                assert (await event).acked
+            assert reader.serving is not None
+            reader.serving.send_signal(signal.SIGKILL)
+            await reader.serving.communicate()
+            reader.serving = await start("run", cwd=tmp_path, env=PLAIN | hosts, code=QUICK)
+            await reader.until_ready()
+            await slack.slash(rooms[1], people[1], "/council", "And later?")
+            await until(lambda: len(slack.told(people[1])) == 2)
+        finally:
+            await reader.leave()
+    assert len(list((tmp_path / "data/conversations").glob("*.json"))) == 3
+    assert (tmp_path / "data/slack.db").stat().st_mode & 0o777 == 0o600
 
 
 @pytest.mark.parametrize("block", blocks("docs/configuration.md", "toml"))

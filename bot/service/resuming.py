@@ -91,8 +91,8 @@ class Resuming:
 
         With `workspace`, only those of it. From then on, they can be stopped.
         """
-        found = await self._journal.undelivered(platform, since=self._runs.ago(days=TELLING_DAYS))
-        runs = [run for run in found if workspace in (None, run.origin.workspace)]
+        since = self._runs.ago(days=TELLING_DAYS)
+        runs = await self._journal.undelivered(platform, since, workspace)
         for run in runs:
             if not run.is_over:
                 self._stops.of(run)
