@@ -18,7 +18,8 @@ from bot.view.wording.permissions import NOT_HERE
 from storage.scope import Scope
 from tests.bot.shown import FINISHED
 from tests.bot.slack.oauth.scene import Home, Scene, scene_in
-from tests.bot.slack.test_bot import labels
+from tests.bot.slack.test_bot import dispatcher_of, labels
+from tests.bot.slack.test_budget_warnings import ONE_QUESTION
 from tests.council.scripted import FOUR, ScriptedCouncil, profile
 from tests.slack_server import Delivery, payloads
 
@@ -222,6 +223,55 @@ class TestApart:
             await scene.slack.slash(globex.general, globex.ada, "/council", "Shard?")
             await scene.slack.until(lambda: scene.slack.ephemerals(globex.general, globex.ada))
             assert scene.cards(globex) == []
+
+
+class TestWarned:
+    """An admin whom the operator has listed."""
+
+    @pytest.mark.parametrize("is_theirs", [True, False], ids=["their own", "another"])
+    async def test_is_told_of_budgets_of_their_own_workspace(
+        self, tmp_path: Path, is_theirs: bool
+    ) -> None:
+        """By that workspace's bot; of another's, no bot can tell them, and none of theirs does."""
+        council = ScriptedCouncil(held={LAST})
+        async with scene_in(tmp_path, council, start=False) as scene:
+            acme, globex = scene.workspace("Acme Two"), scene.workspace("Globex")
+            listed = frozenset({f"slack:{globex.ada.id}"})
+            scene.dispatcher = dispatcher_of(scene.library, council, listed)
+            budgets = Budgets(workspace_month=ONE_QUESTION * 1.1)
+            scene.dispatcher.reconfigure(Operator(profiles={"default": profile()}, budgets=budgets))
+            await scene.start()
+            for home in (acme, globex):
+                assert (await scene.install(home)).status == 200
+            since = len(scene.slack.requests)
+            await asked(scene, globex if is_theirs else acme, LAST, council)
+            assert scene.dispatcher.warnings
+            await scene.dispatcher.warnings.settled()
+            direct = scene.slack.world.open_im(globex.team, globex.ada.id)
+            told_of = [message.text for message in scene.slack.messages(direct)]
+            assert len(told_of) == is_theirs
+            assert callers(scene, since) == {globex.team.id if is_theirs else acme.team.id}
+
+
+class TestEnvironment:
+    """What Bolt would read by itself."""
+
+    async def test_bolt_finds_no_settings_of_its_own(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Variables that both know; else it would keep installations in a folder of its own."""
+        (tmp_path / "home").mkdir()
+        monkeypatch.setenv("HOME", str(tmp_path / "home"))
+        async with scene_in(tmp_path / "data", start=False) as scene:
+            monkeypatch.setenv("SLACK_CLIENT_ID", scene.slack.oauth.client_id)
+            monkeypatch.setenv("SLACK_CLIENT_SECRET", scene.slack.oauth.client_secret)
+            monkeypatch.setenv("SLACK_SIGNING_SECRET", "another")
+            monkeypatch.setenv("SLACK_SCOPES", "admin")
+            monkeypatch.setenv("SLACK_USER_SCOPES", "admin")
+            await scene.start()
+            [acme] = await scene.installed("Acme Two")
+            assert labels(await scene.ask(acme)) == FINISHED
+        assert [*(tmp_path / "home").iterdir()] == []
 
 
 class TestRouted:
