@@ -76,14 +76,14 @@ class OnDiscord:
     async def _below(self, thread: Channel, name: str) -> list[Picture]:
         """Record the ranking, the best answer, and what the buttons below both show."""
         posted = [each for each in self._discord.messages(thread) if each.embeds]
-        ranking, best = (_first_with(posted, label) for label in ("Votes", "Whole reviews"))
+        ranking, best = (_first_with(posted, label) for label in ("Votes", "Full reviews"))
         shown = posted[: posted.index(best) + 1]
         return [
             Picture("discord", "thread", name, [*map(self._wire, shown)], height=SCREEN),
             Picture("discord", "member", name, [*map(self._wire, shown[1:])]),
             Picture("discord", "votes", name, await self._pressed(ranking, "Votes")),
             Picture("discord", "changes", name, await self._pressed(best, "Original and changes")),
-            Picture("discord", "reviews", name, await self._pressed(best, "Whole reviews")),
+            Picture("discord", "reviews", name, await self._pressed(best, "Full reviews")),
         ]
 
     def _wire(self, message: Message) -> dict[str, Any]:

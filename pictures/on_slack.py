@@ -78,14 +78,14 @@ class OnSlack:
     async def _below(self, card: Message) -> list[Picture]:
         """Record the ranking, the best answer, and what the buttons below both show."""
         posted = [each for each in self._replies(card) if each.blocks]
-        ranking, best = (_first_with(posted, label) for label in ("Votes", "Whole reviews"))
+        ranking, best = (_first_with(posted, label) for label in ("Votes", "Full reviews"))
         shown = posted[: posted.index(best) + 1]
         return [
             self._picture("thread", THREAD, *(each.wire() for each in shown)),
             self._picture("member", THREAD, *(each.wire() for each in shown[1:])),
             self._picture("votes", THREAD, *await self._pressed(ranking, "Votes")),
             self._picture("changes", THREAD, *await self._pressed(best, "Original and changes")),
-            self._picture("reviews", THREAD, *await self._pressed(best, "Whole reviews")),
+            self._picture("reviews", THREAD, *await self._pressed(best, "Full reviews")),
         ]
 
     async def _pressed(self, message: Message, label: str) -> list[dict[str, Any]]:

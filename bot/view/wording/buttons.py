@@ -10,7 +10,7 @@ HELPFUL = "Helpful"
 UNHELPFUL = "Not helpful"
 VOTES = "Votes"
 CHANGES = "Original and changes"
-REVIEWS = "Whole reviews"
+REVIEWS = "Full reviews"
 MEMBERS = "Members"
 
 NEWER, OLDER = "Newer", "Older"

@@ -21,7 +21,7 @@ MISSING = "not in the index"
 STALE = "changed since they were indexed"
 ORPHANED = "in the index without a document"
 NO_POSTGRES = (
-    "DATABASE_URL is set, but what reaches PostgreSQL isn't installed: run uv sync --extra postgres, or "
+    "DATABASE_URL is set, but the extra postgres isn't installed. Run uv sync --extra postgres, or "
     "unset DATABASE_URL"
 )
 

@@ -69,7 +69,7 @@ REDIRECT_UNKNOWN = Advice(
     "it isn't one of the app's redirect URLs", f"{_REDIRECT} > add it, or unset it if there is only one"
 )
 REDIRECT_SHAPE = Advice(
-    "it isn't an address at which Slack leads back to the council",
+    "Slack can't send people back to the council at this address",
     f"Write it as under {_REDIRECT}, like https://council.example.com/slack/oauth_redirect",
 )
 OPEN_TO_ALL = Advice(

@@ -25,7 +25,7 @@ COMPLETE_OAUTH = (
     "Several workspaces take SLACK_CLIENT_ID, SLACK_CLIENT_SECRET, SLACK_SIGNING_SECRET, "
     "SLACK_HTTP_PORT and SLACK_TOKEN_KEY; docs/slack.md is the guide"
 )
-NO_EXTRA = "several workspaces of Slack need libraries that aren't installed"
+NO_EXTRA = "several Slack workspaces need the extra slack-oauth, which isn't installed"
 INSTALL_EXTRA = "Run uv sync --extra slack-oauth, or build the image with --build-arg EXTRA=slack-oauth"
 CHECK_SLACK = "Check the tokens, and that SLACK_API_URL is right or unset"
 

@@ -29,7 +29,7 @@ RESPONSE = "Response"
 ORIGINAL = "Original response"
 CHANGES = "Changes"
 MARKED = "Struck-through words were removed, bold words added; \u2026 marks unchanged text."
-UNDIVIDED = "the review doesn't separate the answers; see Whole reviews"
+UNDIVIDED = "the review doesn't separate the answers; see Full reviews"
 
 VOTES = "Votes"
 BEST_FIRST = "Each reviewer's order, best first."

@@ -117,7 +117,7 @@ async def test_a_command_becomes_card_thread_answer_and_one_mention(
         assert "### What its peers said\n\n**" in member.text
         assert "### Corrected response\n\nA better and much longer answer" in member.text
         assert "The first answer of" not in member.text
-        assert [part["label"] for part in member.buttons] == ["Original and changes", "Whole reviews"]
+        assert [part["label"] for part in member.buttons] == ["Original and changes", "Full reviews"]
     assert posted[-1].text == "The transcript: every answer, review and correction."
     assert [file.filename.rpartition(".")[2] for file in posted[-1].attachments] == ["html"]
     assert thread.name == "Shard or scale up?"
@@ -498,7 +498,7 @@ def digest(server: DiscordServer, channel: Channel, label: str) -> Message:
 DETAILS = {
     "Votes": "Votes\nEach reviewer's order, best first.\n",
     "Original and changes": "### Original response\n\nThe first answer of ",
-    "Whole reviews": "Reviewers saw it as \u201cResponse ",
+    "Full reviews": "Reviewers saw it as \u201cResponse ",
 }
 """What each button below a thread's messages answers, by its label."""
 
@@ -552,8 +552,8 @@ async def test_a_long_review_comes_in_several_private_messages(
     council.script["stage2"] = words
     await team.asked()
     [thread] = server.threads(team.general)
-    posted = digest(server, thread, "Whole reviews")
-    await server.click(posted, button(posted, "Whole reviews"), team.ada).acknowledged()
+    posted = digest(server, thread, "Full reviews")
+    await server.click(posted, button(posted, "Full reviews"), team.ada).acknowledged()
 
     def whole() -> str:
         return "\n".join(message.text for message in server.messages(thread) if message.visible_to)
@@ -585,8 +585,8 @@ async def test_a_button_for_a_member_who_does_not_exist_finds_nothing(
     """The reply says so; an invalid number isn't looked up."""
     await team.asked()
     [thread] = server.threads(team.general)
-    posted = digest(server, thread, "Whole reviews")
-    run = button(posted, "Whole reviews").split(":")[2]
+    posted = digest(server, thread, "Full reviews")
+    run = button(posted, "Full reviews").split(":")[2]
     for action in ("reviews", "changes"):
         custom_id = f"council:{action}:{run}:99"
         posted.now.components[0]["components"][0]["custom_id"] = custom_id

@@ -79,7 +79,7 @@ async def test_an_answer_is_found_shown_and_shared(team: Office) -> None:
     shown = await pressed(team, listed, "1")
     assert shown.visible_to is team.ada
     assert ANSWER in shown.text
-    reviews = await pressed(team, shown, "Whole reviews")
+    reviews = await pressed(team, shown, "Full reviews")
     assert reviews.visible_to is team.ada
     other = reviews.buttons[0]["label"]
     assert await pressed(team, reviews, other) is reviews
@@ -91,7 +91,7 @@ async def test_an_answer_is_found_shown_and_shared(team: Office) -> None:
     assert public.visible_to is None
     assert "Ada shares this from the council's past answers." in public.text
     assert [part["label"] for part in public.buttons] == [
-        *("Members", "Votes", "Original and changes", "Whole reviews", "Transcript")
+        *("Members", "Votes", "Original and changes", "Full reviews", "Transcript")
     ]
     assert server.pings() == pings
     bob = server.member(team.general.guild, "bob")  # pyright: ignore[reportArgumentType] - it is in a guild

@@ -137,7 +137,7 @@ async def test_a_question_becomes_card_thread_answer_and_one_mention(tmp_path: P
         for name in FOUR:
             [member] = [said for said in digest if said.startswith(f"## {name}\n")]
             assert "A better and much longer answer" in member
-            assert labels(digest[member]) == ["Original and changes", "Whole reviews"]
+            assert labels(digest[member]) == ["Original and changes", "Full reviews"]
             assert {embed.colour for embed in digest[member].embeds} == {None}
         assert card.embeds[0].colour == discord.Colour.green()
         assert [len(message.attachments) for message in digest.values()] == [0] * (len(FOUR) + 2) + [1]
@@ -220,7 +220,7 @@ async def test_the_buttons_of_before_a_restart_still_work(tmp_path: Path) -> Non
             assert len(general.threads) == 2
 
 
-@pytest.mark.parametrize("label", ["Votes", "Original and changes", "Whole reviews"])
+@pytest.mark.parametrize("label", ["Votes", "Original and changes", "Full reviews"])
 async def test_whoever_presses_a_button_in_the_thread_sees_alone_what_it_leaves_out(
     tmp_path: Path, label: str
 ) -> None:
@@ -242,7 +242,7 @@ async def test_whoever_presses_a_button_in_the_thread_sees_alone_what_it_leaves_
         head = {
             "Votes": "Votes\nEach reviewer's order, best first.\n",
             "Original and changes": f"{name}\n### Original response\n\nThe first answer of {name}.\n\n",
-            "Whole reviews": f"Reviews of {name}\nReviewers saw it as \u201cResponse ",
+            "Full reviews": f"Reviews of {name}\nReviewers saw it as \u201cResponse ",
         }[label]
         assert text(first.response).startswith(head)
         assert text(again.response) == text(first.response)

@@ -149,7 +149,7 @@ def test_one_answer_shows_its_question_and_links_to_its_details() -> None:
         Choice("Members", "see", str(Detail("member", ROW.id, 0))),
         Choice("Votes", "see", str(Detail("votes", ROW.id, 0))),
         Choice("Original and changes", "see", str(Detail("changes", ROW.id, 0))),
-        Choice("Whole reviews", "see", str(Detail("reviews", ROW.id, 0))),
+        Choice("Full reviews", "see", str(Detail("reviews", ROW.id, 0))),
         Choice("Transcript", "transcript", ROW.id),
         Choice("Share here", "share", str(Answer(ROW.id, 0))),
     )
@@ -218,7 +218,7 @@ def test_what_is_shared_says_by_whom_and_turns_no_pages() -> None:
     assert render(sheet.message).startswith(
         "Bob \\<@1> shares this from the council's past answers.\n\n# Cron or Temporal"
     )
-    assert labels(sheet) == ["Members", "Votes", "Original and changes", "Whole reviews", "Transcript"]
+    assert labels(sheet) == ["Members", "Votes", "Original and changes", "Full reviews", "Transcript"]
 
 
 def test_statistics_say_how_many_runs_are_behind_each_figure() -> None:

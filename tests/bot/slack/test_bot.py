@@ -302,7 +302,7 @@ class TestRun:
             assert sorted(reply.text.partition("\nRanked ")[0] for reply in members) == sorted(FOUR)
             for reply in members:
                 assert "Corrected response\nA better and much longer answer" in reply.text
-                assert labels(reply) == ["Original and changes", "Whole reviews"]
+                assert labels(reply) == ["Original and changes", "Full reviews"]
             assert replies[-1] == "The transcript: every answer, review and correction."
             assert [file.name.rpartition(".")[2] for file in thread[-1].files] == ["html"]
             assert len(thread) == 1 + len(FOUR) + 2
@@ -792,7 +792,7 @@ class TestClicks:
 DETAILS = {
     "Votes": ("council_votes", "Votes\nEach reviewer's order, best first.\ngpt-5: "),
     "Original and changes": ("council_changes", "\nOriginal response\nThe first answer of "),
-    "Whole reviews": ("council_reviews", "\nReviewers saw it as \u201cResponse "),
+    "Full reviews": ("council_reviews", "\nReviewers saw it as \u201cResponse "),
 }
 """Each button below a thread's messages: the id of its clicks, and what it answers."""
 
@@ -887,7 +887,7 @@ async def test_a_long_review_comes_in_full_to_the_person_who_presses(tmp_path: P
     points = "\n\n".join(f"Point {number}: {'this is what matters. ' * 5}" for number in range(90))
     async with at_work(tmp_path, ScriptedCouncil(script={"stage2": points})) as place:
         card = await place.ask()
-        await place.slack.click(digest(place, card, "Whole reviews"), "council_reviews", place.bob)
+        await place.slack.click(digest(place, card, "Full reviews"), "council_reviews", place.bob)
         await place.dispatcher.settled()
         shown = place.slack.ephemerals(place.general, place.bob)
         assert len(shown) > 2

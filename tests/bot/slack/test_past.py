@@ -16,7 +16,7 @@ from tests.slack_server import Channel, Ephemeral, Message, User
 
 QUESTION = "Shard or scale up?"
 ANSWER = "The council's answer, written by chair/man."
-LOOKS = ("Members", "Votes", "Original and changes", "Whole reviews")
+LOOKS = ("Members", "Votes", "Original and changes", "Full reviews")
 
 
 async def told(place: Place, command: str, channel: Channel | None = None) -> Ephemeral:
@@ -56,7 +56,7 @@ async def test_an_answer_is_found_shown_and_shared(tmp_path: Path) -> None:
         await pressed(place, listed, "1")
         shown = place.slack.ephemerals(place.general, place.ada)[-1]
         assert ANSWER in blocks_text(shown.blocks)
-        await pressed(place, shown, "Whole reviews")
+        await pressed(place, shown, "Full reviews")
         reviews = place.slack.ephemerals(place.general, place.ada)[-1]
         await pressed(place, reviews, labels(reviews)[0])
         assert len(reviews.history) == 2

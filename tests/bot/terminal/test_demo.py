@@ -126,7 +126,7 @@ async def test_in_a_terminal_its_buttons_can_be_tried(tmp_path: Path) -> None:
     card = await terminal.until("\n> ")
     assert wording.ON_CARD in card
     assert "Review changed" in card
-    assert "Whole reviews" in card
+    assert "Full reviews" in card
     terminal.type("2")
     assert "Each reviewer's order, best first." in await terminal.until("\n> ")
     terminal.type("13")

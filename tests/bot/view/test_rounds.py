@@ -164,7 +164,7 @@ async def test_a_past_answers_details_are_the_last_rounds() -> None:
     assert render(sheet.message).startswith("# Shard or scale up\n\n## a/one\n\n")
     assert render(sheet.message).endswith(f"### Corrected response\n\n{SECOND['a/one']}\n")
     short = [name.partition("/")[2] for name in order if name != "a/one"]
-    looks = ["Original and changes", "Whole reviews"]
+    looks = ["Original and changes", "Full reviews"]
     assert [each.label for each in sheet.choices] == [*short, *looks, "Transcript", "Share here"]
     told = render(pages.detail(stored, Detail("reviews", ID, 0)).message)
     assert f"## Reviews of {order[0]}, round 2" in told

@@ -145,7 +145,7 @@ def test_a_review_that_cannot_be_divided_says_so() -> None:
     """Nothing is guessed; the whole review is a button away."""
     reviews = [REVIEWS[GPT].model_copy(update={"ranking": "They are all much alike, I think."})]
     said = text(stored(stage2=reviews, stage2_5=None), f"member:{CLAUDE}")
-    assert "- gpt-5: the review doesn't separate the answers; see Whole reviews\n" in said
+    assert "- gpt-5: the review doesn't separate the answers; see Full reviews\n" in said
 
 
 def test_points_picked_out_of_reviews_are_shown_as_handed_over() -> None:
