@@ -42,7 +42,7 @@ SELECT one.month, one.day, one.scope, one.whose, min(runs.origin) AS origin
 FROM budget_warnings AS one
     JOIN spending ON spending.month = one.month AND one.day IN ('', spending.day)
         AND one.whose IN (spending."user", spending.channel, spending.workspace)
-    JOIN runs ON runs.id = spending.run
+    LEFT JOIN runs ON runs.id = spending.run
 WHERE one.month = :month AND one.day IN ('', :day) AND one.recipient = ''
     AND spending.workspace = :workspace
     AND NOT EXISTS (
@@ -91,6 +91,11 @@ class BudgetRecord:
         whose = await self._spending.digest(getattr(payer, scope), moment)
         return Budget(day[:7], day if period == "day" else "", scope, whose)
 
+    async def amount(self, budget: Budget) -> int:
+        """Return what counts toward a budget, in billionths of a dollar."""
+        day = budget.day or f"{budget.month}-01"
+        return await self._spending.amount(budget.budgeted, day, budget.whose)
+
     async def person(self, name: str, moment: datetime) -> str:
         """Return the name under which an admin is recorded in that month."""
         return await self._spending.digest(name, moment)
@@ -133,10 +138,11 @@ class BudgetRecord:
 
     async def untold(
         self, workspace: str, recipient: str, moment: datetime
-    ) -> list[tuple[Budget, Source]]:
+    ) -> list[tuple[Budget, Source | None]]:
         """Return budgets of a workspace that somebody hasn't been told of.
 
-        Each comes with places where runs were asked that may count toward it.
+        Each comes with places where runs were asked that may count toward it; `None` for runs that
+        were forgotten.
         """
         day = timestamp(moment)[:10]
         values = {
@@ -149,7 +155,7 @@ class BudgetRecord:
         return [
             (
                 Budget(row["month"], row["day"], row["scope"], row["whose"]),
-                Source.model_validate_json(row["origin"]),
+                Source.model_validate_json(row["origin"]) if row["origin"] else None,
             )
             for row in rows
         ]

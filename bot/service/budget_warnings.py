@@ -131,18 +131,46 @@ class BudgetWarnings:
         if not found or not await is_admin():
             return []
         lines: dict[Budget, str] = {}
-        for budget, origin in found:
+        named: set[Budget] = set()
+        # Where somebody asks from needs no run to be known, if those of the budget were forgotten.
+        places = [(budget, origin) for budget, origin in found if origin] + [
+            (budget, who) for budget, _ in found
+        ]
+        for budget, origin in places:
             of_origin = await self._record.budget(payer(origin), budget.budgeted, moment)
             if budget in lines or of_origin != budget:
                 continue
+            named.add(budget)
             for used in await self._nearly_used(origin):
                 if (used.scope, used.period) == budget.budgeted:
                     lines[budget] = (await self._worded(origin, used, moment, who)).line
+        for budget in {budget for budget, _ in found} - named:
+            if worded := await self._of_nobody(budget, moment, who.platform):
+                lines[budget] = worded.line
         # Another command of the same person may have come this far meanwhile.
         due = [(budget, person, line) for budget, line in lines.items()]
         due = [each for each in due if each[:2] not in self._busy]
         self._busy |= {(budget, person) for budget, person, _ in due}
         return due
+
+    async def _of_nobody(self, budget: Budget, moment: datetime, platform: str) -> NearlyUsed | None:
+        """Word a budget whose runs were all forgotten, if it is the operator's and still nearly used."""
+        scope, period = budget.budgeted
+        limit: float | None = getattr(self._channels.operator.budgets, f"{scope}_{period}")
+        amount = await self._record.amount(budget)
+        if limit is None or amount < WARNING_SHARE * nanos(limit):
+            return None
+        return NearlyUsed(
+            platform=platform,
+            user=None,
+            channel=None,
+            workspace=None,
+            scope=scope,
+            period=period,
+            day=moment.date(),
+            used=amount / NANO,
+            limit=limit,
+        )
 
     async def _resume(self, platform: str) -> None:
         self._seen.clear()

@@ -55,12 +55,13 @@ class NearlyUsed:
     """A budget that is nearly used up: whose it is by ids, for which period, amounts in US dollars.
 
     `day` is the day in UTC on which it was reached. `is_here` says that whoever reads this is in the
-    channel that it is about; `is_own`, that the channel's admins have set it themselves.
+    channel that it is about; `is_own`, that the channel's admins have set it themselves. Without `user`
+    and `channel`, nobody knows any more whose it is: its questions were deleted.
     """
 
     platform: str
-    user: str
-    channel: str
+    user: str | None
+    channel: str | None
     workspace: str | None
     scope: str
     period: str
@@ -110,6 +111,9 @@ class NearlyUsed:
         return f"It is set by {self.scope}_{self.period} under [budgets] in council.toml."
 
     def _whose(self, *, mentions: bool) -> str:
+        if self.channel is None:
+            whose = "person (their" if self.scope == "user" else f"{self.scope} (its"
+            return f"a {whose} questions were deleted)"
         person = f"<@{self.user}>" if mentions else f"person {self.user}"
         is_direct = self.workspace is None or self.channel.startswith("D")
         match self.scope:

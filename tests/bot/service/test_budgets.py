@@ -22,6 +22,7 @@ from bot.service.budgets import NANO, Budgets
 from bot.service.channels import Operator
 from bot.service.dispatcher import Click
 from bot.service.permissions import Admins
+from bot.view.message import Message
 from bot.view.wording.estimates import amount
 from council.brief import Attachment, Discussion
 from council.calls import Call, Reply
@@ -29,6 +30,7 @@ from council.document.conversation import AssistantMessage, Source
 from council.profile import Member
 from council.usage import Price, Usage
 from storage.journal import RunRow, Telling
+from storage.scope import Scope
 from tests.bot.service.recording_venue import RecordingVenue
 from tests.bot.service.test_dispatcher import TEAM, Office, office
 from tests.council.scripted import FOUR, ScriptedCouncil, failure, profile
@@ -578,6 +580,47 @@ async def test_a_warning_that_could_not_be_recorded_is_tried_again(tmp_path: Pat
         await refused(place, "2")
         await settled(place)
     assert told == ["BOSS"]
+
+
+async def test_an_admin_is_told_of_a_budget_whose_questions_were_deleted(tmp_path: Path) -> None:
+    """By name where it is their own channel's or the workspace's, else without; once."""
+    calendar = Calendar()
+    other = TEAM.model_copy(update={"channel": "C2", "user": "U9"})
+    said: list[str] = []
+
+    async def is_admin() -> bool:
+        return True
+
+    async def show(message: Message) -> bool:
+        said.append(render(message))
+        return True
+
+    async with office(tmp_path, ScriptedCouncil(), prices=prices, calendar=calendar) as place:
+        assert place.runs.warnings
+        each = place.runs.estimate_short(profile()).cost
+        allow(place, channel_day=each * 1.1, user_month=each * 1.1, workspace_month=each * 1.1)
+        run = await ask(place, "1")
+        await settled(place)
+        place.dispatcher.begin(run, RecordingVenue())
+        await place.dispatcher.settled()
+        allow(place, channel_day=0.014, user_month=0.014, workspace_month=0.014)
+        forgetting = place.library.forgetting
+        await forgetting.forget(await forgetting.channel(Scope.of(TEAM)), "slack:BOSS")
+        for who in (other, other, TEAM.model_copy(update={"user": "U8"})):
+            await place.runs.warnings.at_command(Message("help", ()), who, is_admin, show)
+    first, again, there = said
+    assert (
+        "The budget of a channel (its questions were deleted) for 31 March 2026 (UTC) is nearly used up: "
+        "$0.01 of $0.01 is spent or reserved. "
+    ) in first
+    assert "It is set by channel_day under " in first
+    assert (
+        "The budget of a person (their questions were deleted) for March 2026 (UTC) is nearly" in first
+    )
+    assert "The budget of this workspace for March 2026 (UTC) is nearly used up: " in first
+    assert first.count("The budget of") == 3
+    assert not again.strip()
+    assert "The budget of this channel for 31 March 2026 (UTC) is nearly used up: " in there
 
 
 async def test_help_says_how_much_of_each_budget_is_used(tmp_path: Path) -> None:
