@@ -21,6 +21,7 @@ settings.register_profile("tests", max_examples=40, deadline=None, derandomize=T
 settings.load_profile("tests")
 
 FAKES_TESTS = (
+    "test_deploy_guide.py",
     "test_discord_server.py",
     "test_doctor.py",
     "test_doctor_command.py",
