@@ -80,7 +80,7 @@ async def test_a_listed_admin_is_told_once_however_many_ask(
             [said] = told(server, grace)
             assert NEARLY not in await helped(place, grace)
         assert said.startswith(f"The budget of <#{place.general.id}> for ")
-        assert f"(UTC) {NEARLY} ${2 * ONE_QUESTION:.2f} of ${2.2 * ONE_QUESTION:.2f} is spent" in said
+        assert f"(UTC) {NEARLY} ${2 * ONE_QUESTION:.2f} of ${2.2 * ONE_QUESTION:.2f} is used" in said
         assert said.endswith("It is set by channel_day under [budgets] in council.toml.")
         await place.die(listed)
         budgets(place, channel_day=ONE_QUESTION * 2.2)

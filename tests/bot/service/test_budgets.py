@@ -611,7 +611,7 @@ async def test_an_admin_is_told_of_a_budget_whose_questions_were_deleted(tmp_pat
     first, again, there = said
     assert (
         "The budget of a channel (its questions were deleted) for 31 March 2026 (UTC) is nearly used up: "
-        "$0.01 of $0.01 is spent or reserved. "
+        "$0.01 of $0.01 is used or reserved. "
     ) in first
     assert "It is set by channel_day under " in first
     assert (

@@ -83,7 +83,7 @@ async def test_a_listed_admin_is_told_once_however_many_ask(tmp_path: Path) -> N
         await settled(dispatcher)
         [said] = told(place, place.bob)
         assert said.startswith("The budget of this workspace for ")
-        assert f"(UTC) {NEARLY} ${ONE_QUESTION:.2f} of ${1.1 * ONE_QUESTION:.2f} is spent" in said
+        assert f"(UTC) {NEARLY} ${ONE_QUESTION:.2f} of ${1.1 * ONE_QUESTION:.2f} is used" in said
         assert said.endswith("It is set by workspace_month under [budgets] in council.toml.")
         assert NEARLY not in await commanded(place, place.bob)
         await dispatcher.drain(0)
