@@ -56,6 +56,8 @@ FIRST_SECONDS, LONGEST_SECONDS = 5.0, 15 * 60.0
 JUST_INSTALLED = 600.0
 """How many seconds after an installation the news of an earlier removal may still arrive: Slack
 repeats an event for six minutes, and its clock may differ from ours by five."""
+UNREADABLE = (AttributeError, LookupError, TypeError, ValueError)
+"""What Bolt raises over a body that isn't one of Slack's."""
 REMOVED = frozenset({"account_inactive", "token_revoked"})
 """Slack's codes for a workspace that has removed the app; others may pass."""
 
@@ -126,8 +128,8 @@ class SlackWorkspaces:
         return sorted(team for team, place in places if place.installed and not place.is_open)
 
     async def is_connected(self) -> bool:
-        """Return whether Slack's events can arrive; by whom they do, isn't seen from here."""
-        return True
+        """Return whether anything can be done where the app is installed."""
+        return bool(self.open_workspaces) or not self.waiting
 
     async def due(self) -> list[str]:
         """Return the workspaces whose conversations are to be deleted. Raises `DatabaseError`."""
@@ -194,9 +196,12 @@ class SlackWorkspaces:
 
     async def _on_event(self, request: web.Request) -> web.Response:
         """Pass a request on to the bot it is for, which verifies it."""
-        received = await to_bolt_request(request)
         open_ones = {place.bot.user: team for team, place in self._places.items() if place.is_open}
-        team = installed_in(received.body, open_ones)
+        try:
+            received = await to_bolt_request(request)
+            team = installed_in(received.body, open_ones)
+        except UNREADABLE:  # nobody has verified yet that it comes from Slack
+            return web.Response(status=HTTPStatus.BAD_REQUEST)
         if team is None:
             answer = await self._unknown.async_dispatch(received)
         else:

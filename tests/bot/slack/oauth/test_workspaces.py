@@ -352,6 +352,10 @@ class TestRouted:
                 for body in bodies:
                     async with session.post(url, json=body) as answer:
                         assert answer.status == 401
+                for odd in ("[]", "{", '{"authorizations": 5}', '{"team": 5}', "payload=5", '"x"'):
+                    headers = {"Content-Type": "application/json"}
+                    async with session.post(url, data=odd, headers=headers) as answer:
+                        assert answer.status in (400, 401), odd
             assert scene.workspaces.open_workspaces == [acme.team.id]
 
     async def test_slacks_check_of_the_address_is_answered(self, tmp_path: Path) -> None:
@@ -581,6 +585,7 @@ class TestFaults:
             trouble = scene.slack.fail("auth.test", team=acme.team.id, times=10**6, **fault)
             await scene.restart()
             assert scene.workspaces.open_workspaces == [globex.team.id]
+            assert await scene.workspaces.is_connected()
             assert labels(await scene.ask(globex)) == FINISHED
             sent = await scene.slack.mention(acme.general, acme.ada, "Shard?")
             assert sent.attempts[0].status == 503
