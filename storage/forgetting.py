@@ -98,6 +98,15 @@ _OLD_RUNS = f"""
         SELECT conversation_id FROM runs WHERE created_at >= :before OR status = 'running'
     )
 """  # noqa: S608 - our own words
+# What was selected as old, and has been followed up or retried since.
+_REVIVED = """
+SELECT id FROM conversations
+WHERE updated_at >= :before AND id IN (SELECT value FROM json_each(:conversations))
+UNION
+SELECT conversation_id FROM runs
+WHERE status = 'running' AND conversation_id IN (SELECT value FROM json_each(:conversations))
+"""
+_ABOUT = "SELECT id, conversation_id FROM runs WHERE id IN (SELECT value FROM json_each(?))"
 _NOT_INDEXED = """
 SELECT value AS id FROM json_each(?) WHERE value NOT IN (SELECT id FROM conversations)
 """
@@ -127,7 +136,8 @@ class Selection:
     `read` others' runs, for which a thread was read that `user` wrote in: those messages are deleted,
     from shared ones, too. `voted` are others' conversations of which only votes of `user` are deleted;
     `votes` counts those on others' answers, wherever they are. Documents that can't be read are not in
-    the index: they are included if the journal knows of them.
+    the index: they are included if the journal knows of them. `before` is the age by which retention
+    has selected: what is no longer that old when its turn comes is kept.
     """
 
     what: What
@@ -139,6 +149,7 @@ class Selection:
     voted: tuple[str, ...] = ()
     votes: int = 0
     user: str | None = None
+    before: str | None = None
 
     @property
     def is_empty(self) -> bool:
@@ -162,6 +173,7 @@ class _Pending(BaseModel):
     voted: tuple[str, ...] = ()
     user: str | None
     runs: tuple[str, ...]
+    before: str | None = None
 
 
 class Forgetting:
@@ -254,7 +266,10 @@ class Forgetting:
         known = await self._ids(_OLD, {"scope": scope.word, "before": before})
         runs = await self._runs(_OLD_RUNS, {**_place(scope), "before": before})
         return Selection(
-            what="retention", conversations=(*known, *await self._not_indexed(runs)), runs=runs
+            what="retention",
+            conversations=(*known, *await self._not_indexed(runs)),
+            runs=runs,
+            before=before,
         )
 
     async def forget(self, selection: Selection, by: str) -> None:
@@ -272,6 +287,7 @@ class Forgetting:
             voted=selection.voted,
             user=selection.user,
             runs=tuple(run.id for run in selection.runs),
+            before=selection.before,
         )
         await self._database.write((_BEGIN, (timestamp(self._now()), pending.model_dump_json())))
         await self.finish()
@@ -296,16 +312,20 @@ class Forgetting:
     async def _delete(self, number: int, pending: _Pending) -> None:
         if pending.read:  # first: a run that is about to be stored looks here once more
             await self._change_briefs(_BRIEFS, pending.read, partial(_without_words, user=pending.user))
+        removed: list[str] = []
         for conversation_id in pending.conversations:
-            await self._store.remove(conversation_id)
+            if not await self._revived([conversation_id], pending.before):
+                await self._store.remove(conversation_id)
+                removed.append(conversation_id)
         cut = [
             (conversation_id, await self._store.remove_questions(conversation_id, pending.user))
             for conversation_id in (*pending.shared, *pending.heard, *pending.voted)
             if pending.user is not None
         ]
-        gone = [*pending.conversations, *(one for one, left in cut if left is None)]
+        gone = [*removed, *(one for one, left in cut if left is None)]
         await self._index.upsert(*(left for _, left in cut if left is not None))
         await self._index.remove(*gone)
+        pending = await self._without_revived(pending)
         await self._audit.add(
             {
                 "at": timestamp(self._now()),
@@ -320,7 +340,26 @@ class Forgetting:
         )
         shared = [one for one in pending.shared if one not in gone]
         await self._change_briefs(_BRIEFS_ABOUT, shared, _without_history)
-        await self._database.write(*_journal(pending, gone, shared), (_DELETED, (number,)))
+        revived = await self._revived(gone, pending.before)
+        over = [one for one in gone if one not in revived]
+        await self._database.write(*_journal(pending, over, shared), (_DELETED, (number,)))
+
+    async def _revived(self, conversations: Sequence[str], before: str | None) -> set[str]:
+        """Return which of these conversations are no longer too old."""
+        if before is None:
+            return set()
+        values: dict[str, SqlValue] = {"before": before, "conversations": listed(conversations)}
+        return {row["id"] for row in await self._database.read(_REVIVED, values)}
+
+    async def _without_revived(self, pending: _Pending) -> _Pending:
+        """Leave out the runs of conversations that are no longer too old."""
+        if pending.before is None:
+            return pending
+        about = await self._database.read(_ABOUT, (listed(pending.runs),))
+        revived = await self._revived([row["conversation_id"] for row in about], pending.before)
+        kept = {row["id"] for row in about if row["conversation_id"] in revived}
+        runs = tuple(run for run in pending.runs if run not in kept)
+        return pending.model_copy(update={"runs": runs})
 
     async def _change_briefs(
         self, which: str, ids: Sequence[str], change: Callable[[JsonObject], JsonObject]

@@ -457,6 +457,23 @@ async def test_old_conversations_are_selected_unless_a_run_adds_to_them(place: P
     assert {row.id for row in (await place.archive.history(SCOPE)).rows} == {kept, busy}
 
 
+@pytest.mark.parametrize("ends", [False, True])
+async def test_what_is_followed_up_meanwhile_is_not_old(place: Place, *, ends: bool) -> None:
+    """Thousands of documents take a while to delete; what is asked or answered by then is kept."""
+    old = await place.ask("Old?", at=NOW - timedelta(days=40))
+    revived = await place.ask("Old too?", at=NOW - timedelta(days=40))
+    selection = await place.forgetting.older_than(SCOPE, NOW - timedelta(days=30))
+    assert {*selection.conversations} == {old, revived}
+    await place.ask("And now?", conversation_id=revived, ends=ends)
+    await place.forgetting.forget(selection, by="retention")
+    assert [row.id for row in (await place.archive.history(SCOPE)).rows] == [revived]
+    assert len((await place.store.load(revived)).messages) == (4 if ends else 2)
+    assert await place.count("runs") == 2
+    with pytest.raises(ConversationNotFound):
+        await place.store.load(old)
+    assert place.audit()[0]["conversations"] == 1
+
+
 async def test_scrubbing_is_remembered_across_a_crash(place: Place) -> None:
     """Forgotten data is overwritten by the next call; without any, that is quick."""
     await place.forgetting.forget(
