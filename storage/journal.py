@@ -206,7 +206,7 @@ class Journal(Protocol):
         """Return a platform's runs that were not shown to their end, the oldest first.
 
         With `workspace`, only those of it. Those that are over and *untold* are left out where they were
-        accepted before `since`.
+        accepted or retried before `since`.
         """
         ...
 

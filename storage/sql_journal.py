@@ -230,7 +230,8 @@ class SqlJournal:
         only = "" if workspace is None else " AND origin ->> 'workspace' = ?"
         return await self._find(
             "delivery IS DISTINCT FROM 'shown' AND origin ->> 'platform' = ?"
-            f" AND (delivery IS NULL OR created_at >= ?){only} ORDER BY created_at, rowid",
+            " AND (delivery IS NULL OR coalesce(retried_at, created_at) >= ?)"
+            f"{only} ORDER BY created_at, rowid",
             platform,
             since,
             *([] if workspace is None else [workspace]),

@@ -290,6 +290,8 @@ async def test_a_retried_run_keeps_replies_and_forgets_failures(opened: Opened) 
         assert again.retried_at > again.created_at
     async with opened() as journal:
         assert await journal.undelivered("discord") == [again]
+        await journal.deliver(again.id, "untold")
+        assert len(await journal.undelivered("discord", since=again.retried_at)) == 1
         steps = await journal.steps(again)
         assert steps.recall(call("stage1.1:a/one")) == REPLY
         assert steps.recall(call("stage1.1:b/two")) is None
