@@ -77,8 +77,12 @@ async def deliberate(
         else:
             reviewed = await review_and_correct(session, answers)
             final = await _synthesis(session, answers, reviewed)
+    except asyncio.CancelledError:
+        title.cancel()  # the next start asks for it
+        raise
     finally:
-        titling.cancel("not_needed")
+        if not title.cancelling():
+            titling.cancel("not_needed")
         named = await title
     if brief.history.is_empty:
         emit(TitleCompleted(named))

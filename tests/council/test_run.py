@@ -115,6 +115,19 @@ async def test_a_slow_title_delays_nothing() -> None:
     assert council.steps.outcomes["title"].model_dump(exclude_defaults=True) == {"cause": "not_needed"}
 
 
+async def test_a_run_that_is_interrupted_gets_its_title_later() -> None:
+    """A process that ends leaves the title to the next start, like every other call in flight."""
+    council = ScriptedCouncil(held={"title", "stage1.1:x-ai/grok"})
+    running = asyncio.create_task(council.run(profile(title_model="title/writer")))
+    await council.until_called(*council.held)
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    assert {*council.steps.outcomes} == {f"stage1.1:{name}" for name in FOUR[:3]}
+    again = ScriptedCouncil(steps=council.steps)
+    assert (await again.run(profile(title_model="title/writer"))).title == "A fine title"
+
+
 async def test_a_title_model_names_the_conversation() -> None:
     """Its first line without quotes is the title."""
     council = ScriptedCouncil(script={"title": '"Shard or scale up"\n'})
