@@ -440,22 +440,30 @@ class Runs:
         if context and read_discussion:
             context = await read_discussion(brief, room_beside(window, texts))
         texts += context.texts if context else ()
-        history = History()
-        with suppress(ConversationNotFound):  # this question begins it
-            conversation = await self.store.load(run.conversation_id)
-            history = recent(turns(conversation), room_beside(window, texts))
+
+        async def earlier() -> History:
+            with suppress(ConversationNotFound):  # this question begins it
+                conversation = await self.store.load(run.conversation_id)
+                return recent(turns(conversation), room_beside(window, texts))
+            return History()
+
         brief = brief.model_copy(
             update={
                 "profile": profile,
                 "context": context,
-                "history": history,
+                "history": await earlier(),
                 "started_at": timestamp(self.now()),
             }
         )
-        # Now the texts and the prices are known.
         budgets = await self._budgets_of(run, emit)
-        reservation = budgets.reservation(self._estimate(brief), run.origin)
-        await keep(lambda: self.journal.prepare(run.id, brief, reservation), emit)
+        while True:
+            # Now the texts and the prices are known.
+            reservation = budgets.reservation(self._estimate(brief), run.origin)
+            await keep(partial(self.journal.prepare, run.id, brief, reservation), emit)
+            # What is forgotten just now would stay in the row, and be sent.
+            if brief.history.is_empty or (history := await earlier()) == brief.history:
+                break
+            brief = brief.model_copy(update={"history": history})
         self._warn(run.origin, budgets)
         return brief
 

@@ -453,6 +453,38 @@ async def test_a_thread_is_in_every_prompt_and_in_the_document(tmp_path: Path) -
     assert all("Not yet." in str(call.messages) for call in council.calls)
 
 
+async def test_a_history_that_is_forgotten_meanwhile_is_in_no_row(tmp_path: Path) -> None:
+    """Somebody deletes a question at the moment when a follow-up has read it."""
+    council = ScriptedCouncil()
+    async with opened(tmp_path, council) as (runs, library):
+        first = (await runs.accept(*question("1", "Zanzibar?"))).run
+        await runs.carry_out(first, council.events.append)
+        ben = TEAM.model_copy(update={"user": "U2"})
+        for key in ("2", "3"):
+            asked, seats = question(key, "And now?", conversation_id=first.conversation_id)
+            follow_up = (await runs.accept(replace(asked, source=ben), seats)).run
+            if key == "2":
+                await runs.carry_out(follow_up, council.events.append)
+        prepare = library.journal.prepare
+
+        class Slow:
+            def __getattr__(self, name: str) -> object:
+                return getattr(library.journal, name)
+
+            async def prepare(self, *given: Any) -> None:
+                if (own := await library.forgetting.user("slack", str(TEAM.user))).runs:
+                    await library.forgetting.forget(own, by="ada")
+                await prepare(*given)
+
+        council.calls.clear()
+        forgetful = replace(runs, journal=cast("Journal", Slow()))
+        assert await forgetful.carry_out(follow_up, council.events.append) is not None
+        row = await library.journal.get(follow_up.id)
+    assert row is not None
+    assert "Zanzibar" not in row.brief.model_dump_json()
+    assert not any("Zanzibar" in str(call.messages) for call in council.calls)
+
+
 @pytest.mark.parametrize("moment", ["while it runs", "while it is written"])
 async def test_what_is_forgotten_meanwhile_is_not_in_the_document(tmp_path: Path, moment: str) -> None:
     """Words that a run has read are deleted before its answer is stored."""
