@@ -197,13 +197,19 @@ class Dispatcher:
         if run.id in self._shown:  # reopened now, it would be overwritten by its ending
             raise Refusal(replies.IN_PROGRESS)
         venue = venue_of(run)
-        with self._backlog.admitted(run.entry_key, run.origin):
-            reopened = await self._runs.reopen(run, click.source) if venue else None
-            if reopened is None or venue is None:
-                raise Refusal(replies.ANSWERED)
-        if run.id in self._shown:
-            raise Refusal(replies.IN_PROGRESS)
-        self._start(reopened, venue, Together(1))
+        if venue is None:
+            raise Refusal(replies.ANSWERED)
+        self._shown.add(run.id)  # nor may how it failed be shown once more meanwhile
+        reopened: RunRow | None = None
+        try:
+            with self._backlog.admitted(run.entry_key, run.origin):
+                reopened = await self._runs.reopen(run, click.source)
+                if reopened is None:
+                    raise Refusal(replies.ANSWERED)
+                self._start(reopened, venue, Together(1))
+        finally:
+            if reopened is None:
+                self._shown.discard(run.id)
         return replies.RESUMING
 
     async def stop(self, click: Click, asker: str | None) -> str:

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -318,6 +319,41 @@ async def test_two_presses_of_retry_run_once(tmp_path: Path) -> None:
         await place.dispatcher.settled()
     assert sorted(type(one).__name__ for one in said) == ["Refusal", "str"]
     assert len(calls(council)) == len(set(calls(council)))
+
+
+async def test_an_untold_run_is_not_told_again_while_it_is_retried(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Reopened under a card that shows how it failed, it would count as shown and never run."""
+    due = asyncio.Event()
+
+    async def sleep(seconds: float) -> None:
+        del seconds
+        await due.wait()
+
+    council = ScriptedCouncil(script={"stage1": failure("rate_limited")})
+    venue = RecordingVenue(refuse={"mention": Unreachable("Slack can't be reached")})
+    async with office(tmp_path, council, sleep=sleep) as place:
+        run = await place.see(venue)
+        reopen = place.library.journal.reopen
+        venue.refuse.clear()
+        council.script.clear()
+
+        async def late(*given: Any) -> RunRow | None:
+            venue.gate.clear()
+            due.set()  # it would be shown again just now
+            await asyncio.sleep(0.05)
+            reopened = await reopen(*given)
+            venue.gate.set()
+            return reopened
+
+        monkeypatch.setattr(place.library.journal, "reopen", late)
+        said = await place.dispatcher.retry(click(run), AT_TERMINAL, lambda _: venue)
+        await place.dispatcher.settled()
+        ended = await place.library.journal.get(run.id)
+    assert "Resuming" in said
+    assert ended is not None
+    assert (ended.status, ended.delivery) == ("answered", "shown")
 
 
 async def test_retry_before_all_is_shown_changes_nothing(tmp_path: Path) -> None:
