@@ -56,7 +56,7 @@ def in_direct(link: str) -> str:
 
 def not_posted(why: str) -> str:
     """Tell an asker that a question was cancelled."""
-    return f"I can't post here: {why}. Your question was cancelled."
+    return f"The council can't post here: {why}. Your question was cancelled."
 
 
 def lacks(permissions: Iterable[str]) -> str:

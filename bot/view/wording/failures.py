@@ -98,7 +98,7 @@ def explain(error: Exception, run_id: str, *, at_terminal: bool = False) -> str:
         case _:
             return (
                 "Something unexpected ended the run. Ask again; if it happens again, "
-                f"give this run's id to whoever runs the council: {run_id}"
+                f"give this run's id to whoever runs the bot: {run_id}"
             )
 
 

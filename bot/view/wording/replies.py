@@ -7,11 +7,11 @@ from bot.view.wording.names import listing
 
 NOT_SAVED = (
     "Your question couldn't be saved, so it wasn't asked. Try again in a minute; if it happens "
-    "again, tell whoever runs the council."
+    "again, tell whoever runs the bot."
 )
 NOT_CHANGED = (
     "This channel's settings couldn't be read or saved, so nothing was changed. Try again in a minute; "
-    "if it happens again, tell whoever runs the council."
+    "if it happens again, tell whoever runs the bot."
 )
 RESTARTING = "The council is restarting. Try again in a minute."
 NOT_KEPT = "This run gave no answer, so its details were not kept."

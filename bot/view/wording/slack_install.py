@@ -28,7 +28,7 @@ CANCELLED = "You cancelled it on Slack."
 STATE_REFUSED = "This link was used before, is older than ten minutes, or was opened in another browser."
 CODE_REFUSED = "Slack no longer accepts this attempt."
 MISCONFIGURED = (
-    "The council's settings don't fit the Slack app. Tell whoever runs the council: its log says what "
+    "The council's settings don't fit the Slack app. Tell whoever runs the bot: its log says what "
     "is wrong."
 )
 NO_ANSWER = "Slack can't be reached at the moment. Try again in a few minutes."
@@ -42,7 +42,7 @@ ROTATING = (
     "The Slack app rotates its tokens, which the council doesn't support. Make the app from the "
     "manifest that `council manifest slack` prints."
 )
-UNKNOWN = "Slack reported an error. Tell whoever runs the council: its log says which."
+UNKNOWN = "Slack reported an error. Tell whoever runs the bot: its log says which."
 
 RIGHT_KEY = (
     "Set the key that was used, before or after a comma if there is a new one; without it, delete that "

@@ -215,7 +215,10 @@ async def test_where_the_card_is_refused_the_asker_alone_learns_why(
     server.slash(team.general, team.ada, "council", question="Why?")
     [said] = await server.until(lambda: server.messages(server.dm(team.ada)))
     await team.dispatcher.settled()
-    assert said.content == "I can't post here: the bot lacks Send Messages. Your question was cancelled."
+    assert (
+        said.content
+        == "The council can't post here: the bot lacks Send Messages. Your question was cancelled."
+    )
     assert server.messages(team.general) == []
 
 

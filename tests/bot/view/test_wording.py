@@ -137,7 +137,7 @@ def test_an_unknown_error_shows_the_run_and_nothing_of_itself() -> None:
     """Its message isn't shown."""
     assert explain(ValueError("secret sk-1234"), "7b1f") == (
         "Something unexpected ended the run. Ask again; if it happens again, "
-        "give this run's id to whoever runs the council: 7b1f"
+        "give this run's id to whoever runs the bot: 7b1f"
     )
 
 

@@ -109,12 +109,12 @@ REDIRECT = {"redirect_uri": "http://council.example.com/slack/oauth_redirect"}
 FAULTS: list[tuple[str, Callable[[Setup], None], str, str, str]] = [
     ("client id", app(client_id="1.2"), "SLACK_CLIENT_ID", "knows no such app", "Client ID"),
     ("secret", app(client_secret="x"), "SLACK_CLIENT_SECRET", "isn't the app's", "Client Secret"),  # noqa: S106 - no real secret
-    ("redirect", app(**REDIRECT), "SLACK_REDIRECT_URI", "isn't an address", "https://"),
+    ("redirect", app(**REDIRECT), "SLACK_REDIRECT_URI", "can't send people back", "https://"),
     (
         "path",
         app(redirect_uri="https://c.example/x"),
         "SLACK_REDIRECT_URI",
-        "isn't an address",
+        "can't send people back",
         "/slack",
     ),
     ("signing secret", app(signing_secret="x"), "SLACK_SIGNING_SECRET", "isn't a signing", "Basic"),  # noqa: S106 - no real secret
