@@ -46,7 +46,7 @@ def test_without_a_recorded_asker_nobody_is_the_asker() -> None:
 @pytest.mark.parametrize("action", [action for action in ACTIONS if action not in OPEN])
 def test_a_refusal_says_who_may(action: Action) -> None:
     """In a sentence for the person who was refused."""
-    with pytest.raises(Refusal, match=r"^Only (whoever asked, or )?an admin,? can \w+ .*\.$"):
+    with pytest.raises(Refusal, match=r"^Only (the person who asked, or )?an admin,? can \w+ .*\.$"):
         check(action, BOB, asker="U1")
 
 
