@@ -264,7 +264,11 @@ def discord() -> None:
     token = _configuration().settings.discord_token
     if token is None:
         _end(wording.NO_TOKEN, MISUSED)
-    say(discord_invite(token.get_secret_value()))
+    try:
+        address = discord_invite(token.get_secret_value())
+    except ConfigurationError as error:
+        _refuse(error)
+    say(address)
 
 
 @app.command()

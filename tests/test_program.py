@@ -527,6 +527,14 @@ async def test_several_workspaces_half_configured_say_what_to_set(
     assert not [one for one in ("c" * 32, SEVERAL["SLACK_TOKEN_KEY"]) if one in ended.err]
 
 
+async def test_no_address_is_made_of_what_is_no_token(tmp_path: Path) -> None:
+    """It says where the token is."""
+    refused = await Program(tmp_path, {"DISCORD_TOKEN": "a-client-secret"})("invite", "discord")
+    assert (refused.code, refused.out) == (2, "")
+    assert refused.err.startswith("The configuration can't be used:\nDISCORD_TOKEN: ")
+    assert "a-client-secret" not in refused.err
+
+
 async def test_run_without_a_platform_says_what_to_set(tmp_path: Path) -> None:
     """A half-configured platform is named."""
     async with asked(tmp_path) as (council, _):

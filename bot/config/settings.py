@@ -196,7 +196,7 @@ class Settings(BaseSettings):
         default=None,
         ge=1,
         le=MOST_RETENTION,
-        description="days after its last answer that a conversation is deleted",
+        description="number of days from a conversation's last answer until it is deleted",
     )
     database_url: Secret | None = Field(
         default=None, description="PostgreSQL instead of the data folder's SQLite; not supported yet"

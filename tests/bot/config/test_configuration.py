@@ -307,7 +307,7 @@ def test_a_retention_beyond_all_dates_is_refused(env: Write) -> None:
     """It would raise an error, days later."""
     env(COUNCIL_RETENTION_DAYS="99999999")
     assert problems() == [
-        "COUNCIL_RETENTION_DAYS: it is above 36500. It is the days after its last answer that a conversation is deleted"
+        "COUNCIL_RETENTION_DAYS: it is above 36500. It is the number of days from a conversation's last answer until it is deleted"
     ]
 
 
