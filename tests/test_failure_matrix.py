@@ -14,7 +14,6 @@ from typing import Literal
 import pytest
 from rich.console import Console
 
-from bot.app import open_library
 from bot.service.access import AT_TERMINAL
 from bot.service.question import Question
 from bot.service.runs import Runs
@@ -24,6 +23,7 @@ from council.calls import Call, Reply
 from council.document.conversation import AssistantMessage, Source
 from council.models.client import ModelClient
 from tests.council.scripted import FOUR, as_called, profile
+from tests.library import open_library
 from tests.model_server import Json, ModelServer, Turn
 
 CHAIRMAN = "chair/man"

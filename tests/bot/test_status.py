@@ -15,7 +15,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 import bot.health
-from bot.app import Library, open_library
+from bot.app import Library
 from bot.errors import Gone, RateLimited, Unreachable
 from bot.health import Health
 from bot.service.metrics import Metrics
@@ -31,6 +31,7 @@ from storage.sqlite.database import SqliteDatabase
 from tests.bot.service.recording_venue import RecordingVenue
 from tests.bot.service.test_dispatcher import office
 from tests.council.scripted import FOUR, ScriptedCouncil, failure
+from tests.library import open_library
 from tests.storage.examples import new_id
 
 HELD = f"stage1.1:{FOUR[0]}"

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal, Protocol, Self
 
-from bot.app import Library, open_library, open_lookup
+from bot.app import Library, open_lookup
 from bot.discord.bot import DiscordBot
 from bot.past.lookup import Lookup
 from bot.service.channels import Channels, Operator
@@ -30,6 +30,7 @@ from tests import discord_server, slack_server
 from tests.council.scripted import ScriptedCouncil, failure, profile
 from tests.discord_server import Clock, DiscordServer, Permission
 from tests.faults.virtual_time import VirtualLoop
+from tests.library import open_library
 from tests.slack_server import SlackServer
 
 Way = Literal["command", "mention", "private", "file"]

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from bot.app import Library, open_library, open_lookup
+from bot.app import Library, open_lookup
 from bot.discord.bot import DiscordBot
 from bot.service.budget_warnings import BudgetWarnings
 from bot.service.channels import Channels, Operator
@@ -21,6 +21,7 @@ from council.errors import ModelError
 from council.models.catalog import Catalog
 from tests.council.scripted import FOUR, Clock, ScriptedCouncil, failure, profile
 from tests.discord_server import Channel, DiscordServer, Interaction, Message, User
+from tests.library import open_library
 
 HELD = {
     "Answers": f"stage1.1:{FOUR[0]}",

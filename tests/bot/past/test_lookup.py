@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.app import Library, open_library, open_lookup
+from bot.app import Library, open_lookup
 from bot.errors import Refusal
 from bot.past.buttons import Answer, Choice, Detail, Figures, History, Look, Search
 from bot.past.lookup import Lookup
@@ -21,6 +21,7 @@ from storage.archive import Cursor
 from storage.index_rows import IndexRow
 from storage.journal import NewRun
 from tests.bot.sample_run import PROFILE
+from tests.library import open_library
 from tests.storage.examples import NOW, answer, new_id
 
 HERE = Source(platform="discord", workspace="1", channel="10", user="100")

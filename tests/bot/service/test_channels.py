@@ -5,7 +5,7 @@ from pathlib import Path
 import orjson
 import pytest
 
-from bot.app import Library, open_library
+from bot.app import Library
 from bot.errors import Refusal, UsageError
 from bot.service.access import AT_TERMINAL, Access, Standing
 from bot.service.budgets import Budgets
@@ -18,6 +18,7 @@ from council.document.conversation import Source
 from storage.database import Database
 from storage.scope import Scope
 from tests.council.scripted import profile
+from tests.library import open_library
 
 HERE = Source(platform="discord", workspace="1" * 17, channel="2" * 17, user="3" * 17)
 PLACE = Standing(workspace="1" * 17, places=frozenset({"2" * 17}))

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.app import Library, open_library
+from bot.app import Library
 from bot.errors import Malformed, NotAllowed, Refusal, Unreachable, UsageError, VenueError
 from bot.render.markdown import render
 from bot.service.access import AT_TERMINAL
@@ -39,6 +39,7 @@ from storage.journal import RunRow
 from storage.sql_journal import SqlJournal
 from tests.bot.service.recording_venue import RecordingVenue
 from tests.council.scripted import FOUR, Clock, ScriptedCouncil, failure, profile
+from tests.library import open_library
 
 TEAM = Source(platform="slack", workspace="T1", channel="C1", user="U1")
 

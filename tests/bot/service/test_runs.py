@@ -14,7 +14,7 @@ import orjson
 import pytest
 import structlog.testing
 
-from bot.app import Library, open_library
+from bot.app import Library
 from bot.service.access import AT_TERMINAL
 from bot.service.question import Question
 from bot.service.runs import Runs, turns
@@ -29,6 +29,7 @@ from storage.conversations import Conversations, Stored
 from storage.errors import ConversationNotFound
 from storage.journal import Journal, RunRow
 from tests.council.scripted import FOUR, Clock, ScriptedCouncil, failure, profile
+from tests.library import open_library
 
 TEAM = Source(platform="slack", workspace="T1", channel="C1", user="U1")
 

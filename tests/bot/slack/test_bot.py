@@ -14,7 +14,7 @@ import aiohttp
 import pytest
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
-from bot.app import Library, open_library, open_lookup
+from bot.app import Library, open_lookup
 from bot.errors import VenueError
 from bot.past.lookup import Lookup
 from bot.service.attachments import LARGEST_FILE
@@ -36,6 +36,7 @@ from council.models.catalog import Catalog
 from storage.journal import RunRow
 from tests.bot.shown import FINISHED
 from tests.council.scripted import FOUR, Clock, ScriptedCouncil, failure, profile
+from tests.library import open_library
 from tests.slack_server import (
     Channel,
     Delivery,
