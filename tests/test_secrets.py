@@ -105,6 +105,8 @@ class Marks:
 
 
 MARKS = Marks()
+SEVERAL = (MARKS.client, MARKS.token_key, MARKS.older_key)
+"""What only a configuration for several workspaces has."""
 
 
 def forms(secret: str) -> Iterator[str]:
@@ -367,6 +369,8 @@ async def test_a_bot_that_workspaces_install_shows_no_secret(installation: Insta
     )
     assert "Slack workspaces" in place.written
     assert await place("backup", "all.tar.gz") == 0
+    crash = CRASH.format(words=" ".join((*SEVERAL, MARKS.signing, MARKS.slack_bot)))
+    assert await place("ask", "Crash?", more=crash, PYTHONASYNCIODEBUG="1") == 1
     for event in slack.uninstall(slack.team):
         assert (await event).acked
     process.terminate()
@@ -399,7 +403,7 @@ async def test_no_command_shows_a_secret(installation: Installation) -> None:
     for form in ("md", "html", "json"):
         assert await place("export", document.stem, "--format", form) == 0
     assert await place("backup", "all.tar.gz") == 0
-    words = " ".join(MARKS)
+    words = " ".join(one for one in MARKS if one not in SEVERAL)
     crash = CRASH.format(words=words)
     assert await place("ask", "Crash?", more=crash, PYTHONASYNCIODEBUG="1") == 1
     for event in ("thread_crashed", "not_raised", "crashed", '"told"'):

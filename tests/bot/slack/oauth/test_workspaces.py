@@ -407,7 +407,7 @@ class TestRemoved:
             assert '"by":"removal"' in audit.replace(" ", "")
 
     async def test_installed_again_in_time_it_keeps_everything(self, tmp_path: Path) -> None:
-        """And the days begin anew with the next removal."""
+        """And the next removal waits for all its days."""
         async with scene_in(tmp_path) as scene:
             [acme] = await scene.installed("Acme Two")
             await scene.ask(acme)
