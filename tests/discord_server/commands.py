@@ -120,7 +120,7 @@ def _known(call: Call) -> tuple[int | None, dict[int, Json], Json]:
 
 
 def _count(world: World, place: int | None, fresh: int) -> None:
-    """Hold a scope to 200 new commands a day."""
+    """Count new commands; refuse more than 200 a day in a scope."""
     now = world.clock.now()
     today = [at for at in world.creations.get(place, []) if now - at < 24 * 3600]
     if len(today) + fresh > CREATES_A_DAY:
@@ -196,7 +196,7 @@ def _check_options(options: list[Json], path: str) -> None:
 
 
 def find(world: World, channel: Channel, user: User, name: str, kind: int) -> Json:
-    """Find the command a person sees under this name here; raises `Impossible` where they see none."""
+    """Return the command that a person sees under this name here; raises `Impossible` where they see none."""
     scopes = [channel.guild.id, None] if channel.guild else [None]
     for scope in scopes:
         for command in world.commands.get(scope, {}).values():
@@ -221,7 +221,7 @@ def _check_shown(command: Json, channel: Channel, user: User) -> None:
 
 @dataclass(slots=True)
 class Filled:
-    """What a client sends about a command: its options and what their ids stand for."""
+    """What a client sends about a command: its options and what their ids refer to."""
 
     options: list[Json] = field(default_factory=list[Json])
     resolved: dict[str, Json] = field(default_factory=dict[str, Json])
@@ -270,7 +270,7 @@ def fill(
 
 
 def _wired(option: Json, value: Any) -> Any:
-    """Check one value against its option; return what goes on the wire."""
+    """Check one value against its option; return what is sent."""
     kind = option["type"]
     if not isinstance(value, _PYTHON[kind]) or (isinstance(value, bool) and kind != BOOLEAN):
         raise Impossible(f"option {option['name']!r} (type {kind}) can't hold {value!r}")

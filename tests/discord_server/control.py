@@ -52,7 +52,7 @@ def _json(body: Any, status: int = 200) -> web.Response:
 
 
 def _method(server: "DiscordServer", name: str) -> Callable[..., Any]:
-    """Find a method and let it take ids for objects."""
+    """Return a method that takes ids for objects."""
     world = server.world
 
     async def acknowledged(interaction: int) -> Interaction:
@@ -89,7 +89,7 @@ def _method(server: "DiscordServer", name: str) -> Callable[..., Any]:
 
 
 def _taken(world: World, hint: Any, value: Any) -> Any:
-    """Turn an argument from the wire into what the method takes."""
+    """Return an argument from the wire as the method takes it."""
     kinds = [kind for kind in (hint, *get_args(hint)) if kind in ENTITIES]
     if kinds and value is not None:
         return _entity(world, int(value), kinds)
@@ -104,7 +104,7 @@ def _taken(world: World, hint: Any, value: Any) -> Any:
 
 
 def _entity(world: World, number: int, kinds: list[Any]) -> Any:
-    """Find an object by id among the kinds it may be of."""
+    """Return the object with an id, among the kinds it may be of."""
     roles = {role.id: role for guild in world.guilds.values() for role in guild.roles.values()}
     held: dict[Any, dict[int, Any]] = {
         User: world.users,
@@ -154,7 +154,7 @@ class Remote:
         self._base = url.removesuffix("/api/v10")
 
     async def __call__(self, method: str, **arguments: Any) -> Any:
-        """Call a method; raises `Impossible` with what the other side said."""
+        """Call a method; raises `Impossible` with the other side's words."""
         data = orjson.dumps(arguments)
         async with self._session.post(f"{self._base}/_control/{method}", data=data) as response:
             body = orjson.loads(await response.read())

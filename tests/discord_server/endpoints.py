@@ -7,7 +7,7 @@ from .state import Channel, ChannelType, Json, Message, User, World, iso
 
 
 def visible(world: World, number: int) -> Channel:
-    """Find a channel the bot can look into; raises 10003 or 50001."""
+    """Return a channel that the bot can see; raises 10003 or 50001."""
     channel = world.channel(number)
     if not in_channel(channel, world.bot) & Permission.VIEW_CHANNEL:
         raise errors.missing_access()
@@ -21,7 +21,7 @@ def need(channel: Channel, world: World, permission: Permission) -> None:
 
 
 def present(channel: Channel, number: int) -> Message:
-    """Find a message that the bot's token reaches; ephemeral ones aren't."""
+    """Return a message that the bot's token can reach, so no ephemeral one."""
     message = channel.messages.get(number)
     if message is None or message.ephemeral:
         raise errors.unknown_message()
@@ -30,7 +30,7 @@ def present(channel: Channel, number: int) -> Message:
 
 @route("GET /gateway/bot")
 def gateway(call: Call) -> Json:
-    """Tell where the gateway is and how many shards it wants."""
+    """Return where the gateway is and how many shards it recommends."""
     url = call.world.url.replace("http", "ws", 1) + "/gateway"
     limit = {"total": 1000, "remaining": 1000, "reset_after": 0, "max_concurrency": 16}
     return {"url": url, "shards": call.world.shards, "session_start_limit": limit}
@@ -38,14 +38,14 @@ def gateway(call: Call) -> Json:
 
 @route("GET /users/@me")
 def me(call: Call) -> Json:
-    """Tell the bot who it is."""
+    """Return the bot's own account."""
     return wire.own_user(call.world.bot)
 
 
 @route("GET /oauth2/applications/@me")
 @route("GET /applications/@me")
 def application(call: Call) -> Json:
-    """Tell the bot about its application."""
+    """Return the bot's application."""
     return wire.application(call.world)
 
 
@@ -77,7 +77,7 @@ def open_dm(call: Call) -> Json:
 
 
 def dm(world: World, person: User) -> Channel:
-    """Find or open the direct conversation between somebody and the bot."""
+    """Return the direct conversation between somebody and the bot; open it if there is none."""
     for channel in world.channels.values():
         if channel.type is ChannelType.DM and person in channel.recipients:
             return channel
@@ -167,7 +167,7 @@ def edit_channel(call: Call) -> Json:
 
 @route("DELETE /channels/{channel_id}")
 def delete_channel(call: Call) -> Json:
-    """Delete a channel or thread; even its own threads the bot deletes only with MANAGE_THREADS."""
+    """Delete a channel or thread; the bot needs MANAGE_THREADS even for its own threads."""
     world = call.world
     channel = visible(world, call.id("channel_id"))
     if channel.guild is None:
@@ -240,7 +240,7 @@ def send_message(call: Call) -> Json:
 
 @route("PATCH /channels/{channel_id}/messages/{message_id}")
 def edit_message(call: Call) -> Json:
-    """Edit a message of the bot's own, interaction responses included, ephemeral ones not."""
+    """Edit one of the bot's own messages: interaction responses too, but no ephemeral ones."""
     world = call.world
     channel = visible(world, call.id("channel_id"))
     message = present(channel, call.id("message_id"))

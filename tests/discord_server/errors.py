@@ -10,7 +10,7 @@ from typing import Any
 
 
 class ApiError(Exception):
-    """A refusal the bot gets to see."""
+    """A refusal that the bot receives."""
 
     def __init__(
         self, status: int, code: int, message: str, *, errors: dict[str, Any] | None = None

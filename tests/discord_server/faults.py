@@ -1,4 +1,4 @@
-"""What a test can let go wrong with requests, and the rate limits that Discord holds a bot to.
+"""What a test can make go wrong with requests, and the rate limits that Discord enforces.
 
 Sources: https://discord.com/developers/docs/topics/rate-limits,
 https://discord.com/developers/docs/topics/opcodes-and-status-codes
@@ -84,20 +84,20 @@ class Fault:
             self.times = ALWAYS
 
     def release(self) -> None:
-        """Let held requests continue, and let nothing more go wrong."""
+        """Let held requests continue, and end the fault."""
         self.times = self.hits
         self.over.set()
         if self.gate is not None:
             self.gate.set()
 
     def is_over(self, now: float) -> bool:
-        """Say whether it has had its times or its seconds."""
+        """Return whether its number of requests or its seconds are used up."""
         if self.met_at is not None and self.seconds is not None and now >= self.met_at + self.seconds:
             return True
         return self.hits >= self.times
 
     def covers(self, route: str, about: "About", now: float) -> bool:
-        """Say whether this request is one of those that fail."""
+        """Return whether this request is one that fails."""
         if self.is_over(now) or self.route not in {route, "*"}:
             return False
         if self.channel is not None and self.channel != about.channel:
@@ -122,7 +122,7 @@ class About:
 
 
 def about(world: World, parameters: dict[str, str], body: object) -> About:
-    """Read out of a request what it is about; an interaction's token stands for where it was used."""
+    """Return what a request is about; an interaction's token means the place where it was used."""
     channel: Channel | None = None
     number = parameters.get("channel_id", "")
     if number.isdecimal():
@@ -148,7 +148,7 @@ class Limit:
     )
 
     def take(self, key: tuple[str, ...], now: float) -> tuple[int, float]:
-        """Count a request; give what remains (-1: refused) and the seconds until more."""
+        """Count a request; return what remains (-1: refused) and the seconds until more."""
         window = self.windows.setdefault(key, deque())
         while window and now - window[0] >= self.seconds:
             window.popleft()
@@ -183,12 +183,12 @@ class Invalid:
 
     @property
     def is_banned(self) -> bool:
-        """Say whether the address is banned."""
+        """Return whether the address is banned."""
         return self.count() >= self.banned_at
 
 
 def page(status: int) -> web.Response:
-    """Answer as a proxy in front of Discord does, with a page of its own."""
+    """Return the page that a proxy in front of Discord answers with."""
     return web.Response(status=status, text=PAGE.format(status=status), content_type="text/html")
 
 
@@ -205,7 +205,7 @@ async def break_off(request: web.Request, how: Breaks, over: asyncio.Event) -> w
 
 
 def reset(transport: asyncio.BaseTransport) -> None:
-    """Close a connection by a reset, not by a farewell."""
+    """Reset a connection instead of closing it properly."""
     connection = transport.get_extra_info("socket")
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     cast("asyncio.WriteTransport", transport).abort()

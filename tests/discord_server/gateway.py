@@ -71,7 +71,7 @@ class Session:
     alive: bool = True
 
     def holds(self, guild: Guild | None) -> bool:
-        """Say whether this shard is the guild's; direct messages go to shard 0."""
+        """Return whether this shard has the guild; direct messages belong to shard 0."""
         number, count = self.shard
         return number == ((guild.id >> 22) % count if guild else 0)
 
@@ -103,7 +103,7 @@ class Gateway:
         return sum(1 for session in self.sessions.values() if session.alive and session.connection)
 
     def publish(self, event: Event) -> int:
-        """Dispatch an event to whom it concerns; give how many sessions that were."""
+        """Dispatch an event to the sessions that it concerns; return how many there are."""
         told = 0
         for session in self.sessions.values():
             if not session.alive or not session.holds(event.guild):

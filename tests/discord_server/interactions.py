@@ -98,7 +98,7 @@ def _choices(data: Json) -> list[Json]:
 
 
 def _send(call: Call, interaction: Interaction, body: Json) -> Message:
-    """Post through the interaction; no channel permission is asked for."""
+    """Post through the interaction, which needs no permission in the channel."""
     world = call.world
     kind = SLASH_RESPONSE
     if interaction.payload["data"].get("target_id"):
@@ -122,7 +122,7 @@ def _edit(call: Call, message: Message, body: Json) -> Message:
 
 
 def _alive(call: Call) -> Interaction:
-    """Find the interaction of a token; raises 50027 after 15 minutes, 10015 for no token of ours."""
+    """Return the interaction of a token; raises 50027 after 15 minutes, 10015 for no token of ours."""
     world = call.world
     interaction = world.tokens.get(call.parameters["token"])
     if interaction is None or call.id("webhook_id") != world.application_id:
@@ -133,7 +133,7 @@ def _alive(call: Call) -> Interaction:
 
 
 def _reachable(call: Call) -> Message:
-    """Find a message this token wrote: by id, or the original."""
+    """Return a message that this token wrote: by id, or the original."""
     interaction = _alive(call)
     wanted = call.parameters.get("message_id", "@original")
     written: list[Any] = [interaction.message, *interaction.followups]

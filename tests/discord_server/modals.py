@@ -1,4 +1,4 @@
-"""Forms: what Discord takes as one, and what it sends when somebody submits it.
+"""Forms: what Discord accepts as one, and what it sends when somebody submits it.
 
 Source: https://discord.com/developers/docs/components/reference
 """

@@ -1,4 +1,4 @@
-"""Messages and threads coming to be, changing and going, whoever asks for it."""
+"""Posting, editing and deleting messages and threads, by anybody."""
 
 from dataclasses import dataclass
 from typing import Any, Literal, cast
@@ -54,7 +54,7 @@ def post(
     interaction: Interaction | None = None,
     kind: int = 0,
 ) -> Message:
-    """Create a message, or give the one that already carries this enforced nonce."""
+    """Create a message, or return the one that already has this enforced nonce."""
     nonce = _nonce(body)
     if nonce and body.get("enforce_nonce") and (known := _known(world, nonce)):
         return known
@@ -138,7 +138,7 @@ def edit(world: World, message: Message, body: Json, uploads: Uploads, *, by: By
 
 
 def delete(world: World, message: Message) -> None:
-    """Take a message away; its history stays readable to the test."""
+    """Delete a message; a test can still read its history."""
     message.deleted = True
     message.channel.messages.pop(message.id, None)
     guild = message.channel.guild
@@ -228,7 +228,7 @@ def remove_channel(world: World, channel: Channel) -> None:
 
 
 def wake(world: World, channel: Channel) -> None:
-    """Un-archive a thread somebody sends to; a locked one refuses."""
+    """Reopen a thread that somebody sends to; refuse if it is locked."""
     if channel.locked:
         raise errors.locked()
     if channel.archived:

@@ -31,7 +31,7 @@ class Call:
     uploads: dict[int, Upload] = field(default_factory=dict[int, Upload])
 
     def id(self, name: str) -> int:
-        """Read an id out of the path; anything but digits is refused."""
+        """Return an id from the path; refuse anything but digits."""
         text = self.parameters[name]
         if not text.isdecimal():
             raise errors.invalid(name, "NUMBER_TYPE_COERCE", f'Value "{text}" is not snowflake.')
@@ -42,7 +42,7 @@ class Call:
 class Request:
     """A line of the log; `started` and `ended` are `time.perf_counter()` seconds.
 
-    A `status` of 499 says that the answer was kept back or lost.
+    A `status` of 499 means that the answer was withheld or lost.
     """
 
     route: str
@@ -157,7 +157,7 @@ class Api:
         return call
 
     def _rate(self, line: str, call: Call, *, token: bool) -> dict[str, str]:
-        """Count the request against its limits; give the headers, or refuse with a 429."""
+        """Count the request against its limits; return the headers, or refuse with a 429."""
         now = self.world.clock.now()
         if token and self.overall is not None:
             remaining, wait = self.overall.take((), now)
@@ -180,7 +180,7 @@ class Api:
         return [call.parameters.get(name, "") for name in majors]
 
     async def _fault(self, line: str, call: Call) -> Fault | None:
-        """Find the failure set for this request, after waiting at its gate."""
+        """Return the fault set for this request, after waiting at its gate."""
         if not self.faults:
             return None
         now, concerned = self.world.clock.now(), about(self.world, call.parameters, call.body)

@@ -81,7 +81,7 @@ class DiscordServer:
     # ── running ──────────────────────────────────────────────────────────────────────────────
 
     async def start(self, port: int = 0) -> Self:
-        """Listen on 127.0.0.1, on any free port unless one is named."""
+        """Listen on 127.0.0.1, on any free port unless one is given."""
         app = web.Application(client_max_size=64 * 1024 * 1024, middlewares=self._middlewares)
         app.router.add_get("/gateway", self.gateway.serve)
         app.router.add_get("/attachments/{application}/{id}/{name}", self._serve_attachment)
@@ -134,7 +134,7 @@ class DiscordServer:
     def guild(
         self, name: str, owner: User | None = None, everyone: int = NEW_GUILD, bot_permissions: int = 0
     ) -> Guild:
-        """Found a guild and let the bot in, with a role of its own holding these permissions."""
+        """Create a guild and add the bot, with a role of its own holding these permissions."""
         world = self.world
         number = world.snowflake(step=1 << 22)
         guild = Guild(number, name, owner or world.add_user(f"owner of {name}"))
@@ -223,12 +223,12 @@ class DiscordServer:
         self.gateway.drop(4004)
 
     def kick_bot(self, guild: Guild) -> None:
-        """Throw the bot out of a guild."""
+        """Remove the bot from a guild."""
         guild.has_bot = False
         self._publish(Event("GUILD_DELETE", {"id": str(guild.id)}, guild, Intent.GUILDS))
 
     def archive(self, thread: Channel, *, locked: bool = False) -> None:
-        """Archive a thread, locked if said so."""
+        """Archive a thread, and lock it if asked to."""
         posting.archive(self.world, thread, archived=True, locked=locked)
 
     def delete_message(self, message: Message) -> None:
@@ -349,7 +349,7 @@ class DiscordServer:
                 posting.announce(self.world, "MESSAGE_CREATE", happening)
 
     def advance(self, seconds: float) -> None:
-        """Let time pass at once: tokens die, nonces are forgotten, messages get old."""
+        """Let time pass at once: tokens expire, nonces are forgotten, messages age."""
         self.clock.advance(seconds)
 
     # ── what goes wrong ──────────────────────────────────────────────────────────────────────
@@ -425,7 +425,7 @@ class DiscordServer:
         ]
 
     def forget(self) -> None:
-        """Forget every message, thread, interaction and request so far, as a long proof needs it.
+        """Forget every message, thread, interaction and request so far, so that a long proof doesn't keep them.
 
         Threads are archived first, as Discord does after a day: the client forgets them then, too.
         """
@@ -460,7 +460,7 @@ class DiscordServer:
         return self.api.invalid.count()
 
     async def until(self, read: Callable[[], Value], within: float = 30.0) -> Value:
-        """Wait until what `read` finds in this Discord is truthy, and give it.
+        """Wait until what `read` finds in this Discord is truthy, and return it.
 
         It looks again after each request and each gateway frame; what changes only inside the bot
         wakes nobody.

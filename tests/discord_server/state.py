@@ -1,4 +1,4 @@
-"""What exists on this Discord: accounts, guilds, channels, messages, commands, interactions."""
+"""What this Discord contains: accounts, guilds, channels, messages, commands, interactions."""
 
 import asyncio
 import time
@@ -162,12 +162,12 @@ class Channel:
 
     @property
     def is_thread(self) -> bool:
-        """Say whether this is a thread of another channel."""
+        """Return whether this is a thread of another channel."""
         return self.type in THREADS
 
     @property
     def is_private(self) -> bool:
-        """Say whether only those who joined can look in."""
+        """Return whether only those who joined can see it."""
         return self.type is ChannelType.PRIVATE_THREAD
 
     @property
@@ -203,7 +203,7 @@ class Ping:
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """A message as it stood from `at` on; the first is the post, every further one an edit.
+    """A message's content from `at` on; the first is the post, every further one an edit.
 
     `by` says which credential wrote it: a person, the bot token, or an interaction's token.
     """
@@ -220,7 +220,7 @@ class Version:
 
 @dataclass(slots=True, eq=False)
 class Message:
-    """A message with everything it ever was."""
+    """A message with its whole history."""
 
     id: int
     channel: Channel = field(repr=False)
@@ -256,7 +256,7 @@ class Message:
 
     @property
     def ephemeral(self) -> bool:
-        """Say whether only one person sees it."""
+        """Return whether only one person sees it."""
         return self.visible_to is not None
 
     @property
@@ -378,7 +378,7 @@ class World:
         return attachment
 
     def channel(self, number: int) -> Channel:
-        """Find a channel as the bot may address it; raises 10003 or 50001."""
+        """Return a channel as the bot may address it; raises 10003 or 50001."""
         channel = self.channels.get(number)
         if channel is None:
             raise errors.unknown_channel()
@@ -387,7 +387,7 @@ class World:
         return channel
 
     def guild(self, number: int) -> Guild:
-        """Find a guild the bot is in; raises 10004."""
+        """Return a guild that the bot is in; raises 10004."""
         guild = self.guilds.get(number)
         if guild is None or not guild.has_bot:
             raise errors.unknown_guild()
@@ -404,7 +404,7 @@ def walk(components: list[Json]) -> Iterator[Json]:
 
 
 def shown(version: Version) -> str:
-    """Join everything a person reads in one version of a message."""
+    """Return everything a person reads in one version of a message, joined."""
     lines = [version.content]
     for embed in version.embeds:
         lines += [embed.get("author", {}).get("name", ""), embed.get("title", "")]

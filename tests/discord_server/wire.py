@@ -329,7 +329,7 @@ def event(entry: Message, world: World) -> Json:
 
 
 def redacted(body: Json) -> Json:
-    """Take out what a bot without the message content intent doesn't get."""
+    """Return a message without what a bot lacking the message content intent doesn't get."""
     return body | {"content": "", "embeds": [], "attachments": [], "components": []}
 
 
@@ -342,7 +342,7 @@ def read(entry: Message, world: World) -> Json:
 
 
 def calling(world: World, place: Channel, person: User) -> Json:
-    """Write the part every interaction has: who did it, where, and what both may do there."""
+    """Write the part that every interaction has: who did it, where, and what both may do there."""
     guild = place.guild
     body: Json = {
         "application_id": str(world.application_id),

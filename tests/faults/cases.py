@@ -42,13 +42,13 @@ class Target:
 
     @property
     def title(self) -> str:
-        """Return how the table calls it."""
+        """Return its name in the table."""
         return f"{self.name} ({self.part})" if self.part else self.name
 
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
-    """How it goes wrong. With `is_lost`, the request was carried out and nobody knows."""
+    """How it goes wrong; with `is_lost`, the request was carried out, but its response is lost."""
 
     name: str
     group: str
@@ -66,7 +66,7 @@ class Case:
 
     @property
     def title(self) -> str:
-        """Return what a failing case is called."""
+        """Return a failing case's name."""
         if self.target.scene == "event":
             return f"{self.target.platform}: {self.trouble.name}"
         return f"{self.target.platform}: {self.target.title}, {self.trouble.name}, {self.length}"
@@ -211,5 +211,5 @@ def every() -> Iterator[Case]:
 
 
 def event(platform: PlatformName, name: str) -> Case:
-    """Return the case of something that admins do."""
+    """Return the case of an admin's action."""
     return Case(Target(platform, name, scene="event"), Trouble(name, "event"), "")

@@ -1,7 +1,7 @@
 """The methods and endpoints that the program uses, each with every error that its platform documents.
 
 Slack lists the errors of each method, and some that every method may answer. Discord lists its codes
-once for all endpoints: an endpoint has here those whose meaning can apply to it.
+once for all endpoints: here, an endpoint has those that can apply to it.
 """
 
 from pathlib import Path

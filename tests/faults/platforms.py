@@ -1,4 +1,4 @@
-"""Both platforms with the real bot on them, as a case of the fault matrix drives them."""
+"""Both platforms with the real bot, as a case of the fault matrix drives them."""
 
 import asyncio
 import itertools
@@ -104,7 +104,7 @@ class Platform(Protocol):
     name: str
 
     async def start(self) -> None:
-        """Start the bot, on what an earlier start left."""
+        """Start the bot with what an earlier start left."""
         ...
 
     async def stop(self) -> None:
@@ -120,7 +120,7 @@ class Platform(Protocol):
         ...
 
     def fail(self, target: str, **how: Any) -> Fault:
-        """Let something go wrong with a method or an endpoint."""
+        """Make a method or an endpoint fail."""
         ...
 
     @property
@@ -155,7 +155,7 @@ class Platform(Protocol):
 
 @dataclass
 class Office:
-    """What a bot is built of, on a folder of its own; ask it for a dispatcher at every start."""
+    """What a bot is built of, with a folder of its own; it returns a new dispatcher for every start."""
 
     library: Library
     loop: VirtualLoop
@@ -168,7 +168,7 @@ class Office:
     numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1))
 
     async def ask(self, call: Call) -> Reply:
-        """Answer as a model that takes its time."""
+        """Answer slowly, as a model does."""
         await asyncio.sleep(CALL_SECONDS)
         reply = await self.models.ask(call)
         if call.step.startswith("stage3.") and (asked := NUMBER.search(str(call.messages))):
@@ -180,7 +180,7 @@ class Office:
         return datetime.fromtimestamp(self.loop.wall(), UTC)
 
     def dispatcher(self) -> Dispatcher:
-        """Build what a start builds."""
+        """Return a dispatcher as a start builds it."""
         runs = Runs(
             ask=self.answer or self.ask,
             catalog=Catalog(_no_list),
@@ -203,7 +203,7 @@ class Office:
     @classmethod
     @asynccontextmanager
     async def open(cls, loop: VirtualLoop, limits: Limits | None = None) -> AsyncGenerator[Self]:
-        """Open a folder in memory, where there is one: nothing here is about disks."""
+        """Open a folder in memory if possible: no case is about disks."""
         with _folder() as folder:
             async with open_library(folder) as library:
                 yield cls(library, loop, limits=limits or Limits())
@@ -227,14 +227,14 @@ async def _no_list() -> list[dict[str, object]]:
 def slack_bot(
     dispatcher: Dispatcher, lookup: Lookup, loop: VirtualLoop, **where: Any
 ) -> AbstractAsyncContextManager[object]:
-    """Build the bot for Slack; `where` is its addresses and tokens."""
+    """Return the bot for Slack; `where` is its addresses and tokens."""
     return SlackBot(dispatcher, lookup, clock=loop.time, now=loop.wall, **where)
 
 
 def discord_bot(
     dispatcher: Dispatcher, lookup: Lookup, clock: Callable[[], float], **where: Any
 ) -> AbstractAsyncContextManager[object]:
-    """Build the bot for Discord; `where` is its address and token."""
+    """Return the bot for Discord; `where` is its address and token."""
     return DiscordBot(dispatcher, lookup, outbox=Outbox(clock=clock), clock=clock, **where)
 
 
@@ -250,7 +250,7 @@ class SlackPlatform:
         self._dispatcher = office.dispatcher()
 
     async def start(self) -> None:
-        """Start the bot, on what an earlier start left."""
+        """Start the bot with what an earlier start left."""
         self._dispatcher = self.office.dispatcher()
         bot = slack_bot(
             self._dispatcher,
@@ -275,7 +275,7 @@ class SlackPlatform:
         await self._dispatcher.settled()
 
     def fail(self, target: str, **how: Any) -> Fault:
-        """Let something go wrong with a method or an endpoint."""
+        """Make a method or an endpoint fail."""
         return self.server.fail(target, **how)
 
     @property
@@ -321,7 +321,7 @@ class SlackPlatform:
     @classmethod
     @asynccontextmanager
     async def open(cls, loop: VirtualLoop, limits: Limits | None = None) -> AsyncGenerator[Self]:
-        """Put up the platform; the bot isn't started yet."""
+        """Open the platform; the bot isn't started yet."""
         async with Office.open(loop, limits) as office, SlackServer(loop.wall) as server:
             yield cls(office, server)
 
@@ -410,7 +410,7 @@ class SlackAsker:
 
 
 class DiscordPlatform:
-    """The fake Discord with the bot on it. discord.py knows one Discord in a process: have one open."""
+    """The fake Discord with the bot on it. discord.py knows one Discord in a process, so open only one."""
 
     name = "Discord"
 
@@ -422,7 +422,7 @@ class DiscordPlatform:
         self._dispatcher = office.dispatcher()
 
     async def start(self) -> None:
-        """Start the bot, on what an earlier start left."""
+        """Start the bot with what an earlier start left."""
         self._dispatcher = self.office.dispatcher()
         bot = discord_bot(
             self._dispatcher,
@@ -439,7 +439,7 @@ class DiscordPlatform:
             self._open = stack.pop_all()
 
     async def _keep_talking(self) -> None:
-        """Let the gateway be heard: the client counts its heartbeats in real time, silence in virtual."""
+        """Keep the gateway talking: the client counts heartbeats in real time, silence in virtual time."""
         while True:
             await asyncio.sleep(30)
             self.server.gateway.acknowledge()
@@ -453,7 +453,7 @@ class DiscordPlatform:
         await self._dispatcher.settled()
 
     def fail(self, target: str, **how: Any) -> Fault:
-        """Let something go wrong with a method or an endpoint."""
+        """Make a method or an endpoint fail."""
         return self.server.fail(target, **how)
 
     @property
@@ -500,7 +500,7 @@ class DiscordPlatform:
     @classmethod
     @asynccontextmanager
     async def open(cls, loop: VirtualLoop, limits: Limits | None = None) -> AsyncGenerator[Self]:
-        """Put up the platform; the bot isn't started yet."""
+        """Open the platform; the bot isn't started yet."""
         async with Office.open(loop, limits) as office, DiscordServer(clock=Clock(loop.wall)) as server:
             yield cls(office, server)
 

@@ -1,4 +1,4 @@
-"""Plays cases of the matrix: asks, lets it go wrong, and sees what the asker is told, and when."""
+"""Plays cases of the matrix: asks, makes something fail, and notes what the asker is told and when."""
 
 import asyncio
 import logging
@@ -59,7 +59,7 @@ class Result:
 
 
 def quieten() -> None:
-    """Log nothing: words about what was meant to go wrong take longer than the cases."""
+    """Log nothing: logging the intended faults takes longer than the cases."""
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
     logging.disable(logging.CRITICAL)
 
@@ -161,7 +161,7 @@ def _lose(platform: Platform, asked: Asker, applied: bool, methods: Sequence[str
 
 
 async def _upset(asked: Asker, event: Event, seconds: float | None) -> None:
-    """Let admins do something in mid-run, and undo it later."""
+    """Let admins change something in mid-run, and undo it later."""
     await _within(MID_RUN, asked.is_there)
     if event != "no threads":
         await asyncio.sleep(MID_RUN)
@@ -172,7 +172,7 @@ async def _upset(asked: Asker, event: Event, seconds: float | None) -> None:
 
 
 def _is_refused(platform: Platform, asked: Asker, paid: int) -> bool:
-    """Whether only the asker was told that nothing comes of it, and nothing was paid."""
+    """Return whether only the asker was told that there will be no answer, and nothing was paid."""
     said = asked.refused()
     return platform.paid == paid and bool(said) and not said.startswith(WORDS)
 

@@ -46,13 +46,13 @@ class Stored(BaseModel):
     rows: list[Row]
 
     def write(self) -> None:
-        """Store it, a row on each line."""
+        """Store it, one row per line."""
         lines = ",\n".join(f"    {row.model_dump_json()}" for row in self.rows)
         STORED.write_text(f'{{\n  "rows": [\n{lines}\n  ]\n}}\n')
 
 
 def summarized(results: Iterable[Result]) -> Stored:
-    """Sum up the cases of a matrix."""
+    """Return a matrix's cases, summed up."""
 
     def key(result: Result) -> tuple[str, str, str]:
         target = result.case.target

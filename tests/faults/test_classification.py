@@ -1,4 +1,4 @@
-"""Every documented error is in the program's own table, so that none is taken for a passing one."""
+"""Every documented error is in the program's own table, so none counts as temporary by mistake."""
 
 from typing import Any, cast
 
@@ -50,7 +50,7 @@ def is_known(error: VenueError) -> bool:
 
 
 def test_an_undocumented_error_may_pass() -> None:
-    """It is known to be unknown: the outbox gives it a few attempts."""
+    """The outbox knows that it doesn't know it, and tries a few times."""
     assert not is_known(by_code("a_new_error"))
     assert not is_known(refused(400, {"code": 99999, "message": ""}))
 

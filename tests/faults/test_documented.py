@@ -1,4 +1,4 @@
-"""What is on record of the platforms' errors is whole and reads well."""
+"""The record of the platforms' errors is complete and consistent."""
 
 from tests.discord_server.rest import ROUTES
 from tests.faults.documented import DISCORD, SLACK

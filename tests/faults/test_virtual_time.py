@@ -14,7 +14,7 @@ SELECT sum(n) FROM numbers
 
 
 def test_an_hour_of_sleep_takes_no_time() -> None:
-    """Sleeps end in their order, at the moment they should."""
+    """Sleeps end in order, each at its time."""
     ended: list[tuple[str, float]] = []
 
     async def sleep(name: str, seconds: float) -> None:
@@ -33,7 +33,7 @@ def test_an_hour_of_sleep_takes_no_time() -> None:
 
 
 def test_work_takes_no_time_in_it() -> None:
-    """Neither what computes nor what another thread does makes anything time out."""
+    """Neither computing nor another thread's work makes anything time out."""
 
     async def main(loop: VirtualLoop) -> float:
         async with asyncio.timeout(0.001):

@@ -1,7 +1,7 @@
 """An event loop whose time passes only while nothing happens: a minute of waiting takes a millisecond.
 
 Everything that goes by the loop's clock runs in this time: sleeps, timeouts, and the libraries'
-backoffs. What computes takes no time at all in it, so that a busy machine makes nothing time out.
+backoffs. Computing takes no time in it, so a busy machine makes nothing time out.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ WORKS_IN_A_THREAD = "aiosqlite.core"
 
 
 class _Selector(selectors.BaseSelector):
-    """Waits for sockets in real time; what the loop would have waited, it adds to the clock."""
+    """Waits for sockets in real time, and adds to the clock what the loop would have waited."""
 
     def __init__(self, grace: float) -> None:
         self._real = selectors.DefaultSelector()

@@ -59,7 +59,7 @@ def _read_markdown(text: str) -> _Markdown:
 
 
 def _plain(inline: Token) -> str:
-    """The text in which a mention can stand: an escaped character or code parts it."""
+    """Return the text that may contain a mention: an escaped character or code splits it."""
     return "".join(
         child.content if child.type == "text" else "\n"
         for child in inline.children or ()
@@ -72,10 +72,10 @@ def _mentions(text: str) -> frozenset[str]:
 
 
 def pinged(arguments: Json, handles: dict[str, str], rules: Rules) -> frozenset[str]:
-    """Whom posting this message notifies: user and group ids, `channel`, `here`, `everyone`.
+    """Return whom posting this message notifies: user and group ids, `channel`, `here`, `everyone`.
 
     `text` counts beside the blocks. A bare `@everyone` or `@name` notifies only with `parse=full` or
-    `link_names`; `handles` gives each name's id.
+    `link_names`; `handles` maps each name to its id.
     """
     text: str = arguments.get("text") or ""
     found = set(_mentions(text))
@@ -115,7 +115,7 @@ def _pings_of(node: object, rules: Rules) -> Iterator[str]:
 
 
 def checked(blocks: Any, rules: Rules) -> list[Json]:
-    """The blocks as Slack stores them, each with a block_id.
+    """Return the blocks as Slack stores them, each with a block_id.
 
     Raises:
         Refused: `invalid_blocks_format`, `invalid_blocks` with each `errors`, `msg_blocks_too_long`, or
@@ -147,7 +147,7 @@ def checked(blocks: Any, rules: Rules) -> list[Json]:
 
 
 def refused_blocks(errors: list[str], error: str = "invalid_blocks") -> Refused:
-    """Slack's refusal of blocks, which names each fault twice."""
+    """Return Slack's refusal of blocks, which names each fault twice."""
     messages = [f"[ERROR] {fault}" for fault in errors]
     return Refused(error, errors=errors, response_metadata={"messages": messages})
 

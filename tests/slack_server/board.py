@@ -28,21 +28,21 @@ SCHEDULED_MOST, SCHEDULED_WINDOW = 30, 300
 
 
 class Board:
-    """What the bot reads and writes, whichever way it reaches Slack."""
+    """What the bot reads and writes, however it reaches Slack."""
 
     def __init__(self, world: Workspace, rules: Rules) -> None:
         self.world = world
         self.rules = rules
 
     def user(self, team: Team, user: Any) -> User:
-        """Somebody of this workspace."""
+        """Return a user of this workspace."""
         found = self.world.users.get(str(user))
         if found is None or found.team != team.id:
             raise Refused("user_not_found")
         return found
 
     def visible(self, team: Team, arguments: Json, *, by_name: bool = False) -> Channel:
-        """The channel a call names; a private one the bot isn't in does not exist for it."""
+        """Return the channel that a call names; a private channel without the bot doesn't exist for it."""
         name = str(arguments.get("channel") or "")
         channel = self.world.channels.get(name)
         if channel is None and by_name:
@@ -60,7 +60,7 @@ class Board:
         return channel
 
     def writable(self, team: Team, arguments: Json) -> Channel:
-        """The channel a call names, if the bot may write there."""
+        """Return the channel that a call names, if the bot may write there."""
         channel = self.visible(team, arguments, by_name=True)
         if channel.archived:
             raise Refused("is_archived")
@@ -69,7 +69,7 @@ class Board:
         return channel
 
     def readable(self, team: Team, arguments: Json) -> Channel:
-        """The channel a call names, if the bot may read its messages."""
+        """Return the channel that a call names, if the bot may read its messages."""
         channel = self.visible(team, arguments)
         need(team, HISTORY[channel.kind])
         if team.bot.id not in channel.members:
@@ -77,7 +77,7 @@ class Board:
         return channel
 
     def content(self, arguments: Json, text_most: int = TEXT_MOST) -> Json:
-        """What a message says, checked; `blocks` is None when the call names none."""
+        """Return what a message says, checked; `blocks` is None when the call names none."""
         text, blocks = str(arguments.get("text") or ""), arguments.get("blocks")
         if arguments.get("markdown_text") is not None:
             if text or blocks:
@@ -128,7 +128,7 @@ class Board:
         )
 
     def schedule(self, team: Team, channel: Channel, content: Json, post_at: Any) -> Scheduled:
-        """Take a checked message on for a later time."""
+        """Schedule a checked message."""
         now = self.world.clock()
         if not str(post_at or "").isdigit():
             raise Refused("invalid_time")
@@ -151,7 +151,7 @@ class Board:
         return one
 
     def post_scheduled(self) -> None:
-        """Post what was taken on for a time that has come; what can't be posted any more isn't."""
+        """Post the scheduled messages that are due, and drop those that can no longer be posted."""
         now = self.world.clock()
         due = [each for each in self.world.scheduled if each.post_at <= now]
         for each in sorted(due, key=lambda one: one.post_at):
@@ -162,7 +162,7 @@ class Board:
                 self.post(each.team, channel, each.content, thread_ts, at=each.post_at)
 
     def revise(self, message: Message | Ephemeral, content: Json) -> None:
-        """Replace a message; without `blocks` its old ones stay, unless a new text takes their place."""
+        """Replace a message; without `blocks` it keeps its old ones, unless a new text replaces them."""
         blocks = content["blocks"]
         if blocks is None:
             blocks = [] if content["text"] else message.blocks
@@ -195,7 +195,7 @@ def need(team: Team, *scopes: str) -> None:
 
 
 async def read_arguments(request: web.Request) -> Json:
-    """The call's arguments from the query, a form or a JSON body, with JSON strings read."""
+    """Return a call's arguments from the query, a form or a JSON body; parse strings of JSON."""
     arguments: Json = dict(request.query)
     if request.content_type == "application/json":
         body = await request.text()

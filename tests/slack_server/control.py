@@ -30,7 +30,7 @@ class Control:
         self._server = server
 
     async def configuration(self) -> Json:
-        """What the bot needs to connect, and who it is."""
+        """Return what the bot needs to connect, and who it is."""
         server = self._server
         return {
             "api_url": server.api_url,
@@ -104,11 +104,11 @@ class Control:
         return await self._server.redeliver(found, reason)
 
     async def deliveries(self) -> list[Delivery]:
-        """Everything sent to the bot."""
+        """Return everything sent to the bot."""
         return self._server.deliveries
 
     async def fail(self, method: str, **how: Any) -> None:
-        """Answer the next calls of a method otherwise."""
+        """Make the next calls of a method fail."""
         self._server.fail(method, **how)
 
     async def enforce_rate_limits(self, burst: int = 1) -> None:
@@ -140,7 +140,7 @@ class Control:
         self._server.revoke_token(error)
 
     async def told(self, user: str) -> list[Message]:
-        """The bot's messages that notified somebody."""
+        """Return the bot's messages that notified somebody."""
         return self._server.told(user)
 
     async def refresh_sockets(self) -> None:
@@ -152,23 +152,23 @@ class Control:
         await self._server.drop_sockets()
 
     async def messages(self, channel: str) -> list[Message]:
-        """What is in a channel."""
+        """Return a channel's messages."""
         return self._server.messages(channel)
 
     async def thread(self, channel: str, ts: str) -> list[Message]:
-        """What is below a message."""
+        """Return a thread's messages."""
         return self._server.thread(channel, ts)
 
     async def ephemerals(self, channel: str, user: str) -> list[Ephemeral]:
-        """What only this person sees."""
+        """Return what only this person sees."""
         return self._server.ephemerals(channel, user)
 
     async def requests(self, method: str | None = None) -> list[Call]:
-        """The bot's calls, of one method or all."""
+        """Return the bot's calls, of one method or all."""
         return self._server.requests if method is None else self._server.calls(method)
 
     async def changes(self, since: int, seconds: float = 5.0) -> int:
-        """The number of changes so far; waits until it differs from `since`, or the time is over."""
+        """Return the number of changes so far, once it differs from `since` or the time is up."""
         try:
             async with asyncio.timeout(seconds):
                 while self._server.changes.count == since:
@@ -183,7 +183,7 @@ async def _settled(delivery: Delivery, wait: bool) -> Delivery:
 
 
 def routes(server: SlackServer) -> list[web.RouteDef]:
-    """The one route of the control API."""
+    """Return the one route of the control API."""
     control = Control(server)
     verbs: dict[str, Verb] = {
         name: getattr(control, name) for name in vars(Control) if not name.startswith("_")
@@ -203,7 +203,7 @@ def routes(server: SlackServer) -> list[web.RouteDef]:
 
 
 def told(value: Any) -> Any:
-    """A value of the driving API as JSON."""
+    """Return a value of the driving API as JSON."""
     match value:
         case list():
             return [told(item) for item in value]  # pyright: ignore[reportUnknownVariableType] - any list

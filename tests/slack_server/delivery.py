@@ -23,7 +23,7 @@ SOCKETS_MOST = 10
 
 @dataclass(slots=True)
 class Attempt:
-    """One try at delivering; `latency` is what counts against the three seconds."""
+    """One attempt at a delivery; `latency` counts against the three seconds."""
 
     via: Literal["socket", "http"]
     retry_num: int
@@ -38,18 +38,18 @@ class Attempt:
 
     @property
     def latency(self) -> float | None:
-        """Seconds until the app acknowledged, however late."""
+        """Return the seconds until the app acknowledged, however late."""
         return None if self.acked is None else self.acked - self.sent
 
     @property
     def in_time(self) -> bool:
-        """Whether Slack took it for acknowledged."""
+        """Return whether Slack counts it as acknowledged."""
         return self.fault is None and self.acked is not None
 
 
 @dataclass(eq=False, slots=True)
 class Delivery:
-    """Something on its way to the app; await it until it is acknowledged or given up."""
+    """A delivery to the app; awaiting it ends when it is acknowledged or given up."""
 
     id: str
     kind: Kind
@@ -61,12 +61,12 @@ class Delivery:
 
     @property
     def acked(self) -> bool:
-        """Whether any attempt was acknowledged in time."""
+        """Return whether any attempt was acknowledged in time."""
         return any(attempt.in_time for attempt in self.attempts)
 
     @property
     def latency(self) -> float | None:
-        """The first attempt's seconds to the acknowledgement."""
+        """Return the seconds from the first attempt to its acknowledgement."""
         return self.attempts[0].latency if self.attempts else None
 
     def __await__(self) -> Generator[Any, Any, "Delivery"]:
@@ -90,7 +90,7 @@ class Endpoint:
     """Seconds added to the timestamp; Bolt refuses more than five minutes."""
 
     def headers(self, body: str, now: float) -> dict[str, str]:
-        """Slack's signature, version v0, over timestamp and body."""
+        """Return the headers with Slack's signature, version v0, of timestamp and body."""
         stamp = str(int(now + self.skew))
         signed = hmac.new(self.signing_secret.encode(), f"v0:{stamp}:{body}".encode(), hashlib.sha256)
         return {"x-slack-request-timestamp": stamp, "x-slack-signature": f"v0={signed.hexdigest()}"}
@@ -115,7 +115,7 @@ class Courier:
 
     @property
     def sockets(self) -> int:
-        """How many sockets take deliveries."""
+        """Return how many sockets take deliveries."""
         return sum(not socket.retiring and not socket.ws.closed for socket in self._sockets)
 
     def send(self, kind: Kind, payload: Json) -> Delivery:
@@ -135,7 +135,7 @@ class Courier:
         return delivery
 
     async def redeliver(self, delivery: Delivery, reason: str = "http_timeout") -> Attempt:
-        """Send the same thing once more, as Slack does when it saw no acknowledgement."""
+        """Send a delivery again, as Slack does when it saw no acknowledgement."""
         return await self._try(delivery, len(delivery.attempts), reason)
 
     def forget(self) -> None:
@@ -204,7 +204,7 @@ class Courier:
             await socket.ws.send_json(frame)
 
     async def drop(self) -> None:
-        """Break every socket without a word."""
+        """Break every socket without a goodbye."""
         for socket in list(self._sockets):
             socket.retiring = True
             await socket.ws.close()
@@ -295,7 +295,7 @@ class Courier:
 
 
 def _request(delivery: Delivery) -> tuple[dict[str, str], str]:
-    """Content type and body: events are JSON, commands a form, interactions JSON in a form."""
+    """Return content type and body: events are JSON, commands a form, interactions JSON in a form."""
     if delivery.kind == "events_api":
         return {"content-type": "application/json"}, json.dumps(delivery.payload)
     form = delivery.payload

@@ -1,4 +1,4 @@
-"""What a test can let go wrong with the bot's calls: Slack's errors, a proxy's, the network's."""
+"""What a test can make go wrong with the bot's calls: errors of Slack, of a proxy, of the network."""
 
 import asyncio
 import socket
@@ -57,18 +57,18 @@ class Fault:
             self.times = ALWAYS
 
     def release(self) -> None:
-        """Let calls that hang go, and let nothing more go wrong."""
+        """Release the calls that hang, and end the fault."""
         self.times = self.hits
         self.over.set()
 
     def is_over(self, now: float) -> bool:
-        """Whether it has had its times or its seconds."""
+        """Return whether its number of calls or its seconds are used up."""
         if self.met_at is not None and self.seconds is not None and now >= self.met_at + self.seconds:
             return True
         return self.hits >= self.times
 
     def matches(self, method: str, arguments: Json, now: float, team: str | None = None) -> bool:
-        """Whether this call, with a token of `team`, meets it."""
+        """Return whether this call, with a token of `team`, meets it."""
         if self.team not in (None, team):
             return False
         if self.is_over(now) or self.method not in {method, "*"}:
@@ -88,7 +88,7 @@ class Fault:
 
     @property
     def refuses(self) -> bool:
-        """Whether the call gets an answer of the fault's own."""
+        """Return whether the call is answered by the fault."""
         return self.error is not None or self.status != web.HTTPOk.status_code or self.html
 
 
@@ -100,7 +100,7 @@ def _channel(arguments: Json) -> object:
 
 
 def page(status: int) -> web.Response:
-    """Answer as a proxy in front of Slack does, with a page of its own."""
+    """Return the page that a proxy in front of Slack answers with."""
     return web.Response(status=status, text=PAGE.format(status=status), content_type="text/html")
 
 

@@ -25,7 +25,7 @@ class Files:
         """The ids of the files that were handed over, in order."""
 
     def routes(self) -> list[web.RouteDef]:
-        """What the server mounts."""
+        """Return the routes that the server mounts."""
         return [
             web.post("/upload/v1/{file}", self._upload),
             web.get("/files-pri/{file}/{name}", self._download),
@@ -40,7 +40,7 @@ class Files:
         return {"upload_url": f"{self.world.origin}/upload/v1/{file.id}", "file_id": file.id}
 
     def new(self, team: Team, name: str, length: int, user: str) -> StoredFile:
-        """Announce a file whose content is still to come."""
+        """Announce a file whose content follows."""
         file_id = self.world.new_id("F")
         file = StoredFile(
             file_id, name, team.id, user, length, f"{self.world.origin}/files-pri/{file_id}/{name}"

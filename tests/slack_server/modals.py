@@ -1,4 +1,4 @@
-"""Forms: what Slack takes as one, and what it sends when somebody submits it.
+"""Forms: what Slack accepts as one, and what it sends when somebody submits it.
 
 Source: https://docs.slack.dev/surfaces/modals, https://docs.slack.dev/reference/views/modal-views
 """
@@ -15,7 +15,7 @@ TRIGGER_SECONDS = 3.0
 
 @dataclass(slots=True, eq=False)
 class View:
-    """A form that somebody has on the screen; `errors` are what it shows below its fields."""
+    """An open form; `errors` are shown below its fields."""
 
     id: str
     team: str
@@ -26,7 +26,7 @@ class View:
 
 
 class Modals:
-    """Opens forms for fresh triggers, and takes what the bot answers to a submission."""
+    """Opens forms for fresh triggers, and applies the bot's answer to a submission."""
 
     def __init__(self, world: Workspace) -> None:
         self.world = world
@@ -34,13 +34,13 @@ class Modals:
         self._triggers: dict[str, tuple[str, float]] = {}
 
     def arm(self, payload: Json) -> Json:
-        """Let a payload's trigger open one form within three seconds; returns the payload."""
+        """Let a payload's trigger open one form within three seconds; return the payload."""
         user = payload.get("user_id") or payload["user"]["id"]
         self._triggers[payload["trigger_id"]] = str(user), self.world.clock()
         return payload
 
     def open(self, team: Team, arguments: Json) -> Json:
-        """Show a form to whoever acted."""
+        """Show a form to the person who acted."""
         user, at = self._triggers.get(str(arguments.get("trigger_id")), ("", 0.0))
         if not user:
             raise Refused("invalid_trigger_id")
@@ -55,7 +55,7 @@ class Modals:
         return {"view": {"id": view.id, **form}}
 
     def submission(self, view: View, app_id: str, values: Mapping[str, str]) -> Json:
-        """What Slack sends when a form is submitted: fields as prefilled, unless written otherwise."""
+        """Return what Slack sends for a submitted form; fields that aren't given stay as prefilled."""
         if not view.is_open:
             raise LookupError("the form is closed")
         blocks: list[Json] = [block for block in view.form["blocks"] if block["type"] == "input"]
@@ -84,7 +84,7 @@ class Modals:
         }
 
     def answered(self, view_id: str, answer: Json | str | None) -> None:
-        """Close a form that was taken; show the errors of one that wasn't."""
+        """Close a form that was accepted; show the errors of one that wasn't."""
         view = next(each for each in self.views if each.id == view_id)
         if isinstance(answer, dict) and answer.get("response_action") == "errors":
             view.errors = dict(answer["errors"])

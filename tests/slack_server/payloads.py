@@ -9,7 +9,7 @@ from tests.slack_server.workspace import Channel, Ephemeral, Message, Team, User
 def slash_command(
     app_id: str, team: Team, channel: Channel, user: User, command: str, text: str, response_url: str
 ) -> Json:
-    """A slash command: flat strings, as the form carries them."""
+    """Return a slash command: flat strings, as the form carries them."""
     return {
         "token": "verification-token",
         "team_id": team.id,
@@ -30,7 +30,7 @@ def slash_command(
 
 
 def event_callback(app_id: str, team: Team, event: Json, now: float) -> Json:
-    """An event in its envelope; redeliveries keep its `event_id`."""
+    """Return an event in its envelope; redeliveries keep its `event_id`."""
     return {
         "token": "verification-token",
         "team_id": team.id,
@@ -54,7 +54,7 @@ def event_callback(app_id: str, team: Team, event: Json, now: float) -> Json:
 
 
 def message_event(kind: str, team: Team, channel: Channel, message: Message) -> Json:
-    """An `app_mention`, or a `message` of a direct conversation."""
+    """Return an `app_mention`, or a `message` of a direct conversation."""
     event: Json = {
         "type": kind,
         "user": message.user,
@@ -101,7 +101,7 @@ def message_shortcut(
     response_url: str,
     action_ts: str,
 ) -> Json:
-    """A message shortcut with the message it was used on."""
+    """Return a message shortcut with the message it was used on."""
     return {
         **_interaction(app_id, team, channel, user, response_url),
         "type": "message_action",
@@ -123,7 +123,7 @@ def block_action(
     response_url: str,
     action_ts: str,
 ) -> Json:
-    """A click; an ephemeral message comes without its content."""
+    """Return a click; an ephemeral message comes without its content."""
     container: Json = {
         "type": "message",
         "message_ts": message.ts,
@@ -153,5 +153,5 @@ def block_action(
 
 
 def new_trigger() -> str:
-    """A trigger id, the same in every delivery of one command or click."""
+    """Return a trigger id, the same in every delivery of one command or click."""
     return f"{secrets.randbelow(10**12)}.{secrets.randbelow(10**10)}.{secrets.token_hex(16)}"

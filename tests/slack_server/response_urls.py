@@ -14,7 +14,7 @@ from tests.slack_server.workspace import Ephemeral, Message, Team
 
 @dataclass(slots=True)
 class ResponseUrl:
-    """A response URL: where it answers to, and how often it was used."""
+    """A response URL: where its answers go, and how often it was used."""
 
     team: Team
     channel: str
@@ -35,19 +35,19 @@ class ResponseUrls:
         self._urls: dict[str, ResponseUrl] = {}
 
     def routes(self) -> list[web.RouteDef]:
-        """What the server mounts."""
+        """Return the routes that the server mounts."""
         return [web.post("/response/{key}", self._respond)]
 
     def new(
         self, team: Team, channel: str, user: str, message: Message | Ephemeral | None = None
     ) -> str:
-        """A URL that takes five answers within half an hour."""
+        """Return a new URL that takes five answers within half an hour."""
         key = secrets.token_hex(12)
         self._urls[key] = ResponseUrl(team, channel, user, self.world.clock(), message)
         return f"{self.world.origin}/response/{key}"
 
     def forget(self) -> None:
-        """Take back every URL given out so far."""
+        """Revoke every URL issued so far."""
         self._urls.clear()
 
     async def _respond(self, request: web.Request) -> web.Response:
@@ -82,7 +82,7 @@ class ResponseUrls:
         via: Literal["response_url", "ack"],
         original: Message | Ephemeral | None = None,
     ) -> None:
-        """Do what an answer to a command or a click asks: show, post, replace or delete."""
+        """Carry out an answer to a command or a click: show, post, replace or delete."""
         if arguments.get("delete_original") and original is not None:
             original.deleted_at = self.world.clock()
             self.world.changes.happened()

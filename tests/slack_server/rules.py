@@ -16,7 +16,7 @@ TIERS = {1: 1, 2: 20, 3: 50, 4: 100}
 
 
 class Refused(Exception):
-    """Slack said no: `error` is its own word, `extra` the rest of its reply."""
+    """A refusal by Slack: `error` is Slack's own word, `extra` the rest of its reply."""
 
     def __init__(self, error: str, **extra: Any) -> None:
         super().__init__(error)
@@ -25,13 +25,13 @@ class Refused(Exception):
 
 
 class HandClock:
-    """A clock that stands still until a test moves it; it starts at the real time: signatures hold."""
+    """A clock that only a test moves; it starts at the real time, so that signatures are valid."""
 
     def __init__(self, start: float | None = None) -> None:
         self.time = time.time() if start is None else start
 
     def __call__(self) -> float:
-        """The time, in seconds since the epoch."""
+        """Return the time, in seconds since the epoch."""
         return self.time
 
     def advance(self, seconds: float) -> None:
@@ -41,7 +41,7 @@ class HandClock:
 
 @dataclass(slots=True)
 class Rules:
-    """Limits whose exact form is in doubt; the defaults are the stricter reading, except for code."""
+    """Limits whose exact form is uncertain; the defaults are the stricter reading, except for code."""
 
     measure: Callable[[str], int] = len
     """How characters are counted."""
@@ -68,9 +68,9 @@ class Patience:
 
 @dataclass(slots=True)
 class Call:
-    """One request to the Web API, as the log keeps it (the token left out).
+    """One request to the Web API, as logged, without its token.
 
-    A `status` of 499 says that the answer was kept back or lost.
+    A `status` of 499 means that the answer was withheld or lost.
     """
 
     method: str
@@ -100,7 +100,7 @@ class Rates:
     _posts: dict[str, float] = field(default_factory=dict[str, float])
 
     def wait(self, team: str, method: str, tier: int | None) -> int | None:
-        """Seconds to wait before this call is allowed, or None, which counts it."""
+        """Return the seconds to wait before this call is allowed, or count it and return None."""
         limit = self.per_minute.get(method, TIERS.get(tier or 0))
         if not self.enforced or limit is None:
             return None
@@ -113,7 +113,7 @@ class Rates:
         return None
 
     def wait_to_post(self, channel: str) -> int | None:
-        """Seconds to wait before this channel takes another post, or None, which counts it."""
+        """Return the seconds to wait before this channel takes another post, or count it and return None."""
         if self.channel_post_seconds is None:
             return None
         now, seconds = self.clock(), self.channel_post_seconds
@@ -126,7 +126,7 @@ class Rates:
 
 
 def busiest_minute(times: list[float]) -> int:
-    """The most of `times` that fall into any sixty seconds."""
+    """Return the most of `times` within any sixty seconds."""
     window: deque[float] = deque()
     most = 0
     for at in sorted(times):
@@ -138,7 +138,7 @@ def busiest_minute(times: list[float]) -> int:
 
 
 class Changes:
-    """Tells whoever waits that something happened."""
+    """Wakes those who wait for something to happen."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -153,7 +153,7 @@ class Changes:
                 future.set_result(None)
 
     def next(self) -> asyncio.Future[None]:
-        """Done at the next change."""
+        """Return a future that is done at the next change."""
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiting.append(future)
         return future

@@ -103,21 +103,21 @@ class SlackServer:
 
     @property
     def api_url(self) -> str:
-        """The base URL of the Web API."""
+        """Return the base URL of the Web API."""
         return f"{self.world.origin}/api/"
 
     @property
     def token(self) -> str:
-        """The bot token of the first workspace."""
+        """Return the bot token of the first workspace."""
         return self.team.token
 
     @property
     def app_token(self) -> str:
-        """The app-level token for Socket Mode."""
+        """Return the app-level token for Socket Mode."""
         return self.world.app_token
 
     def use_http(self, url: str, signing_secret: str | None = None) -> Endpoint:
-        """Deliver to this URL from now on; without it, Socket Mode."""
+        """Deliver to this URL from now on, instead of by Socket Mode."""
         self.courier.endpoint = Endpoint(url, signing_secret or self.signing_secret)
         return self.courier.endpoint
 
@@ -153,7 +153,7 @@ class SlackServer:
         return self.world.add_channel(name, home, kind, inside)
 
     def add_file(self, name: str, content: bytes, user: User) -> StoredFile:
-        """A file somebody uploaded."""
+        """Return a file that somebody uploaded."""
         file = self.api.files.new(self.world.teams[user.team], name, len(content), user.id)
         file.content = content
         return file
@@ -196,7 +196,7 @@ class SlackServer:
         thread_ts: str | None = None,
         files: Iterable[StoredFile] = (),
     ) -> Delivery:
-        """Write a message that mentions the bot, at its front unless `text` already does."""
+        """Write a message that mentions the bot: first, unless `text` mentions it already."""
         place = self._channel(channel)
         team = self.world.teams[place.team]
         tag = f"<@{team.bot.id}>"
@@ -241,7 +241,7 @@ class SlackServer:
         """Press a button of a message; `value` forges what it carries.
 
         Raises:
-            LookupError: the message shows no such button (any more).
+            LookupError: the message shows no such button, or no longer.
         """
         found = next(((e, b) for e, b in message.elements() if e["action_id"] == action_id), None)
         if found is None or message.deleted_at is not None:
@@ -259,7 +259,7 @@ class SlackServer:
         return self.courier.send("interactive", self.api.modals.arm(payload))
 
     def form(self, user: User | str) -> View:
-        """The form that somebody has on the screen, the newest one.
+        """Return the newest form that somebody has open.
 
         Raises:
             LookupError: there is none.
@@ -300,7 +300,7 @@ class SlackServer:
         says: str = "",
         team: str | None = None,
     ) -> Fault:
-        """Let the next calls of a method (`"*"`: of any) go wrong; see `Fault`.
+        """Make the next calls of a method (`"*"`: of any) go wrong; see `Fault`.
 
         Uploads, downloads and response URLs go by `upload`, `download` and `response_url`.
         """
@@ -362,7 +362,7 @@ class SlackServer:
 
     @property
     def oauth(self) -> OAuth:
-        """Where people allow the app in their workspaces."""
+        """Return where people allow the app in their workspaces."""
         return self.api.oauth
 
     def uninstall(self, team: Team) -> list[Delivery]:
@@ -372,7 +372,7 @@ class SlackServer:
         return [self.tell(team, {"type": "app_uninstalled"}), self.tell(team, revoked)]
 
     def tell(self, team: Team, event: Json, at: float | None = None) -> Delivery:
-        """Send an event of a workspace."""
+        """Send an event from a workspace."""
         payload = payloads.event_callback(
             self.world.app_id, team, event, self.clock() if at is None else at
         )
@@ -395,20 +395,20 @@ class SlackServer:
 
     @property
     def deliveries(self) -> list[Delivery]:
-        """Everything sent to the bot, oldest first."""
+        """Return everything sent to the bot, oldest first."""
         return self.courier.deliveries
 
     @property
     def requests(self) -> list[Call]:
-        """Every call of the bot, oldest first."""
+        """Return every call of the bot, oldest first."""
         return self.api.calls
 
     def calls(self, method: str) -> list[Call]:
-        """The bot's calls of one method."""
+        """Return the bot's calls of one method."""
         return [call for call in self.api.calls if call.method == method]
 
     def told(self, user: User | str) -> list[Message]:
-        """The bot's messages that notified somebody by a mention, deleted ones too."""
+        """Return the bot's messages that notified somebody by a mention, deleted ones included."""
         self.api.board.post_scheduled()
         reader = self._user(user).id
         channels = self.world.channels.values()
@@ -416,7 +416,7 @@ class SlackServer:
         return [message for message in posted if message.bot_id and reader in message.pinged]
 
     def forget(self) -> None:
-        """Forget every message, file and call so far, as a long proof needs it."""
+        """Forget every message, file and call so far, so that a long proof doesn't keep them."""
         for channel in self.world.channels.values():
             channel.messages.clear()
         self.world.ephemerals.clear()
@@ -427,12 +427,12 @@ class SlackServer:
         self.courier.forget()
 
     def busiest_minute(self, method: str, team: Team | None = None) -> int:
-        """The most calls of a method within any sixty seconds in a workspace."""
+        """Return the most calls of a method within any sixty seconds in a workspace."""
         home = (team or self.team).id
         return busiest_minute([call.at for call in self.calls(method) if call.team == home])
 
     def messages(self, channel: Channel | str) -> list[Message]:
-        """What is in a channel, threads left out."""
+        """Return a channel's messages without threads."""
         self.api.board.post_scheduled()
         shown = self._channel(channel).messages.values()
         return [m for m in shown if m.thread_ts is None and m.deleted_at is None]

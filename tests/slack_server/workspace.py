@@ -36,7 +36,7 @@ class User:
     is_bot: bool = False
 
     def wire(self) -> Json:
-        """The user as `users.info` gives it."""
+        """Return the user as `users.info` does."""
         return {
             "id": self.id,
             "team_id": self.team,
@@ -188,7 +188,7 @@ class Scheduled:
     thread_ts: str | None = None
 
     def wire(self) -> Json:
-        """The message as `chat.scheduledMessages.list` gives it."""
+        """Return the message as `chat.scheduledMessages.list` does."""
         return {
             "id": self.id,
             "channel_id": self.channel.id,
@@ -257,7 +257,7 @@ class Channel:
         return parent is not None and (parent.deleted_at is None or bool(self.replies(ts)))
 
     def wire(self, team: Team) -> Json:
-        """The channel as `conversations.info` gives it."""
+        """Return the channel as `conversations.info` does."""
         if self.kind == "im":
             other = next(iter(self.members - {team.bot.id}), team.bot.id)
             return {"id": self.id, "is_im": True, "user": other, "context_team_id": self.team}
