@@ -285,7 +285,7 @@ class Runs:
     async def give_up(self, run: RunRow) -> RunRow:
         """End a run that was interrupted too long ago; what it recorded is kept for a Retry."""
         why = Why(message=INTERRUPTED)
-        await self.journal.finish(run.id, "failed", why)
+        await self._close(run, "failed", why)
         self.metrics.runs_ended["failed"] += 1
         return replace(run, status="failed", error=why)
 

@@ -271,6 +271,28 @@ async def test_too_old_a_run_is_closed_and_can_be_retried(tmp_path: Path) -> Non
     assert venue.mentions[-1] == "The council has answered."
 
 
+async def test_a_locked_database_keeps_no_run_from_being_resumed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A run too old to resume is shown as closed, and recorded so as soon as that can be written."""
+    first, second, venue = ScriptedCouncil(), ScriptedCouncil(), RecordingVenue()
+    await interrupted(tmp_path, first, venue, CHAIR)
+    async with office(tmp_path, second, resume_within=0, now=utc_now) as place:
+        finish, refused = place.library.journal.finish, 0
+
+        async def refuse(*given: Any) -> None:
+            nonlocal refused
+            refused += 1
+            if refused == 1:
+                raise DatabaseError("council.db is locked")
+            await finish(*given)
+
+        monkeypatch.setattr(place.library.journal, "finish", refuse)
+        run = await resumed(place, venue)
+    assert (run.status, run.delivery) == ("failed", "shown")
+    assert "Press Retry to continue" in venue.texts[-1]
+
+
 async def test_a_retry_asks_only_who_failed_and_what_depends_on_it(tmp_path: Path) -> None:
     """After the account ran out of credit during the reviews, paid answers are used again."""
     council = ScriptedCouncil(script={f"stage2.1:{FOUR[0]}": failure("credit")})
