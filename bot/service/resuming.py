@@ -157,6 +157,8 @@ class Resuming:
                 return
             if found and found.delivery != "shown":
                 self._restart(found, venue, Together(1))
+            else:  # forgotten, or shown after a Retry
+                self._untold.discard(run.id)
 
         task = asyncio.create_task(show_again())
         self._waiting.add(task)

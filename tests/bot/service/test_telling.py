@@ -130,6 +130,27 @@ async def test_an_untold_answer_is_told_while_the_program_runs(tmp_path: Path) -
     assert venue.mentions == [DONE]
 
 
+async def test_a_forgotten_answer_is_no_longer_untold(tmp_path: Path) -> None:
+    """Nobody is told of it, and nobody has to be: the count goes down."""
+    venue = RecordingVenue(refuse=dict.fromkeys(EVERYWHERE, GONE))
+    due = asyncio.Event()
+
+    async def sleep(seconds: float) -> None:
+        del seconds
+        await due.wait()
+
+    async with office(tmp_path, ScriptedCouncil(), sleep=sleep) as place:
+        run = await place.see(venue)
+        assert place.dispatcher.run_counts().untold == 1
+        forgetting = place.library.forgetting
+        own = await forgetting.user(run.origin.platform, str(run.origin.user))
+        await forgetting.forget(own, by="ada")
+        due.set()
+        async with asyncio.timeout(5):
+            while place.dispatcher.run_counts().untold:
+                await asyncio.sleep(0.001)
+
+
 async def test_an_untold_answer_is_told_at_the_next_start(tmp_path: Path) -> None:
     """However old the run is by then, up to seven days; no model is asked again."""
     venue = RecordingVenue(refuse=dict.fromkeys(EVERYWHERE, GONE))
