@@ -113,7 +113,8 @@ class ModelClient:
         """Make one call, retries included, and return the answer.
 
         The deadline starts when the call no longer waits for others. Raises `ModelError` when the
-        call fails for good. A cancelled call closes its connection.
+        call fails for good. A cancelled call closes its connection; one that is cancelled when its reply
+        is whole returns it, and the task is cancelled where it waits next.
         """
         call = replace(call, member=self._find(call))
         provider = self._provider(call.member)
@@ -227,6 +228,11 @@ class ModelClient:
             # A failure after the reply's end can only lose its usage.
             if not completion.finished:
                 raise _no_connection(error, provider) from error
+        except asyncio.CancelledError:
+            if not completion.finished:
+                raise
+            # The reply is there: whoever awaits it records it before being cancelled.
+            cast("asyncio.Task[object]", asyncio.current_task()).cancel()
         return completion
 
     def _longest_silence(self, provider: _Provider, call: Call) -> float | None:

@@ -12,15 +12,18 @@ import httpx
 import pytest
 from pytest_socket import SocketConnectBlockedError
 
-from council.calls import Call, ChatMessage, JsonObject, RetryBudget
+from council.calls import Call, ChatMessage, JsonObject, MemorySteps, RetryBudget
+from council.cancel import Stop
 from council.errors import Cause, Failure, ModelError
+from council.events import AnswerStreamed, Event
 from council.models.client import ModelClient, is_own
 from council.models.reply import parse
 from council.models.retries import Backoff, Retries
 from council.models.transport import LINES_AT_ONCE
 from council.profile import Member, Profile
+from council.run import deliberate
 from council.usage import Price, Usage
-from tests.council.scripted import as_called
+from tests.council.scripted import Clock, ScriptedCouncil, as_called
 from tests.model_server import ModelServer, Turn
 from tests.passing_time import let_pass
 
@@ -967,3 +970,32 @@ async def test_a_stream_that_continues_after_its_end_is_left() -> None:
         provider.always(MODEL, Turn(drip=end))
         reply = await client.ask(call(deadline=60.0))
     assert reply.text.startswith("Yes.")
+
+
+async def test_a_whole_reply_outlasts_stop() -> None:
+    """Somebody presses twice while only the usage of the chairman's answer is still awaited."""
+    end = b'data: {"choices": [{"delta": {"content": "Yes. "}, "finish_reason": "stop"}]}\n\n'
+    stop, written = Stop(), asyncio.Event()
+
+    def hear(event: Event) -> None:
+        if isinstance(event, AnswerStreamed):
+            written.set()
+
+    async with ModelServer() as provider, opened(provider, linger=30.0) as client, asyncio.timeout(60):
+        provider.always("chair/man", Turn(drip=end))
+        running = asyncio.create_task(
+            deliberate(
+                ScriptedCouncil.brief(),
+                ask=client.ask,
+                steps=MemorySteps(),
+                emit=hear,
+                now=Clock(),
+                stop=stop,
+            )
+        )
+        await written.wait()
+        stop.press()
+        stop.press()
+        answer = (await running).message.stage3
+    assert answer.source == "chairman"
+    assert answer.response.startswith("Yes.")
