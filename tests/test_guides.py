@@ -20,7 +20,7 @@ from tests.bot.slack.test_bot import free_port
 from tests.discord_server import DiscordServer
 from tests.launcher import Process, start
 from tests.model_server import Json, ModelServer
-from tests.slack_server import SlackServer
+from tests.slack_server import Channel, Message, SlackServer
 from tests.test_documents import text
 from tests.test_program import COVERAGE, PLAIN
 from tests.test_team_chat import QUICK, until
@@ -155,6 +155,11 @@ async def test_the_guide_for_slack_ends_with_an_answer(tmp_path: Path) -> None:
             await reader.leave()
 
 
+def cards(slack: SlackServer, room: Channel) -> list[Message]:
+    """Return the bot's cards in a channel."""
+    return [message for message in slack.messages(room) if message.bot_id]
+
+
 async def test_the_guide_for_several_workspaces_ends_with_an_answer_in_each(tmp_path: Path) -> None:
     """Each admin installs the app by the page; after a restart, both are served."""
     async with (
@@ -201,19 +206,28 @@ async def test_the_guide_for_several_workspaces_ends_with_an_answer_in_each(tmp_
             for room, person in zip(rooms, people, strict=True):
                 await slack.slash(room, person, "/council", "Shard or scale up?")
                 await until(lambda person=person: bool(slack.told(person)))
-            # One of them leaves; the process goes on for the other, also after a crash.
-            for event in slack.uninstall(homes[0]):
-                assert (await event).acked
+            # Killed in the middle of a run in each, it continues both, with their own tokens.
+            models.gate = asyncio.Event()
+            for room, person in zip(rooms, people, strict=True):
+                await slack.slash(room, person, "/council", "And later?")
+                await until(lambda room=room: len(cards(slack, room)) == 2)
             assert reader.serving is not None
             reader.serving.send_signal(signal.SIGKILL)
             await reader.serving.communicate()
             reader.serving = await start("run", cwd=tmp_path, env=PLAIN | hosts, code=QUICK)
             await reader.until_ready()
-            await slack.slash(rooms[1], people[1], "/council", "And later?")
-            await until(lambda: len(slack.told(people[1])) == 2)
+            models.gate.set()
+            for room, person in zip(rooms, people, strict=True):
+                await until(lambda person=person: len(slack.told(person)) == 2)
+                assert len(cards(slack, room)) == 2
+            # One of them leaves; the process goes on for the other.
+            for event in slack.uninstall(homes[0]):
+                assert (await event).acked
+            await slack.slash(rooms[1], people[1], "/council", "And then?")
+            await until(lambda: len(slack.told(people[1])) == 3)
         finally:
             await reader.leave()
-    assert len(list((tmp_path / "data/conversations").glob("*.json"))) == 3
+    assert len(list((tmp_path / "data/conversations").glob("*.json"))) == 5
     assert (tmp_path / "data/slack.db").stat().st_mode & 0o777 == 0o600
 
 
