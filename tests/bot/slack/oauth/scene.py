@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 import aiohttp
 
-from bot.app import Library, open_library, open_lookup
+from bot.app import Library, open_lookup
 from bot.service.access import Access
 from bot.service.channels import Operator
 from bot.service.dispatcher import Dispatcher
@@ -22,6 +22,7 @@ from bot.slack.oauth.installations import Installations, open_installations
 from bot.slack.oauth.workspaces import SlackWorkspaces
 from tests.bot.slack.test_bot import Sleeper, dispatcher_of, free_port
 from tests.council.scripted import ScriptedCouncil, profile
+from tests.library import open_library
 from tests.slack_server import Channel, Endpoint, HandClock, Message, SlackServer, Team, User
 
 KEY = "Q291bmNpbENvdW5jaWxDb3VuY2lsQ291bmNpbCEhISE="
