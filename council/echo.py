@@ -26,8 +26,8 @@ SHORT = 80
 """Words up to which a reply that begins by declining does nothing else."""
 
 _WORD = re.compile(r"[\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]|[^\W_]+")
-_ABOUT_A_LABEL = re.compile(r"^\W*(?:\d{1,2}[.)]\W*)?(?:Response|Answer) [A-Z]\b", re.MULTILINE)
-_LABEL = re.compile(r"\b(?:Response|Answer) [A-Z]\b")
+_ABOUT_A_LABEL = re.compile(r"^\W*(?:\d{1,2}[.)]\W*)?(?:Response|RESPONSE|Answer) [A-Z]\b", re.MULTILINE)
+_LABEL = re.compile(r"\b(?:Response|RESPONSE|Answer) [A-Z]\b")
 _DECLINES = re.compile(
     r"\W*(?:"
     r"(?:(?:I'm|I am|sorry|I apologi[sz]e|unfortunately|as an AI)\b[^.!?]{0,60}?[ ,])?"
@@ -60,7 +60,7 @@ class Given:
 
 def fault(reply: str, given: Given, *, keeps: bool = False) -> Cause | None:
     """Return why a reply is no correction; `None` if it is one, or `keeps` the answer with a reason."""
-    if _repeats(reply, given.prompt):
+    if _repeats(reply, given.prompt) or _is_question(reply, given):
         return "echoed_prompt"
     if keeps:
         return None
@@ -77,6 +77,11 @@ def _repeats(reply: str, prompt: str) -> bool:
     """Return whether a reply is nothing but our own words, however few."""
     words = _words(reply)
     return len(words) >= RUN and sum(_covered(words, [prompt])) >= ALL * len(words)
+
+
+def _is_question(reply: str, given: Given) -> bool:
+    """Return whether a reply only asks the question again, which the answer didn't."""
+    return _words(reply) == _words(given.question) != _words(given.original)
 
 
 def _ranks(reply: str, given: Given) -> bool:

@@ -58,6 +58,7 @@ FAULTS: dict[str, tuple[str, Cause | None]] = {
         None,
     ),
     "a few words that others said, too": ("The difference is 145 minutes.", None),
+    "the question alone (Qwen2.5-Coder 1.5B)": (QUESTION, "echoed_prompt"),
     "the question with a prompt's line (Qwen2.5-Coder 1.5B)": (
         f"Question:\n\n{QUESTION}\n\nAnswer the question in the language it is asked in. Say plainly what you aren't sure of.",
         "echoed_prompt",
@@ -86,6 +87,10 @@ FAULTS: dict[str, tuple[str, Cause | None]] = {
         "Response C. The ball costs $1.10.",
         "sent_ranking",
     ),
+    "a label in capitals before an answer (Qwen2.5-Coder 1.5B)": (
+        f"RESPONSE A\n{OWN}",
+        "sent_ranking",
+    ),
     "a ranking": ("FINAL RANKING:\n1. Response A\n2. Response B", "sent_ranking"),
     "a ranking at its end": (f"{OWN}\n\nFINAL RANKING:\n1. Response A\n2. Response B", "sent_ranking"),
     "a review of its own": ("I find Response A right, and Response B is not.", "sent_ranking"),
@@ -107,6 +112,13 @@ FAULTS: dict[str, tuple[str, Cause | None]] = {
 def test_a_reply_that_is_no_correction_has_a_cause(reply: str, cause: Cause | None) -> None:
     """A reply that a careful reader accepts has none."""
     assert fault(reply, GIVEN) == cause
+
+
+def test_the_question_alone_is_no_correction_of_an_answer_that_repeated_it() -> None:
+    """Although its words were in the author's own answer."""
+    repeating = replace(GIVEN, original=f"{QUESTION}\n\n{OWN}")
+    assert fault(QUESTION, repeating) == "echoed_prompt"
+    assert fault(QUESTION, repeating, keeps=True) == "echoed_prompt"
 
 
 def test_the_language_is_the_questions() -> None:
