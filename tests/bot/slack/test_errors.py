@@ -22,7 +22,7 @@ from bot.errors import (
     VenueError,
 )
 from bot.slack.client import Installation, granted, sending_client
-from bot.slack.errors import FORBIDDEN, GONE, REVOKED, TRANSIENT, by_code
+from bot.slack.errors import FORBIDDEN, GONE, NOT_INSTALLED, REVOKED, TRANSIENT, by_code
 from bot.view.wording.slack_errors import CODES
 from tests.slack_server import SlackServer
 from tests.slack_server.faults import Breaks
@@ -270,4 +270,4 @@ class TestAccess:
 
 def test_every_code_has_its_words() -> None:
     """And no other."""
-    assert CODES.keys() == TRANSIENT | REVOKED | GONE | FORBIDDEN
+    assert CODES.keys() == TRANSIENT | REVOKED | GONE | FORBIDDEN | NOT_INSTALLED
