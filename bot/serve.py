@@ -151,7 +151,7 @@ async def _start(program: Program, council: Council) -> None:
 async def _show_status(
     settings: Settings, health: Health, metrics: Metrics, stack: AsyncExitStack
 ) -> None:
-    from bot.status import Status
+    from bot.monitoring import Status
 
     host, port = settings.council_status_host, settings.council_status_port or 0
     with listening("COUNCIL_STATUS", host, port):

@@ -7,7 +7,7 @@ random boundary (`council.fence`), and every prompt says that nothing between th
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from council import builtin_prompts
+from council import demonstration_prompts
 from council.brief import Brief
 from council.calls import ChatMessage
 from council.document.conversation import AggregateRanking
@@ -180,8 +180,8 @@ STRATEGIES: Mapping[Strategy, _Synthesis] = {
 
 def answer(brief: Brief, member: Member) -> tuple[ChatMessage, ...]:
     """Ask a member for its own answer (stage 1)."""
-    if builtin_prompts.suits(brief):
-        return builtin_prompts.answer(brief, member)
+    if demonstration_prompts.suits(brief):
+        return demonstration_prompts.answer(brief, member)
     return _chat(
         brief,
         _system(ROLE, member),
@@ -194,8 +194,8 @@ def answer(brief: Brief, member: Member) -> tuple[ChatMessage, ...]:
 
 def review(brief: Brief, member: Member, answers: Sequence[tuple[str, str]]) -> tuple[ChatMessage, ...]:
     """Ask a member to review and rank the labelled answers, in the given order (stage 2)."""
-    if builtin_prompts.suits(brief):
-        return builtin_prompts.review(brief, answers)
+    if demonstration_prompts.suits(brief):
+        return demonstration_prompts.review(brief, answers)
     return _chat(
         brief,
         _system(ROLE, member),
@@ -251,9 +251,9 @@ def correction(
     The conversation of stage 1 continues, with the answer as the member's own turn, so a provider that
     caches prompts reuses the first part. `critiques` are pairs of critic and text.
     """
-    if builtin_prompts.suits(brief):
+    if demonstration_prompts.suits(brief):
         said = [text for _, text in critiques]
-        return builtin_prompts.correction(brief, member, original=original, critiques=said)
+        return demonstration_prompts.correction(brief, member, original=original, critiques=said)
     parts = [PEERS_REVIEWED.format(label=label)] if critiques else []
     parts += (_fence(brief, f"Peer evaluation from {critic}", text) for critic, text in critiques)
     parts += [ANSWER_AGAIN if critiques else REVIEW_YOURSELF, *_corrected_form(brief)]
@@ -298,8 +298,8 @@ def synthesis(
     back after the reviews, which only the notes need; `votes` are the ballots that count,
     reviewer -> labels, best first; `reviews` are pairs of critic and text.
     """
-    if builtin_prompts.suits(brief):
-        return builtin_prompts.synthesis(brief, responses=responses, ranking=ranking)
+    if demonstration_prompts.suits(brief):
+        return demonstration_prompts.synthesis(brief, responses=responses, ranking=ranking)
     strategy = STRATEGIES[brief.profile.strategy]
     read = reviews if strategy.reads_reviews else ()
     mark = None if brief.profile.demonstration else brief.notes_mark

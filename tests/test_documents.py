@@ -9,8 +9,8 @@ import pytest
 from bot.app import open_library
 from bot.config.settings import Settings
 from bot.health import Health
+from bot.monitoring import Status
 from bot.service.metrics import Metrics
-from bot.status import Status
 from bot.telemetry import Attribute
 from council.profile import Member, Profile
 from pictures.structure import drawn

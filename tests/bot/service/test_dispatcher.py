@@ -15,7 +15,7 @@ from bot.app import Library
 from bot.errors import Malformed, NotAllowed, Refusal, Unreachable, UsageError, VenueError
 from bot.render.markdown import render
 from bot.service.access import AT_TERMINAL
-from bot.service.acknowledgements import Acknowledgements
+from bot.service.acknowledge_first import Acknowledgements
 from bot.service.budget_warnings import BudgetWarnings
 from bot.service.channels import Channels, Operator
 from bot.service.dispatcher import Click, Dispatcher

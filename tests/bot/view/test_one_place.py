@@ -14,7 +14,7 @@ ELSEWHERE = {
     "bot/config/settings.py": "a setting is described where it is declared",
     "bot/demo/scenario.py": "an example of what people and models write",
     "bot/service/permissions.py": "rules are named, nobody reads them",
-    "bot/status.py": "a metric's help is read by programs, beside its name",
+    "bot/monitoring.py": "a metric's help is read by programs, beside its name",
 }
 """Files with sentences of their own, and why."""
 # Marks and styles of a file format; what they hold comes from elsewhere.

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from bot.service.acknowledgements import Acknowledgements
+from bot.service.acknowledge_first import Acknowledgements
 from council.calls import Call
 from tests.council.scripted import ScriptedCouncil, profile
 

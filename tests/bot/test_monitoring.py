@@ -18,9 +18,9 @@ import bot.health
 from bot.app import Library
 from bot.errors import Gone, RateLimited, Unreachable
 from bot.health import Health
+from bot.monitoring import Status
 from bot.service.metrics import Metrics
 from bot.service.outbox import Lane, Outbox, Patience, Urgency
-from bot.status import Status
 from council.calls import Call, Reply
 from council.document.conversation import Source
 from council.errors import Failure, ModelError
@@ -365,7 +365,7 @@ class TestMetrics:
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """As a number each."""
-        monkeypatch.setattr("bot.status.LAG_SECONDS", 0.001)
+        monkeypatch.setattr("bot.monitoring.LAG_SECONDS", 0.001)
         async with served(tmp_path) as page:
             page.health.platforms["Discord"] = connected(False)
             page.health.platforms["Slack"] = connected(True)
