@@ -82,7 +82,12 @@ async def open_library(folder: Path, address: str | None = None) -> AsyncGenerat
         database, documents = stores.database, stores.documents
         index = Index(database)
         if stores.recovery is not None:
-            log.error("database_was_damaged", **stores.recovery)
+            log.error(
+                "database_was_damaged",
+                set_aside=stores.recovery["set_aside"],
+                carried_over=stores.recovery["carried_over"],
+                complete=stores.recovery["complete"],
+            )
             await index.repair(documents)
         forgetting = Forgetting(database, documents, index, stores.audit)
         overrides = Overrides(database, stores.audit)
