@@ -81,12 +81,12 @@ async def open_library(folder: Path, address: str | None = None) -> AsyncGenerat
     async with open_stores(folder, address) as stores:
         database, documents = stores.database, stores.documents
         index = Index(database)
-        if stores.recovery is not None:
+        if recovered := stores.recovered:
             log.error(
                 "database_was_damaged",
-                set_aside=stores.recovery["set_aside"],
-                carried_over=stores.recovery["carried_over"],
-                complete=stores.recovery["complete"],
+                set_aside=recovered.set_aside,
+                carried_over=recovered.carried_over,
+                complete=recovered.complete,
             )
             await index.repair(documents)
         forgetting = Forgetting(database, documents, index, stores.audit)

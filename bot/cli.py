@@ -15,6 +15,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
+from types import ModuleType
 from typing import Annotated, NoReturn, TypeVar, cast
 from urllib.parse import urlsplit
 
@@ -24,7 +25,7 @@ from pydantic import SecretStr
 from bot.app import Library, open_council, open_library
 from bot.config import logs
 from bot.config.configuration import INNER_KEYS, Configuration, load
-from bot.config.settings import given_secrets
+from bot.config.settings import POSTGRES, given_secrets
 from bot.errors import ConfigurationError, Refusal, UsageError
 from bot.service.attachments import LARGEST_FILE, text_file
 from bot.service.commands import described
@@ -374,8 +375,11 @@ def backup(file: Annotated[Path, typer.Argument(help="The file to write, a .tar.
     """Write everything in the data folder into one file; the bot may be running."""
     from storage.backup import backup as write_backup
 
-    folder = _configuration().settings.council_data_dir
-    report = _carry_out(write_backup(folder, file))
+    configuration = _configuration()
+    if configuration.database is None:
+        report = _carry_out(write_backup(configuration.settings.council_data_dir, file))
+    else:
+        report = _carry_out(_transfer().backup_server(configuration.database, file))
     say(wording.backed_up(report.conversations, file, report.size))
 
 
@@ -389,14 +393,72 @@ def restore(
     from storage.restore import restore as read_backup
 
     configuration = _configuration()
-    folder = configuration.settings.council_data_dir
-    report = _carry_out(read_backup(file, folder, replace=replace))
+    folder: object = configuration.settings.council_data_dir
+    if configuration.database is None:
+        folder = configuration.settings.council_data_dir
+        report = _carry_out(read_backup(file, folder, replace=replace))
+    else:
+        folder = "DATABASE_URL"
+        restoring = _transfer().restore_server(file, configuration.database, replace=replace)
+        report = _carry_out(restoring)
 
     async def repair(library: Library) -> None:
         await library.index.repair(library.store)
 
     _with_library(configuration, repair)
     say(wording.restored(report.conversations, folder))
+
+
+@app.command()
+def migrate(
+    *,
+    back: Annotated[
+        bool, typer.Option("--back", help="From the database to the data folder instead.")
+    ] = False,
+) -> None:
+    """Copy everything from the data folder to the database in DATABASE_URL.
+
+    Nobody may use either meanwhile. An interrupted copy can be started again.
+    """
+    configuration = _configuration()
+    folder, address = configuration.settings.council_data_dir, configuration.database
+    if address is None:
+        _end(wording.NO_DATABASE, MISUSED)
+    transfer, tell = _transfer(), Progress()
+    if back:
+        report = _carry_out(transfer.move_to_folder(address, folder, tell))
+    else:
+        report = _carry_out(transfer.move_to_server(folder, address, tell))
+    if back and not report.was_there:
+
+        async def repair() -> None:
+            async with open_library(folder) as library:
+                await library.index.repair(library.store)
+
+        _carry_out(repair())
+    say(wording.migrated(report.conversations, report.runs, was_there=report.was_there))
+
+
+class Progress:
+    """Tells on standard error how far a copy has come, each tenth of it."""
+
+    def __init__(self) -> None:
+        self._told = -1
+
+    def __call__(self, done: int, total: int) -> None:
+        """Hear how many documents are copied, and how many there are."""
+        tenth = 10 * done // total if total else 10
+        if tenth > self._told:
+            self._told = tenth
+            warn(wording.copied(done, total))
+
+
+def _transfer() -> ModuleType:
+    try:
+        from storage.postgres import transfer
+    except ModuleNotFoundError:
+        _end(wording.NO_POSTGRES, MISUSED)
+    return transfer
 
 
 @index.command()
@@ -480,7 +542,8 @@ def _offer_servers(configuration: Configuration) -> None:
 
 def _with_library(configuration: Configuration, work: Callable[[Library], Awaitable[T]]) -> T:
     async def run() -> T:
-        async with open_library(configuration.settings.council_data_dir) as library:
+        folder = configuration.settings.council_data_dir
+        async with open_library(folder, configuration.database) as library:
             return await work(library)
 
     return _carry_out(run())
@@ -543,6 +606,8 @@ def _shown(value: object) -> str:
             return wording.NOT_SET
         case SecretStr():
             secret = value.get_secret_value()
+            if secret.startswith(POSTGRES):
+                return _without_password(secret)
             return HIDDEN + (secret[-4:] if len(secret) >= LONG_SECRET else "")
         case frozenset():
             return ", ".join(sorted(cast("frozenset[str]", value))) or wording.NOT_SET
@@ -553,6 +618,14 @@ def _shown(value: object) -> str:
             return wording.seat(value.model, persona, value.endpoint)
         case _:
             return str(value)
+
+
+def _without_password(address: str) -> str:
+    """Return a database's address as it may be seen."""
+    before, at, server = address.rpartition("@")
+    name, colon, _ = before.partition("://")[2].partition(":")
+    scheme = address.partition("://")[0]
+    return f"{scheme}://{name}{colon and f':{HIDDEN}'}{at}{server}" if at else address
 
 
 def _end(message: str, code: int) -> NoReturn:

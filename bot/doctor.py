@@ -16,6 +16,7 @@ from bot.checks.check import Check, Checked, Finding, Outcome, carry_out
 from bot.checks.folder import DATABASE, FolderChecks
 from bot.checks.machine import CLOCK, Clock, machine_checks, port
 from bot.checks.models import PROVIDER, ModelChecks
+from bot.checks.server import ServerChecks
 from bot.checks.telemetry import telemetry_checks
 from bot.config.configuration import NOBODY_TO_ASK, Configuration, load
 from bot.config.settings import OPENROUTER, given_secrets, token_keys
@@ -125,11 +126,11 @@ async def _examine(configuration: Configuration, *, live: bool, now: Callable[[]
     clock = Clock(now)
     async with AsyncExitStack() as stack:
         client = await _client(configuration, clock, stack)
-        folder = FolderChecks(configuration.settings.council_data_dir)
+        kept = _where_it_is_kept(configuration)
         of_models = ModelChecks(configuration, client).checks(live=live)
         channels = ChannelChecks(
             operator_of(configuration, configuration.profiles),
-            folder.channel_settings,
+            kept.channel_settings,
             client.catalog.refresh,
             client.price,
         )
@@ -139,7 +140,7 @@ async def _examine(configuration: Configuration, *, live: bool, now: Callable[[]
             Check(CONFIGURATION, lambda: _configured(configuration)),
             *machine_checks(configuration),
             *telemetry_checks(configuration),
-            *folder.checks(),
+            *kept.checks(),
             *of_models,
             *channels.checks(needs=DATABASE, with_prices=with_prices),
             *await _of_discord(configuration, channels, clock, stack),
@@ -149,6 +150,12 @@ async def _examine(configuration: Configuration, *, live: bool, now: Callable[[]
         asked = tuple(check.name for check in checks)
         checks.append(Check(CLOCK, clock.look, after=asked))
         return Examination(tuple(await carry_out(checks)), live)
+
+
+def _where_it_is_kept(configuration: Configuration) -> FolderChecks | ServerChecks:
+    if configuration.database:
+        return ServerChecks(configuration.database)
+    return FolderChecks(configuration.settings.council_data_dir)
 
 
 async def _configured(configuration: Configuration) -> Outcome:

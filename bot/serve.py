@@ -256,8 +256,11 @@ async def _hold_platforms(configuration: Configuration, library: Library, stack:
     wait = configuration.durability.drain_seconds + HANDOVER_SECONDS
     for platform in (name for name, token in tokens.items() if token):
         if not await stack.enter_async_context(library.locks.hold(platform.lower(), wait=wait)):
-            what = wording.held(platform)
-            raise ConfigurationError([Problem("COUNCIL_DATA_DIR", what, wording.OTHER_FOLDER)])
+            if configuration.database:
+                what, fix = wording.held(platform, "database"), wording.OTHER_DATABASE
+                raise ConfigurationError([Problem("DATABASE_URL", what, fix)])
+            what, fix = wording.held(platform), wording.OTHER_FOLDER
+            raise ConfigurationError([Problem("COUNCIL_DATA_DIR", what, fix)])
 
 
 async def _start_platforms(program: Program, lookup: Lookup) -> None:

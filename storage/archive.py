@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Self
 
 from storage.database import Database, listed
-from storage.index_rows import IndexRow, index_row
+from storage.index_rows import LONGEST_PREFIX, IndexRow, index_row
 from storage.scope import Scope
 from storage.search_terms import joined, phrases
 from storage.statistics import Statistics, statistics
@@ -138,8 +138,8 @@ class Archive:
                 "scope": scope.word,
                 "id": text.lower(),
                 "id_end": text.lower() + _AFTER_HEX,
-                "title": text.casefold(),
-                "title_end": text.casefold() + _AFTER_TEXT,
+                "title": text.casefold()[:LONGEST_PREFIX],
+                "title_end": text.casefold()[:LONGEST_PREFIX] + _AFTER_TEXT,
                 "limit": limit,
             },
         )

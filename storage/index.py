@@ -17,7 +17,7 @@ from council.document.conversation import Source
 from storage.atomic import Stamp
 from storage.conversations import Documents, Listing, Problem, Stored
 from storage.database import Database, Row, Statement
-from storage.index_rows import IndexRow, SeatRow, Texts, VoteRow, derive, index_row
+from storage.index_rows import LONGEST_PREFIX, IndexRow, SeatRow, Texts, VoteRow, derive, index_row
 from storage.scope import Scope
 from storage.statistics import Spent, Typical, spent, typical
 from storage.text_search import TEXT_COLUMNS, TextSearch
@@ -278,7 +278,10 @@ def _upserts(
         rows.append(
             this
             | _cells(row)
-            | {"folded": row.title.casefold(), "outdated": outdated and outdated.mtime_ns}
+            | {
+                "folded": row.title.casefold()[:LONGEST_PREFIX],
+                "outdated": outdated and outdated.mtime_ns,
+            }
         )
         added["texts"].append(this | search.stored(_cells(derived.texts)))
         for position, answer in enumerate(derived.answers):

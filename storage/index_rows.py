@@ -17,6 +17,8 @@ from storage.documents import askers
 from storage.scope import Scope
 
 _QUESTION_LENGTH = 200
+LONGEST_PREFIX = 200
+"""Characters of a title by which it is found: no index takes a text of any length."""
 _UNNAMED = str(Profile.model_fields["name"].default)
 _NOT_ITS_FAULT = ("stopped", "not_needed")
 

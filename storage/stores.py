@@ -1,7 +1,7 @@
 """Everything that is kept, whichever way: in a data folder, or in PostgreSQL."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from storage.audit import AuditLog
 from storage.conversations import Documents
@@ -10,14 +10,23 @@ from storage.locks import Holds
 
 
 @dataclass(frozen=True, slots=True)
-class Stores:
-    """An open store; `locks` records which process works on what.
+class Recovered:
+    """A database that was damaged: where it is now, and what was carried over to a new one.
 
-    `recovery` says what was done where the database was damaged.
+    `carried_over` has the rows of each table; `complete`: every table could be read to its end.
     """
+
+    set_aside: str
+    carried_over: Mapping[str, int]
+    complete: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Stores:
+    """An open store; `locks` records which process works on what."""
 
     database: Database
     documents: Documents
     audit: AuditLog
     locks: Holds
-    recovery: dict[str, Any] | None = None
+    recovered: Recovered | None = None

@@ -64,9 +64,9 @@ async def until(condition: Callable[[], bool]) -> None:
 
 @asynccontextmanager
 async def running(
-    folder: Path, discord: DiscordServer, slack: SlackServer, models: ModelServer
+    folder: Path, discord: DiscordServer, slack: SlackServer, models: ModelServer, **more: str
 ) -> AsyncGenerator[Team]:
-    """Start `council run` between these servers; it ends by SIGTERM."""
+    """Start `council run` between these servers, with `more` set; it ends by SIGTERM."""
     status = free_port()
     environment = {
         "PATH": os.environ["PATH"],
@@ -80,6 +80,7 @@ async def running(
         "SLACK_APP_TOKEN": slack.app_token,
         "SLACK_API_URL": slack.api_url,
         "COUNCIL_STATUS_PORT": str(status),
+        **more,
     } | {name: value for name, value in os.environ.items() if name.startswith("COVERAGE")}
     process = await start("run", cwd=folder, env=environment, stdout=subprocess.DEVNULL, code=QUICK)
     try:

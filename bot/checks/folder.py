@@ -13,7 +13,7 @@ from bot.view.wording import doctor as wording
 from storage.audit import Audit
 from storage.conversations import ConversationStore
 from storage.errors import DamageError, StorageError, explain_system
-from storage.index import Index
+from storage.index import Index, IndexReport
 from storage.overrides import Overrides
 from storage.sqlite.database import open_database
 from storage.sqlite.inspection import Inspection, inspect
@@ -104,16 +104,19 @@ class FolderChecks:
             return Outcome(wording.MIGRATED_AT_START)
         async with open_database(self._database) as database:
             report = await Index(database).check(ConversationStore(documents))
-        findings = [
-            found(
-                escaped_line(one.name), wording.unreadable_document(escaped_line(one.reason)), "warning"
-            )
-            for one in report.unreadable[:MOST_NAMED]
-        ]
-        if not report.consistent:
-            differs = (len(report.missing), len(report.stale), len(report.orphaned))
-            findings.append(found(str(self._database), wording.index_differs(*differs), "warning"))
-        return Outcome(wording.conversations(report.documents), tuple(findings))
+        return of_the_index(str(self._database), report)
+
+
+def of_the_index(where: str, report: IndexReport) -> Outcome:
+    """Say how an index compares with the documents."""
+    findings = [
+        found(escaped_line(one.name), wording.unreadable_document(escaped_line(one.reason)), "warning")
+        for one in report.unreadable[:MOST_NAMED]
+    ]
+    if not report.consistent:
+        differs = (len(report.missing), len(report.stale), len(report.orphaned))
+        findings.append(found(where, wording.index_differs(*differs), "warning"))
+    return Outcome(wording.conversations(report.documents), tuple(findings))
 
 
 def _of_the_journal(where: str, seen: Inspection) -> Outcome:

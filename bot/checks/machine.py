@@ -17,6 +17,7 @@ from bot.view.wording import doctor as wording
 from storage.locks import Locks
 
 SECRETS, STATUS, CLOCK = "Secret files", "Status port", "Clock"
+PLATFORMS = ("discord", "slack")
 MOST_SKEW = 60.0
 """Seconds; Slack's signatures hold for 300."""
 
@@ -96,12 +97,16 @@ async def port(configuration: Configuration, variables: str, host: str, number: 
 
 
 async def _is_running(configuration: Configuration) -> bool:
-    """Whether a `council run` serves from this folder."""
+    """Whether a `council run` serves from this folder, or from this database."""
+    if configuration.database:
+        from storage.postgres.opening import is_held
+
+        return await is_held(configuration.database, PLATFORMS)
     held = configuration.settings.council_data_dir / ".held"
     if not held.is_dir():
         return False
     locks = Locks(held)
-    for platform in ("discord", "slack"):
+    for platform in PLATFORMS:
         async with locks.hold(platform) as is_free:
             if not is_free:
                 return True

@@ -22,6 +22,7 @@ from bot.config.settings import (
     dotenv_variables,
     header,
     header_values,
+    revealing,
     secret_names,
     sources,
     variables,
@@ -91,9 +92,16 @@ class Configuration:
         return {name.upper(): value for name, value in self.variables.items() if name not in ours}
 
     @property
+    def database(self) -> str | None:
+        """The address of the database, with its password; `None` where all is in the data folder."""
+        address = self.settings.database_url
+        return address.get_secret_value() if address else None
+
+    @property
     def secrets(self) -> list[str]:
         """All tokens, keys and passwords, including those of members with their own endpoint."""
-        own = [value.get_secret_value() for _, value in self.settings if isinstance(value, SecretStr)]
+        given = (value.get_secret_value() for _, value in self.settings if isinstance(value, SecretStr))
+        own = [secret for each in given for secret in revealing(each)]
         if key := self.settings.slack_token_key:
             own += key.get_secret_value().split(",")
         seats = [seat for profile in self.profiles.values() for seat in profile.seats]
@@ -199,12 +207,6 @@ def _settings(origins: dict[str, str], problems: list[Problem]) -> Settings:
             )
             problems.append(Problem(file or name.upper(), _reason(detail), fix))
         settings = Settings(**defaults)
-    if settings.database_url:
-        problems.append(
-            Problem(
-                "DATABASE_URL", "PostgreSQL isn't supported yet", "Unset it; SQLite needs no setting"
-            )
-        )
     return settings
 
 

@@ -31,6 +31,7 @@ OPENROUTER = "https://openrouter.ai/api/v1"
 LOCAL = "127.0.0.1"
 KEY_BYTES = 32
 MAKE_KEY = f"openssl rand -base64 {KEY_BYTES}"
+POSTGRES = ("postgresql://", "postgres://")
 SHORTEST = 12
 """Characters of what is taken for a secret by its variable's name alone."""
 SHORTEST_VALUE = 8
@@ -116,6 +117,15 @@ def header(secret: str) -> str:
     return secret
 
 
+def _server(secret: SecretStr) -> SecretStr:
+    address = secret.get_secret_value()
+    if not address.startswith(POSTGRES):
+        raise ValueError(f"the address of a database starts with {POSTGRES[0]}")
+    if "password=" in address.lower():
+        raise ValueError(f"a password stands before the server: {POSTGRES[0]}NAME:PASSWORD@SERVER/…")
+    return secret
+
+
 def _headers(secret: SecretStr) -> SecretStr:
     for each in secret.get_secret_value().split(","):
         name, sign, value = each.partition("=")
@@ -125,6 +135,11 @@ def _headers(secret: SecretStr) -> SecretStr:
             if not " " <= character <= "~":
                 raise ValueError(f"it contains a character that no header has: {character!a}")
     return secret
+
+
+def revealing(secret: str) -> list[str]:
+    """Return what of a secret nobody may see: all of it, or a database's password."""
+    return passwords(secret) if secret.startswith(POSTGRES) else [secret]
 
 
 def header_values(headers: str) -> list[str]:
@@ -156,6 +171,10 @@ def token_keys(secret: str) -> list[str]:
 
 Secret = Annotated[SecretStr, BeforeValidator(_read), AfterValidator(_header)]
 SecretHeaders = Annotated[SecretStr, BeforeValidator(_read), AfterValidator(_headers)]
+ServerAddress = Annotated[
+    SecretStr, BeforeValidator(_read), AfterValidator(_header), AfterValidator(_server)
+]
+"""The address of a database, of which the password is secret."""
 Address = Annotated[str, AfterValidator(address)]
 PlatformAddress = Annotated[str, AfterValidator(_platforms)]
 Names = Annotated[list[str], NoDecode, BeforeValidator(_split)]
@@ -198,8 +217,9 @@ class Settings(BaseSettings):
         le=MOST_RETENTION,
         description="number of days from a conversation's last answer until it is deleted",
     )
-    database_url: Secret | None = Field(
-        default=None, description="PostgreSQL instead of the data folder's SQLite; not supported yet"
+    database_url: ServerAddress | None = Field(
+        default=None,
+        description="address of a PostgreSQL database that keeps everything instead of the data folder",
     )
     discord_token: Secret | None = Field(
         default=None, description="bot token of the Discord application"
@@ -321,7 +341,7 @@ def secret_names() -> set[str]:
     return {
         name
         for name, field in Settings.model_fields.items()
-        if {Secret, SecretHeaders} & {*get_args(field.annotation)}
+        if {Secret, SecretHeaders, ServerAddress} & {*get_args(field.annotation)}
     }
 
 
@@ -354,7 +374,8 @@ def given_secrets() -> list[str]:
     except (OSError, UnicodeDecodeError):
         given = _environment()
     files = [given[name] for name in (f"{name}_file" for name in secret_names()) if name in given]
-    ours = [*(given[name] for name in secret_names() if name in given), *map(_in_file, files)]
+    whole = [*(given[name] for name in secret_names() if name in given), *map(_in_file, files)]
+    ours = [secret for each in whole for secret in revealing(each)]
     return [
         *ours,
         *(secret for each in ours if "=" in each for secret in header_values(each)),

@@ -100,7 +100,7 @@ class PostgresDatabase(Database):
 
     def mark_damage(self) -> None:
         """Log it: the server's operator has what repairs a database."""
-        log.error("database_holds_what_was_not_written", database=self.name)
+        log.error("database_holds_what_was_not_written")
 
     async def _transact(self, jobs: Sequence[Job]) -> list[Exception | None]:
         try:
@@ -147,7 +147,7 @@ class PostgresDatabase(Database):
             row = await (await connection.execute(query, (transaction,))).fetchone()
             return row["status"] if row else None
 
-        log.warning("commit_unknown", database=self.name)
+        log.warning("commit_unknown")
         patience = _LAST_PATIENCE
         while patience > 0:
             try:
@@ -204,14 +204,17 @@ async def open_postgres(address: str) -> AsyncGenerator[PostgresDatabase]:
 
 async def _prepare(address: str, name: str) -> int:
     """Check the server and bring the tables to this program's; return the council's number."""
-    connection = await connect(address)
-    async with connection:
-        version = connection.info.server_version
-        if version < OLDEST:
-            raise DatabaseError(
-                f"{name} is PostgreSQL {version // 10_000}; this program needs "
-                f"{OLDEST // 10_000} or newer"
-            )
-        if connection.info.parameter_status("server_encoding") != ENCODING:
-            raise DatabaseError(f"{name} isn't in {ENCODING}; create one with createdb -E {ENCODING}")
+    async with await connect(address) as connection:
+        check_server(connection, name)
         return await migrate(connection, name)
+
+
+def check_server(connection: Connection, name: str) -> None:
+    """Refuse a server, or a database on it, that can't serve. Raises `DatabaseError`."""
+    version = connection.info.server_version
+    if version < OLDEST:
+        raise DatabaseError(
+            f"{name} is PostgreSQL {version // 10_000}; this program needs {OLDEST // 10_000} or newer"
+        )
+    if connection.info.parameter_status("server_encoding") != ENCODING:
+        raise DatabaseError(f"{name} isn't in {ENCODING}; create one with createdb -E {ENCODING}")

@@ -15,8 +15,8 @@ from storage.postgres.errors import NO_ANSWER, explain_postgres
 log = structlog.stdlib.get_logger()
 
 _POLL = 0.1  # seconds
-_LOOK = 5.0  # seconds between two looks whether the connection still holds what is held
-_OTHERS = 30.0  # seconds after which it isn't the broken connection that still holds it
+_LOOK = 1.0  # seconds between two looks whether the connection still holds what is held
+_LIVES = b"SELECT EXISTS (SELECT 1 FROM pg_stat_activity WHERE pid = $1) AS lives"
 
 
 class PostgresLocks:
@@ -31,6 +31,9 @@ class PostgresLocks:
         self._key = key
         self._held: set[int] = set()
         self._missing: set[int] = set()
+        self._before = self._now = (
+            0  # the numbers of the broken connection and of this one, at the server
+        )
         self._using = asyncio.Lock()
         self._connection: Connection | None = None
         self._watching: asyncio.Task[None] | None = None
@@ -91,6 +94,7 @@ class PostgresLocks:
         """Return the connection; a new one takes again what the broken one held, as far as it can."""
         if self._connection is None or self._connection.broken:
             self._connection = await connect(self._address)
+            self._before, self._now = self._now, self._connection.info.backend_pid
             self._missing = {*self._held}
         for number in [*self._missing]:
             if await _lock(self._connection, number):
@@ -99,15 +103,17 @@ class PostgresLocks:
 
     async def _watch(self) -> None:
         """Keep what is held; if somebody else has it by now, the process must end."""
-        missed = 0.0
         while True:
             await asyncio.sleep(_LOOK)
+            is_lost = False
             with suppress(*NO_ANSWER):
                 async with self._using:
-                    await (await self._connected()).execute(b"SELECT 1")
-                missed = missed + _LOOK if self._missing else 0.0
-            if missed > _OTHERS:
-                log.error("lock_lost", database=self._database.name)
+                    cursor = await (await self._connected()).execute(_LIVES, (self._before,))
+                    row = await cursor.fetchone()
+                    # Until the server has noticed, it is the broken connection that still holds it.
+                    is_lost = bool(self._missing and row and not row["lives"])
+            if is_lost:
+                log.error("lock_lost")
                 self._database.fail()
                 return
 

@@ -1,13 +1,15 @@
 """Everything in one PostgreSQL database."""
 
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Iterable, Mapping
 from contextlib import asynccontextmanager
 
 import orjson
 
 from storage.database import Database
+from storage.errors import StorageError
 from storage.postgres.database import open_postgres
 from storage.postgres.documents import PostgresDocuments
+from storage.postgres.inspection import inspect_server
 from storage.postgres.locks import PostgresLocks
 from storage.stores import Stores
 
@@ -34,3 +36,18 @@ async def open_server(address: str) -> AsyncGenerator[Stores]:
             yield Stores(database, PostgresDocuments(database), PostgresAudit(database), locks)
         finally:
             await locks.close()
+
+
+async def is_held(address: str, names: Iterable[str]) -> bool:
+    """Whether a process holds one of these names; false where that can't be asked."""
+    try:
+        if await inspect_server(address) != "current":
+            return False
+        async with open_server(address) as stores:
+            for name in names:
+                async with stores.locks.hold(name) as is_free:
+                    if not is_free:
+                        return True
+    except StorageError:
+        return False
+    return False

@@ -8,7 +8,7 @@ from storage.audit import Audit
 from storage.conversations import ConversationStore
 from storage.locks import Locks
 from storage.sqlite.salvage import open_sound_database
-from storage.stores import Stores
+from storage.stores import Recovered, Stores
 
 DATABASE, DOCUMENTS, AUDIT = "council.db", "conversations", "audit.jsonl"
 
@@ -17,15 +17,11 @@ DATABASE, DOCUMENTS, AUDIT = "council.db", "conversations", "audit.jsonl"
 async def open_folder(folder: Path) -> AsyncGenerator[Stores]:
     """Open a data folder, creating it if it is missing. Raises `StorageError`."""
     async with open_sound_database(folder / DATABASE) as opened:
+        found = opened.recovery
         yield Stores(
             database=opened.database,
             documents=await ConversationStore.open(folder / DOCUMENTS),
             audit=Audit(folder / AUDIT),
             locks=Locks(folder / ".held"),
-            recovery=opened.recovery
-            and {
-                "set_aside": str(opened.recovery.set_aside),
-                "carried_over": opened.recovery.rows,
-                "complete": opened.recovery.complete,
-            },
+            recovered=found and Recovered(str(found.set_aside), found.rows, found.complete),
         )

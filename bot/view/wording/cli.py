@@ -20,6 +20,7 @@ NOT_CONFIGURED = "The configuration can't be used:"
 MISSING = "not in the index"
 STALE = "changed since they were indexed"
 ORPHANED = "in the index without a document"
+NO_DATABASE = "DATABASE_URL isn't set: it says where everything is to be copied to, or from."
 NO_POSTGRES = (
     "DATABASE_URL is set, but the extra postgres isn't installed. Run uv sync --extra postgres, or "
     "unset DATABASE_URL"
@@ -55,6 +56,17 @@ def backed_up(conversations: int, file: object, size: int) -> str:
 def restored(conversations: int, folder: object) -> str:
     """Say what was restored."""
     return f"{count(conversations, 'conversation')} restored to {folder}"
+
+
+def copied(done: int, total: int) -> str:
+    """Say how far a copy has come."""
+    return f"{done:,} of {count(total, 'conversation')} copied"
+
+
+def migrated(conversations: int, runs: int, *, was_there: bool) -> str:
+    """Say that everything is where it was to be copied."""
+    what = f"{count(conversations, 'conversation')} and {count(runs, 'run')}"
+    return f"{what} had been copied already" if was_there else f"{what} copied"
 
 
 def indexed(documents: int) -> str:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from bot.view.wording.names import listing
 
 OTHER_FOLDER = "Stop it first, or use another folder for this one"
+OTHER_DATABASE = "Stop it first, or use another database for this one"
 NO_PLATFORM = "neither Discord nor Slack is configured"
 SET_A_PLATFORM = (
     "Set DISCORD_TOKEN, or SLACK_BOT_TOKEN with SLACK_APP_TOKEN (Socket Mode) or with "
@@ -36,9 +37,9 @@ def half_oauth(missing: Sequence[str]) -> str:
     return f"Slack is only half configured for several workspaces: {listing(missing)} {verb} missing"
 
 
-def held(platform: str) -> str:
+def held(platform: str, place: str = "folder") -> str:
     """Say that another process serves a platform."""
-    return f"another council run serves {platform} from this folder"
+    return f"another council run serves {platform} from this {place}"
 
 
 def phase(name: str) -> str:

@@ -105,8 +105,7 @@ CREATE TABLE conversations (
     size bigint NOT NULL
 );
 CREATE INDEX conversations_by_time ON conversations (scope, updated_at, id);
--- A title may be longer than an index takes.
-CREATE INDEX conversations_by_title ON conversations (scope, left(folded, 200));
+CREATE INDEX conversations_by_title ON conversations (scope, folded);
 
 -- Texts as words around which there are spaces, as `storage.postgres.search` writes them; `size` is how
 -- many there are, with the scope. The scope is found with the words, by a word that no text has.

@@ -7,10 +7,12 @@ import pytest
 from pydantic import SecretStr
 
 from bot.config.configuration import Configuration, load
+from bot.config.settings import given_secrets
 from bot.errors import ConfigurationError
 from bot.service.budgets import Budgets
 from council.personas import PRESETS
 from council.profile import Persona
+from council.redaction import Redaction
 
 Write = Callable[..., None]
 
@@ -482,12 +484,30 @@ def test_an_admin_who_matches_nobody_is_refused(env: Write, nobody: str) -> None
     )
 
 
-def test_postgresql_is_refused_for_now(env: Write) -> None:
-    """That is better than ignoring the setting."""
-    env(DATABASE_URL="postgresql://localhost/council")
+def test_a_databases_address_is_postgresqls(env: Write) -> None:
+    """Its password stands where it is known to be secret."""
+    fix = "It is the address of a PostgreSQL database that keeps everything instead of the data folder"
+    env(DATABASE_URL="mysql://localhost/council")
+    assert problems() == [f"DATABASE_URL: the address of a database starts with postgresql://. {fix}"]
+    env(DATABASE_URL="postgresql://localhost/council?password=hunter22")
     assert problems() == [
-        "DATABASE_URL: PostgreSQL isn't supported yet. Unset it; SQLite needs no setting"
+        f"DATABASE_URL: a password stands before the server: postgresql://NAME:PASSWORD@SERVER/…. {fix}"
     ]
+
+
+def test_a_databases_password_is_a_secret_and_its_server_is_none(env: Write, tmp_path: Path) -> None:
+    """From the variable and from a file."""
+    address = "postgresql://ada:hunter22@db.example.com/council"
+    (tmp_path / "address").write_text(f"{address}\n")
+    for variables in ({"DATABASE_URL": address}, {"DATABASE_URL_FILE": str(tmp_path / "address")}):
+        env(**{"DATABASE_URL": "", "DATABASE_URL_FILE": "", **variables})
+        configuration = load()
+        assert configuration.database == address
+        for secrets in (configuration.secrets, given_secrets()):
+            assert "hunter22" in secrets
+            hidden = Redaction(secrets).hide(f"{address} postgresql://db.example.com/council")
+            assert "hunter22" not in hidden
+            assert hidden.endswith("postgresql://db.example.com/council")
 
 
 PLATFORM_VARIABLES = [

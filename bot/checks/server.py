@@ -1,0 +1,60 @@
+"""The database in DATABASE_URL: whether it can be reached and is this program's, and its index."""
+
+from bot.checks.channels import Stored, settings_of_channels
+from bot.checks.check import Check, Outcome, wrong
+from bot.checks.folder import DATABASE, INDEX, INDEX_SECONDS, of_the_index
+from bot.view.wording import cli as cli_wording
+from bot.view.wording import doctor as wording
+from storage.errors import StorageError
+from storage.index import Index
+from storage.overrides import Overrides
+
+WHERE = "DATABASE_URL"
+
+
+class ServerChecks:
+    """Checks of a PostgreSQL database; they create nothing."""
+
+    def __init__(self, address: str) -> None:
+        self._address = address
+        self._is_current = False
+
+    def checks(self) -> list[Check]:
+        """Return the checks."""
+        return [
+            Check(DATABASE, self._sound),
+            Check(INDEX, self._consistent, needs=(DATABASE,), seconds=INDEX_SECONDS),
+        ]
+
+    async def _sound(self) -> Outcome:
+        try:
+            from storage.postgres.inspection import inspect_server
+        except ModuleNotFoundError:
+            return wrong(WHERE, wording.cannot_be_opened(cli_wording.NO_POSTGRES))
+        try:
+            age = await inspect_server(self._address)
+        except StorageError as error:
+            return wrong(WHERE, wording.cannot_be_opened(str(error)))
+        if age == "newer":
+            return wrong(WHERE, wording.NEWER)
+        self._is_current = age == "current"
+        told = {"new": wording.NO_DATABASE_YET, "older": wording.MIGRATED_AT_START}
+        return Outcome(told.get(age, wording.SOUND))
+
+    async def channel_settings(self) -> Stored:
+        """Return what admins have set in channels, once the database is known to be sound."""
+        if not self._is_current:
+            return {}
+        from storage.postgres.opening import open_server
+
+        async with open_server(self._address) as stores:
+            return await settings_of_channels(Overrides(stores.database, stores.audit))
+
+    async def _consistent(self) -> Outcome:
+        if not self._is_current:
+            return Outcome(wording.MIGRATED_AT_START)
+        from storage.postgres.opening import open_server
+
+        async with open_server(self._address) as stores:
+            report = await Index(stores.database).check(stores.documents)
+        return of_the_index(WHERE, report)

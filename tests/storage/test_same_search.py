@@ -1,0 +1,139 @@
+"""Both stores find the same conversations and show them in the same order, whatever is written and typed."""
+
+import random
+from pathlib import Path
+
+import pytest
+
+from council.document.conversation import Source, timestamp
+from storage.archive import Archive, Hits
+from storage.conversations import Stored
+from storage.index import Index
+from storage.scope import Scope
+from tests.storage.examples import NOW, answer, new_id
+from tests.stores import Home
+
+HERE = Source(platform="slack", workspace="W", channel="C")
+THERE = Source(platform="slack", workspace="W", channel="D")
+WORDS = [
+    "shard",
+    "shards",
+    "sharding",
+    "sharded",
+    "tenant",
+    "tenants",
+    "database",
+    "databases",
+    "café",
+    "cafe",
+    "CAFÉ",
+    "naïve",
+    "über",
+    "straße",
+    "ha",
+    "running",
+    "run",
+    "runs",
+    "2024",
+    "1.5",
+    "c++",
+    "it's",
+    "e-mail",
+    "x_y",
+    "GPT-5",
+    "北京",
+    "北京的",
+    "数据库",
+    "日本語",
+    "カタカナ",
+    "한국어",
+    "เวลา",
+    "привет",
+    "ёлка",
+    "ΣΊΣΥΦΟΣ",
+    "Ǆungla",
+    "ﬁn",
+    "Ⅷ",
+    "½",
+    "٣",
+    "👍",
+    "🏳️\u200d🌈",
+    "\x00",
+    "\u200b",
+    "𞤀",
+    "ª",
+    "a̐",
+    "İstanbul",
+    "\u017f",
+    "ﬀ",
+]
+QUERIES = (
+    *WORDS,
+    "shard tenant",
+    '"shard tenant"',
+    '"ha ha"',
+    '"ha ha ha" ha',
+    "北京的 run",
+    '"数据库 run"',
+    "tenants café cafe",
+    "ha ha ha",
+    '"running tenants" shard',
+    "x" * 300,
+    "y" * 40_000,
+)
+
+
+def text(rng: random.Random, most: int) -> str:
+    """Write some words; a few come often."""
+    return " ".join(
+        rng.choices(WORDS, [1 / (place + 1) for place in range(len(WORDS))], k=rng.randint(0, most))
+    )
+
+
+async def keep(home: Home, corpus: list[Stored]) -> dict[tuple[str, str], Hits]:
+    """Index a corpus, and search it for everything in two channels."""
+    found: dict[tuple[str, str], Hits] = {}
+    async with home.open() as stores:
+        index = Index(stores.database)
+        for stored in corpus:
+            content = stored.conversation
+            home.put(
+                content.id,
+                content.model_dump_json(exclude_none=True).encode(),
+                mtime_ns=stored.stamp.mtime_ns,
+            )
+        await index.rebuild(stores.documents)
+        archive = Archive(stores.database)
+        for query in QUERIES:
+            for here in (HERE, THERE):
+                found[query, str(here.channel)] = await archive.search(Scope.of(here), query, limit=50)
+    return found
+
+
+@pytest.mark.parametrize("seed", range(3))
+async def test_both_stores_find_the_same_in_the_same_order(
+    tmp_path: Path, postgres: str, seed: int
+) -> None:
+    """Words of every script, stems, phrases, repeated and huge words; and so are the contexts."""
+    rng = random.Random(seed)  # noqa: S311 - a corpus
+    corpus: list[Stored] = []
+    async with Home(tmp_path / "corpus").open() as stores:
+        for number in range(60):
+            title, question, said = (text(rng, most) for most in (6, 30, 120))
+            if number == 7:
+                said += " " + "x" * 300 + " " + "ha " * 400
+            finished = answer(said or "-").model_copy(update={"finished_at": timestamp(NOW)})
+            stored = await stores.documents.add_exchange(
+                new_id(), question, finished, title=title, source=rng.choice((HERE, THERE)), now=NOW
+            )
+            corpus.append(stored)
+    folder = await keep(Home(tmp_path / "folder"), corpus)
+    server = await keep(Home(tmp_path, postgres), corpus)
+    assert sum(hits.found for hits in folder.values()) > 500
+    for asked, expected in folder.items():
+        assert seen(server[asked]) == seen(expected), asked
+
+
+def seen(hits: Hits) -> list[object]:
+    """What people see of hits."""
+    return [hits.found, *((hit.row.id, hit.context) for hit in hits.hits)]

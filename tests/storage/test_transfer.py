@@ -1,0 +1,279 @@
+"""From a data folder to PostgreSQL and back: everything is kept, and an interruption costs nothing."""
+
+import asyncio
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from council.brief import Attachment
+from council.document.conversation import Source, Vote
+from storage.archive import Archive
+from storage.backup import backup
+from storage.errors import BackupError, DatabaseError
+from storage.index import Index
+from storage.journal import Payer, Reservation
+from storage.overrides import Overrides
+from storage.postgres.transfer import (
+    TABLES,
+    backup_server,
+    move_to_folder,
+    move_to_server,
+    restore_server,
+)
+from storage.restore import restore
+from storage.scope import Scope
+from storage.sql_journal import SqlJournal
+from tests.postgres_server import PostgresServer
+from tests.storage.examples import NOW, answer, legacy, new_id
+from tests.storage.test_journal import REPLY, RUN, call
+from tests.stores import Home
+
+HERE = Source(platform="slack", workspace="W", channel="C", user="ada")
+ROOT = Path(__file__).parents[2]
+BROKEN = b'{"id": "half a docum'
+
+
+def silent(done: int, total: int) -> None:
+    """Hear of progress."""
+    assert done <= total
+
+
+async def fill(home: Home, conversations: int = 3) -> list[str]:
+    """Keep something of every kind there; return the documents' ids."""
+    async with home.open() as stores:
+        index, journal = Index(stores.database), SqlJournal(stores.database)
+        ids: list[str] = []
+        for number in range(conversations):
+            said = answer(f"Paris {number}. 北京 \0").model_copy(update={"run_id": f"run-{number}"})
+            stored = await stores.documents.add_exchange(
+                new_id(), f"Capital {number}?", said, title=f"Title {number}", source=HERE, now=NOW
+            )
+            ids.append(stored.conversation.id)
+            await index.upsert(stored)
+        vote = Vote(voter="bob", platform="slack", helpful=True, at="2026-01-20T10:32:00.000Z")
+        await index.upsert(await stores.documents.vote(ids[0], "run-0", vote))
+        payer = Payer(user="u", channel="c", workspace="w")
+        reserved = Reservation(
+            payer=payer, amount=7, unpriced_call=0, limits={("user", "day"): 10}, is_bound=True
+        )
+        attachment = Attachment(name="nul.txt", text="a\0b")
+        brief = RUN.brief.model_copy(update={"attachments": (attachment,)})
+        run = (await journal.begin(replace(RUN, brief=brief), reservation=reserved)).run
+        await (await journal.steps(run)).record(call("stage1.1:a/one"), REPLY)
+        await (await journal.posts(run)).record("answer.1", "Paris", "M9")
+        await Overrides(stores.database, stores.audit).change(Scope.of(HERE), {"rounds": 2}, by="boss")
+        other = legacy(new_id())
+        home.put(str(other["id"]), orjson.dumps(other))
+        await index.repair(stores.documents)
+        broken = new_id()
+        home.put(broken, BROKEN)
+        home.put_copy(ids[0], BROKEN)
+    return [*ids, str(other["id"]), broken]
+
+
+def cell(item: tuple[str, Any]) -> tuple[str, Any]:
+    """Return a column and its value, which two stores may write in two ways."""
+    name, value = item
+    return name, orjson.loads(value) if name == "members" else value
+
+
+async def kept(home: Home) -> dict[str, Any]:
+    """Return every row, document and line that is kept there."""
+    found: dict[str, Any] = {"audit": home.audit()}
+    async with home.open() as stores:
+        for table in TABLES:
+            rows = await stores.database.read(f"SELECT * FROM {table}")  # noqa: S608 - our own names
+            found[table] = sorted(
+                (
+                    [*map(cell, sorted(item for item in dict(row).items() if item[0] != "rowid"))]
+                    for row in rows
+                ),
+                key=repr,
+            )
+        listing = await stores.documents.listing()
+        found["documents"] = {
+            one: (stamp, home.content(one)) for one, stamp in listing.documents.items()
+        }
+        found["set aside"] = sorted(listing.set_aside)
+        archive = Archive(stores.database)
+        found["search"] = {
+            words: [
+                (hit.row.id, hit.context) for hit in (await archive.search(Scope.of(HERE), words)).hits
+            ]
+            for words in ("paris", "北京", "capital 1")
+        }
+        found["index"] = (await Index(stores.database).check(stores.documents)).consistent
+    return found
+
+
+async def test_everything_goes_there_and_back(tmp_path: Path, postgres: str) -> None:
+    """Documents byte for byte, rows, votes, budgets, settings, audit; a search finds the same."""
+    first, server, last = Home(tmp_path / "one"), Home(tmp_path, postgres), Home(tmp_path / "two")
+    await fill(first)
+    before = await kept(first)
+    assert [*before["search"]] == ["paris", "北京", "capital 1"]
+    assert all(before["search"].values())
+    assert before["index"]
+
+    told: list[tuple[int, int]] = []
+
+    def tell(done: int, total: int) -> None:
+        told.append((done, total))
+
+    moved = await move_to_server(first.folder, postgres, tell)
+    assert (moved.conversations, moved.runs, told) == (5, 1, [(0, 5), (5, 5)])
+    assert await kept(server) == before
+    assert (await move_to_server(first.folder, postgres, silent)).was_there
+
+    async with server.open() as stores:  # numbers go on where they were
+        said = answer("Rome.")
+        await Index(stores.database).upsert(
+            await stores.documents.add_exchange(
+                new_id(), "Italy?", said, title="Rome", source=HERE, now=NOW
+            )
+        )
+    before = await kept(server)
+    moved = await move_to_folder(postgres, last.folder, silent)
+    async with last.open() as stores:
+        await Index(stores.database).repair(stores.documents)
+    assert await kept(last) == before
+    assert (await move_to_folder(postgres, last.folder, silent)).was_there
+
+
+async def test_other_data_is_not_overwritten(tmp_path: Path, postgres: str) -> None:
+    """In neither place; nor is what a running council uses copied."""
+    one, two, server = Home(tmp_path / "one"), Home(tmp_path / "two"), Home(tmp_path, postgres)
+    for home in (one, two, server):
+        await fill(home, 1)
+    before = await kept(server), await kept(two)
+    with pytest.raises(BackupError, match=r"holds other data already \(conversations: 3, runs: 1\)"):
+        await move_to_server(one.folder, postgres, silent)
+    with pytest.raises(BackupError, match="holds other data already"):
+        await move_to_folder(postgres, two.folder, silent)
+    assert (await kept(server), await kept(two)) == before
+    async with one.open():
+        with pytest.raises(DatabaseError, match="is in use by a running council"):
+            await move_to_server(one.folder, postgres, silent)
+    with pytest.raises(BackupError, match=r"holds no council\.db"):
+        await move_to_server(tmp_path / "none", postgres, silent)
+
+
+COPY = """
+import asyncio, os, sys
+from pathlib import Path
+from storage.postgres import transfer
+transfer._BATCH = 1
+def tell(done, total):
+    print(done, flush=True)
+    if done == int(sys.argv[3]):
+        sys.stdin.read()
+copy = transfer.move_to_server if sys.argv[4] == "to" else None
+folder, address = Path(sys.argv[1]), sys.argv[2]
+asyncio.run(copy(folder, address, tell) if copy else transfer.move_to_folder(address, folder, tell))
+"""
+
+
+@pytest.mark.parametrize("moment", [0, 2, 5])
+@pytest.mark.parametrize("way", ["to", "back"])
+async def test_a_copy_that_was_killed_is_made_again(
+    tmp_path: Path, postgres: str, moment: int, way: str
+) -> None:
+    """Until it is complete nothing is there; started again, it copies everything."""
+    folder, server, other = Home(tmp_path / "one"), Home(tmp_path, postgres), Home(tmp_path / "two")
+    source, target = (folder, server) if way == "to" else (server, other)
+    await fill(source)
+    before = await kept(source)
+    arguments = [str((folder if way == "to" else other).folder), postgres, str(moment), way]
+    with subprocess.Popen(  # noqa: ASYNC220, S603 - ours
+        [sys.executable, "-c", COPY, *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=ROOT
+    ) as copying:
+        assert copying.stdout
+        while int(await asyncio.to_thread(copying.stdout.readline)) < moment:
+            pass
+        os.kill(copying.pid, signal.SIGKILL)
+    assert not [one for one in await documents_of(target) if one]
+    if way == "to":
+        await move_to_server(source.folder, postgres, silent)
+    else:
+        await move_to_folder(postgres, target.folder, silent)
+        assert not [*target.folder.glob(".staging-*")]
+        async with target.open() as stores:
+            await Index(stores.database).repair(stores.documents)
+    assert await kept(target) == before
+
+
+async def documents_of(home: Home) -> list[str]:
+    """List the documents that are there."""
+    if home.address is None:
+        return [path.name for path in (home.folder / "conversations").glob("*.json")]
+    async with home.open() as stores:
+        return [*(await stores.documents.listing()).documents]
+
+
+async def test_a_copy_that_was_killed_while_put_in_place_is_made_again(
+    tmp_path: Path, postgres: str
+) -> None:
+    """Some documents are in the folder, and the database isn't."""
+    server, target = Home(tmp_path, postgres), Home(tmp_path / "two")
+    await fill(server)
+    before = await kept(server)
+    await move_to_folder(postgres, target.folder, silent)
+    (target.folder / "council.db").unlink()
+    next((target.folder / "conversations").glob("*.json")).unlink()
+    await move_to_folder(postgres, target.folder, silent)
+    async with target.open() as stores:
+        await Index(stores.database).repair(stores.documents)
+    assert await kept(target) == before
+
+
+async def test_a_backup_of_one_store_is_restored_to_the_other(
+    tmp_path: Path, postgres: str, postgres_server: PostgresServer
+) -> None:
+    """The file is the same kind; data that is there is replaced only where that is wanted."""
+    folder, server = Home(tmp_path / "one"), Home(tmp_path, postgres)
+    await fill(folder)
+    before = await kept(folder)
+    (tmp_path / "backups").mkdir()
+    first, second = tmp_path / "backups" / "1.tar.gz", tmp_path / "backups" / "2.tar.gz"
+    report = await backup(folder.folder, first)
+    assert (await restore_server(first, postgres)).conversations == report.conversations == 5
+    copies = before.pop("set aside")  # a backup holds none
+    restored = await kept(server)
+    assert restored.pop("set aside") == [] != copies
+    assert restored == before
+
+    with pytest.raises(BackupError, match=r"holds data already .*; say --replace"):
+        await restore_server(first, postgres)
+    await restore_server(first, postgres, replace=True)
+    assert (await backup_server(postgres, second)).conversations == 5
+    with pytest.raises(BackupError, match="is there already"):
+        await backup_server(postgres, second)
+    assert sorted(path.name for path in (tmp_path / "backups").iterdir()) == [first.name, second.name]
+    last = Home(tmp_path / "two")
+    await restore(second, last.folder)
+    async with last.open() as stores:
+        await Index(stores.database).repair(stores.documents)
+    assert {**await kept(last), "set aside": []} == {**before, "set aside": []}
+    with postgres_server.schema() as other:
+        await restore_server(second, other)
+        assert {**await kept(Home(tmp_path, other)), "set aside": []} == {**before, "set aside": []}
+
+
+async def test_ids_that_are_paths_name_no_file(tmp_path: Path, postgres: str) -> None:
+    """A database that somebody has changed can't write outside the folder."""
+    server = Home(tmp_path, postgres)
+    await fill(server, 1)
+    server.put("../../evil", b"{}")
+    await move_to_folder(postgres, tmp_path / "two", silent)
+    assert not [*tmp_path.rglob("evil*")]  # noqa: ASYNC240 - a test
+    with closing(sqlite3.connect(tmp_path / "two" / "council.db")) as made:
+        assert made.execute("SELECT count(*) FROM runs").fetchone() == (1,)
