@@ -25,6 +25,7 @@ RUN = 5
 SHORT = 80
 """Words up to which a reply that begins by declining does nothing else."""
 
+_ASKS = ("?", "\uff1f", "\u061f", "\u037e", "\u055e")
 _WORD = re.compile(r"[\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]|[^\W_]+")
 _ABOUT_A_LABEL = re.compile(r"^\W*(?:\d{1,2}[.)]\W*)?(?:Response|RESPONSE|Answer) [A-Z]\b", re.MULTILINE)
 _LABEL = re.compile(r"\b(?:Response|RESPONSE|Answer) [A-Z]\b")
@@ -80,8 +81,12 @@ def _repeats(reply: str, prompt: str) -> bool:
 
 
 def _is_question(reply: str, given: Given) -> bool:
-    """Return whether a reply only asks the question again, which the answer didn't."""
-    return _words(reply) == _words(given.question) != _words(given.original)
+    """Return whether a reply only asks the question again, or a part of it, which the answer didn't."""
+    said, asked = _words(reply), _words(given.question)
+    if said == _words(given.original):
+        return False
+    asks_a_part = reply.rstrip().endswith(_ASKS) and len(said) >= RUN
+    return said == asked or (asks_a_part and f" {' '.join(said)} " in f" {' '.join(asked)} ")
 
 
 def _ranks(reply: str, given: Given) -> bool:

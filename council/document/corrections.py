@@ -23,7 +23,8 @@ KEEP = "KEEP:"
 """What a correction begins with whose author keeps its answer; the reason follows."""
 LONGEST_REASON = 600
 """Characters of a reason; what is longer is an answer."""
-_KEEPS = re.compile(r"[^\w]*KEEP\b[\s:*_.-]*(?P<reason>.*)", re.DOTALL)
+_KEEPS = re.compile(r"[^\w]*(?:KEEP\b|Keep:(?=.*$))[\s:*_.-]*(?P<reason>(?s:.*))")
+"""In other letters than asked for, it counts only in one line: more may be an answer's list."""
 
 
 def corrected(answer: MemberAnswer, critiques: str, heard: Reply | str | Failure) -> Stage2_5Result:

@@ -121,6 +121,15 @@ def test_the_question_alone_is_no_correction_of_an_answer_that_repeated_it() -> 
     assert fault(QUESTION, repeating, keeps=True) == "echoed_prompt"
 
 
+def test_a_part_of_the_question_is_no_correction() -> None:
+    """Qwen2.5-Coder 1.5B asked it again; as a statement, the same words may be the answer."""
+    asked = replace(
+        GIVEN, question="SQLite or PostgreSQL for five users? Recommend one.", original="SQLite."
+    )
+    assert fault("SQLite or PostgreSQL for five users?", asked) == "echoed_prompt"
+    assert fault("PostgreSQL for five users.", asked) is None
+
+
 def test_the_language_is_the_questions() -> None:
     """A correction may change into the question's language, or keep the author's."""
     asked = replace(
@@ -235,6 +244,8 @@ async def test_an_author_may_keep_its_answer_and_say_why() -> None:
         ("**KEEP:** it is right.", "it is right."),
         ("KEEP", ""),
         ("KEEP - it is right.", "it is right."),
+        ("Keep: it is right.", "it is right."),
+        ("Keep: the index.\nDrop: the cache.", None),
         ("Keep the data in one place.", None),
         ("KEEPING it is right.", None),
         (f"KEEP: {'a whole answer follows. ' * 60}", None),
