@@ -269,7 +269,8 @@ async def test_a_bot_that_serves_shows_no_secret(installation: Installation) -> 
     await slack.slash(room, bob, "/council", "Once more?")
     await until(lambda: "key" in str([card.blocks for card in slack.messages(room)][1:]))
     process.send_signal(signal.SIGABRT)
-    assert await process.wait() == -signal.SIGABRT
+    # What writes the threads' stacks doesn't stop them, and may crash on one of them itself.
+    assert await process.wait() in (-signal.SIGABRT, -signal.SIGSEGV)
     assert place.collector.headers[0]["api-key"] == f"Bearer {MARKS.collector}"
     for library in ("discord.", "slack_", "aiosqlite", "urllib3", "call_failed", "Fatal Python error"):
         assert library in place.written, library
