@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from council.calls import Reply
+from council.characters import clip
 from council.document.changes import detect_significant_changes, share_changed, summarize_changes
 from council.document.iteration import CritiqueItem, IterationRound, RefinementResult
 from council.document.results import MemberAnswer, Stage1Result, Stage2_5Result
@@ -22,7 +23,7 @@ _IN_BOTH = ("model", "change_summary", "kept_because", "consultation", *_OF_ITS_
 KEEP = "KEEP:"
 """What a correction begins with whose author keeps its answer; the reason follows."""
 LONGEST_REASON = 600
-"""Characters of a reason; what is longer is an answer."""
+"""Characters of a reason; what is longer is shortened."""
 _KEEPS = re.compile(r"[^\w]*(?:KEEP\b|Keep:(?=.*$))[\s:*_.-]*(?P<reason>(?s:.*))")
 """In other letters than asked for, it counts only in one line: more may be an answer's list."""
 
@@ -54,9 +55,7 @@ def _reason_to_keep(heard: Reply | str) -> str | None:
     if isinstance(heard, Reply) and heard.consultation is not None:
         return None
     keeps = _KEEPS.fullmatch(heard.text if isinstance(heard, Reply) else heard)
-    if keeps is None or len(keeps["reason"]) > LONGEST_REASON:
-        return None
-    return keeps["reason"].strip()
+    return clip(keeps["reason"].strip(), LONGEST_REASON) if keeps else None
 
 
 def maintained(answer: MemberAnswer) -> Stage2_5Result:

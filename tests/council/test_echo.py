@@ -248,11 +248,11 @@ async def test_an_author_may_keep_its_answer_and_say_why() -> None:
         ("Keep: the index.\nDrop: the cache.", None),
         ("Keep the data in one place.", None),
         ("KEEPING it is right.", None),
-        (f"KEEP: {'a whole answer follows. ' * 60}", None),
+        (f"KEEP: {'a ' * 400}", f"{'a ' * 298}a\u2026"),
     ],
 )
 def test_what_keeps_an_answer(reply: str, reason: str | None) -> None:
-    """The keyword from the prompt, and a short reason."""
+    """The keyword from the prompt, and a reason, which is shortened if it is long."""
     result = corrected(Stage1Result(model="a", response="First."), "", reply)
     assert result.kept_because == reason
     assert (result.corrected_response == "First.") == (reason is not None)
