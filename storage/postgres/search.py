@@ -224,7 +224,7 @@ def _texts(row: Row) -> dict[str, str] | None:
 
 
 def _kept(word: str) -> str:
-    """Return a word, or what stands for one that is too long."""
+    """Return a word, or the substitute for one that is too long."""
     if len(word) <= _LONGEST_WORD:
         return word
     return hashlib.blake2b(word.encode(), digest_size=16).hexdigest()

@@ -193,7 +193,7 @@ class InstallFlow(AsyncOAuthFlow):
         )
 
     async def _check(self, body: Json) -> None:
-        """Give back a token that can't be used. Raises `NotInstalled`."""
+        """Revoke a token that can't be used. Raises `NotInstalled`."""
         team = str((body.get("team") or {}).get("id"))
         if body.get("is_enterprise_install"):
             why = wording.ORGANIZATION
