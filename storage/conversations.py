@@ -126,7 +126,7 @@ class Documents(Conversations, Protocol):
         ...
 
     async def read(self, conversation_ids: Sequence[str]) -> list[Stored | Problem]:
-        """Read these documents; leave out what is gone, and return a problem for what can't be read."""
+        """Read these documents in this order: leave out what is gone, return a problem for a bad one."""
         ...
 
     async def add_assistant_message(

@@ -224,8 +224,9 @@ class _Comparison:
         self._indexed = {row["id"]: Stamp(row["mtime_ns"], row["size"]) for row in rows}
         documents = self._listing.documents
         changed = [one for one in documents if everything or self._indexed.get(one) != documents[one]]
-        # The newest get the highest numbers, and a search ranks those.
-        changed.sort(key=lambda one: documents[one].mtime_ns)
+        # The newest get the highest numbers, and a search ranks those. Among documents of one time, as
+        # coarse clocks give, the id decides: hits of one score keep their order.
+        changed.sort(key=lambda one: (documents[one].mtime_ns, one))
         self._readable = documents.keys() - set(changed)
         return changed
 

@@ -48,7 +48,7 @@ class Home:
                 "INSERT INTO documents VALUES (%s, %s, %s)",
                 conversation_id,
                 content,
-                mtime_ns or time.time_ns(),
+                time.time_ns() if mtime_ns is None else mtime_ns,
             )
 
     def put_copy(self, conversation_id: str, content: bytes) -> None:

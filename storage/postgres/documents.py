@@ -17,7 +17,7 @@ from storage.errors import ConstraintError, ConversationNotFound, DocumentError
 
 _READ = "SELECT content, mtime_ns FROM documents WHERE id = ?"
 _READ_THESE = """
-SELECT id, content, mtime_ns FROM documents WHERE id IN (SELECT value FROM json_each(?))
+SELECT id, content, mtime_ns FROM json_each(?) JOIN documents ON id = value ORDER BY key
 """
 _LISTING = "SELECT id, mtime_ns, length(content) AS size FROM documents"
 _COPIES = "SELECT id, at FROM documents_set_aside"
@@ -73,7 +73,7 @@ class PostgresDocuments:
         return tuple(one for one in conversation_ids if one in found)
 
     async def read(self, conversation_ids: Sequence[str]) -> list[Stored | Problem]:
-        """Read these documents; leave out what is gone, and return a problem for what can't be read."""
+        """Read these documents in this order: leave out what is gone, return a problem for a bad one."""
         rows = await self._database.read(_READ_THESE, (listed(conversation_ids),))
 
         def parse() -> list[Stored | Problem]:

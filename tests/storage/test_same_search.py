@@ -2,6 +2,7 @@
 
 import random
 from pathlib import Path
+from uuid import UUID
 
 import pytest
 
@@ -10,7 +11,7 @@ from storage.archive import Archive, Hits
 from storage.conversations import Stored
 from storage.index import Index
 from storage.scope import Scope
-from tests.storage.examples import NOW, answer, new_id
+from tests.storage.examples import NOW, answer
 from tests.stores import Home
 
 HERE = Source(platform="slack", workspace="W", channel="C")
@@ -95,12 +96,12 @@ async def keep(home: Home, corpus: list[Stored]) -> dict[tuple[str, str], Hits]:
     found: dict[tuple[str, str], Hits] = {}
     async with home.open() as stores:
         index = Index(stores.database)
-        for stored in corpus:
+        for place, stored in enumerate(corpus):
             content = stored.conversation
             home.put(
                 content.id,
                 content.model_dump_json(exclude_none=True).encode(),
-                mtime_ns=stored.stamp.mtime_ns,
+                mtime_ns=place // 10,  # as by a coarse clock
             )
         await index.rebuild(stores.documents)
         archive = Archive(stores.database)
@@ -123,8 +124,12 @@ async def test_both_stores_find_the_same_in_the_same_order(
             if number == 7:
                 said += " " + "x" * 300 + " " + "ha " * 400
             finished = answer(said or "-").model_copy(update={"finished_at": timestamp(NOW)})
+            conversation_id, source = (
+                str(UUID(int=rng.getrandbits(128), version=4)),
+                rng.choice((HERE, THERE)),
+            )
             stored = await stores.documents.add_exchange(
-                new_id(), question, finished, title=title, source=rng.choice((HERE, THERE)), now=NOW
+                conversation_id, question, finished, title=title, source=source, now=NOW
             )
             corpus.append(stored)
     folder = await keep(Home(tmp_path / "folder"), corpus)
