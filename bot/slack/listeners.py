@@ -50,11 +50,12 @@ from bot.service.question import Question
 from bot.service.venue import LABELS, Button, File
 from bot.slack import modals
 from bot.slack import past as slack_past
+from bot.slack.card import action_id
 from bot.slack.client import Json, granted
 from bot.slack.incoming import LOOKUP_SECONDS, Reader, installed_in, plain
 from bot.slack.manifest import SHORTCUT
 from bot.slack.notices import Tell, ephemerally, line, privately
-from bot.slack.venue import SlackVenue, action_id, unrecorded
+from bot.slack.venue import SlackVenue, unrecorded
 from bot.slack.workspace import Workspace
 from bot.view.wording import slack as wording
 from bot.view.wording.delivery import TRANSCRIPT

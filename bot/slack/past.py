@@ -13,6 +13,7 @@ from slack_bolt.async_app import AsyncRespond
 from bot.past.buttons import Choice, Verb
 from bot.past.pages import Link, Sheet, shared
 from bot.slack import text as slack_text
+from bot.slack.card import actions
 from bot.slack.client import Json
 from bot.slack.notices import USES, say
 from bot.slack.workspace import Workspace
@@ -53,22 +54,14 @@ async def share(respond: AsyncRespond, sheet: Sheet, by: str) -> None:
 
 def _parts(sheet: Sheet) -> list[list[Json]]:
     *before, last = slack_text.parts(sheet.message, USES, CUT)
-    return [*before, [*last, *_actions(sheet.choices)]]
+    return [*before, [*last, *_buttons(sheet.choices)]]
 
 
-def _actions(choices: tuple[Choice, ...]) -> list[Json]:
-    if not choices:
-        return []
-    elements = [
-        {
-            "type": "button",
-            "action_id": f"past_{choice.verb}_{number}",
-            "value": choice.about,
-            "text": {"type": "plain_text", "text": choice.label, "emoji": False},
-        }
+def _buttons(choices: tuple[Choice, ...]) -> list[Json]:
+    return actions(
+        (f"past_{choice.verb}_{number}", choice.about, choice.label)
         for number, choice in enumerate(choices)
-    ]
-    return [{"type": "actions", "elements": elements}]
+    )
 
 
 def linked(workspace: Workspace) -> Link:

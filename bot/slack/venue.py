@@ -18,8 +18,9 @@ import structlog
 
 from bot.errors import Gone, NotAllowed, NoThread, Unreachable, VenueError
 from bot.service.outbox import Lane, Repeat, Urgency
-from bot.service.venue import Button, Card, File, Mention, Part, Sent
+from bot.service.venue import Card, File, Mention, Part, Sent
 from bot.slack import text as slack_text
+from bot.slack.card import Drawn, buttons_of, draw
 from bot.slack.client import Json, granted
 from bot.slack.errors import by_status, classified
 from bot.slack.mentions import MentionSender, Unsure
@@ -63,7 +64,7 @@ class SlackVenue:
         self._card = where.message or ""
         self._continues = IN_THREAD
         self._edited = -math.inf
-        self._drawn: tuple[Message, str, slack_text.CardBlocks] | None = None
+        self._drawn: tuple[Card, str, Drawn] | None = None
 
     async def pick_up(self, posted: frozenset[str], found: Sent) -> bool:
         """Use the card that the run's row names: the bot can't read a channel's messages on Slack."""
@@ -75,8 +76,8 @@ class SlackVenue:
         """Post the first card; if the bot may not, tell only the asker why."""
 
         async def request() -> str:
-            text, blocks = await self._draw(newest(), IN_THREAD)
-            return await self._say(text, blocks, self._thread, sent)
+            shown = await self._draw(newest(), IN_THREAD)
+            return await self._say(shown.text, shown.blocks, self._thread, sent)
 
         try:
             try:
@@ -104,14 +105,18 @@ class SlackVenue:
             await self._workspace.sleep(wait)
 
         async def request() -> bool:
-            text, blocks = await self._draw(newest(), self._continues if self._thread else BELOW)
+            shown = await self._draw(newest(), self._continues if self._thread else BELOW)
             await granted(
                 self._client.chat_update(
-                    channel=self._channel, ts=self._card, text=text, blocks=blocks, parse="none"
+                    channel=self._channel,
+                    ts=self._card,
+                    text=shown.text,
+                    blocks=shown.blocks,
+                    parse="none",
                 )
             )
             self._edited = self._workspace.clock()
-            return self._drawn is None or not self._drawn[2].cut
+            return shown.is_whole
 
         lane = self._workspace.lane("chat.update", TIER_3)
         return await self._outbox.send(lane, request, run=self._run, urgency=urgency)
@@ -140,7 +145,7 @@ class SlackVenue:
             nonlocal posted
             posted = await self._post(lambda: self._say(text, blocks, thread, sent), urgency)
 
-        await self._reply(part.text, [*part.blocks, *_actions(part.buttons)], self._thread, say)
+        await self._reply(part.text, [*part.blocks, *buttons_of(part.buttons)], self._thread, say)
         return posted
 
     async def attach(self, note: str, sent: Sent, *files: File) -> str:
@@ -188,7 +193,7 @@ class SlackVenue:
 
     async def repost(self, card: Card, mention: Mention, placed: Sent) -> bool:
         """Post the card as a new message with a mention above; return whether all its text has room."""
-        text, blocks = await self._draw(card, IN_THREAD)
+        shown = await self._draw(card, IN_THREAD)
 
         async def moved(message: str) -> None:
             self._card = self._thread = message
@@ -199,10 +204,10 @@ class SlackVenue:
             await moved(message)
             await mention.sent(message)
 
-        if not await self._tell_above(Part(text, (*blocks,)), self._channel, mention, sent):
-            await self._post(lambda: self._say(text, blocks, None, moved), Urgency.ANSWER)
+        if not await self._tell_above(Part(shown.text, (*shown.blocks,)), self._channel, mention, sent):
+            await self._post(lambda: self._say(shown.text, shown.blocks, None, moved), Urgency.ANSWER)
             await self.mention(mention)
-        return self._drawn is None or not self._drawn[2].cut
+        return shown.is_whole
 
     async def direct(self, card: Card, mention: Mention) -> None:
         """Send the card only to the asker, who must still be able to see the channel."""
@@ -329,14 +334,11 @@ class SlackVenue:
                 await self._post(lambda: self._say(why, None, None, unrecorded), Urgency.THREAD)
             await say(text, blocks, None)
 
-    async def _draw(self, card: Card, continues: str) -> tuple[str, list[Json]]:
-        """Return a card's text and blocks; the newest card is drawn once, however often it is sent."""
-        if self._drawn is None or self._drawn[:2] != (card.message, continues):
-            # A long answer takes longer to parse than the event loop may wait.
-            drawn = await asyncio.to_thread(slack_text.card, card.message, continues)
-            self._drawn = card.message, continues, drawn
-        shown = self._drawn[2]
-        return shown.text, [*shown.blocks, *_actions(card.buttons)]
+    async def _draw(self, card: Card, continues: str) -> Drawn:
+        """Draw a card; the newest is drawn once, however often it is sent."""
+        if self._drawn is None or self._drawn[:2] != (card, continues):
+            self._drawn = card, continues, await draw(card, continues)
+        return self._drawn[2]
 
     async def _say(
         self,
@@ -386,23 +388,3 @@ async def unrecorded(message: str) -> None:
 
 def _plain(text: str) -> str:
     return slack_text.fallback(line(text))
-
-
-def _actions(buttons: tuple[Button, ...]) -> list[Json]:
-    if not buttons:
-        return []
-    elements = [
-        {
-            "type": "button",
-            "action_id": action_id(button.action),
-            "value": button.value,
-            "text": {"type": "plain_text", "text": button.label, "emoji": False},
-        }
-        for button in buttons
-    ]
-    return [{"type": "actions", "elements": elements}]
-
-
-def action_id(action: str) -> str:
-    """Return the id under which a button's clicks arrive."""
-    return f"council_{action}"

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from bot.slack import card as slack_card
 from storage.journal import RunRow
 from tests.bot.shown import FINISHED, blocks_text
 from tests.bot.slack.test_bot import Place, at_work, labels
@@ -238,16 +239,14 @@ class TestEdits:
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """The same state is drawn once, however often it is sent."""
-        from bot.slack import text as slack_text
-
         drawn: list[object] = []
-        draw = slack_text.card
+        draw = slack_card.blocks_of
 
         def counted(message: object, continues: str) -> object:
             drawn.append(message)
             return draw(message, continues)  # pyright: ignore[reportArgumentType]
 
-        monkeypatch.setattr(slack_text, "card", counted)
+        monkeypatch.setattr(slack_card, "blocks_of", counted)
         async with at_work(tmp_path) as place:
             place.slack.fail("chat.update", "internal_error", times=6)
             await place.ask()
