@@ -2,6 +2,9 @@
 
 A platform waits three seconds for an acknowledgement, and a process has one interpreter: where many
 people ask at once, calls, cards and threads of the running councils would delay the questions behind.
+
+Slack is answered after the work (`bot/slack/listeners.py`). On Discord the card itself is the answer
+(`bot/discord/venue.py`), and what takes longer is deferred (`bot/discord/bot.py`).
 """
 
 import asyncio
@@ -13,6 +16,10 @@ LONGEST_DELAY = 1.0
 """How many seconds anything else waits at most, however many questions arrive."""
 DUE_SECONDS = 3.0
 """How long an acknowledgement counts as due; later, no platform takes it."""
+LOOKUP_SECONDS = 1.5
+"""How long what Slack is asked for about a question may take: who asks, and the files, all at once."""
+ACCEPT_SECONDS = 1.0
+"""How long a question may then wait to be written down. A write that has begun by then is waited for."""
 
 
 class Acknowledgements:

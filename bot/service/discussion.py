@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 READ_SECONDS = 10.0
 """How long a platform may take to return a thread."""
-LOOKUP_SECONDS = 5.0
+NAMES_SECONDS = 5.0
 """How long it may take to return the names, and the files, of its messages."""
 
 
@@ -134,7 +134,7 @@ async def _in_time(wanted: Sequence[T], look_up: Callable[[T], Awaitable[R]]) ->
         found[number] = await look_up(each)
 
     with suppress(TimeoutError):
-        async with asyncio.timeout(LOOKUP_SECONDS), TaskGroup() as group:
+        async with asyncio.timeout(NAMES_SECONDS), TaskGroup() as group:
             for number, each in enumerate(wanted):
                 group.create_task(look(number, each))
     return [(wanted[number], found[number]) for number in sorted(found)]

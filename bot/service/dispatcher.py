@@ -12,6 +12,7 @@ import structlog
 
 from bot.errors import OverLimit, Refusal
 from bot.service.access import Standing
+from bot.service.acknowledge_first import ACCEPT_SECONDS
 from bot.service.budgets import Budgets
 from bot.service.channels import InForce, Operator
 from bot.service.follow_ups import FollowUps
@@ -47,8 +48,6 @@ from storage.statistics import Typical
 
 log = structlog.get_logger()
 
-ACCEPT_SECONDS = 1.0
-"""How long a question may wait to be written down. A write that has begun by then is waited for."""
 TYPICAL_SECONDS = 0.1
 """How long a card may wait for what questions take there."""
 HALT_SECONDS = 10.0

@@ -19,13 +19,14 @@ from slack_bolt.response import BoltResponse
 from slack_sdk.socket_mode.aiohttp import SocketModeClient
 
 from bot.past.lookup import Lookup
+from bot.service.acknowledge_first import LOOKUP_SECONDS
 from bot.service.budget_warnings import Notice
 from bot.service.dispatcher import Dispatcher
 from bot.service.metrics import Metrics
 from bot.service.outbox import Outbox, Patience
 from bot.slack.client import Installation, Json, asking_client, granted, introduced, sending_client
 from bot.slack.discussion import DiscussionReader
-from bot.slack.incoming import LOOKUP_SECONDS, Reader
+from bot.slack.incoming import Reader
 from bot.slack.listeners import Listeners
 from bot.slack.manifest import PATH, REQUIRED
 from bot.slack.mentions import send_notice

@@ -18,6 +18,7 @@ import structlog
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.errors import NotTaken, Refusal, VenueError
+from bot.service.acknowledge_first import LOOKUP_SECONDS
 from bot.service.attachments import (
     LARGEST_FILE,
     admitted,
@@ -36,8 +37,6 @@ from council.brief import Attachment
 log = structlog.get_logger()
 
 FILES = "https://files.slack.com"
-LOOKUP_SECONDS = 1.5
-"""What a look-up may take: Slack waits 3 s for the acknowledgement, and the journal may take 1 s."""
 PERSON_SECONDS = 600.0
 NOT_TEXT = ("audio/", "font/", "image/", "video/")
 

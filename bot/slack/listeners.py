@@ -28,6 +28,7 @@ from bot.past import chart
 from bot.past.lookup import Lookup
 from bot.past.pages import Sheet
 from bot.service.access import Standing
+from bot.service.acknowledge_first import LOOKUP_SECONDS
 from bot.service.commands import (
     ASK,
     CONFIG,
@@ -52,7 +53,7 @@ from bot.slack import modals
 from bot.slack import past as slack_past
 from bot.slack.card import action_id
 from bot.slack.client import Json, granted
-from bot.slack.incoming import LOOKUP_SECONDS, Reader, installed_in, plain
+from bot.slack.incoming import Reader, installed_in, plain
 from bot.slack.manifest import SHORTCUT
 from bot.slack.notices import Tell, ephemerally, line, privately
 from bot.slack.venue import SlackVenue, unrecorded
@@ -164,11 +165,15 @@ class Listeners:
         options = RunOptions.read(typed.given)
         channel, user = command["channel_id"], command["user_id"]
         here = self._source(channel, user)
-        standing = await self._standing_of(here)
-        private = {"channel": await self._direct(user)} if typed.is_private else {}
+        looking = self._standing_of(here)
+        if typed.is_private:
+            standing, direct = await asyncio.gather(looking, self._direct(user))
+            where = here.model_copy(update={"channel": direct})
+        else:
+            standing, where = await looking, here
         question = Question(
             text=typed.question,
-            source=here.model_copy(update=private),
+            source=where,
             entry_key=command["trigger_id"],
             standing=standing,
             asker=command["user_name"],
@@ -345,22 +350,21 @@ class Listeners:
         """
         text = plain(message.get("text", ""), self._me)
         typed = parse_message(text) if asker is None else Typed(text, {})
-        reading = self._reader.files(message)
-        if asker is None:
-            (attachments, left_out), person = await asyncio.gather(
-                reading, self._reader.person(str(here.user))
-            )
-            asker = person.name
-        else:
-            attachments, left_out = await reading
+
+        async def name() -> str:
+            return (await self._reader.person(str(here.user))).name if asker is None else asker
+
+        (attachments, left_out), called, standing = await asyncio.gather(
+            self._reader.files(message), name(), self._standing_of(here)
+        )
         if not typed.question and not attachments:
             raise Refusal(" ".join(filter(None, (nothing, left_out))))
         question = Question(
             text=typed.question,
             source=here,
             entry_key=entry_key,
-            standing=await self._standing_of(here),
-            asker=asker,
+            standing=standing,
+            asker=called,
             attachments=attachments,
             context=None if here.thread is None or _is_direct(here) else context,
             options=RunOptions.read(typed.given),

@@ -30,13 +30,14 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.errors import Revoked, VenueError
 from bot.past.lookup import Lookup
+from bot.service.acknowledge_first import LOOKUP_SECONDS
 from bot.service.budget_warnings import Notice
 from bot.service.dispatcher import Dispatcher
 from bot.service.metrics import Metrics
 from bot.service.outbox import Outbox, Patience
 from bot.slack.bot import SlackBot, listen
 from bot.slack.client import SLACK, Json
-from bot.slack.incoming import LOOKUP_SECONDS, installed_in
+from bot.slack.incoming import installed_in
 from bot.slack.listeners import quiet_logger
 from bot.slack.manifest import INSTALL, PATH, REDIRECT
 from bot.slack.oauth.flow import InstallFlow, SlackApp

@@ -2,7 +2,13 @@
 
 import asyncio
 
-from bot.service.acknowledge_first import Acknowledgements
+from bot.discord.incoming import FILE_SECONDS
+from bot.service.acknowledge_first import (
+    ACCEPT_SECONDS,
+    DUE_SECONDS,
+    LOOKUP_SECONDS,
+    Acknowledgements,
+)
 from council.calls import Call
 from tests.council.scripted import ScriptedCouncil, profile
 
@@ -15,6 +21,11 @@ async def passes() -> None:
     """Let everything happen that waits for nothing."""
     for _ in range(PASSES):
         await asyncio.sleep(0)
+
+
+def test_a_question_is_acknowledged_in_time() -> None:
+    """What is looked up and the writing down, each as slow as it may be, leave time for the way back."""
+    assert max(LOOKUP_SECONDS, FILE_SECONDS) + ACCEPT_SECONDS <= DUE_SECONDS - 0.5
 
 
 async def test_a_call_waits_for_every_acknowledgement() -> None:

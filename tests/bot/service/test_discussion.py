@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from bot.errors import NotAllowed, NotTaken
 from bot.service.attachments import LARGEST_FILE, MOST_FILES, not_text
-from bot.service.discussion import LOOKUP_SECONDS, Written, read
+from bot.service.discussion import NAMES_SECONDS, Written, read
 from council.brief import Attachment, Discussion
 from tests.council.scripted import ScriptedCouncil
 from tests.passing_time import let_pass
@@ -126,7 +126,7 @@ async def test_slow_names_and_files_are_left_out() -> None:
     task = asyncio.create_task(reading(thread))
     while not task.done():
         await asyncio.sleep(0.001)  # whatever isn't slow is there
-        let_pass(LOOKUP_SECONDS)
+        let_pass(NAMES_SECONDS)
     found = await task
     assert [(each.name, len(each.files)) for each in found.messages] == [("u1", 1), ("U2", 0)]
     assert found.files_left_out == 1

@@ -1,7 +1,10 @@
 """Who may ask on Slack, through the real client."""
 
+import asyncio
 from dataclasses import replace
 from pathlib import Path
+
+import pytest
 
 from bot.service.access import Access
 from tests.bot.slack.test_bot import Place, at_work
@@ -28,6 +31,31 @@ async def test_a_user_group_lets_its_members_ask_and_nobody_else(tmp_path: Path)
         assert await place.until_told(place.bob) == f"The council isn't open to you here. {REFUSED}"
         assert len(place.slack.calls("usergroups.users.list")) == 1
         assert len(place.cards(place.general)) == 1
+
+
+@pytest.mark.parametrize(
+    ("slow", "beside"),
+    [("usergroups.users.list", "conversations.open"), ("users.info", "usergroups.users.list")],
+)
+async def test_groups_are_looked_up_beside_everything_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, slow: str, beside: str
+) -> None:
+    """For a private command and for a mention: one after the other may take longer than Slack waits."""
+    monkeypatch.setattr("bot.slack.incoming.LOOKUP_SECONDS", 60.0)
+    async with at_work(tmp_path) as place:
+        place.slack.team.groups[GROUP] = {place.ada.id}
+        admit(place, allow={"groups": [GROUP]})
+        fault = place.slack.fail(slow, breaks="hang")
+        if beside == "conversations.open":
+            command = place.slack.slash(place.general, place.ada, "/council", "--private Shard?")
+        else:
+            command = place.slack.mention(place.general, place.ada, "Shard?")
+        asking = asyncio.ensure_future(command)
+        await place.slack.until(lambda: fault.hits)
+        await place.slack.until(lambda: place.slack.calls(beside))
+        fault.release()
+        await asking
+        await place.dispatcher.settled()
 
 
 async def test_without_the_scope_nobody_is_admitted(tmp_path: Path) -> None:
