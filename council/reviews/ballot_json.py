@@ -77,13 +77,13 @@ class Review(BaseModel):
     scores: object = None
 
 
-class Votes(BaseModel):
+class JsonBallot(BaseModel):
     """A whole ballot: the reviews of the answers, and their names from best to worst."""
 
     reviews: Annotated[list[Review], BeforeValidator(_labelled)]
     ranking: Annotated[list[str], BeforeValidator(_ranked)] = []
 
-    def without_copies(self, answers: Iterable[str]) -> "Votes":
+    def without_copies(self, answers: Iterable[str]) -> "JsonBallot":
         """Return the ballot without remarks that only repeat words of one of these answers."""
         known = [_words(answer) for answer in answers]
 
@@ -118,12 +118,12 @@ _ESCAPES = re.compile(
 )
 
 
-def read_votes(text: str) -> Votes:
+def read_json_ballot(text: str) -> JsonBallot:
     """Return the ballot in a text; one without reviews if the text is no ballot."""
     try:
-        return Votes.model_validate(_parsed(text))
+        return JsonBallot.model_validate(_parsed(text))
     except ValueError:
-        return Votes(reviews=[])
+        return JsonBallot(reviews=[])
 
 
 def read_names(text: str) -> list[str]:

@@ -87,7 +87,7 @@ def label_named(name: str, known: Mapping[str, str]) -> str | None:
     return known.get(_letter(entry)) if entry else None
 
 
-def own_lines(text: str) -> list[str]:
+def unquoted_lines(text: str) -> list[str]:
     """Return a review's lines without markup, and only a mark for those in code or a quotation."""
     lines = _lines(unwrapped(text, ("markdown", "md")))
     return [_QUOTED if line.block and line.text else line.text for line in lines]

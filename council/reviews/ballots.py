@@ -9,7 +9,7 @@ from itertools import permutations
 
 from council.calls import JsonObject
 from council.document.results import ReviewPoint
-from council.reviews.ballot_json import Review, Votes, read_names, read_votes
+from council.reviews.ballot_json import JsonBallot, Review, read_json_ballot, read_names
 from council.reviews.ballot_text import (
     by_letter,
     label_named,
@@ -79,17 +79,17 @@ def read_ballot(
     Remarks of JSON that only repeat words of one of the `answers` are left out.
     """
     known = by_letter(labels)
-    votes = read_votes(unwrapped(text, ("", "json"))).without_copies(answers)
+    ballot = read_json_ballot(unwrapped(text, ("", "json"))).without_copies(answers)
     scores = {
         label: given
-        for review in reversed(votes.reviews)
+        for review in reversed(ballot.reviews)
         if (label := label_named(review.label, known)) and (given := scores_of(review.scores, criteria))
     }
-    rendered = _rendered(votes, known, scores)
+    rendered = _rendered(ballot, known, scores)
     if not rendered:
         ranking = parse_ranking(text, labels)
         return Ballot(text, tuple(ranking), parse_scores(text, labels, criteria))
-    points = tuple(_points(votes, known))
+    points = tuple(_points(ballot, known))
     return Ballot(rendered, tuple(parse_ranking(rendered, labels)), scores, points)
 
 
@@ -118,8 +118,8 @@ def ranking_text(ranking: Iterable[str]) -> list[str]:
     return [HEADER, *(f"{place}. {label}" for place, label in enumerate(ranking, start=1))]
 
 
-def _points(votes: Votes, known: Mapping[str, str]) -> Iterator[ReviewPoint]:
-    for review in votes.reviews:
+def _points(ballot: JsonBallot, known: Mapping[str, str]) -> Iterator[ReviewPoint]:
+    for review in ballot.reviews:
         label = label_named(review.label, known)
         if label is None:
             continue
@@ -138,15 +138,15 @@ def _object(**properties: JsonObject) -> JsonObject:
     }
 
 
-def _rendered(votes: Votes, known: Mapping[str, str], scores: Scored) -> str:
+def _rendered(ballot: JsonBallot, known: Mapping[str, str], scores: Scored) -> str:
     parts = [
         [label, *_remark("Strengths", review.strengths), *_remark("Weaknesses", _against(review))]
-        for review in votes.reviews
+        for review in ballot.reviews
         if (label := label_named(review.label, known))
     ]
     if scores:
         parts.append(scores_text(scores))
-    if ranking := _ranked(votes.ranking, known):
+    if ranking := _ranked(ballot.ranking, known):
         parts.append(ranking_text(ranking))
     return "\n\n".join(map("\n".join, parts))
 

@@ -12,7 +12,7 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import cast
 
-from council.reviews.ballot_text import by_letter, is_attributed, own_lines, plain
+from council.reviews.ballot_text import by_letter, is_attributed, plain, unquoted_lines
 
 Scored = Mapping[str, Mapping[str, int]]
 """Scores by label and criterion."""
@@ -63,7 +63,7 @@ def parse_scores(text: str, labels: Collection[str], criteria: Sequence[str]) ->
     scores: Scored = {}
     if not criteria:
         return scores
-    lines = own_lines(text)
+    lines = unquoted_lines(text)
     before = ""
     for at, line in enumerate(lines):
         if _HEADER.fullmatch(line) and not is_attributed(before):
