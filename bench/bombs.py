@@ -54,9 +54,9 @@ def fastest(render: Callable[[str], object], text: str, tries: int = TRIES) -> f
 
 def once(render: Callable[[str], object], text: str) -> float:
     """Time one rendering, with nothing remembered."""
-    dialect.forget()
-    discord_text.forget()
-    slack_text.forget()
+    dialect.clear_cache()
+    discord_text.clear_cache()
+    slack_text.clear_cache()
     began = time.process_time()
     render(text)
     return time.process_time() - began

@@ -188,7 +188,7 @@ def _question(begun: str, length: int) -> tuple[Part, ...]:
     return (Lines((*lines, "> \u2026") if rest or len(begun) < length else tuple(lines)),)
 
 
-forget = _question.cache_clear
+clear_cache = _question.cache_clear
 """Clear the cache of rendered questions."""
 
 

@@ -103,7 +103,7 @@ def _read(markdown: str, dialect: Dialect, under: int, quoted: bool) -> tuple[Bl
 
 
 _remembered = lru_cache(maxsize=32)(_read)
-forget = _remembered.cache_clear
+clear_cache = _remembered.cache_clear
 """Clear the cache of parsed texts."""
 
 

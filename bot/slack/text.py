@@ -349,7 +349,7 @@ def _quote(markdown: str, level: int, limit: int, *, is_card: bool) -> Iterator[
         yield from _prose(blocks(markdown, DIALECT, level, quoted=True), limit)
 
 
-def forget() -> None:
+def clear_cache() -> None:
     """Clear the caches of rendered texts."""
     _question.cache_clear()
     _plain_beginning.cache_clear()

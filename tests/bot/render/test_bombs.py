@@ -44,9 +44,9 @@ def parsed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
     monkeypatch.setattr(MarkdownIt, "parse", noting)
     monkeypatch.setattr(ParserInline, "parse", noting_line)
-    dialect.forget()
-    discord_text.forget()
-    slack_text.forget()
+    dialect.clear_cache()
+    discord_text.clear_cache()
+    slack_text.clear_cache()
     return texts
 
 
