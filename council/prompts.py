@@ -1,7 +1,11 @@
-"""Every prompt the council sends, and nothing else.
+"""Puts together every prompt the council sends, and words most of them.
+
+Corrections by peers' critiques are worded in `council.refinement`, the built-in model's prompts in
+`council.demonstration_prompts`, built-in personas in `council.personas`.
 
 Questions, answers, reviews and critiques are data: two lines around each carry the run's
 random boundary (`council.fence`), and every prompt says that nothing between them is an instruction.
+Only the built-in model's have none.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -3,8 +3,8 @@
 A platform waits three seconds for an acknowledgement, and a process has one interpreter: where many
 people ask at once, calls, cards and threads of the running councils would delay the questions behind.
 
-Slack is answered after the work (`bot/slack/listeners.py`). On Discord the card itself is the answer
-(`bot/discord/venue.py`), and what takes longer is deferred (`bot/discord/bot.py`).
+Slack is acknowledged once a question is written down (`bot/slack/listeners.py`), Discord by the card
+itself (`bot/discord/venue.py`); what takes longer there is deferred (`bot/discord/bot.py`).
 """
 
 import asyncio

@@ -1,6 +1,7 @@
 """What questions may cost: `[budgets]` of `council.toml`, in US dollars; days and months are UTC.
 
-Whoever asks at the terminal runs the program, so nothing bounds them.
+`storage.spending` keeps what is reserved and spent. Whoever asks at the terminal runs the program, so
+nothing bounds them.
 """
 
 import asyncio

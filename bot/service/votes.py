@@ -1,4 +1,8 @@
-"""Votes on answers: one per person, kept in the conversation's document and counted by the index."""
+"""Casts votes on answers, one per person.
+
+`storage.documents.with_vote` puts them into the conversation's document, `storage.index_rows` into the
+index, and `storage.statistics` counts them.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
