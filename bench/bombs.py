@@ -21,7 +21,7 @@ SURFACES: Mapping[str, Callable[[str], object]] = {
     "in Discord's thread": lambda text: discord_text.pages(Message("answer", (Prose(text),))),
     "as a question on Slack's card": lambda text: slack_text.card(Message("card", (Quote(text),))),
     "as an answer on Slack's card": lambda text: slack_text.card(Message("card", (Prose(text),))),
-    "in Slack's thread": lambda text: slack_text.parts(Message("answer", (Prose(text),))),
+    "in Slack's thread": lambda text: slack_text.pages(Message("answer", (Prose(text),))),
     "on the page": lambda text: prose.html(text, 3),
     "as Markdown": contain,
 }

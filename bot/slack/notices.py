@@ -42,7 +42,7 @@ def privately(respond: AsyncRespond) -> Tell:
 
     async def tell(message: Message) -> None:
         text = slack_text.fallback(message)
-        for blocks in await asyncio.to_thread(slack_text.parts, message, USES, CUT):
+        for blocks in await asyncio.to_thread(slack_text.pages, message, USES, CUT):
             await say(respond, text, blocks, response_type="ephemeral", replace_original=False)
 
     return tell
@@ -53,7 +53,7 @@ def ephemerally(client: AsyncWebClient, here: Source, otherwise: Tell | None = N
 
     async def tell(message: Message) -> None:
         try:
-            for blocks in await asyncio.to_thread(slack_text.parts, message):
+            for blocks in await asyncio.to_thread(slack_text.pages, message):
                 await granted(
                     client.chat_postEphemeral(
                         channel=str(here.channel),

@@ -33,10 +33,10 @@ def verb(action_id: str) -> Verb:
 
 async def show(respond: AsyncRespond, sheet: Sheet, *, turned: bool = False) -> bool:
     """Show a sheet to whoever asked, in place of the page they `turned`; return whether all is there."""
-    parts = await asyncio.to_thread(_parts, sheet)
+    pages = await asyncio.to_thread(_pages, sheet)
     is_shown = True
-    for blocks in parts:
-        in_place = turned and len(parts) == 1
+    for blocks in pages:
+        in_place = turned and len(pages) == 1
         text = slack_text.fallback(sheet.message)
         is_shown &= await say(
             respond, text, blocks, response_type="ephemeral", replace_original=in_place
@@ -47,13 +47,13 @@ async def show(respond: AsyncRespond, sheet: Sheet, *, turned: bool = False) -> 
 async def share(respond: AsyncRespond, sheet: Sheet, by: str) -> None:
     """Show a sheet to the whole channel."""
     public = shared(sheet, by)
-    for blocks in await asyncio.to_thread(_parts, public):
+    for blocks in await asyncio.to_thread(_pages, public):
         text = slack_text.fallback(public.message)
         await say(respond, text, blocks, response_type="in_channel", replace_original=False)
 
 
-def _parts(sheet: Sheet) -> list[list[Json]]:
-    *before, last = slack_text.parts(sheet.message, USES, CUT)
+def _pages(sheet: Sheet) -> list[list[Json]]:
+    *before, last = slack_text.pages(sheet.message, USES, CUT)
     return [*before, [*last, *_buttons(sheet.choices)]]
 
 

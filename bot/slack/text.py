@@ -102,7 +102,7 @@ class _Element:
     leads: bool = False
 
 
-def parts(message: Message, most: int | None = None, rest: str = "") -> list[list[Json]]:
+def pages(message: Message, most: int | None = None, rest: str = "") -> list[list[Json]]:
     """Return the blocks of each Slack message that one of our messages becomes, at most `most`.
 
     If there are more, the last one ends by saying where the `rest` is. A bounded message is one.
@@ -110,18 +110,18 @@ def parts(message: Message, most: int | None = None, rest: str = "") -> list[lis
     limit = MARKDOWN
     if message.bounded:
         most, rest, limit = 1, IN_TRANSCRIPT, BOUNDED_PIECE
-    pages: list[list[_Element]] = [[]]
+    cut: list[list[_Element]] = [[]]
     for element in _elements(message.blocks, limit):
-        page = pages[-1]
+        page = cut[-1]
         if page and not _total([*page, element]).fits:
             led = leading(page, lambda each: each.leads)
             led = led if _total([*led, element]).fits else []
-            pages[-1] = page[: len(page) - len(led)]
-            pages.append(led)
-        pages[-1].append(element)
-    if most and len(pages) > most:
-        pages = [*pages[: most - 1], _ended(pages[most - 1], Line(rest))]
-    return [[element.block for element in page] for page in pages if page]
+            cut[-1] = page[: len(page) - len(led)]
+            cut.append(led)
+        cut[-1].append(element)
+    if most and len(cut) > most:
+        cut = [*cut[: most - 1], _ended(cut[most - 1], Line(rest))]
+    return [[element.block for element in page] for page in cut if page]
 
 
 def _ended(page: list[_Element], said: Line) -> list[_Element]:

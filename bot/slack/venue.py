@@ -133,7 +133,7 @@ class SlackVenue:
     async def parts(self, message: Message) -> Sequence[Part]:
         """Cut a message into blocks of Slack's size."""
         text = slack_text.fallback(message)
-        cut = await asyncio.to_thread(slack_text.parts, message)
+        cut = await asyncio.to_thread(slack_text.pages, message)
         return [Part(text, tuple(blocks)) for blocks in cut]
 
     async def post(self, part: Part, key: str, sent: Sent, urgency: Urgency = Urgency.THREAD) -> str:

@@ -333,7 +333,7 @@ def test_on_discord_an_entry_has_the_readers_time_and_mentions_nobody() -> None:
 def test_on_slack_an_entry_is_rich_text_in_which_nothing_is_read() -> None:
     """A date element gives the reader's time; notifications read plain text."""
     message = Message("past", (ENTRY,))
-    [[block]] = slack_text.parts(message)
+    [[block]] = slack_text.pages(message)
     [section] = block["elements"]
     kinds = [element["type"] for element in section["elements"]]
     assert kinds == [

@@ -69,7 +69,7 @@ def test_a_bomb_is_shown_to_its_end(kind: str) -> None:
     message = Message("m", (Prose(text),))
     pages = discord_text.pages(message)
     contents = [embed for page in pages for embed in page]
-    messages = slack_text.parts(message)
+    messages = slack_text.pages(message)
     page, markdown = prose.html(text, 3), contain(text)
     for embeds in pages:
         check(Shape("", [{"description": embed} for embed in embeds], [], 0, 0))

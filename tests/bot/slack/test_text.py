@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.slack.text import CardBlocks, card, fallback, parts
+from bot.slack.text import CardBlocks, card, fallback, pages
 from bot.view.card import card as card_of
 from bot.view.details import Detail, detail
 from bot.view.fold import fold
@@ -48,7 +48,7 @@ CONTINUES = {
 
 def said(*blocks: Block) -> list[list[Json]]:
     """Return the messages of these blocks."""
-    return parts(Message("m", blocks))
+    return pages(Message("m", blocks))
 
 
 def shown(*blocks: Block) -> CardBlocks:
@@ -204,7 +204,7 @@ def test_the_card_of_an_error() -> None:
 
 def test_the_thread() -> None:
     """The ranking as a table; a message a member, what its peers said above its response."""
-    messages = {each.message.key: parts(each.message) for each in thread(seen())}
+    messages = {each.message.key: pages(each.message) for each in thread(seen())}
     table = [
         ("Rank", "Member", "Mean", "Words"),
         ("1st", "claude-sonnet-4.5", "1", "0"),
@@ -311,7 +311,7 @@ def test_what_the_buttons_below_a_message_answer(
     what: Detail, seat: int | None, written: list[Json]
 ) -> None:
     """The votes by name; the original above its changed words; the reviews as they were written."""
-    assert parts(detail(seen(), what, seat)) == [written]
+    assert pages(detail(seen(), what, seat)) == [written]
 
 
 @given(
@@ -350,7 +350,7 @@ def test_no_text_pings(text: str) -> None:
             Footer(text),
         ),
     )
-    for blocks in (*parts(message), card(message).blocks):
+    for blocks in (*pages(message), card(message).blocks):
         accepted(blocks, fallback(message))
 
 
@@ -389,18 +389,18 @@ def test_of_more_parts_than_may_be_the_last_says_where_the_rest_is() -> None:
     """Nothing before it is cut, and a heading without its text is left out."""
     line, note = Line("x" * 2_900), "The rest."
     message = Message("m", (*[line] * 7, Line("x" * 885), Heading("The next"), line, line))
-    first, second, third = whole = parts(message)
-    assert parts(message, 3, note) == whole
-    assert parts(message, 2, note) == [first, [*second[:4], section(note)]]
+    first, second, third = whole = pages(message)
+    assert pages(message, 3, note) == whole
+    assert pages(message, 2, note) == [first, [*second[:4], section(note)]]
     assert (len(second), len(third)) == (6, 1)
-    assert parts(message, 1, note) == [[*first, section(note)]]
+    assert pages(message, 1, note) == [[*first, section(note)]]
 
 
 def test_a_bounded_message_is_one_and_says_where_it_is_cut() -> None:
     """What has room is there word for word; the rest is in the transcript."""
     paragraphs = [f"Reason {number}: {'why ' * 40}".strip() for number in range(200)]
     blocks = (Heading("gpt-5"), Line("Ranked 1st of 4."), Prose("\n\n".join(paragraphs)))
-    [message] = parts(Message("m", blocks, bounded=True))
+    [message] = pages(Message("m", blocks, bounded=True))
     accepted(message)
     *_, end = message
     assert message[:2] == [header("gpt-5"), section("Ranked 1st of 4.")]
@@ -413,7 +413,7 @@ def test_a_bounded_message_is_one_and_says_where_it_is_cut() -> None:
 def test_a_bounded_message_that_fits_says_nothing() -> None:
     """Nor is a heading left without what it heads."""
     blocks = (Heading("gpt-5"), Heading("Response", 3), Prose("why " * 2_000))
-    [message] = parts(Message("m", blocks, bounded=True))
+    [message] = pages(Message("m", blocks, bounded=True))
     accepted(message)
     assert section(IN_TRANSCRIPT) not in message
     assert blocks_text(message).count("why") == 2_000
@@ -422,7 +422,7 @@ def test_a_bounded_message_that_fits_says_nothing() -> None:
 def test_a_bounded_message_ends_with_no_heading() -> None:
     """A heading without room for its text is left out, too."""
     blocks = (Heading("gpt-5"), Prose("why " * 2_700), Heading("Sources", 3), Prose("word " * 500))
-    [message] = parts(Message("m", blocks, bounded=True))
+    [message] = pages(Message("m", blocks, bounded=True))
     accepted(message)
     assert message[-1] == section(IN_TRANSCRIPT)
     assert rich(("Sources", True)) not in message
@@ -450,14 +450,14 @@ def test_no_message_is_too_long_whatever_the_sizes(sizes: list[tuple[str, int]],
         "table": lambda length: Table(("a", "b"), (("c", "d"),) * (length // 90)),
     }
     blocks = tuple(forms[form](length) for form, length in sizes)
-    messages = parts(Message("m", blocks, bounded=bounded))
+    messages = pages(Message("m", blocks, bounded=bounded))
     for message in messages:
         accepted(message)
         markdowns = [block["text"] for block in message if block["type"] == "markdown"]
         assert sum(map(len, markdowns)) <= 11_000
     if bounded:
         assert len(messages) <= 1
-        said_at_all = "".join(map(blocks_text, parts(Message("m", blocks))))
+        said_at_all = "".join(map(blocks_text, pages(Message("m", blocks))))
         [message] = messages or [[]]
         is_cut = section(IN_TRANSCRIPT) in message
         said_here = "".join(blocks_text(message[:-1] if is_cut else message).split())

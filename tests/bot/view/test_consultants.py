@@ -156,9 +156,9 @@ def test_it_says_the_same_everywhere() -> None:
     expected = words(text(render(message)))
     embeds = [text(embed) for page in discord_text.pages(message) for embed in page]
     assert words("\n".join(embeds)) == expected
-    for blocks in slack_text.parts(message):
+    for blocks in slack_text.pages(message):
         checked([*blocks, {"type": "divider"}], Rules(pings_from_markdown_code=True))
-    assert words("\n".join(map(blocks_text, slack_text.parts(message)))) == expected
+    assert words("\n".join(map(blocks_text, slack_text.pages(message)))) == expected
     assert "".join(words(slack_text.fallback(message))) == "".join(expected)
 
 
@@ -171,7 +171,7 @@ def test_discord_stacks_lists() -> None:
 
 def test_slack_shows_lists_side_by_side() -> None:
     """As fields of one section; lists that are too long for that are one below the other."""
-    assert slack_text.parts(Message("m", (COLUMNS,))) == [
+    assert slack_text.pages(Message("m", (COLUMNS,))) == [
         [
             {
                 "type": "section",
@@ -183,7 +183,7 @@ def test_slack_shows_lists_side_by_side() -> None:
         ]
     ]
     long = Columns((("Pros", ("word " * 500,)), ("Cons", ("<!channel>",))))
-    [blocks] = slack_text.parts(Message("m", (long,)))
+    [blocks] = slack_text.pages(Message("m", (long,)))
     assert [block["type"] for block in blocks] == ["rich_text", "markdown", "rich_text", "markdown"]
     checked([*blocks, {"type": "divider"}], Rules(pings_from_markdown_code=True))
 
@@ -219,7 +219,7 @@ def test_a_members_text_cannot_leave_its_list() -> None:
     [[discord]] = discord_text.pages(message)
     assert "@everyone" not in discord
     assert "<@123>" not in discord
-    for blocks in slack_text.parts(message):
+    for blocks in slack_text.pages(message):
         assert (
             pinged({"blocks": blocks, "text": ""}, {}, Rules(pings_from_markdown_code=True))
             == frozenset()

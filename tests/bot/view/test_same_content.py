@@ -40,7 +40,7 @@ def test_a_thread_says_the_same_everywhere() -> None:
         contents = [embed for page in pages for embed in page]
         # A code block's first word follows the heading's last one here.
         assert "".join(words("\n".join(map(text, contents)))) == "".join(expected)
-        assert words("\n".join(map(blocks_text, slack_text.parts(message)))) == expected
+        assert words("\n".join(map(blocks_text, slack_text.pages(message)))) == expected
 
 
 def test_the_comparison_sees_a_difference() -> None:
