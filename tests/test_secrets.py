@@ -27,6 +27,7 @@ from tests.discord_server import DiscordServer
 from tests.launcher import Process, start
 from tests.model_server import ModelServer, Turn
 from tests.slack_server import SlackServer
+from tests.test_guides import AT_ONCE
 from tests.test_program import COVERAGE, PLAIN
 from tests.test_team_chat import general_of, servers, until
 
@@ -334,6 +335,7 @@ async def test_a_bot_that_workspaces_install_shows_no_secret(installation: Insta
         SLACK_HTTP_PORT=str(port),
     )
     slack.team.token, slack.team.revoked = "xoxb-none", "account_inactive"
+    slack.patience.retry_delays = AT_ONCE
     bob = slack.add_user("bob")
     room = slack.add_channel("room", bob)
     slack.use_http(f"http://127.0.0.1:{port}/slack/events")
