@@ -31,6 +31,8 @@ FAKES_TESTS = (
 )
 """These call whatever their servers have; `council doctor` calls what isn't on any answer's way."""
 
+FIRST_PART = 0.7
+"""Of the run: where the files that start processes are."""
 
 MEMORY = Path("/dev/shm")  # noqa: S108 - pytest makes a private folder in it
 ROOM = 2_000_000_000  # bytes
@@ -67,12 +69,22 @@ def pytest_collection_finish() -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with what starts processes: it takes longest, and the rest fills up the time beside it."""
-    items.sort(key=lambda item: _place(item.nodeid))
+    """Mix the files that start processes, and mostly wait, with those that mostly compute.
+
+    The former come evenly spread over the first part of the run: beside each, others keep the cores
+    busy, and none is left when the rest is done.
+    """
+    kinds: dict[bool, dict[Path, float]] = {True: {}, False: {}}
+    for item in items:
+        kinds[_starts_processes(item.path)].setdefault(item.path, 0.0)
+    for starts, files in kinds.items():
+        for number, file in enumerate(files):
+            files[file] = number / len(files) * (FIRST_PART if starts else 1)
+    items.sort(key=lambda item: kinds[_starts_processes(item.path)][item.path])
 
 
-def _place(test: str) -> int:
-    return 0 if test.startswith("tests/crashes/") else 2 if test.count("/") > 1 else 1
+def _starts_processes(file: Path) -> bool:
+    return file.parent.name in ("crashes", "tests")
 
 
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
