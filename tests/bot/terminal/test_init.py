@@ -33,10 +33,15 @@ DOTENV = f"OPENROUTER_API_KEY={KEY}\nCOUNCIL_MEMBERS={MEMBERS}\nCOUNCIL_CHAIRMAN
 ETX, EOT = "\x03", "\x04"
 
 PROGRAM = """
-import fcntl, os, signal, termios
+import atexit, fcntl, os, signal, termios
 signal.signal(signal.SIGINT, signal.default_int_handler)
 os.setsid()
 fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+def let_go():
+    # A leader's end hangs up its terminal, which may drop what nobody has read yet.
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    fcntl.ioctl(0, termios.TIOCNOTTY)
+atexit.register(let_go)
 from bot.checks import models
 from bot.terminal.init import members, provider
 from council.models import builtin, local
