@@ -4,8 +4,10 @@ import asyncio
 import json
 import re
 import signal
+import sqlite3
 import textwrap
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -162,6 +164,12 @@ def cards(slack: SlackServer, room: Channel) -> list[Message]:
     return [message for message in slack.messages(room) if message.bot_id]
 
 
+def noted(folder: Path) -> set[str]:
+    """Return the cards that the program has in its journal."""
+    with closing(sqlite3.connect(f"file:{folder}/data/council.db?mode=ro", uri=True)) as database:
+        return {card for (card,) in database.execute("SELECT origin ->> 'message' FROM runs")}
+
+
 def transcripts(slack: SlackServer, room: Channel) -> int:
     """Count the runs in a channel whose threads are complete."""
     threads = (slack.thread(room, card.ts) for card in cards(slack, room))
@@ -220,6 +228,9 @@ async def test_the_guide_for_several_workspaces_ends_with_an_answer_in_each(tmp_
             for room, person in zip(rooms, people, strict=True):
                 await slack.slash(room, person, "/council", "And later?")
                 await until(lambda room=room: len(cards(slack, room)) == 2)
+            # What Slack took and the program hasn't noted yet would be posted again.
+            posted = {card.ts for room in rooms for card in cards(slack, room)}
+            await until(lambda: posted <= noted(tmp_path))
             assert reader.serving is not None
             reader.serving.send_signal(signal.SIGKILL)
             await reader.serving.communicate()
