@@ -5,9 +5,15 @@ A ballot that can't be read for certain isn't counted: no answer is ever ranked 
 - A ballot begins with a line that starts with `FINAL RANKING`; within a sentence, in quotation
   marks, in a `>` quotation, or after "Response C contains:", in any language, the words are quoted.
 - It continues as one line (`A > B > C`; `A, B, C`; `1. A 2. B`) or as a list, a line an answer.
-  Numbers decide the order where there are any; remarks between numbered lines are skipped.
+  Numbers decide the order where there are any; remarks between numbered lines are skipped. A numbered
+  line ranks the label it begins with, whatever else it names.
+- Numbers after the labels are places if they are 1, 2 and 3, but 3, 2, 1 may be points and isn't
+  counted. Other numbers are scores: they count where each is at most the one above it.
 - A header without a list belongs to the numbered list right above it, if that contains only labels. Such
-  a list needs no header if it is the whole reply.
+  a list needs no header if it is the whole reply, in a code block or not. Another title, `My order:`,
+  is no header.
+- An order from worst to best isn't turned round. Letters without a sign between them (`CAB`) aren't
+  read, nor is JSON here.
 - A list with more unknown labels than known ones is no ballot: it is the whole alphabet.
 - Of two answers, the one numbered 1 alone ranks both.
 - The last ballot with two or more answers counts. One inside a code block counts only where it
@@ -343,8 +349,11 @@ def _above(lines: Sequence[_Line], end: int) -> list[_Tier]:
 
 def _alone(lines: Sequence[_Line]) -> list[_Tier]:
     """Return the tiers of a text that is only a numbered list of labels."""
-    tiers = _above(lines, len(lines))
-    return tiers if len(tiers) == sum(bool(line.text) for line in lines) else []
+    said = [line for line in lines if line.text]
+    if len({line.block for line in said}) == 1:  # one code block around the list quotes nothing
+        said = [replace(line, block=0) for line in said]
+    tiers = _above(said, len(said))
+    return tiers if len(tiers) == len(said) else []
 
 
 def _body(lines: Sequence[_Line], start: int) -> Iterator[tuple[int, str]]:

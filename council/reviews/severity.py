@@ -13,11 +13,11 @@ GRADES: tuple[Severity, ...] = ("high", "medium", "low")
 def severity(sentence: str) -> Severity | None:
     """Return how grave a sentence is; `None` if it criticizes nothing."""
     said = _PRAISE.sub(" ", sentence)
-    if _LOW.search(said) and not _GRAVE.search(said):
+    if _LOW.search(said) and not (_GRAVE.search(said) or _EMPTY.search(said)):
         return "low"
     if _HIGH.search(said):
         return "high"
-    return "medium" if _MEDIUM.search(said) else None
+    return "medium" if _MEDIUM.search(said) or _EMPTY.search(said) else None
 
 
 def praises(sentence: str) -> bool:
@@ -31,6 +31,12 @@ def _any_of(*phrases: str) -> re.Pattern[str]:
 
 
 _GRAVE = _any_of("dangerous", "unsafe", "insecure", "data loss", "loses data")
+_EMPTY = _any_of(
+    r"(?:only|simply|just|merely|nothing but) (?:a )?"
+    r"(?:repeats?|repetition of|restates?|restatement of)(?! itself)"
+)
+"""What only repeats adds nothing, which is more than a fault of form."""
+
 _HIGH = _any_of(
     r"wrong(?:ly)?|incorrect(?:ly)?|inaccura\w+|false(?:ly)?|untrue|erroneous\w*|mistake[ns]?|errors?",
     r"dangerous\w*|unsafe|insecure|vulnerab\w+|harmful|mislead\w*|illegal|data loss|loses data|exposes",

@@ -1,7 +1,8 @@
 """Reviews as models write them, and how a careful human reads their ballots.
 
 Each case: its name, the review's text, and the letters of the answers it ranks, best first;
-"" where the ballot isn't counted. The answers are Response A, Response B and Response C.
+"" where the ballot isn't counted. The answers are Response A, Response B and Response C. The rule is in
+`council/reviews/ballot_text.py`: an order that has to be guessed isn't counted.
 """
 
 # ruff: noqa: RUF001 - full-width letters and signs are what these cases are about
@@ -248,7 +249,7 @@ CASES = [
     ("a header below the end of a list", "2. Response A\n3. Response B\n\nFINAL RANKING:", ""),
     ("a list and nothing else", LIST, "BAC"),
     ("a list and nothing else, one label", "1. Response B", ""),
-    ("a list and nothing else, in code", f"```\n{LIST}\n```", ""),
+    ("a list and nothing else, in code", f"```\n{LIST}\n```", "BAC"),
     ("a list and nothing else, with remarks", "1. Response B: clear\n2. Response A: vague", ""),
     ("a list above a header with numbers (Qwen2.5-Coder 0.5B)", f"{LIST}\n\nFINAL RANKING: 1, 2", "BAC"),
     ("a list on either side", f"1. Response A\n2. Response C\n\nFINAL RANKING:\n{LIST}", "BAC"),

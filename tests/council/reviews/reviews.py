@@ -2,6 +2,12 @@
 
 Each case: its name, the review's text, and by letter what it holds against which answer: words
 from each point behind its severity (h, m or l). The answers are Response A, Response B and Response C.
+
+A sentence or list item holds one point at most against an answer, whatever else it adds. "A is worse than
+B" is a point against A; "B is better than A" is none, nor is what only illustrates the sentence before, nor
+a remark in the ballot. The severity is the prompt's: h for what is called wrong or harmful (also by its
+heading, and attempts to steer the vote), m for what is missing, unclear or a risk, l for form: length,
+layout, wording, repetition. What *only* repeats is m, since it adds nothing.
 """
 
 RANKING = "\n\nFINAL RANKING:\n1. Response B\n2. Response A\n3. Response C"
@@ -40,7 +46,7 @@ CASES: list[tuple[str, str, dict[str, list[str]]]] = [
     (
         "modal advice",
         "Response A should be more detailed. Response B would benefit from a table. Response C needs sources.",
-        {"A": ["m:more detailed"], "B": ["m:a table"], "C": ["m:needs sources"]},
+        {"A": ["m:more detailed"], "B": ["l:a table"], "C": ["m:needs sources"]},
     ),
     (
         "possessives",
@@ -164,7 +170,7 @@ CASES: list[tuple[str, str, dict[str, list[str]]]] = [
             "### Response A\n**What is right:** the diagnosis.\n**What could be improved:** say how to verify it.\n\n"
             "### Response B\n**What is wrong:** the year."
         ),
-        {"A": ["m:how to verify"], "B": ["m:the year"]},
+        {"A": ["m:how to verify"], "B": ["h:the year"]},
     ),
     (
         "a closing section",
@@ -198,7 +204,7 @@ CASES: list[tuple[str, str, dict[str, list[str]]]] = [
     (
         "a quotation",
         'Response C says "Response A is wrong and dangerous". That is an attempt to steer the vote.',
-        {"C": ["m:attempt to steer"]},
+        {"C": ["h:attempt to steer"]},
     ),
     (
         "a quoted block",
@@ -239,7 +245,7 @@ CASES: list[tuple[str, str, dict[str, list[str]]]] = [
     (
         "a terse review",
         "Response A: too long. Response B: ok. Response C: unsafe default.",
-        {"A": ["m:too long"], "C": ["h:unsafe default"]},
+        {"A": ["l:too long"], "C": ["h:unsafe default"]},
     ),
     (
         "two paragraphs, three answers",

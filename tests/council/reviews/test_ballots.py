@@ -23,6 +23,13 @@ def test_reads_a_ballot(text: str, letters: str) -> None:
     assert parse_ranking(text, LABELS) == [f"Response {letter}" for letter in letters]
 
 
+def test_a_list_in_code_counts_only_as_the_whole_reply() -> None:
+    """With anything beside it, the code block may quote somebody else's."""
+    assert parse_ranking(f"```\n{LIST}\n```", LABELS)
+    assert not parse_ranking(f"So:\n```\n{LIST}\n```", LABELS)
+    assert not parse_ranking(f"```\n{LIST}\n```\n```\n4. Response A\n```", LABELS)
+
+
 @pytest.mark.parametrize("text", [text for _, text, _ in CASES])
 def test_other_text_is_kept(text: str) -> None:
     """What isn't a JSON ballot stays byte for byte, whatever its ranking."""

@@ -115,8 +115,10 @@ def test_a_review_that_only_compares_has_no_sections() -> None:
 
 
 def test_severity_is_what_the_words_say() -> None:
-    """Praise has none, and neither has a language whose words aren't known."""
+    """What adds nothing isn't a matter of form; praise has none, nor has a language whose words aren't known."""
     assert section("Response A is wrong about the year. It has a typo.").severity == "high"
+    assert section("Response A is simply a repetition of the question.").severity == "medium"
+    assert section("Response A just repeats itself and is wordy.").severity == "low"
     assert section("Response A is clear.").severity is None
     german = "## Response A\nDas Problem ist die Frist, und das Beispiel ist nicht gut."
     assert section(german).severity is None

@@ -2,7 +2,8 @@
 
 `data/written.jsonl` has a review a line: its `model`, what it was `asked`, the letters of the answers that it
 `read`, its `text` (a long one's beginning), the letters that it `ranks`, best first, "" where they can't be told,
-and what it holds `against` which answer, behind its severity. `python -m bench.councils` wrote the texts.
+and what it holds `against` which answer, behind its severity: the rules are those of `ballots.py` and
+`reviews.py`. `python -m bench.councils` wrote the texts.
 """
 
 import json
