@@ -91,6 +91,8 @@ class Database(ABC):
     """
 
     search: TextSearch
+    is_shared = False
+    """Whether several processes share its runs, so that it has the table `turns`."""
 
     def __init__(self, name: str, path: Path | None = None) -> None:
         self.name = name

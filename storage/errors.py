@@ -4,7 +4,9 @@
     └── StorageError
         ├── DatabaseError         council.db is locked, damaged, full, read-only or from a newer program
         │   ├── ConstraintError   a row that is there, or is missing, forbids this write
-        │   │   └── BudgetExceeded    a budget has no room for what a run may cost
+        │   │   ├── BudgetExceeded    a budget has no room for what a run may cost
+        │   │   ├── QueueFull         a bound forbids that a question waits
+        │   │   └── RunSuperseded     another worker has taken up the run
         │   ├── DamageError       its content isn't what was written
         │   └── WriterError       the part of the program that writes it has failed
         ├── FolderError           the folder of documents can't be read, written or locked
@@ -66,6 +68,29 @@ class BudgetExceeded(ConstraintError):
         super().__init__(f"{database}: the budget of a {used.scope} for a {used.period} has no room")
         self.used = used
         self.amount = amount
+
+
+class QueueFull(ConstraintError):
+    """A bound forbids that one more question waits; nothing was written.
+
+    `left` is how many seconds of a cooldown are left.
+    """
+
+    def __init__(
+        self, database: str, bound: Literal["user", "channel", "cooldown"], left: float = 0.0
+    ) -> None:
+        what = "asked again too soon" if bound == "cooldown" else f"too many questions of a {bound} wait"
+        super().__init__(f"{database}: {what}")
+        self.bound: Literal["user", "channel", "cooldown"] = bound
+        self.left = left
+
+
+class RunSuperseded(ConstraintError):
+    """Another worker has taken up the run that this one claimed earlier; nothing was written."""
+
+    def __init__(self, database: str, run_id: str) -> None:
+        super().__init__(f"{database}: another worker has taken up run {run_id}")
+        self.run_id = run_id
 
 
 class DamageError(DatabaseError):

@@ -15,6 +15,7 @@ from council.calls import Steps
 from council.document.conversation import Source
 from council.errors import Failure
 from storage.errors import Used
+from storage.sharing import Bounds, Entry
 
 RunStatus = Literal["running", "answered", "failed", "stopped"]
 Ended = Literal["answered", "failed", "stopped"]
@@ -75,7 +76,7 @@ class RunRow(NewRun):
 
     `error` says why there is no answer. `delivery` is `None` until all of the run is shown, or its asker
     could not be told. `stops` counts the presses of Stop, `retries` those of Retry, the last one at
-    `retried_at`.
+    `retried_at`. `epoch` counts the workers that have claimed it.
     """
 
     created_at: str
@@ -87,6 +88,7 @@ class RunRow(NewRun):
     retries: int = 0
     retried_at: str | None = None
     telling: Telling = NOTHING_TOLD
+    epoch: int = 0
 
     @property
     def is_over(self) -> bool:
@@ -172,17 +174,46 @@ class Posts(Protocol):
 
 
 class Journal(Protocol):
-    """All runs. Every method may raise `DatabaseError`; what is written is durable on return."""
+    """All runs. Every method may raise `DatabaseError`; what is written is durable on return.
+
+    What is written about a claimed run raises `RunSuperseded` once another worker has claimed it.
+    Presses of Stop and Retry are anybody's.
+    """
 
     async def begin(
-        self, run: NewRun, *, by: float | None = None, reservation: Reservation | None = None
+        self,
+        run: NewRun,
+        *,
+        by: float | None = None,
+        reservation: Reservation | None = None,
+        entry: Entry | None = None,
+        bounds: Bounds | None = None,
     ) -> Begun:
         """Record a run as running, or find the one that was begun with its entry key before.
 
         `by` is a time on the event loop's clock. Raises `TimeoutError` where writing has not begun by
         then: the run is not there, nor will it be at the next start. A run is recorded with its
-        `reservation` or not at all. Raises `BudgetExceeded`.
+        `reservation` and its `entry`, or not at all. Raises `BudgetExceeded`, and `QueueFull` where the
+        bounds forbid the entry. Only a database that processes share takes an entry.
         """
+        ...
+
+    async def claim(
+        self, run_id: str, worker: str, lost: Callable[[], None] = lambda: None
+    ) -> RunRow | None:
+        """Take up a run, so that nobody who claimed it earlier can write to it; `None` if there is none.
+
+        It lasts until another claim, or until `unclaim`. `lost` is called when a write finds out about
+        another.
+        """
+        ...
+
+    def unclaim(self, run_id: str) -> None:
+        """Forget that a run was claimed here: what is written from now on isn't checked."""
+        ...
+
+    async def is_current(self, run_id: str, epoch: int) -> bool:
+        """Return whether nobody has claimed a run since this epoch; false if it has been forgotten."""
         ...
 
     async def knows(self, entry_key: str) -> bool:

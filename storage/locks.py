@@ -11,6 +11,8 @@ from typing import Protocol
 
 from filelock import FileLock, Timeout
 
+SHARED = "council"
+"""What every process holds, together with others, that serves from a database they share."""
 _POLL = 0.1  # seconds
 _NAME = re.compile("[a-z0-9-]{1,64}")
 
@@ -18,8 +20,13 @@ _NAME = re.compile("[a-z0-9-]{1,64}")
 class Holds(Protocol):
     """Names that one process at a time can hold."""
 
-    def hold(self, name: str, *, wait: float = 0.0) -> AbstractAsyncContextManager[bool]:
-        """Hold a name; yield false if another process holds it for longer than `wait` seconds."""
+    def hold(
+        self, name: str, *, wait: float = 0.0, shared: bool = False
+    ) -> AbstractAsyncContextManager[bool]:
+        """Hold a name; yield false if another process holds it for longer than `wait` seconds.
+
+        A `shared` hold goes with others that are shared; files can't be held so.
+        """
         ...
 
 
@@ -30,11 +37,13 @@ class Locks:
         self._folder = folder
 
     @asynccontextmanager
-    async def hold(self, name: str, *, wait: float = 0.0) -> AsyncGenerator[bool]:
+    async def hold(self, name: str, *, wait: float = 0.0, shared: bool = False) -> AsyncGenerator[bool]:
         """Hold a name; yield false if another process holds it for longer than `wait` seconds.
 
         If the waiter is cancelled, no thread keeps waiting.
         """
+        if shared:
+            raise ValueError("a file is held by one process")
         # A run's id may be a restored database's, or typed: as a path it could name any file.
         known = _NAME.fullmatch(name)
         path = self._folder / f"{name if known else hashlib.sha256(name.encode()).hexdigest()}.lock"

@@ -2,9 +2,10 @@
 
 import asyncio
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
-from typing import cast
+from typing import Protocol, cast
 
 import orjson
 import structlog
@@ -16,7 +17,7 @@ from council.document.conversation import Source, timestamp
 from council.errors import Failure
 from storage import spending
 from storage.database import Database, Row, SqlValue, Statement, listed
-from storage.errors import ConstraintError, DamageError, StorageError, Used
+from storage.errors import ConstraintError, DamageError, QueueFull, RunSuperseded, StorageError, Used
 from storage.journal import (
     NOTHING_TOLD,
     Allowance,
@@ -30,6 +31,7 @@ from storage.journal import (
     Telling,
     Why,
 )
+from storage.sharing import Bounds, Entry
 from storage.spending import Spending
 
 log = structlog.stdlib.get_logger()
@@ -71,6 +73,15 @@ _FORGET_FAILURES = """
 DELETE FROM steps WHERE run_id = :run AND outcome ->> 'failure' IS NOT NULL
     AND (SELECT retried_at FROM runs WHERE id = :run) = :now
 """
+# The stored epoch breaks its constraint where it isn't the claimed one; otherwise no row is changed.
+_FENCE = "UPDATE runs SET epoch = NULL WHERE id = ? AND epoch <> ?"
+_CLAIM = "UPDATE runs SET epoch = CASE WHEN epoch = ? THEN epoch + 1 END WHERE id = ?"
+_CLAIM_TURN = """
+UPDATE turns SET state = CASE state WHEN 'halted' THEN 'halted' ELSE 'claimed' END, worker = ?,
+    changed_at = clock_timestamp()
+WHERE run = ?
+"""
+_ACCEPT_TURN = "SELECT accept_turn(?, ?, ?, ?, ?, ?, ?)"
 _FORGET_MENTION = """
 DELETE FROM posts WHERE run_id = :run AND key = 'mention'
     AND (SELECT retried_at FROM runs WHERE id = :run) = :now
@@ -93,13 +104,19 @@ _ROW = TypeAdapter(RunRow)
 _MOST_STOPS = 1_000
 
 
+class _Write(Protocol):
+    """Writes statements about a run. Raises `RunSuperseded`."""
+
+    async def __call__(self, run_id: str, /, *statements: Statement) -> None: ...
+
+
 class _Steps:
     """One run's steps, kept in memory and in the table; a `council.calls.Steps`."""
 
     def __init__(
-        self, database: Database, run: RunRow, recorded: dict[str, tuple[str, Outcome]], now: Clock
+        self, write: _Write, run: RunRow, recorded: dict[str, tuple[str, Outcome]], now: Clock
     ) -> None:
-        self._database = database
+        self._write = write
         self._run = run
         self._recorded = recorded
         self._now = now
@@ -117,7 +134,8 @@ class _Steps:
         if known is None or known[0] != digest:  # the first outcome is kept
             self._recorded[call.step] = digest, outcome
         recorded = _Replied(reply=outcome) if isinstance(outcome, Reply) else _Failed(failure=outcome)
-        await self._database.write(
+        await self._write(
+            self._run.id,
             (
                 _RECORD_STEP,
                 (
@@ -128,7 +146,7 @@ class _Steps:
                     timestamp(self._now()),
                     self._run.retries,
                 ),
-            )
+            ),
         )
 
     def has_begun(self, stage: str) -> bool:
@@ -140,9 +158,9 @@ class _Posts:
     """One run's posts, kept in memory and in the table; a `storage.journal.Posts`."""
 
     def __init__(
-        self, database: Database, run: RunRow, posted: dict[str, tuple[str, str]], now: Clock
+        self, write: _Write, run: RunRow, posted: dict[str, tuple[str, str]], now: Clock
     ) -> None:
-        self._database = database
+        self._write = write
         self._run = run
         self._posted = posted
         self._now = now
@@ -162,7 +180,7 @@ class _Posts:
         digest = _digest(text)
         self._posted[key] = digest, message
         row = (self._run.id, key, digest, message, timestamp(self._now()))
-        await self._database.write((_RECORD_POST, row))
+        await self._write(self._run.id, (_RECORD_POST, row))
 
 
 class SqlJournal:
@@ -172,9 +190,17 @@ class SqlJournal:
         self._database = database
         self._spending = Spending(database)
         self._now = now
+        self._claimed: dict[str, int] = {}
+        self._lost: dict[str, Callable[[], None]] = {}
 
     async def begin(
-        self, run: NewRun, *, by: float | None = None, reservation: Reservation | None = None
+        self,
+        run: NewRun,
+        *,
+        by: float | None = None,
+        reservation: Reservation | None = None,
+        entry: Entry | None = None,
+        bounds: Bounds | None = None,
     ) -> Begun:
         """Record a run as running, or return the one that already has its entry key."""
         now = self._now()
@@ -191,7 +217,7 @@ class SqlJournal:
         )
         try:
             # Nothing after this may fail: the run exists.
-            await self._database.write((_BEGIN_RUN, row), *reserving, by=by)
+            await self._database.write((_BEGIN_RUN, row), *_accepting(entry, bounds), *reserving, by=by)
         except (StorageError, TimeoutError) as error:
             # Asked only now: whoever waits for an acknowledgement would wait for one more read.
             if earlier := await self._delivered_before(run.entry_key):
@@ -200,6 +226,36 @@ class SqlJournal:
                 raise await self._explained(error, run.id, reservation, now) from error
             raise
         return Begun(_begun(run, created_at), created=True)
+
+    async def claim(
+        self, run_id: str, worker: str, lost: Callable[[], None] = lambda: None
+    ) -> RunRow | None:
+        """Take up a run, so that nobody who claimed it earlier can write to it.
+
+        Returns `None` if there is none.
+        """
+        turn = [(_CLAIM_TURN, (worker, run_id))] if self._database.is_shared else []
+        while (before := await self._epoch(run_id)) is not None:
+            try:
+                await self._database.write((_CLAIM, (before, run_id)), *turn)
+            except ConstraintError:
+                if await self._epoch(run_id) == before:
+                    raise
+                continue  # somebody else was faster
+            self._claimed[run_id] = before + 1
+            self._lost[run_id] = lost
+            run = await self.get(run_id)
+            return replace(run, epoch=before + 1) if run else None
+        return None
+
+    def unclaim(self, run_id: str) -> None:
+        """Forget that a run was claimed here: what is written from now on isn't checked."""
+        self._claimed.pop(run_id, None)
+        self._lost.pop(run_id, None)
+
+    async def is_current(self, run_id: str, epoch: int) -> bool:
+        """Return whether nobody has claimed a run since this epoch; false if it has been forgotten."""
+        return await self._epoch(run_id) == epoch
 
     async def knows(self, entry_key: str) -> bool:
         """Return whether a delivery with this entry key began a run."""
@@ -248,14 +304,14 @@ class SqlJournal:
                 recorded[row["key"]] = row["digest"], _outcome(row["outcome"])
             except ValidationError as error:  # the call is made again
                 self._leave_out(run.id, error)
-        return _Steps(self._database, run, recorded, self._now)
+        return _Steps(self._write, run, recorded, self._now)
 
     async def posts(self, run: RunRow, *, is_new: bool = False) -> _Posts:
         """Load a run's recorded posts; new ones can be recorded. A new run has none."""
         query = "SELECT key, digest, message FROM posts WHERE run_id = ?"
         rows: Sequence[Row] = () if is_new else await self._database.read(query, (run.id,))
         posted = {row["key"]: (row["digest"], row["message"]) for row in rows}
-        return _Posts(self._database, run, posted, self._now)
+        return _Posts(self._write, run, posted, self._now)
 
     async def place(self, run_id: str, origin: Source) -> None:
         """Record where a run is shown: its card and its thread, as they become known."""
@@ -267,13 +323,13 @@ class SqlJournal:
 
     async def press_stop(self, run_id: str) -> None:
         """Record a press of Stop, so that a run resumed after a crash stays stopped."""
-        await self._update("stops = stops + 1", run_id)
+        await self._database.write(("UPDATE runs SET stops = stops + 1 WHERE id = ?", (run_id,)))
 
     async def finish(self, run_id: str, status: Ended, why: Why | None = None) -> None:
         """Record how a run ended; a run ends once."""
         error = why.model_dump_json(exclude_defaults=True) if why else None
         ended = status, error, timestamp(self._now()), run_id
-        await self._database.write((_FINISH_RUN, ended), spending.settle(run_id))
+        await self._write(run_id, (_FINISH_RUN, ended), spending.settle(run_id))
 
     async def deliver(self, run_id: str, delivery: Delivery) -> None:
         """Record that a run was fully shown, or that its asker couldn't be told."""
@@ -362,7 +418,9 @@ class SqlJournal:
     ) -> None:
         changing = [spending.change(run_id, reservation)] if reservation else []
         try:
-            await self._database.write(*statements, *changing)
+            await self._write(run_id, *statements, *changing)
+        except RunSuperseded:
+            raise
         except ConstraintError as error:
             raise await self._explained(error, run_id, reservation, self._now()) from error
 
@@ -370,12 +428,30 @@ class SqlJournal:
         self, error: ConstraintError, run_id: str, reservation: Reservation | None, now: datetime
     ) -> ConstraintError:
         """Return the budget that forbade a write, or the error as it is."""
-        if reservation is None:
+        if reservation is None or isinstance(error, QueueFull):
             return error
         return await self._spending.exceeded(run_id, reservation, now) or error
 
     async def _update(self, change: str, run_id: str, *values: SqlValue) -> None:
-        await self._database.write((f"UPDATE runs SET {change} WHERE id = ?", (*values, run_id)))  # noqa: S608 - our own words
+        await self._write(run_id, (f"UPDATE runs SET {change} WHERE id = ?", (*values, run_id)))  # noqa: S608 - our own words
+
+    async def _write(self, run_id: str, /, *statements: Statement) -> None:
+        """Write something about a run, unless another worker has claimed it since this one."""
+        epoch = self._claimed.get(run_id)
+        if epoch is None:
+            await self._database.write(*statements)
+            return
+        try:
+            await self._database.write((_FENCE, (run_id, epoch)), *statements)
+        except ConstraintError as error:
+            if await self._epoch(run_id) not in (None, epoch):
+                self._lost.get(run_id, lambda: None)()
+                raise RunSuperseded(self._database.name, run_id) from error
+            raise
+
+    async def _epoch(self, run_id: str) -> int | None:
+        rows = await self._database.read("SELECT epoch FROM runs WHERE id = ?", (run_id,))
+        return cast("int", rows[0]["epoch"]) if rows else None
 
     async def _delivered_before(self, entry_key: str) -> RunRow | None:
         rows = await self._database.read("SELECT * FROM runs WHERE entry_key = ?", (entry_key,))
@@ -405,6 +481,18 @@ class SqlJournal:
             detail["type"] == "json_invalid" for detail in error.errors()
         ):
             self._database.mark_damage()
+
+
+def _accepting(entry: Entry | None, bounds: Bounds | None) -> list[Statement]:
+    if entry is None:
+        return []
+    limits = (
+        (bounds.waiting_per_user, bounds.waiting_per_channel, float(bounds.cooldown))
+        if bounds
+        else (None, None, None)
+    )
+    row = entry.run, entry.channel, entry.user, entry.conversation
+    return [(_ACCEPT_TURN, (*row, *limits))]
 
 
 def _begun(run: NewRun, created_at: str) -> RunRow:

@@ -7,6 +7,7 @@ from storage.audit import AuditLog
 from storage.conversations import Documents
 from storage.database import Database
 from storage.locks import Holds
+from storage.sharing import Sharing
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,10 +24,14 @@ class Recovered:
 
 @dataclass(frozen=True, slots=True)
 class Stores:
-    """An open store; `locks` records which process works on what."""
+    """An open store; `locks` records which process works on what.
+
+    `sharing` is what processes that share it agree on; a folder's runs belong to one process.
+    """
 
     database: Database
     documents: Documents
     audit: AuditLog
     locks: Holds
     recovered: Recovered | None = None
+    sharing: Sharing | None = None

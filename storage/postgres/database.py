@@ -41,6 +41,8 @@ _LAST_PATIENCE = 10.0  # seconds of asking that, once the program ends
 class PostgresDatabase(Database):
     """An open database; made by `open_postgres`."""
 
+    is_shared = True
+
     def __init__(self, name: str, pool: AsyncConnectionPool[Connection], key: int) -> None:
         super().__init__(name)
         self.search = PostgresSearch(self)
@@ -54,6 +56,17 @@ class PostgresDatabase(Database):
 
     async def read(self, sql: str, parameters: Parameters = ()) -> list[DictRow]:
         """Return all rows of a query, which sees every finished write."""
+        return await self._rows(sql, parameters)
+
+    async def change(self, sql: str, parameters: Parameters = ()) -> list[DictRow]:
+        """Run one statement without taking turns, and return its rows.
+
+        It may be run twice, where the connection breaks before its answer is here.
+        Raises `DatabaseError`.
+        """
+        return await self._rows(sql, parameters)
+
+    async def _rows(self, sql: str, parameters: Parameters) -> list[DictRow]:
         self._refuse_if_closed()
         query, values = statement(sql, parameters)
 

@@ -1,9 +1,11 @@
 """What PostgreSQL's errors mean, in sentences that quote nothing that is stored."""
 
+from typing import Literal
+
 import psycopg
 from psycopg_pool import PoolTimeout
 
-from storage.errors import ConstraintError, DamageError, DatabaseError
+from storage.errors import ConstraintError, DamageError, DatabaseError, QueueFull
 
 NO_ANSWER = (psycopg.OperationalError, PoolTimeout, OSError)
 
@@ -21,12 +23,20 @@ _MEANINGS = {
 }
 _DAMAGE = ("XX001", "XX002", "22P02", "22032")
 """Damaged pages, and texts that should be JSON."""
+_BOUNDS: dict[str, Literal["user", "channel", "cooldown"]] = {
+    "waiting_per_user": "user",
+    "waiting_per_channel": "channel",
+    "cooldown": "cooldown",
+}
+"""What `accept_turn` calls a bound that is reached."""
 
 
 def explain_postgres(name: str, error: Exception) -> DatabaseError:
     """Return the error that says what an error of PostgreSQL's means for the database called `name`."""
     state = (error.sqlstate if isinstance(error, psycopg.Error) else None) or ""
     if state.startswith("23") and isinstance(error, psycopg.Error):
+        if bound := _BOUNDS.get(error.diag.constraint_name or ""):
+            return QueueFull(name, bound, float(error.diag.message_detail or 0))
         broken = error.diag.constraint_name or error.diag.column_name or "a rule"
         return ConstraintError(f"{name}: a row would break {broken}")
     if state in _DAMAGE:

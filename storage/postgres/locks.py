@@ -4,6 +4,8 @@ import asyncio
 import hashlib
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from functools import partial
 
 import psycopg
 import structlog
@@ -15,8 +17,20 @@ from storage.postgres.errors import NO_ANSWER, explain_postgres
 log = structlog.stdlib.get_logger()
 
 _POLL = 0.1  # seconds
+_LONG = 60.0  # whoever waits as long looks less often
 _LOOK = 1.0  # seconds between two looks whether the connection still holds what is held
 _LIVES = b"SELECT EXISTS (SELECT 1 FROM pg_stat_activity WHERE pid = $1) AS lives"
+_LOCK = (
+    b"SELECT pg_try_advisory_lock($1) AS taken",
+    b"SELECT pg_try_advisory_lock_shared($1) AS taken",
+)
+_UNLOCK = b"SELECT pg_advisory_unlock($1)", b"SELECT pg_advisory_unlock_shared($1)"
+
+
+@dataclass(frozen=True, slots=True)
+class _Hold:
+    number: int
+    is_shared: bool
 
 
 class PostgresLocks:
@@ -29,8 +43,8 @@ class PostgresLocks:
         self._address = address
         self._database = database
         self._key = key
-        self._held: set[int] = set()
-        self._missing: set[int] = set()
+        self._held: set[_Hold] = set()
+        self._missing: set[_Hold] = set()
         self._before = self._now = (
             0  # the numbers of the broken connection and of this one, at the server
         )
@@ -39,23 +53,24 @@ class PostgresLocks:
         self._watching: asyncio.Task[None] | None = None
 
     @asynccontextmanager
-    async def hold(self, name: str, *, wait: float = 0.0) -> AsyncGenerator[bool]:
+    async def hold(self, name: str, *, wait: float = 0.0, shared: bool = False) -> AsyncGenerator[bool]:
         """Hold a name; yield false if another process holds it for longer than `wait` seconds.
 
         Raises `DatabaseError`.
         """
         number = self._number(name)
+        take = partial(self._take, _Hold(number, shared))
         loop = asyncio.get_running_loop()
         until = loop.time() + wait
-        held = await self._take(number)
+        held = await take()
         while not held and loop.time() < until:
-            await asyncio.sleep(_POLL)
-            held = await self._take(number)
+            await asyncio.sleep(_POLL if wait < _LONG else _LOOK)
+            held = await take()
         try:
             yield held
         finally:
             if held:
-                await self._give_back(number)
+                await self._give_back(_Hold(number, shared))
 
     async def close(self) -> None:
         """Release everything."""
@@ -69,26 +84,27 @@ class PostgresLocks:
         digest = hashlib.blake2b(f"{self._key} {name}".encode(), digest_size=8).digest()
         return int.from_bytes(digest, signed=True)
 
-    async def _take(self, number: int) -> bool:
+    async def _take(self, hold: _Hold) -> bool:
         async with self._using:
-            if number in self._held:  # the server would let one connection have it twice
+            if hold in self._held:  # the server would let one connection have it twice
                 return False
             try:
-                taken = await _lock(await self._connected(), number)
+                taken = await _lock(await self._connected(), hold)
             except (psycopg.Error, OSError) as error:
                 raise explain_postgres(self._database.name, error) from None
             if taken:
-                self._held.add(number)
+                self._held.add(hold)
             self._watching = self._watching or asyncio.create_task(self._watch())
             return taken
 
-    async def _give_back(self, number: int) -> None:
+    async def _give_back(self, hold: _Hold) -> None:
         async with self._using:
-            self._held.discard(number)
-            self._missing.discard(number)
+            self._held.discard(hold)
+            self._missing.discard(hold)
             if self._connection is not None:
                 with suppress(psycopg.Error):  # with a broken connection, it is released already
-                    await self._connection.execute(b"SELECT pg_advisory_unlock($1)", (number,))
+                    unlock = _UNLOCK[hold.is_shared]
+                    await self._connection.execute(unlock, (hold.number,))
 
     async def _connected(self) -> Connection:
         """Return the connection; a new one takes again what the broken one held, as far as it can."""
@@ -96,9 +112,9 @@ class PostgresLocks:
             self._connection = await connect(self._address)
             self._before, self._now = self._now, self._connection.info.backend_pid
             self._missing = {*self._held}
-        for number in [*self._missing]:
-            if await _lock(self._connection, number):
-                self._missing.discard(number)
+        for hold in [*self._missing]:
+            if await _lock(self._connection, hold):
+                self._missing.discard(hold)
         return self._connection
 
     async def _watch(self) -> None:
@@ -118,7 +134,7 @@ class PostgresLocks:
                 return
 
 
-async def _lock(connection: Connection, number: int) -> bool:
-    cursor = await connection.execute(b"SELECT pg_try_advisory_lock($1) AS taken", (number,))
+async def _lock(connection: Connection, hold: _Hold) -> bool:
+    cursor = await connection.execute(_LOCK[hold.is_shared], (hold.number,))
     row = await cursor.fetchone()
     return bool(row and row["taken"])

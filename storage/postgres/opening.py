@@ -11,6 +11,7 @@ from storage.postgres.database import open_postgres
 from storage.postgres.documents import PostgresDocuments
 from storage.postgres.inspection import inspect_server
 from storage.postgres.locks import PostgresLocks
+from storage.postgres.sharing import PostgresSharing
 from storage.stores import Stores
 
 _ADD = "INSERT INTO audit (line) VALUES (?)"
@@ -33,7 +34,13 @@ async def open_server(address: str) -> AsyncGenerator[Stores]:
     async with open_postgres(address) as database:
         locks = PostgresLocks(address, database, database.key)
         try:
-            yield Stores(database, PostgresDocuments(database), PostgresAudit(database), locks)
+            yield Stores(
+                database,
+                PostgresDocuments(database),
+                PostgresAudit(database),
+                locks,
+                sharing=PostgresSharing(database),
+            )
         finally:
             await locks.close()
 

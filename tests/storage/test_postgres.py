@@ -207,3 +207,19 @@ def test_an_address_is_named_without_its_secrets() -> None:
     )
     assert server("postgresql:///council?host=/run/postgresql") == "postgresql://localhost/council"
     assert "s3cret" not in server("postgresql://ada:s3cret@a:1,b:2/council")
+
+
+async def test_a_vanished_machine_loses_its_sessions_soon(database: PostgresDatabase) -> None:
+    """The server itself looks whether idle clients are there: their locks go with their sessions."""
+    [row] = await database.read(
+        "SELECT current_setting('tcp_keepalives_idle') AS idle,"
+        " current_setting('tcp_keepalives_interval') AS interval,"
+        " current_setting('tcp_keepalives_count') AS count"
+    )
+    assert int(row["idle"]) + int(row["interval"]) * int(row["count"]) <= 30
+
+
+async def test_searches_are_not_compiled(database: PostgresDatabase) -> None:
+    """PostgreSQL would compile what looks costly, which takes up to a second each time."""
+    [row] = await database.read("SELECT current_setting('jit') AS jit")
+    assert row["jit"] == "off"

@@ -129,9 +129,10 @@ async def test_damage_in_the_index_costs_the_journal_nothing(path: Path) -> None
 
 
 async def test_an_older_programs_database_is_complete_without_newer_tables(path: Path) -> None:
-    """Missing tables aren't reported as lost."""
+    """Missing tables and columns aren't reported as lost."""
     with closing(sqlite3.connect(path)) as connection:
         connection.execute("DROP TABLE posts")
+        connection.execute("ALTER TABLE runs DROP COLUMN epoch")
     spoil_index(path)
     async with open_sound_database(path) as opened:
         assert opened.recovery is not None

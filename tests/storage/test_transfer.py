@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import random
 import signal
 import sqlite3
 import subprocess
@@ -10,6 +11,7 @@ from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import orjson
 import pytest
@@ -22,6 +24,7 @@ from storage.errors import BackupError, DatabaseError
 from storage.index import Index
 from storage.journal import Payer, Reservation
 from storage.overrides import Overrides
+from storage.postgres.opening import open_server
 from storage.postgres.transfer import (
     TABLES,
     backup_server,
@@ -31,6 +34,7 @@ from storage.postgres.transfer import (
 )
 from storage.restore import restore
 from storage.scope import Scope
+from storage.sharing import Entry
 from storage.sql_journal import SqlJournal
 from tests.postgres_server import PostgresServer
 from tests.storage.examples import NOW, answer, legacy, new_id
@@ -39,6 +43,7 @@ from tests.stores import Home
 
 HERE = Source(platform="slack", workspace="W", channel="C", user="ada")
 ROOT = Path(__file__).parents[2]
+SEARCHED = ("paris", "北京", "capital 1", "shard tenant", "straße", "naive 2024", '"capital shard"')
 BROKEN = b'{"id": "half a docum'
 
 
@@ -68,6 +73,7 @@ async def fill(home: Home, conversations: int = 3) -> list[str]:
         attachment = Attachment(name="nul.txt", text="a\0b")
         brief = RUN.brief.model_copy(update={"attachments": (attachment,)})
         run = (await journal.begin(replace(RUN, brief=brief), reservation=reserved)).run
+        await journal.claim(run.id, "worker")
         await (await journal.steps(run)).record(call("stage1.1:a/one"), REPLY)
         await (await journal.posts(run)).record("answer.1", "Paris", "M9")
         await Overrides(stores.database, stores.audit).change(Scope.of(HERE), {"rounds": 2}, by="boss")
@@ -109,7 +115,7 @@ async def kept(home: Home) -> dict[str, Any]:
             words: [
                 (hit.row.id, hit.context) for hit in (await archive.search(Scope.of(HERE), words)).hits
             ]
-            for words in ("paris", "北京", "capital 1")
+            for words in SEARCHED
         }
         found["index"] = (await Index(stores.database).check(stores.documents)).consistent
     return found
@@ -120,8 +126,7 @@ async def test_everything_goes_there_and_back(tmp_path: Path, postgres: str) -> 
     first, server, last = Home(tmp_path / "one"), Home(tmp_path, postgres), Home(tmp_path / "two")
     await fill(first)
     before = await kept(first)
-    assert [*before["search"]] == ["paris", "北京", "capital 1"]
-    assert all(before["search"].values())
+    assert all(before["search"][words] for words in SEARCHED[:3])
     assert before["index"]
 
     told: list[tuple[int, int]] = []
@@ -211,6 +216,43 @@ async def test_a_copy_that_was_killed_is_made_again(
     assert await kept(target) == before
 
 
+@pytest.mark.soak
+async def test_ten_thousand_conversations_move_there_and_back(tmp_path: Path, postgres: str) -> None:
+    """Killed half-way and started again: documents byte for byte, rows, and what searches find."""
+    first, server, last = Home(tmp_path / "one"), Home(tmp_path, postgres), Home(tmp_path / "two")
+    await fill(first)
+    rng = random.Random(7)  # noqa: S311 - a corpus
+    words = ["paris", "北京", "capital", "shard", "tenant", "straße", "naïve", "é\u0301", "👍", "2024"]
+    for number in range(10_000):
+        document = legacy(str(UUID(int=rng.getrandbits(128), version=4)))
+        document["title"] = " ".join(rng.choices(words, k=rng.randint(1, 6)))
+        document["source"] = HERE.dump()
+        document["theirs"] = {"number": number, "kept": "as it is"}
+        home_bytes = orjson.dumps(document, option=rng.choice((0, orjson.OPT_INDENT_2)))
+        first.put(str(document["id"]), home_bytes, mtime_ns=number * 1_000_000)
+    async with first.open() as stores:
+        await Index(stores.database).rebuild(stores.documents)
+    before = await kept(first)
+    assert len(before["documents"]) == 10_005
+    assert all(before["search"].values())
+    arguments = [str(first.folder), postgres, "5000", "to"]
+    with subprocess.Popen(  # noqa: ASYNC220, S603 - ours
+        [sys.executable, "-c", COPY.replace("= 1\n", "= 500\n"), *arguments],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=ROOT,
+    ) as copying:  # fmt: skip
+        assert copying.stdout
+        while int(await asyncio.to_thread(copying.stdout.readline)) < 5000:
+            pass
+        os.kill(copying.pid, signal.SIGKILL)
+    assert await documents_of(server) == []
+    assert (await move_to_server(first.folder, postgres, silent)).conversations == 10_005
+    assert await kept(server) == before
+    await move_to_folder(postgres, last.folder, silent)
+    async with last.open() as stores:
+        await Index(stores.database).repair(stores.documents)
+    assert await kept(last) == before
+
+
 async def documents_of(home: Home) -> list[str]:
     """List the documents that are there."""
     if home.address is None:
@@ -266,6 +308,26 @@ async def test_a_backup_of_one_store_is_restored_to_the_other(
     with postgres_server.schema() as other:
         await restore_server(second, other)
         assert {**await kept(Home(tmp_path, other)), "set aside": []} == {**before, "set aside": []}
+
+
+async def test_what_processes_share_is_not_copied(tmp_path: Path, postgres: str) -> None:
+    """A run that waits is copied without its entry, and is found again; a backup put back ends the queue."""
+    server, folder = Home(tmp_path, postgres), tmp_path / "one"
+    async with open_server(postgres) as stores:
+        assert stores.sharing
+        journal = SqlJournal(stores.database)
+        await journal.begin(RUN, entry=Entry(RUN.id, "C", "ada", RUN.conversation_id))
+        await stores.sharing.ready(RUN.id)
+    await backup_server(postgres, tmp_path / "1.tar.gz")
+    assert (await move_to_folder(postgres, folder, silent)).runs == 1
+    async with Home(folder).open() as stores:
+        assert stores.sharing is None
+        assert await SqlJournal(stores.database).get(RUN.id)
+    await restore_server(tmp_path / "1.tar.gz", postgres, replace=True)
+    async with server.open() as stores:
+        assert stores.sharing
+        assert await stores.sharing.present([RUN.id]) == set()
+        assert await stores.sharing.due("") == [RUN.id]
 
 
 async def test_ids_that_are_paths_name_no_file(tmp_path: Path, postgres: str) -> None:
