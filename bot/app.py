@@ -16,6 +16,7 @@ from bot.past.lookup import Lookup
 from bot.service.budget_warnings import BudgetWarnings
 from bot.service.channels import Channels, Operator
 from bot.service.dispatcher import Dispatcher
+from bot.service.handover import Handover
 from bot.service.metrics import Metrics
 from bot.service.permissions import Admins
 from bot.service.queue import Queue
@@ -35,9 +36,11 @@ from storage.database import Database
 from storage.errors import DatabaseError, StorageError
 from storage.forgetting import Forgetting
 from storage.index import Index
+from storage.jobs import Jobs
 from storage.journal import Journal
 from storage.locks import Holds
 from storage.overrides import Overrides
+from storage.sharing import Sharing
 from storage.sql_journal import SqlJournal
 from storage.sqlite.opening import open_folder
 from storage.stores import Stores
@@ -49,7 +52,7 @@ log = structlog.get_logger()
 class Library:
     """Everything that is kept: documents, index, archive and journal.
 
-    `locks` records which process works on what.
+    `locks` records which process works on what. `sharing` is what processes on one database share.
     """
 
     database: Database
@@ -61,6 +64,7 @@ class Library:
     overrides: Overrides
     warned: BudgetRecord
     locks: Holds
+    sharing: Sharing | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +113,16 @@ async def open_library(folder: Path, address: str | None = None) -> AsyncGenerat
             overrides=overrides,
             warned=BudgetRecord(database),
             locks=stores.locks,
+            sharing=stores.sharing,
         )
+
+
+def open_jobs(address: str) -> AbstractAsyncContextManager[Jobs]:
+    """Open the jobs that processes share out among themselves. Raises `StorageError`."""
+    from storage.postgres.connection import server
+    from storage.postgres.jobs import open_jobs as open_in
+
+    return open_in(address, server(address))
 
 
 def open_stores(folder: Path, address: str | None) -> AbstractAsyncContextManager[Stores]:
@@ -216,8 +229,13 @@ async def _open_traces(
     return await stack.enter_async_context(open_telemetry(given, server)) or untraced
 
 
-def open_dispatcher(configuration: Configuration, library: Library, council: Council) -> Dispatcher:
-    """Open the dispatcher, which takes every platform's questions."""
+def open_dispatcher(
+    configuration: Configuration,
+    library: Library,
+    council: Council,
+    handover: Handover | None = None,
+) -> Dispatcher:
+    """Open the dispatcher, which takes every platform's questions, and may hand them over."""
     return Dispatcher(
         runs=council.runs,
         journal=library.journal,
@@ -226,6 +244,7 @@ def open_dispatcher(configuration: Configuration, library: Library, council: Cou
         queue=Queue(configuration.limits),
         durability=configuration.durability,
         admins=_admins(configuration),
+        handover=handover,
     )
 
 

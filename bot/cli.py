@@ -16,7 +16,7 @@ from enum import StrEnum
 from functools import partial
 from pathlib import Path
 from types import ModuleType
-from typing import Annotated, NoReturn, TypeVar, cast
+from typing import TYPE_CHECKING, Annotated, NoReturn, TypeVar, cast
 from urllib.parse import urlsplit
 
 import typer
@@ -33,7 +33,7 @@ from bot.service.options import RunOptions
 from bot.terminal.ask import say, show, warn
 from bot.view.message import escaped_line
 from bot.view.wording import cli as wording
-from bot.view.wording import estimates
+from bot.view.wording import estimates, serving
 from bot.view.wording.failures import explain
 from council.brief import Attachment
 from council.errors import CouncilError
@@ -42,6 +42,9 @@ from council.redaction import Redaction
 from storage.documents import is_id
 from storage.index import IndexReport
 from storage.sqlite.database import copies_set_aside
+
+if TYPE_CHECKING:
+    from bot.serve import Role
 
 FAILED = 1
 MISUSED = 2
@@ -214,13 +217,35 @@ def retry(
 
 
 @app.command()
-def run() -> None:
+def run(
+    *,
+    receive_only: Annotated[
+        bool,
+        typer.Option("--receive-only", help="Leave the runs to council worker (wants DATABASE_URL)."),
+    ] = False,
+) -> None:
     """Run the Discord and Slack bot."""
-    from bot.serve import serve
+    from bot.serve import Role
+
+    _serve(Role(works=not receive_only))
+
+
+@app.command()
+def worker() -> None:
+    """Carry out the runs that council run accepts, on this machine or another."""
+    from bot.serve import Role
+
+    _serve(Role(receives=False))
+
+
+def _serve(role: "Role") -> None:
+    from bot.serve import EVERYTHING, serve, shares
 
     configuration = _configuration(logging.INFO)
+    if role != EVERYTHING and not shares(configuration):
+        _end(serving.NO_WORKERS if configuration.database else serving.NEEDS_DATABASE, MISUSED)
     _offer_servers(configuration)
-    if lost := _with_library(configuration, lambda library: serve(configuration, library)):
+    if lost := _with_library(configuration, lambda library: serve(configuration, library, role)):
         _end(lost, LOST)
 
 

@@ -1,10 +1,15 @@
-"""`council run`: every configured platform in one process, until it is told to stop."""
+"""`council run`: every configured platform in one process, until it is told to stop.
+
+With a database that several processes share, each may receive questions, carry out runs, or both
+(`council worker` only carries them out), and one at a time listens to Discord.
+"""
 
 import asyncio
 import gc
+import math
 import signal
 from collections.abc import Awaitable, Callable, Coroutine
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from importlib.util import find_spec
@@ -23,16 +28,25 @@ from bot.health import Health
 from bot.past.lookup import Lookup
 from bot.service.dispatcher import Dispatcher
 from bot.service.metrics import Metrics
+from bot.service.outbox import Outbox, SharedRateLimits
 from bot.upkeep import Job, forget_removed, maintain
 from bot.view.wording import serving as wording
+from bot.worker import Worker, open_handover
+from storage.database import Database
+from storage.errors import DatabaseError
+from storage.locks import SHARED
 
 if TYPE_CHECKING:
+    from bot.discord.bot import DiscordBot
     from bot.slack.oauth.flow import SlackApp
 
 log = structlog.get_logger()
 
 HANDOVER_SECONDS = 5.0
 """How much longer than its drain a process that is being replaced may take."""
+
+HOLDER_FIRST_SECONDS = 4.0
+"""How long a database must be back before another process may take Discord from the one that has it."""
 
 NO_PLATFORM = Problem(
     "DISCORD_TOKEN",
@@ -55,6 +69,17 @@ Endings = list[Callable[[], Awaitable[str]]]
 
 
 @dataclass(frozen=True, slots=True)
+class Role:
+    """What a process does: receive questions, carry out runs, or both."""
+
+    receives: bool = True
+    works: bool = True
+
+
+EVERYTHING = Role()
+
+
+@dataclass(slots=True)
 class Program:
     """The running program; `stack` closes what was opened."""
 
@@ -64,12 +89,14 @@ class Program:
     metrics: Metrics
     health: Health
     stack: AsyncExitStack
+    role: Role
+    worker: Worker | None = None
     endings: Endings = field(default_factory=Endings)
     jobs: list[Job] = field(default_factory=list[Job])
 
 
-async def serve(configuration: Configuration, library: Library) -> str | None:
-    """Listen until SIGTERM or SIGINT, then let runs end, if there is time.
+async def serve(configuration: Configuration, library: Library, role: Role = EVERYTHING) -> str | None:
+    """Do what the role says until SIGTERM or SIGINT, then let runs end, if there is time.
 
     Returns why a platform is lost for good, if that ends it. A signal during the start aborts it.
     Raises `ConfigurationError` if there is nothing to listen to, and `WriterError` as soon as nothing
@@ -89,8 +116,15 @@ async def serve(configuration: Configuration, library: Library) -> str | None:
         if settings.council_status_port:
             await _show_status(settings, health, metrics, stack)
         council = await stack.enter_async_context(open_council(configuration, library, metrics))
-        dispatcher = health.dispatcher = open_dispatcher(configuration, library, council)
-        program = Program(configuration, library, dispatcher, metrics, health, stack)
+        handover = None
+        if shares(configuration):
+            handover = await stack.enter_async_context(
+                open_handover(configuration, library, council.runs)
+            )
+        dispatcher = health.dispatcher = open_dispatcher(configuration, library, council, handover)
+        program = Program(configuration, library, dispatcher, metrics, health, stack, role)
+        if handover:
+            program.worker = Worker(dispatcher, handover)
         await _before(ended, _start(program, council))
         try:
             health.phase = "serving"
@@ -143,9 +177,19 @@ async def _start(program: Program, council: Council) -> None:
     await _hold_platforms(configuration, library, stack)
     await _watch(configuration, council, program.dispatcher, stack)
     await _start_platforms(program, open_lookup(library))
+    if program.worker and program.role.works:
+        failed = await stack.enter_async_context(
+            program.worker.working(configuration.limits, configuration.durability)
+        )
+        program.endings.append(partial(_lost_by, failed))
     days = configuration.settings.council_retention_days
     upkeep = asyncio.create_task(maintain(library, days, also=program.jobs))
     stack.callback(upkeep.cancel)
+
+
+async def _lost_by(failed: Callable[[], Awaitable[None]]) -> str:
+    await failed()
+    return wording.NO_WORKER
 
 
 async def _show_status(
@@ -248,8 +292,19 @@ def _missing_for_oauth(settings: Settings) -> list[str]:
     return [name for name, value in needed.items() if not value]
 
 
+def shares(configuration: Configuration) -> bool:
+    """Return whether several processes may serve from one database.
+
+    What several workspaces have installed is in a file of one process.
+    """
+    return bool(configuration.database) and not serves_workspaces(configuration.settings)
+
+
 async def _hold_platforms(configuration: Configuration, library: Library, stack: AsyncExitStack) -> None:
     """Be the only process that serves a platform from this folder: two would resume the same runs."""
+    if shares(configuration):
+        await stack.enter_async_context(library.locks.hold(SHARED, shared=True))
+        return
     settings = configuration.settings
     slack = settings.slack_bot_token or settings.slack_client_id
     tokens = {"Discord": settings.discord_token, "Slack": slack}
@@ -265,47 +320,124 @@ async def _hold_platforms(configuration: Configuration, library: Library, stack:
 
 async def _start_platforms(program: Program, lookup: Lookup) -> None:
     """Start what is configured; the SDKs are loaded only then."""
-    settings, health, stack = program.configuration.settings, program.health, program.stack
+    settings = program.configuration.settings
     if settings.discord_token:
-        from bot.discord.bot import DiscordBot
-
-        discord = DiscordBot(
-            program.dispatcher,
-            lookup,
-            token=settings.discord_token.get_secret_value(),
-            api_base=settings.discord_api_base_url,
-            reads_messages=settings.discord_message_content,
-            metrics=program.metrics,
-        )
-        await stack.enter_async_context(discord)
-        health.platforms["Discord"] = discord.is_connected
-        program.endings.append(discord.until_lost)
+        await _start_discord(program, lookup, settings.discord_token)
     if serves_workspaces(settings):
         await _start_workspaces(program, lookup)
     if settings.slack_bot_token:
-        from bot.slack.bot import SlackBot
+        await _start_slack(program, lookup, settings.slack_bot_token)
 
-        app_token, secret = settings.slack_app_token, settings.slack_signing_secret
-        bot = SlackBot(
-            program.dispatcher,
-            lookup,
-            bot_token=settings.slack_bot_token.get_secret_value(),
-            app_token=app_token.get_secret_value() if app_token else None,
-            signing_secret=secret.get_secret_value() if secret else None,
-            http_host=settings.slack_http_host,
-            http_port=settings.slack_http_port,
-            api_url=settings.slack_api_url,
-            metrics=program.metrics,
-        )
+
+async def _start_discord(program: Program, lookup: Lookup, token: SecretStr) -> None:
+    from bot.discord.bot import DiscordBot
+
+    settings, health, stack = program.configuration.settings, program.health, program.stack
+    discord = DiscordBot(
+        program.dispatcher,
+        lookup,
+        token=token.get_secret_value(),
+        api_base=settings.discord_api_base_url,
+        reads_messages=settings.discord_message_content,
+        outbox=_outbox(program, "discord"),
+        metrics=program.metrics,
+        listens=program.worker is None,
+    )
+    await stack.enter_async_context(discord)
+    if program.worker is None:
+        health.platforms["Discord"] = discord.is_connected
+        program.endings.append(discord.until_lost)
+        return
+    program.worker.venues["discord"] = discord.venue_of
+    if program.role.receives:
+        await _listen_to_discord(program, discord)
+
+
+async def _listen_to_discord(program: Program, discord: "DiscordBot") -> None:
+    """Listen at once or, where another process does, as soon as that one ends."""
+    locks, health = program.library.locks, program.health
+    is_standing_by = not await program.stack.enter_async_context(locks.hold("discord"))
+
+    async def take_over() -> str:
+        nonlocal is_standing_by
+        if is_standing_by:
+            log.info("standing_by_for_discord")
+            await _hold_discord(program.library, program.stack)
+            await discord.listen()
+            is_standing_by = False
+            log.info("discord_taken_over")
+        return await discord.until_lost()
+
+    async def is_connected() -> bool:
+        return is_standing_by or await discord.is_connected()
+
+    if not is_standing_by:
+        await discord.listen()
+    health.platforms["Discord"] = is_connected
+    program.endings.append(take_over)
+
+
+async def _hold_discord(library: Library, stack: AsyncExitStack) -> None:
+    """Hold Discord once nobody does; after a failure of the database, its last holder goes first."""
+    while True:
         try:
-            with listening("SLACK_HTTP", settings.slack_http_host, settings.slack_http_port):
-                await stack.enter_async_context(bot)
-        except VenueError as error:
-            raise ConfigurationError(
-                [Problem("SLACK_BOT_TOKEN", str(error), wording.CHECK_SLACK)]
-            ) from error
-        health.platforms["Slack"] = bot.is_connected
-        program.endings.append(bot.until_lost)
+            await stack.enter_async_context(library.locks.hold("discord", wait=math.inf))
+        except DatabaseError as error:
+            log.warning("standing_by_without_database", reason=error)
+            await _until_back(library.database)
+            await asyncio.sleep(HOLDER_FIRST_SECONDS)
+        else:
+            return
+
+
+async def _until_back(database: Database) -> None:
+    while True:
+        await asyncio.sleep(1)
+        with suppress(DatabaseError):
+            await database.read("SELECT 1")
+            return
+
+
+async def _start_slack(program: Program, lookup: Lookup, token: SecretStr) -> None:
+    from bot.slack.bot import SlackBot
+
+    settings, health, stack = program.configuration.settings, program.health, program.stack
+    app_token, secret = settings.slack_app_token, settings.slack_signing_secret
+    bot = SlackBot(
+        program.dispatcher,
+        lookup,
+        bot_token=token.get_secret_value(),
+        app_token=app_token.get_secret_value() if app_token else None,
+        signing_secret=secret.get_secret_value() if secret else None,
+        http_host=settings.slack_http_host,
+        http_port=settings.slack_http_port,
+        api_url=settings.slack_api_url,
+        outbox=_outbox(program, "slack"),
+        listens=program.role.receives,
+        metrics=program.metrics,
+    )
+    try:
+        with listening("SLACK_HTTP", settings.slack_http_host, settings.slack_http_port):
+            await stack.enter_async_context(bot)
+    except VenueError as error:
+        raise ConfigurationError(
+            [Problem("SLACK_BOT_TOKEN", str(error), wording.CHECK_SLACK)]
+        ) from error
+    if program.worker:
+        program.worker.venues["slack"] = bot.venue_of
+    health.platforms["Slack"] = bot.is_connected
+    program.endings.append(bot.until_lost)
+
+
+def _outbox(program: Program, platform: str) -> Outbox:
+    """Return a platform's outbox; processes on one database share its rate limits."""
+    handover = program.worker.handover if program.worker else None
+    return Outbox(
+        platform,
+        metrics=program.metrics,
+        rate_limits=SharedRateLimits(handover.sharing, handover.worker) if handover else None,
+        may_send=handover.claims.may_send if handover else None,
+    )
 
 
 async def _start_workspaces(program: Program, lookup: Lookup) -> None:

@@ -34,13 +34,17 @@ async def maintain(
     also: Sequence[Job] = (),
     every: timedelta = EVERY,
 ) -> None:
-    """Look after the data folder until cancelled: at once, and then every few hours."""
+    """Look after the data folder until cancelled: at once, and then every few hours.
+
+    Of processes that share a database, one at a time does.
+    """
     while True:
-        for job in (*also, partial(look_after, library, retention_days)):
-            try:
-                await job()
-            except Exception:  # the bot still answers, and the next round tries again
-                log.exception("upkeep_failed")
+        async with library.locks.hold("upkeep") as is_ours:
+            for job in (*also, partial(look_after, library, retention_days)) if is_ours else ():
+                try:
+                    await job()
+                except Exception:  # the bot still answers, and the next round tries again
+                    log.exception("upkeep_failed")
         await asyncio.sleep(every.total_seconds())
 
 

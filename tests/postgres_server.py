@@ -1,6 +1,7 @@
 """A PostgreSQL of Debian's packages on 127.0.0.1, for as long as one process tests with it.
 
-It syncs nothing and keeps its files in memory, where there is room. Each test has a schema of its own.
+Unless told otherwise, it syncs nothing and keeps its files in memory, where there is room. Each test has
+a schema of its own.
 """
 
 import os
@@ -56,12 +57,40 @@ def binaries() -> Path | None:
 
 @dataclass
 class PostgresServer:
-    """A running server; `process` is its main process."""
+    """A server; `process` is its main process while it runs."""
 
     folder: Path
     port: int
-    process: subprocess.Popen[bytes]
+    command: list[str | Path]
+    process: subprocess.Popen[bytes] | None = None
     _numbers: "count[int]" = field(default_factory=count)
+
+    def start(self) -> None:
+        """Start it, and wait until it answers."""
+        with (self.folder / "log").open("ab") as log:
+            process = subprocess.Popen(self.command, stdout=log, stderr=log, cwd=self.folder)  # noqa: S603 - ours
+        self.process = process
+        until = time.monotonic() + STARTS
+        while True:
+            try:
+                psycopg.connect(self.address()).close()
+            except psycopg.OperationalError:
+                if process.poll() is not None or time.monotonic() > until:
+                    raise RuntimeError((self.folder / "log").read_text()) from None
+                time.sleep(0.02)
+            else:
+                return
+
+    def stop(self, seconds: float = 10.0) -> None:
+        """Stop it, whatever its clients do; after some seconds, by force."""
+        if self.process is None:
+            return
+        self.process.send_signal(signal.SIGINT)  # SIGTERM would wait for every client
+        with suppress(subprocess.TimeoutExpired):
+            self.process.wait(seconds)
+        self.process.kill()
+        self.process.wait()
+        self.process = None
 
     def address(self, schema: str | None = None) -> str:
         """Return the address of the database, or of one schema in it."""
@@ -92,12 +121,16 @@ class PostgresServer:
 
 
 @contextmanager
-def serve() -> Generator[PostgresServer]:
-    """Start a server in a folder of its own; stop it and delete the folder afterwards."""
+def serve(*more: str, within: Path | None = MEMORY) -> Generator[PostgresServer]:
+    """Start a server in a folder of its own, `within` another; stop it and delete the folder afterwards.
+
+    `more` are settings, such as `fsync=on`.
+    """
     programs = binaries()
     if programs is None:
         pytest.skip(MISSING)
-    folder = Path(tempfile.mkdtemp(prefix="council-postgres-", dir=MEMORY if MEMORY.is_dir() else None))
+    place = within if within and within.is_dir() else None
+    folder = Path(tempfile.mkdtemp(prefix="council-postgres-", dir=place))
     try:
         # It refuses to run as root; and it ends with this process, whatever ends that.
         command = ["setpriv", "--pdeathsig", "INT"]
@@ -122,34 +155,13 @@ def serve() -> Generator[PostgresServer]:
         subprocess.run([*command, *made], check=True, capture_output=True, cwd=folder)  # noqa: S603 - ours
         with socket.create_server(("127.0.0.1", 0)) as free:
             port = free.getsockname()[1]
-        settings = [part for one in QUIET for part in ("-c", one)]
+        settings = [part for one in (*QUIET, *more) for part in ("-c", one)]
         started = [programs / "postgres", "-D", data, "-p", str(port), "-k", folder, "-h", "127.0.0.1"]
-        with (folder / "log").open("wb") as log:
-            process = subprocess.Popen(  # noqa: S603 - ours
-                [*command, *started, *settings], stdout=log, stderr=log, cwd=folder
-            )
-        server = PostgresServer(folder, port, process)
+        server = PostgresServer(folder, port, [*command, *started, *settings])
         try:
-            _wait(server)
+            server.start()
             yield server
         finally:
-            process.send_signal(signal.SIGINT)  # SIGTERM would wait for every client
-            with suppress(subprocess.TimeoutExpired):
-                process.wait(1)
-            process.kill()
-            process.wait()
+            server.stop(1)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-
-
-def _wait(server: PostgresServer) -> None:
-    until = time.monotonic() + STARTS
-    while True:
-        try:
-            psycopg.connect(server.address()).close()
-        except psycopg.OperationalError:
-            if server.process.poll() is not None or time.monotonic() > until:
-                raise RuntimeError((server.folder / "log").read_text()) from None
-            time.sleep(0.02)
-        else:
-            return

@@ -142,20 +142,6 @@ async def test_a_team_is_served_from_a_database(tmp_path: Path, postgres: str) -
             question = discord.slash(general, ada, "council", question=QUESTION)
             await question.acknowledged()
             await until(lambda: len(models.history) == 4)
-            second = await Program(
-                tmp_path,
-                {
-                    "DATABASE_URL": postgres,
-                    "DISCORD_TOKEN": discord.world.token,
-                    "DISCORD_API_BASE_URL": discord.url,
-                    "OPENROUTER_BASE_URL": models.base_url,
-                    "OPENROUTER_API_KEY": "sk-or-v1-0123456789abcdef",
-                    "COUNCIL_MEMBERS": "a/one",
-                    "COUNCIL_CONFIG": str(impatient(tmp_path)),
-                },
-            )("run")
-            assert second.code == 2
-            assert "another council run serves Discord from this database" in second.err
             disconnect(postgres)
             models.gate.set()
             await until(lambda: len(discord.pings()) == 1)
@@ -167,13 +153,6 @@ async def test_a_team_is_served_from_a_database(tmp_path: Path, postgres: str) -
             assert len(models.history) == 2 * 13
     assert count(postgres, "runs WHERE delivery IS DISTINCT FROM 'shown'") == 0
     assert not (tmp_path / "data").exists()
-
-
-def impatient(folder: Path) -> Path:
-    """Write a configuration that waits for nobody."""
-    file = folder / "impatient.toml"
-    file.write_text("[durability]\ndrain_seconds = 0\n")
-    return file
 
 
 IMPORTED = """

@@ -395,6 +395,7 @@ async def test_config_shows_limits_and_times_and_no_short_secret(tmp_path: Path)
         "\n[durability]\n"
         "resume_within          3600.0  (default)\n"
         "drain_seconds          5.0  (council.toml)\n"
+        "stalled_seconds        90.0  (default)\n"
         "\n[budgets]\n"
         "run                    1.5  (council.toml)\n"
         "user_day               not set\n"

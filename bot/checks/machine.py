@@ -14,7 +14,7 @@ from bot.config.ports import listening
 from bot.config.settings import secret_names
 from bot.errors import ConfigurationError
 from bot.view.wording import doctor as wording
-from storage.locks import Locks
+from storage.locks import SHARED, Locks
 
 SECRETS, STATUS, CLOCK = "Secret files", "Status port", "Clock"
 PLATFORMS = ("discord", "slack")
@@ -101,7 +101,7 @@ async def _is_running(configuration: Configuration) -> bool:
     if configuration.database:
         from storage.postgres.opening import is_held
 
-        return await is_held(configuration.database, PLATFORMS)
+        return await is_held(configuration.database, (*PLATFORMS, SHARED))
     held = configuration.settings.council_data_dir / ".held"
     if not held.is_dir():
         return False

@@ -26,7 +26,7 @@ from bot.discord import past as discord_past
 from bot.discord.card import CardButton
 from bot.discord.commands import Answer, Propose, command_tree, fitting
 from bot.discord.errors import ALREADY_ANSWERED, TOO_LATE, why_final
-from bot.discord.gateway import log_in, refused, tolerate_unreadable_frames
+from bot.discord.gateway import introduce, log_in, refused, tolerate_unreadable_frames
 from bot.discord.incoming import read_file, read_files
 from bot.discord.location import Location
 from bot.discord.notices import NOBODY, reply, send_notice, whisper
@@ -75,7 +75,7 @@ class DiscordBot:
     `api_base` is another address of Discord's API, for tests. With `reads_messages`, the bot asks for
     the message content intent, and reads the threads that it is mentioned in. A card is left alone
     for `edit_seconds` after an edit; a start waits `settle_seconds` for the next server that the bot is
-    on.
+    on. One that doesn't `listen` from the start shows runs over REST, and listens once it is told to.
     """
 
     def __init__(
@@ -88,6 +88,7 @@ class DiscordBot:
         reads_messages: bool = False,
         outbox: Outbox | None = None,
         metrics: Metrics | None = None,
+        listens: bool = True,
         edit_seconds: float = EDIT_SECONDS,
         settle_seconds: float = SETTLE_SECONDS,
         clock: Callable[[], float] = time.monotonic,
@@ -97,6 +98,7 @@ class DiscordBot:
         self._token = token
         self._api_base = api_base
         self._reads_messages = reads_messages
+        self._listens = listens
         self._edit_seconds = edit_seconds
         self.outbox = outbox or Outbox("discord", metrics=metrics)
         self._clock = clock
@@ -122,16 +124,24 @@ class DiscordBot:
         self._connection: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> Self:
-        """Connect, and return once the bot hears everything. Raises `ConfigurationError`."""
+        """Log in; if it listens, return once the bot hears everything. Raises `ConfigurationError`."""
         try:
-            await self._start()
-        except (discord.DiscordException, aiohttp.ClientError, OSError) as error:
-            await self._client.close()
-            raise refused(error) from error
+            await log_in(self._client, self._token, self._api_base)
+            if self._listens:
+                await self.listen()
         except BaseException:
             await self._client.close()
             raise
+        if warnings := self._dispatcher.warnings:
+            warnings.open("discord", partial(send_notice, self._client, self._transport, self._clock))
         return self
+
+    async def listen(self) -> None:
+        """Connect, and return once the bot hears everything. Raises `ConfigurationError`."""
+        try:
+            await self._listen()
+        except (discord.DiscordException, aiohttp.ClientError, OSError) as error:
+            raise refused(error) from error
 
     async def __aexit__(
         self,
@@ -158,7 +168,7 @@ class DiscordBot:
         Raises whatever else ended it.
         """
         if self._connection is None:
-            raise RuntimeError("the bot isn't connected")
+            raise RuntimeError("the bot doesn't listen")
         await asyncio.wait({self._connection})
         error = self._connection.exception()
         if error is None:
@@ -167,19 +177,16 @@ class DiscordBot:
             return why
         raise error
 
-    async def _start(self) -> None:
+    async def _listen(self) -> None:
         interrupted = await self._dispatcher.resuming.undelivered("discord")
-        if problem := await log_in(self._tree, self._token, self._api_base):
-            raise problem
+        await introduce(self._tree, self._api_base)
         self._connection = asyncio.create_task(self._client.connect())
         ready = asyncio.create_task(self._client.wait_until_ready())
         await asyncio.wait({ready, self._connection}, return_when=asyncio.FIRST_COMPLETED)
         if self._connection.done():
             ready.cancel()
             await self._connection
-        await self._dispatcher.resuming.resume(interrupted, self._venue_of)
-        if warnings := self._dispatcher.warnings:
-            warnings.open("discord", partial(send_notice, self._client, self._transport, self._clock))
+        await self._dispatcher.resuming.resume(interrupted, self.venue_of)
 
     def _command_tree(self) -> app_commands.CommandTree[discord.AutoShardedClient]:
         answers: Mapping[Command, Answer] = {
@@ -361,7 +368,7 @@ class DiscordBot:
                     await whisper(interaction, await self._dispatcher.stop(click, run.origin.user))
                 case "retry":
                     known = self._standing_of(interaction.user, _location(interaction))
-                    said = await self._dispatcher.retry(click, known, self._venue_of)
+                    said = await self._dispatcher.retry(click, known, self.venue_of)
                     await whisper(interaction, said)
                 case "transcript":
                     await _hand_over(interaction, self._dispatcher.transcript(run))
@@ -431,7 +438,7 @@ class DiscordBot:
             return
         if left_out:  # this is the response, so the card is a message of its own
             await whisper(interaction, left_out)
-        self._dispatcher.begin(run, self._venue_of(run, None if left_out else interaction))
+        self._dispatcher.begin(run, self.venue_of(run, None if left_out else interaction))
 
     async def _follow_up(
         self, interaction: discord.Interaction, run: RunRow, form: modals.FollowUp
@@ -454,7 +461,7 @@ class DiscordBot:
         if begun is None:
             await whisper(interaction, ALREADY_ASKED)
             return
-        self._dispatcher.begin(begun, self._venue_of(begun))
+        self._dispatcher.begin(begun, self.venue_of(begun))
         is_here = here.channel == interaction.channel_id
         await whisper(interaction, ASKED_HERE if is_here else asked(here.channel_link))
 
@@ -529,7 +536,7 @@ class DiscordBot:
             await self._send_privately(interaction, card.delete)
             raise
         if run:
-            self._dispatcher.begin(run, self._venue_of(run))
+            self._dispatcher.begin(run, self.venue_of(run))
         await whisper(interaction, wording.in_direct(here.link(card.id)))
 
     async def _send_privately(
@@ -555,7 +562,7 @@ class DiscordBot:
         )
         if run is None:
             return
-        self._dispatcher.begin(run, self._venue_of(run))
+        self._dispatcher.begin(run, self.venue_of(run))
         if left_out:
             await reply(self._transport, message, left_out)
 
@@ -594,7 +601,7 @@ class DiscordBot:
         )
         if begun is None:
             return
-        self._dispatcher.begin(begun, self._venue_of(begun))
+        self._dispatcher.begin(begun, self.venue_of(begun))
         if left_out:
             await reply(self._transport, message, left_out)
 
@@ -640,7 +647,8 @@ class DiscordBot:
             )
         )
 
-    def _venue_of(self, run: RunRow, interaction: discord.Interaction | None = None) -> DiscordVenue:
+    def venue_of(self, run: RunRow, interaction: discord.Interaction | None = None) -> DiscordVenue:
+        """Return where a run is shown."""
         return DiscordVenue(
             self._client,
             run,

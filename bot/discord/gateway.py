@@ -38,31 +38,41 @@ NOT_DISCORD = Problem(
 )
 
 
-async def log_in(
-    tree: app_commands.CommandTree[discord.AutoShardedClient], token: str, api_base: str | None
-) -> ConfigurationError | None:
-    """Log in the commands' client and register its commands; return configuration problems.
+async def log_in(client: discord.Client, token: str, api_base: str | None) -> None:
+    """Log in, which allows requests over REST. Raises `ConfigurationError`.
 
     `api_base` is another address of Discord's API.
     """
-    client = tree.client
     if api_base:
         Route.BASE = api_base
-    try:
-        await client.login(token)
-        _, url, _ = await client.http.get_bot_gateway()
+    await _checked(client.login(token))
+
+
+async def introduce(
+    tree: app_commands.CommandTree[discord.AutoShardedClient], api_base: str | None
+) -> None:
+    """Register the commands and look up the gateway, once logged in. Raises `ConfigurationError`."""
+
+    async def prepare() -> None:
+        _, url, _ = await tree.client.http.get_bot_gateway()
         gateway = _socket_address(url)
         await register(tree)
+        if api_base:
+            # Without it, a session that can't be resumed would start at Discord's own gateway.
+            DiscordWebSocket.DEFAULT_GATEWAY = gateway
+
+    await _checked(prepare())
+
+
+async def _checked(work: Awaitable[None]) -> None:
+    try:
+        await work
     except (discord.DiscordException, aiohttp.ClientError, OSError) as error:
-        return refused(error)
+        raise refused(error) from error
     except (AttributeError, LookupError, TypeError, ValueError) as error:
         # What discord.py raises if a response isn't what it expects.
         log.warning("not_discord", reason=repr(error))
-        return ConfigurationError([NOT_DISCORD])
-    if api_base:
-        # Without it, a session that can't be resumed would start at Discord's own gateway.
-        DiscordWebSocket.DEFAULT_GATEWAY = gateway
-    return None
+        raise ConfigurationError([NOT_DISCORD]) from error
 
 
 def _socket_address(url: str) -> yarl.URL:

@@ -266,13 +266,15 @@ class DiscordVenue:
         if why := self._why_no_thread():
             return None, why
         channel = self._location.channel
-        message = self._channel(channel).get_partial_message(self._card_id)
         name = title.strip() or wording.COUNCIL
         while units(name) > THREAD_NAME:
             name = name[:-1]
 
         async def create() -> None:
-            await message.create_thread(name=name, auto_archive_duration=ARCHIVES_AFTER)
+            # By number: a message of a server that only the gateway knows can't be asked for one.
+            await self._client.http.start_thread_with_message(
+                channel, self._card_id, name=name, auto_archive_duration=ARCHIVES_AFTER
+            )
 
         permission = wording.PERMISSIONS["create_public_threads"]
         try:
@@ -358,21 +360,16 @@ class DiscordVenue:
         where = self._location
         if where.guild is None:
             raise NotAllowed(wording.ASKED_IN_DIRECT)
-        guild = self._client.get_guild(where.guild)
-        if guild is None or guild.unavailable:
-            raise NotAllowed(wording.UNSEEN)
-        lane, asker = f"member {guild.id}", self._asker
+        lane, asker = f"member {where.guild}", self._asker
+        try:
+            guild = await self._guild(where.guild)
+            channel, thread = await self._seen_from(guild)
+        except Gone as error:
+            raise NotAllowed(wording.UNSEEN) from error
         try:
             member = await self._send(lane, lambda: guild.fetch_member(asker), _ANSWER)
         except Gone as error:
             raise NotAllowed(wording.LEFT_SERVER) from error
-        thread = guild.get_thread(where.channel)
-        if where.is_private:
-            channel = thread.parent if thread else None
-        else:
-            channel = guild.get_channel(where.parent or where.channel)
-        if channel is None:
-            raise NotAllowed(wording.UNSEEN)
         has = channel.permissions_for(member)
         if not has.view_channel:
             raise NotAllowed(wording.CHANNEL_HIDDEN)
@@ -381,6 +378,40 @@ class DiscordVenue:
                 await self._send(lane, lambda: thread.fetch_member(asker), _ANSWER)
             except Gone as error:
                 raise NotAllowed(wording.LEFT_THREAD) from error
+
+    async def _guild(self, number: int) -> discord.Guild:
+        """Return a server: as the gateway knows it or, without one, fetched."""
+        if self._client.is_ready():
+            guild = self._client.get_guild(number)
+            if guild is None or guild.unavailable:
+                raise NotAllowed(wording.UNSEEN)
+            return guild
+        return await self._send(f"guild {number}", lambda: self._client.fetch_guild(number), _ANSWER)
+
+    async def _seen_from(
+        self, guild: discord.Guild
+    ) -> tuple[discord.abc.GuildChannel, discord.Thread | None]:
+        """Return the channel whose permissions count, and the private thread in it, if it is one."""
+        where = self._location
+        thread = None
+        if where.is_private:
+            thread = guild.get_thread(where.channel)
+        if where.is_private and thread is None and not self._client.is_ready():
+            found = await self._channel_of(guild, where.channel)
+            thread = found if isinstance(found, discord.Thread) else None
+        number = (thread and thread.parent_id) if where.is_private else where.parent or where.channel
+        channel = guild.get_channel(number) if number else None
+        if channel is None and number and not self._client.is_ready():
+            fetched = await self._channel_of(guild, number)
+            channel = None if isinstance(fetched, discord.Thread) else fetched
+        if channel is None:
+            raise NotAllowed(wording.UNSEEN)
+        return channel, thread
+
+    async def _channel_of(
+        self, guild: discord.Guild, number: int
+    ) -> discord.abc.GuildChannel | discord.Thread:
+        return await self._send(f"channel {number}", lambda: guild.fetch_channel(number), _ANSWER)
 
     # ── posting ──────────────────────────────────────────────────────────────────────────────
 
@@ -544,6 +575,8 @@ class DiscordVenue:
 
     def _why_no_thread(self) -> str | None:
         """Say what is known to prevent a thread for the parts."""
+        if not self._client.is_ready():  # over REST alone, only trying tells
+            return None
         channel = self._client.get_channel(self._location.channel)
         if channel is None:
             return wording.UNKNOWN_CHANNEL

@@ -16,6 +16,7 @@ from bot.service.acknowledge_first import ACCEPT_SECONDS
 from bot.service.budgets import Budgets
 from bot.service.channels import InForce, Operator
 from bot.service.follow_ups import FollowUps
+from bot.service.handover import Handover
 from bot.service.help import guide
 from bot.service.limits import Backlog, Durability, channel_of, user_of
 from bot.service.options import RunOptions
@@ -36,7 +37,7 @@ from bot.view.wording.permissions import NOT_HERE
 from council.brief import Attachment
 from council.cancel import Stop
 from council.document.conversation import Source
-from council.errors import ModelError
+from council.errors import ModelError, RunStopped
 from council.events import RunAdmitted, RunQueued
 from council.profile import Profile
 from council.task_group import TaskGroup
@@ -73,7 +74,10 @@ class RunCounts:
 
 
 class Dispatcher:
-    """Accepts, queues, shows and stops runs; knows no platform."""
+    """Accepts, queues, shows and stops runs; knows no platform.
+
+    With a `handover`, which several processes share, it leaves accepted runs to whoever takes them up.
+    """
 
     def __init__(
         self,
@@ -85,10 +89,12 @@ class Dispatcher:
         queue: Queue,
         durability: Durability | None = None,
         admins: Admins | None = None,
+        handover: Handover | None = None,
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
     ) -> None:
         self._runs = runs
+        self._handover = handover
         self._journal = journal
         self._store = store
         self._index = index
@@ -108,7 +114,13 @@ class Dispatcher:
         self._tasks: set[asyncio.Task[None]] = set()
         self._draining = False
         self.resuming = Resuming(
-            runs, journal, self._stops, self._restart, within=self._durability.resume_within, sleep=sleep
+            runs,
+            journal,
+            self._stops,
+            self._restart,
+            within=self._durability.resume_within,
+            sleep=sleep,
+            is_shared=handover is not None,
         )
 
     async def accept(self, question: Question) -> RunRow | None:
@@ -163,6 +175,7 @@ class Dispatcher:
     ) -> RunRow | None:
         entry_key, source = question.entry_key, question.source
         context = question.context if profile.context == "thread" else None
+        bounds = self._handover.bounds if self._handover else None
         try:
             with self._backlog.admitted(entry_key, source) as is_new:
                 async with asyncio.timeout_at(by):
@@ -171,20 +184,34 @@ class Dispatcher:
                         context = None  # what was said there is the conversation itself
                 # No timeout around this: only the write itself knows whether it was done.
                 whole = replace(question, conversation_id=continued, context=context)
-                begun = await self._runs.accept(whole, profile, by=by, budgets=budgets)
+                begun = await self._runs.accept(whole, profile, by=by, budgets=budgets, bounds=bounds)
         except OverLimit:
             async with asyncio.timeout_at(by):
                 if await self._journal.knows(entry_key):
                     return None
             raise
-        if is_new and not begun.created:
+        if bounds or (is_new and not begun.created):
             self._backlog.release(entry_key)
         return begun.run if begun.created else None
 
     def begin(self, run: RunRow, venue: Venue) -> None:
         """Carry out a run and show it, in a task of its own."""
-        if run.id not in self._shown:  # a workspace that is opened again may have found it first
+        if run.id in self._shown:  # a workspace that is opened again may have found it first
+            return
+        if self._handover:
+            self._shown.add(run.id)
+            self.spawn(self._hand_over(run, venue, self._handover))
+        else:
             self._start(run, venue)
+
+    async def take_up(self, run: RunRow, venue: Venue, handover: Handover) -> Delivery | None:
+        """Carry out a run that this process has claimed, and show it; return how that ended."""
+        if not run.is_over and run.epoch > 1 and self._runs.age(run) > self._durability.resume_within:
+            run = await self._runs.give_up(run)
+        self._shown.add(run.id)
+        stop = self._stops.of(run)
+        handover.claims.add(run, stop)
+        return await self._see_through(run, venue, stop, Together(1))
 
     async def retry(self, click: Click, standing: Standing, venue_of: VenueOf) -> str:
         """Let a run without an answer run again on its card; return what happens. Raises `Refusal`."""
@@ -193,6 +220,8 @@ class Dispatcher:
         here.check(click.source, standing, run.brief.profile.name)
         if self._draining:
             raise Refusal(replies.RESTARTING)
+        if self._handover:
+            return await self._handover.retry(run, click.source)
         if run.id in self._shown:  # reopened now, it would be overwritten by its ending
             raise Refusal(replies.IN_PROGRESS)
         venue = venue_of(run)
@@ -216,10 +245,13 @@ class Dispatcher:
 
         Raises `Refusal`.
         """
+        is_admin = self.admins.include(click.source, by_platform=click.is_admin)
+        if self._handover:
+            check("stop", click.source, is_admin=is_admin, asker=asker)
+            return await self._handover.stop(click.run_id)
         stop = self._stops.get(click.run_id)
         if stop is None:
             raise Refusal(replies.OVER)
-        is_admin = self.admins.include(click.source, by_platform=click.is_admin)
         check("stop", click.source, is_admin=is_admin, asker=asker)
         again = stop.pressed
         stop.press()
@@ -230,6 +262,10 @@ class Dispatcher:
         if again:
             return replies.ENDING
         return replies.STOPPING
+
+    async def is_first(self, click: str) -> bool:
+        """Return whether no process has seen a click before; a platform may deliver it to several."""
+        return await self._handover.is_first(click) if self._handover else True
 
     async def run_of(self, click: Click, action: Action = "look") -> RunRow:
         """Find the run of a click, if that person may do this there. Raises `Refusal`."""
@@ -265,13 +301,17 @@ class Dispatcher:
         try:
             conversation = await self._store.load(run.conversation_id)
         except ConversationNotFound as error:
-            raise Refusal(replies.NOT_KEPT) from error
+            raise Refusal(self._why_no_detail(run)) from error
         except StorageError as error:
             raise Refusal(failures.explain(error, run.id)) from error
         view = await asyncio.to_thread(run_view, conversation, run.id)
         if view is None:
-            raise Refusal(replies.NOT_KEPT)
+            raise Refusal(self._why_no_detail(run))
         return await asyncio.to_thread(detail, view, what, seat)
+
+    def _why_no_detail(self, run: RunRow) -> str:
+        is_elsewhere = self._handover is not None and not run.is_over
+        return replies.IN_PROGRESS if is_elsewhere else replies.NOT_KEPT
 
     async def help(self, here: Source) -> Message:
         """Say what the council is, which models see a question, and what was spent here."""
@@ -305,7 +345,9 @@ class Dispatcher:
             raise Refusal(failures.explain(error, "")) from error
 
     def run_counts(self) -> RunCounts:
-        """Count the runs."""
+        """Count this process's runs."""
+        if self._handover:
+            return RunCounts(self._handover.claims.count, self._handover.waiting, self._handover.untold)
         return RunCounts(self._queue.running, self._queue.waiting, self.resuming.untold)
 
     def reconfigure(self, operator: Operator) -> None:
@@ -324,6 +366,8 @@ class Dispatcher:
     async def drain(self, seconds: float | None = None) -> None:
         """Take nothing new, and give running work some time to end; the next start resumes the rest."""
         self._draining = True
+        if self._handover:
+            self._handover.close()
         with suppress(TimeoutError):
             async with asyncio.timeout(self._durability.drain_seconds if seconds is None else seconds):
                 await self.settled()
@@ -339,7 +383,35 @@ class Dispatcher:
         if not run.is_over:
             self._backlog.count(run.entry_key, run.origin)
         self._shown.add(run.id)
-        self.spawn(self._see_through(run, venue, self._stops.of(run), resumed))
+
+        async def see_through() -> None:
+            delivery = await self._see_through(run, venue, self._stops.of(run), resumed)
+            self.resuming.shown(run, venue, delivery, is_last=self._draining)
+
+        self.spawn(see_through())
+
+    async def _hand_over(self, run: RunRow, venue: Venue, handover: Handover) -> None:
+        """Post a run's card, then leave the run to a worker; show its place until one has it."""
+        with structlog.contextvars.bound_contextvars(run=run.id):
+            handover.claims.add(run, Stop())  # once a worker has it, nothing more is shown from here
+            try:
+                presenter = await self._presenter(run, venue, is_new=True)
+                presenter.hear(RunAdmitted(0.0))
+                if await self._post_card(run, presenter):
+                    await handover.begin(run.id)
+                    async for position in handover.positions(run.id):
+                        presenter.hear(RunQueued(position))
+                        await presenter.show_place()
+                else:  # nobody would see the answer, so nothing is spent; the asker was told why
+                    await self._runs.fail(run, presenter.hear, RunStopped(), "stopped")
+                    await self._runs.deliver(run, "shown")
+                    await handover.leave(run.id)
+            except StorageError:
+                log.exception("run_left_to_a_sweep")
+            finally:
+                handover.claims.remove(run.id)
+                self._runs.acknowledgements.settle(run.entry_key)
+                self._shown.discard(run.id)
 
     def _restart(self, run: RunRow, venue: Venue, resumed: Together) -> None:
         if run.id not in self._shown:
@@ -347,7 +419,8 @@ class Dispatcher:
 
     async def _see_through(
         self, run: RunRow, venue: Venue, stop: Stop, resumed: Together | None
-    ) -> None:
+    ) -> Delivery | None:
+        """Carry out a run and show it; return how the showing ended, `None` if it was cut off."""
         delivery: Delivery | None = None
         with structlog.contextvars.bound_contextvars(run=run.id):
             try:
@@ -366,7 +439,7 @@ class Dispatcher:
                 self._stops.remove(run.id)
                 self._shown.discard(run.id)
                 self._presenters.pop(run.id, None)
-        self.resuming.shown(run, venue, delivery, is_last=self._draining)
+        return delivery
 
     async def _presenter(self, run: RunRow, venue: Venue, *, is_new: bool) -> Presenter:
         where = run.origin
@@ -432,7 +505,9 @@ class Dispatcher:
 
         async with AsyncExitStack() as stack:
             turn = stack.enter_async_context(
-                self._queue.turn(ticket, lambda position: presenter.hear(RunQueued(position)))
+                self._handover.turn(run.id)
+                if self._handover
+                else self._queue.turn(ticket, lambda position: presenter.hear(RunQueued(position)))
             )
             with suppress(ModelError):  # stopped while it waited: it ends without a turn
                 await stop.members.guard(turn)
@@ -467,6 +542,9 @@ class Dispatcher:
 
     async def halt(self, run_ids: Sequence[str]) -> None:
         """End these runs, and wait until they are over or their time is up."""
+        if self._handover:
+            await self._handover.end(run_ids, HALT_SECONDS)
+            return
         for run_id in run_ids:
             if stop := self._stops.get(run_id):
                 stop.everything.cancel("stopped")

@@ -4,12 +4,16 @@ import time
 from collections import Counter
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
+from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, NonNegativeFloat, PositiveInt
+from pydantic import BaseModel, ConfigDict, Field, NonNegativeFloat, PositiveInt
 
 from bot.errors import OverLimit
 from bot.view.wording import replies
 from council.document.conversation import Source
+from storage.errors import QueueFull
+from storage.journal import NewRun
+from storage.sharing import Bounds, Entry
 
 
 class Limits(BaseModel):
@@ -32,13 +36,35 @@ class Durability(BaseModel):
     """Time limits of runs, in seconds.
 
     An interrupted run resumes at the next start unless it is older than `resume_within`. A process
-    that is ending gives its runs `drain_seconds`.
+    that is ending gives its runs `drain_seconds`. Where several processes share the runs, others take
+    over those of one that has been silent for `stalled_seconds`.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     resume_within: NonNegativeFloat = 3600.0
     drain_seconds: NonNegativeFloat = 25.0
+    stalled_seconds: Annotated[float, Field(ge=1)] = 90.0
+
+
+def entry_of(run: NewRun) -> Entry:
+    """Return what a run counts against in the queue that several processes share."""
+    where = run.origin
+    return Entry(
+        run=run.id,
+        channel=channel_of(where),
+        user=user_of(where),
+        conversation=run.conversation_id,
+    )
+
+
+def over_limit(error: QueueFull, limits: Bounds) -> OverLimit:
+    """Return what an asker is told whose question finds no room in that queue."""
+    if error.bound == "user":
+        return OverLimit(replies.too_many_of_person(limits.waiting_per_user))
+    if error.bound == "channel":
+        return OverLimit(replies.too_many_of_channel(limits.waiting_per_channel))
+    return OverLimit(replies.too_soon(error.left))
 
 
 def user_of(source: Source) -> str:

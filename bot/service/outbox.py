@@ -11,7 +11,7 @@ import random
 import time
 from collections import Counter
 from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from enum import Enum, IntEnum, auto
 from typing import Self, TypeVar
@@ -21,13 +21,19 @@ import structlog
 from bot.errors import Gone, NotAllowed, RateLimited, Unreachable
 from bot.service.metrics import Metrics
 from bot.view.wording import delivery as wording
+from storage.errors import StorageError
+from storage.sharing import Sharing
 
 log = structlog.get_logger()
 
 T = TypeVar("T")
+MaySend = Callable[[str], Awaitable[None]]
+"""Returns when a request of a run may be sent. Raises `Unreachable` where that can't be known."""
 
 MOST_REMEMBERED = 1000
 """How many runs a lane remembers to have served."""
+UNKNOWN_SECONDS = 1.0
+"""How long a lane waits that can't be looked up."""
 FINISH_SECONDS = 5.0
 """How long a request under way has to end when whoever waits for it is cancelled."""
 
@@ -79,8 +85,9 @@ class RateLimits:
         self._full_at: dict[str, float] = {}
         self._blocked_until: dict[str, float] = {}
 
-    async def take(self, lane: Lane) -> float:
+    async def take(self, lane: Lane, urgency: Urgency) -> float:
         """Count one request against a lane's limit; if it is reached, return the seconds to wait."""
+        del urgency  # a lane's requests are in order here
         now = self._clock()
         full_at = max(self._full_at.get(lane.name, now), now)
         free_at = max(
@@ -102,6 +109,36 @@ class RateLimits:
         for times in (self._full_at, self._blocked_until):
             for name in [name for name, at in itertools.islice(times.items(), 8) if at <= now]:
                 del times[name]
+
+
+class SharedRateLimits:
+    """How much of each lane's rate limit all processes have left; `process` is this one's name.
+
+    The most urgent request of all goes first. A lane without an interval is only ever blocked: each
+    process learns that by itself.
+    """
+
+    def __init__(self, sharing: Sharing, process: str) -> None:
+        self._sharing = sharing
+        self._process = process
+        self._own = RateLimits()
+
+    async def take(self, lane: Lane, urgency: Urgency) -> float:
+        """Count one request against a lane's limit; if it is reached, return the seconds to wait."""
+        if not lane.interval:
+            return await self._own.take(lane, urgency)
+        try:
+            return await self._sharing.take(lane.name, lane.interval, lane.burst, urgency, self._process)
+        except StorageError as error:
+            log.warning("rate_limits_unknown", lane=lane.name, reason=error)
+            return UNKNOWN_SECONDS
+
+    async def block(self, lane: Lane, seconds: float) -> None:
+        """Let nothing through a lane for some time."""
+        await self._own.block(lane, seconds)
+        if lane.interval:
+            with suppress(StorageError):  # the platform says it again to whoever sends
+                await self._sharing.block(lane.name, seconds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +189,13 @@ class _Queue:
             one for one in self.waiting if one.run not in self.under_way and not one.turn.cancelled()
         ]
 
+    def most_urgent(self, now: float) -> Urgency:
+        """Return the urgency that other processes see: of what may be sent, or has waited for long."""
+        ready = self.ready()
+        if any(now - one.since >= self.starving for one in ready):
+            return min(Urgency)
+        return min(one.urgency() for one in ready)
+
     def take_next(self, now: float, number: int) -> _Waiting | None:
         """Remove and return the request whose turn it is."""
         urgencies = {one: one.urgency() for one in self.ready()}
@@ -179,7 +223,7 @@ class Outbox:
     """Sends one platform's requests; to be used with `async with`.
 
     `rate_limits` holds what is left of the platform's limits, `metrics` counts under the platform's
-    name. Times are in seconds of `clock`.
+    name. `may_send` is asked before each request of a run. Times are in seconds of `clock`.
     """
 
     def __init__(
@@ -187,7 +231,8 @@ class Outbox:
         platform: str = "",
         *,
         metrics: Metrics | None = None,
-        rate_limits: RateLimits | None = None,
+        rate_limits: RateLimits | SharedRateLimits | None = None,
+        may_send: MaySend | None = None,
         patience: Patience | None = None,
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
@@ -195,6 +240,7 @@ class Outbox:
     ) -> None:
         self.patience = patience or Patience()
         self._rate_limits = rate_limits or RateLimits(clock)
+        self._may_send = may_send
         self._clock = clock
         self._sleep = sleep
         self._jitter = jitter
@@ -245,6 +291,8 @@ class Outbox:
         while True:
             try:
                 async with self._turns(lane, run, urgency):
+                    if self._may_send:
+                        await self._may_send(run)
                     return await self._finish(request())
             except RateLimited as limited:
                 await self._rate_limits.block(lane, limited.after)
@@ -349,7 +397,7 @@ class Outbox:
                 queue.freed.clear()
                 if not queue.ready() or len(queue.under_way) >= lane.at_once:
                     await queue.freed.wait()
-                elif wait := await self._rate_limits.take(lane):
+                elif wait := await self._rate_limits.take(lane, queue.most_urgent(self._clock())):
                     self._metrics.held_seconds[self._platform] += wait
                     await self._sleep(wait)
                 elif following := queue.take_next(self._clock(), next(self._numbers)):

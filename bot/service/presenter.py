@@ -154,6 +154,14 @@ class Presenter:
         await self._placed.wait()
         return await self._post_card()
 
+    async def show_place(self) -> None:
+        """Show a waiting run's place in the queue."""
+        if not self._lost:
+            try:
+                await self._edit()
+            except VenueError as error:  # the next change is another chance
+                log.info("card_not_edited", reason=error)
+
     async def _post_card(self) -> bool:
         try:
             await self._venue.post_card(self.card, self._card_is)

@@ -58,7 +58,8 @@ class Stops:
 class Resuming:
     """Finds interrupted runs after a restart, and starts again what wasn't shown to its end.
 
-    Runs that were interrupted longer than `within` seconds ago are closed, to be retried by hand.
+    Runs that were interrupted longer than `within` seconds ago are closed, to be retried by hand. Where
+    several processes share the runs, a start leaves them to whoever has them.
     """
 
     def __init__(
@@ -70,7 +71,9 @@ class Resuming:
         *,
         within: float,
         sleep: Callable[[float], Awaitable[object]],
+        is_shared: bool = False,
     ) -> None:
+        self._is_shared = is_shared
         self._runs = runs
         self._journal = journal
         self._stops = stops
@@ -91,6 +94,8 @@ class Resuming:
 
         With `workspace`, only those of it. From then on, they can be stopped.
         """
+        if self._is_shared:
+            return []
         since = self._runs.ago(days=TELLING_DAYS)
         runs = await self._journal.undelivered(platform, since, workspace)
         for run in runs:

@@ -17,12 +17,13 @@ from bot.service.budget_warnings import BudgetWarnings
 from bot.service.budgets import Budgets, RunBudget, nanos, refusal
 from bot.service.channels import Channels
 from bot.service.durable_writes import DurableSteps, keep, until_written
+from bot.service.limits import entry_of, over_limit
 from bot.service.metrics import Metrics
 from bot.service.question import Question
 from bot.service.traces import Trace, Traces, untraced
 from bot.view.wording.failures import INTERRUPTED, explain
 from council.brief import Attachment, Brief, Discussion, History, ThreadMessage, Turn
-from council.calls import Ask
+from council.calls import Ask, Call, Reply
 from council.cancel import Stop
 from council.context import BYTES_PER_TOKEN, MOST_CHARACTERS, recent, room_beside
 from council.document.conversation import (
@@ -45,12 +46,15 @@ from storage.errors import (
     ConstraintError,
     ConversationNotFound,
     DamageError,
+    QueueFull,
+    RunSuperseded,
     StorageError,
     Used,
 )
 from storage.index import Index
 from storage.journal import Begun, Delivery, Ended, Journal, NewRun, RunRow, Why
 from storage.scope import TERMINAL
+from storage.sharing import Bounds
 
 log = structlog.get_logger()
 
@@ -93,6 +97,8 @@ class Runs:
     metrics: Metrics = field(default_factory=Metrics)
     acknowledgements: Acknowledgements = field(default_factory=Acknowledgements)
     traces: Traces = untraced
+    may_call: Callable[[str], Awaitable[None]] | None = None
+    """Returns when a run may make a call; never where it is another process's by now."""
     warnings: BudgetWarnings | None = None
     """Who tells admins of budgets that are nearly used up."""
     _not_closed: dict[str, tuple[Ended, Why | None]] = field(
@@ -107,6 +113,7 @@ class Runs:
         *,
         by: float | None = None,
         budgets: Budgets | None = None,
+        bounds: Bounds | None = None,
     ) -> Begun:
         """Record a run under a new id, or return the one that an earlier delivery of the question began.
 
@@ -114,7 +121,8 @@ class Runs:
         here on, the run doesn't depend on the configuration. Raises `TimeoutError` if writing hasn't
         begun by `by`, a time on the event loop's clock: then the run doesn't exist and never will.
         Raises `Refusal` if it may cost more than a budget has left: one of `budgets`, if they are known
-        already, or else of those in force where it is asked.
+        already, or else of those in force where it is asked. With `bounds`, it enters the queue that
+        several processes share; raises `OverLimit` if too many wait there.
         """
         brief = _brief(question, profile, self.entropy)
         run = NewRun(
@@ -134,9 +142,14 @@ class Runs:
             cost = self._estimate(await self._foreseen(brief, question.conversation_id))
         reservation = budgets.reservation(cost, question.source)
         try:
-            begun = await self.journal.begin(run, by=by, reservation=reservation)
+            entry = entry_of(run) if bounds else None
+            begun = await self.journal.begin(
+                run, by=by, reservation=reservation, entry=entry, bounds=bounds
+            )
         except BudgetExceeded as error:
             raise refusal(error, cost) from error
+        except QueueFull as error:
+            raise (over_limit(error, bounds) if bounds else error) from error
         finally:
             self._warn(question.source, budgets)
         return begun
@@ -303,10 +316,11 @@ class Runs:
         if shortened := _shortened(brief):
             emit(shortened)
         ask = trace.asked(await self._bounded(run, brief, emit))
+        steps = await until_written(lambda: self.journal.steps(run), emit)
         deliberation = await deliberate(
             brief,
-            ask=self.acknowledgements.before(ask),
-            steps=trace.recorded(DurableSteps(await self.journal.steps(run), emit)),
+            ask=self.acknowledgements.before(self._while_ours(run, ask)),
+            steps=trace.recorded(DurableSteps(steps, emit)),
             emit=emit,
             now=self.now,
             stop=stop,
@@ -341,9 +355,20 @@ class Runs:
         answers = (each for each in stored.conversation.messages if isinstance(each, AssistantMessage))
         return next((each for each in answers if each.run_id == run.id), message)
 
+    def _while_ours(self, run: RunRow, ask: Ask) -> Ask:
+        may_call = self.may_call
+        if may_call is None:
+            return ask
+
+        async def asked(call: Call) -> Reply:
+            await may_call(run.id)
+            return await ask(call)
+
+        return asked
+
     async def _bounded(self, run: RunRow, brief: Brief, emit: Emit) -> Ask:
         """Return what makes a run's calls, within its reservation if a budget bounds it."""
-        allowance = await self.journal.allowance(run.id)
+        allowance = await until_written(lambda: self.journal.allowance(run.id), emit)
         if allowance is None:
             return self.ask
 
@@ -354,6 +379,8 @@ class Runs:
                 return False
             try:
                 await keep(lambda: self.journal.reserve(run.id, reservation), emit)
+            except RunSuperseded:
+                raise
             except ConstraintError:
                 return False
             self._warn(run.origin, budgets)
@@ -443,7 +470,7 @@ class Runs:
 
         async def earlier() -> History:
             with suppress(ConversationNotFound):  # this question begins it
-                conversation = await self.store.load(run.conversation_id)
+                conversation = await until_written(lambda: self.store.load(run.conversation_id), emit)
                 return recent(turns(conversation), room_beside(window, texts))
             return History()
 

@@ -24,6 +24,7 @@ from bot.service.budget_warnings import Notice
 from bot.service.dispatcher import Dispatcher
 from bot.service.metrics import Metrics
 from bot.service.outbox import Outbox, Patience
+from bot.service.venue import Venue
 from bot.slack.client import Installation, Json, asking_client, granted, introduced, sending_client
 from bot.slack.discussion import DiscussionReader
 from bot.slack.incoming import Reader
@@ -49,7 +50,8 @@ class SlackBot:
     With `app_token` it opens a socket to Slack; with `http_port` it serves HTTP on `http_host`;
     otherwise it answers what is passed to `answer`. Without a socket, each request must carry a
     signature by `signing_secret`. `api_url` moves the Web API, and with it the socket and the files.
-    An `outbox` of all workspaces is the caller's, and so is what follows when one `removed` the app.
+    An outbox that it shares with other workspaces is the caller's, and so is what follows when one
+    `removed` the app. One that doesn't `listen` only shows runs.
     """
 
     def __init__(
@@ -64,6 +66,8 @@ class SlackBot:
         http_port: int | None = None,
         api_url: str | None = None,
         outbox: Outbox | None = None,
+        shares_outbox: bool = False,
+        listens: bool = True,
         removed: Removed | None = None,
         patience: Patience | None = None,
         metrics: Metrics | None = None,
@@ -71,8 +75,9 @@ class SlackBot:
         now: Callable[[], float] = time.time,
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
     ) -> None:
-        if not app_token and not (signing_secret and (http_port or outbox)):
+        if not app_token and not (signing_secret and (http_port or shares_outbox)):
             raise ValueError("Slack needs app_token, or signing_secret and http_port")
+        self._listens = listens
         self._dispatcher = dispatcher
         self._lookup = lookup
         self._app_token = app_token
@@ -85,7 +90,7 @@ class SlackBot:
         self._installation = Installation(clock)
         self._client = asking_client(bot_token, api_url, self._installation)
         self._sender = sending_client(bot_token, api_url, self._installation)
-        self._is_alone = outbox is None
+        self._is_alone = not shares_outbox
         self._outbox = outbox or Outbox(
             "slack", metrics=metrics, patience=patience, clock=clock, sleep=sleep
         )
@@ -119,6 +124,10 @@ class SlackBot:
         """Verify a request by HTTP, do what it asks, and return the acknowledgement."""
         return await self._app.async_dispatch(request)
 
+    def venue_of(self, run: RunRow) -> Venue | None:
+        """Return where a run is shown; `None` if it is another workspace's."""
+        return self._listeners.venue_of(run)
+
     async def notify(self, notice: Notice) -> None:
         """Send somebody of the workspace a direct message. Raises `VenueError`."""
         await send_notice(self._workspace, notice)
@@ -131,9 +140,9 @@ class SlackBot:
             if self._is_alone:
                 await stack.enter_async_context(self._outbox)
             interrupted = await self._introduce(session)
-            if self._app_token:
+            if self._listens and self._app_token:
                 await self._open_socket(self._app_token, stack)
-            elif self._http_port:
+            elif self._listens and self._http_port:
                 await self._serve(self._http_port, stack)
             await self._resume(interrupted)
             if self._is_alone and (warnings := self._dispatcher.warnings):

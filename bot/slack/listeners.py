@@ -265,7 +265,7 @@ class Listeners:
     async def _on_past_click(
         self, ack: AsyncAck, respond: AsyncRespond, body: Json, action: Json
     ) -> None:
-        if self._is_new(body):
+        if await self._is_new(body):
             await self._attempt(privately(respond), self._turn(body, action, respond))
         await ack()
 
@@ -387,17 +387,18 @@ class Listeners:
         return SlackVenue(self._workspace, run.id, ephemerally(self._client, where), where)
 
     async def _on_click(self, ack: AsyncAck, respond: AsyncRespond, body: Json, action: Json) -> None:
-        if self._is_new(body):  # a second press of Stop means something else
+        if await self._is_new(body):  # a second press of Stop means something else
             tell = privately(respond)
             await self._attempt(tell, self._click(body, action, tell))
         await ack()
 
-    def _is_new(self, body: Json) -> bool:
+    async def _is_new(self, body: Json) -> bool:
         """Return whether a click is delivered for the first time."""
-        is_new = body["trigger_id"] not in self._clicks
-        if is_new:
-            self._clicks.append(body["trigger_id"])
-        return is_new
+        trigger = body["trigger_id"]
+        if trigger in self._clicks:
+            return False
+        self._clicks.append(trigger)
+        return await self._dispatcher.is_first(f"slack/{trigger}")
 
     async def _click(self, body: Json, action: Json, tell: Tell) -> None:
         who, card = body["user"], body["container"]

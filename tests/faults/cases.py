@@ -118,8 +118,9 @@ TARGETS = (
 )
 ASIDE = {
     "DELETE /channels/{channel_id}/messages/{message_id}": "takes back the card of a refused question",
-    "GET /channels/{channel_id}": "looks a thread up before a question in it is taken",
+    "GET /channels/{channel_id}": "looks up a thread before a question in it, a worker's channel",
     "GET /channels/{channel_id}/thread-members/{user_id}": "asked for private threads alone",
+    "GET /guilds/{guild_id}": "looked up by a worker, which has no gateway, before a direct message",
     f"GET /{ORIGINAL}": "asked for a card whose receipt names no message",
     "GET /channels/{channel_id}/messages/{message_id}": "reads what a human thread was opened on",
     "auth.revoke": "gives back a token of a workspace that isn't served",

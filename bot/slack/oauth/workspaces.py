@@ -288,6 +288,7 @@ class SlackWorkspaces:
             signing_secret=self._slack_app.signing_secret,
             api_url=self._api_url,
             outbox=self._outbox,
+            shares_outbox=True,
             removed=removed,
             clock=self._clock,
             now=self._now,

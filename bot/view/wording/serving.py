@@ -28,6 +28,15 @@ COMPLETE_OAUTH = (
 )
 NO_EXTRA = "several Slack workspaces need the extra slack-oauth, which isn't installed"
 INSTALL_EXTRA = "Run uv sync --extra slack-oauth, or build the image with --build-arg EXTRA=slack-oauth"
+NO_WORKER = "Runs are no longer carried out here: the jobs ended."
+NEEDS_DATABASE = (
+    "council worker carries out what other processes accept, so it needs their database: set "
+    "DATABASE_URL. Without one, council run does it all."
+)
+NO_WORKERS = (
+    "Several Slack workspaces take one council run that does it all: which ones have installed the app "
+    "is in a file of its data folder. Start that alone, or configure a single workspace."
+)
 CHECK_SLACK = "Check the tokens, and that SLACK_API_URL is right or unset"
 
 

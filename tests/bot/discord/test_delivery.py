@@ -12,7 +12,7 @@ from discord.http import Route
 from bot.discord.location import Location
 from bot.discord.transport import Transport, single_attempts
 from bot.discord.venue import NONCE_SECONDS, DiscordVenue
-from bot.errors import NotAllowed, VenueError
+from bot.errors import NotAllowed
 from bot.service.outbox import Urgency
 from bot.service.venue import Button, Card, File, Mention, Part
 from bot.view.message import Heading, Line, Message, Prose
@@ -369,11 +369,33 @@ async def test_a_run_of_direct_messages_is_told_nowhere_else(alone: Bench) -> No
         await alone.venue().direct(card_of(direct), mention(DONE))
 
 
-async def test_a_venue_that_cannot_know_who_sees_the_channel_tells_nobody(alone: Bench) -> None:
-    """This client has heard of no server."""
-    with pytest.raises(VenueError, match="can't tell"):
-        await alone.venue().direct(card_of(alone.run), mention(DONE))
-    assert alone.server.requests(SEND) == []
+@pytest.mark.parametrize(
+    ("what", "why"),
+    [
+        ("nothing", ""),
+        ("the asker is hidden from the channel", "no longer sees"),
+        ("the asker has left", "left the server"),
+        ("the bot has left", "can't tell"),
+    ],
+)
+async def test_without_a_gateway_a_venue_looks_up_who_sees_the_channel(
+    alone: Bench, quiet: Office, what: str, why: str
+) -> None:
+    """A worker has none: it asks for the server, the channel and the asker, and tells only who sees it."""
+    assert alone.channel.guild is not None
+    if what == "the asker is hidden from the channel":
+        quiet.server.overwrite(alone.channel, quiet.ada, deny=Permission.VIEW_CHANNEL)
+    elif what == "the asker has left":
+        del alone.channel.guild.members[quiet.ada.id]
+    elif what == "the bot has left":
+        alone.channel.guild.has_bot = False
+    telling = alone.venue().direct(card_of(alone.run), mention(DONE))
+    if why:
+        with pytest.raises(NotAllowed, match=why):
+            await telling
+    else:
+        await telling
+    assert len(alone.server.requests(SEND)) == (0 if why else 1)
 
 
 # ── a card that can't be edited any more ─────────────────────────────────────────────────────

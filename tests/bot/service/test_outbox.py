@@ -416,8 +416,8 @@ async def test_rate_limits_that_fail_leave_nobody_waiting() -> None:
     """They may be shared by several processes, and out of reach."""
 
     class Broken(RateLimits):
-        async def take(self, lane: Lane) -> float:
-            del lane
+        async def take(self, lane: Lane, urgency: Urgency) -> float:
+            del lane, urgency
             raise RuntimeError("no database")
 
     time = Time()

@@ -1,0 +1,233 @@
+"""Hands runs from whoever accepts questions to whoever carries them out, on a database they share.
+
+A run waits in the queue that all processes share. When its turn comes it becomes a job, which any
+worker takes. What a crash leaves between two steps is found by `sweep`.
+"""
+
+import asyncio
+import math
+import time
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+
+import structlog
+
+from bot.errors import Refusal
+from bot.service.claims import LOOK_SECONDS, Claims
+from bot.service.limits import Limits, entry_of
+from bot.service.resuming import LONGEST_RETELL_SECONDS, RETELL_SECONDS, TELLING_DAYS
+from bot.service.runs import Runs
+from bot.view.wording import failures, replies
+from council.document.conversation import Source
+from storage.errors import StorageError
+from storage.jobs import Jobs
+from storage.journal import Journal, RunRow
+from storage.sharing import Bounds, Sharing
+
+log = structlog.get_logger()
+
+POLL_SECONDS = 1.0
+"""Between two looks at a waiting run's place."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Handover:
+    """The queue and the jobs of all processes; `worker` is this one's name."""
+
+    sharing: Sharing
+    jobs: Jobs
+    claims: Claims
+    journal: Journal
+    runs: Runs
+    limits: Limits
+    worker: str
+    sleep: Callable[[float], Awaitable[object]] = asyncio.sleep
+    _is_ending: bool = False
+    clock: Callable[[], float] = time.monotonic
+    _waiting: dict[str, int | None] = field(default_factory=dict[str, int | None])
+    _looked: float = -math.inf
+    _looking: asyncio.Lock = field(default_factory=asyncio.Lock)
+    _untold: set[str] = field(default_factory=set[str])
+    _asked: int = 0
+    _answered: int = 0
+    _letting_in: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    @property
+    def bounds(self) -> Bounds:
+        """How many questions may wait."""
+        return Bounds(
+            runs_per_channel=self.limits.runs_per_channel,
+            runs_per_user=self.limits.runs_per_user,
+            waiting_per_channel=self.limits.waiting_per_channel,
+            waiting_per_user=self.limits.waiting_per_user,
+            cooldown=self.limits.cooldown,
+        )
+
+    async def begin(self, run_id: str) -> None:
+        """Let a run wait for its turn, now that its card is there."""
+        await self.sharing.ready(run_id)
+        await self.let_in()
+
+    async def retry(self, run: RunRow, by: Source) -> str:
+        """Let a run without an answer wait for another turn; return what happens. Raises `Refusal`."""
+        try:
+            if await self._is_live(run.id):
+                raise Refusal(replies.IN_PROGRESS)
+            reopened = await self.runs.reopen(run, by)
+            if reopened is None:
+                raise Refusal(replies.ANSWERED)
+            await self.sharing.enter(entry_of(reopened))
+            await self.let_in()
+        except StorageError as error:
+            raise Refusal(failures.explain(error, run.id)) from error
+        return replies.RESUMING
+
+    async def stop(self, run_id: str) -> str:
+        """Record a press of Stop, which the run's worker will find; return what happens.
+
+        A run that still waits gets a worker whatever the limits say: it has only to end. Raises
+        `Refusal`.
+        """
+        try:
+            run = await self.journal.get(run_id)
+            if run is None or run.is_over:
+                raise Refusal(replies.OVER)
+            await self.journal.press_stop(run_id)
+            if await self.sharing.hurry(run_id):
+                await self.jobs.defer(run_id)
+        except StorageError as error:
+            raise Refusal(failures.explain(error, run_id)) from error
+        return replies.ENDING if run.stops else replies.STOPPING
+
+    async def end(self, run_ids: Sequence[str], within: float) -> None:
+        """End these runs, wherever they are, and wait until they are over or so many seconds are."""
+        try:
+            async with asyncio.timeout(within):
+                await self._halt(run_ids)
+                while await self.sharing.present(run_ids):
+                    await self.sleep(LOOK_SECONDS)
+        except (TimeoutError, StorageError) as error:  # with their rows goes all that they could write
+            log.warning("runs_not_halted", reason=error)
+
+    async def is_first(self, click: str) -> bool:
+        """Return whether no process has seen a click before."""
+        try:
+            return await self.sharing.first(click)
+        except StorageError as error:
+            log.warning("click_unknown", reason=error)
+            return True
+
+    @asynccontextmanager
+    async def turn(self, run_id: str) -> AsyncGenerator[None]:
+        """Hold a run's turn, which it has got; one that is cut off keeps it, to be continued."""
+        try:
+            yield
+        except asyncio.CancelledError:
+            raise
+        except BaseException:
+            await self.leave(run_id)
+            raise
+        await self.leave(run_id)
+
+    async def leave(self, run_id: str) -> None:
+        """End a run's turn."""
+        try:
+            await self.sharing.leave(run_id)
+            await self.let_in()
+        except StorageError as error:  # the next sweep does it
+            log.warning("turn_not_ended", run=run_id, reason=error)
+
+    async def let_in(self) -> None:
+        """Make jobs of the runs whose turn has come.
+
+        Whoever waits for another's call shares the next one: each takes its turn among the
+        transactions that write, and a connection that questions need.
+        """
+        self._asked = mine = self._asked + 1
+        async with self._letting_in:
+            if self._answered >= mine:
+                return
+            asked, limits = self._asked, self.limits
+            for run_id in await self.sharing.let_in(limits.runs_per_channel, limits.runs_per_user):
+                await self.jobs.defer(run_id)
+            self._answered = asked
+
+    async def positions(self, run_id: str) -> AsyncGenerator[int]:
+        """Yield a run's place in the queue whenever it changes, 1 being next, until a worker has it."""
+        last = 0
+        self._waiting[run_id] = 0
+        try:
+            while not self._is_ending:
+                await self.sleep(POLL_SECONDS)
+                try:
+                    await self._look_at_places()
+                except StorageError:  # the place last shown stays
+                    continue
+                place = self._waiting[run_id]
+                if place is None:
+                    return
+                if place != last:
+                    last = place
+                    yield last
+        finally:
+            del self._waiting[run_id]
+
+    async def _look_at_places(self) -> None:
+        """Look at the places of all runs that are shown as waiting here, unless that was just done."""
+        async with self._looking:
+            if self.clock() - self._looked < POLL_SECONDS / 2:
+                return
+            asked = {*self._waiting}
+            found = await self.sharing.positions(asked)
+            self._waiting |= {run_id: found.get(run_id) for run_id in asked & self._waiting.keys()}
+            self._looked = self.clock()
+
+    async def _halt(self, run_ids: Sequence[str]) -> None:
+        found = await self.sharing.watch(run_ids)
+        claimed = [run_id for run_id, now in found.items() if now.state in ("claimed", "halted")]
+        for run_id in found.keys() - claimed:
+            await self.sharing.leave(run_id)
+        await self.sharing.halt(claimed)
+
+    async def _is_live(self, run_id: str) -> bool:
+        """Return whether a run waits, or is carried out or shown."""
+        return bool(await self.sharing.present([run_id])) or run_id in await self.jobs.live()
+
+    @property
+    def waiting(self) -> int:
+        """How many runs this process shows as waiting."""
+        return len(self._waiting)
+
+    @property
+    def untold(self) -> int:
+        """How many runs have an asker whom this process couldn't tell when it last tried."""
+        return len(self._untold)
+
+    def told(self, run_id: str) -> None:
+        """Note that a run needs no further showing by this process."""
+        self._untold.discard(run_id)
+
+    async def try_later(self, run_id: str, attempts: int) -> None:
+        """Let somebody show a run again whose asker couldn't be told."""
+        self._untold.add(run_id)
+        wait = min(RETELL_SECONDS * 2**attempts, LONGEST_RETELL_SECONDS)
+        log.warning("run_not_shown", run=run_id, attempts=attempts + 1, again_in=wait)
+        await self.jobs.defer(run_id, after=wait, attempts=attempts + 1)
+
+    async def sweep(self) -> None:
+        """Make jobs of the runs that should have one and don't: what crashed between two steps."""
+        since = self.runs.ago(days=TELLING_DAYS)
+        found = *await self.sharing.due(since), *await self.sharing.started()
+        # Looked up last: others may have just made some, and a second job takes the run away.
+        live = await self.jobs.live()
+        for run_id in found:
+            if run_id not in live:
+                log.info("run_taken_up_again", run=run_id)
+                await self.jobs.defer(run_id)
+        await self.let_in()
+        await self.sharing.tidy()
+
+    def close(self) -> None:
+        """Show nobody's place any more."""
+        self._is_ending = True

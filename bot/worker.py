@@ -1,0 +1,132 @@
+"""Carries out runs that this process or another has accepted; `council worker` does nothing else."""
+
+import asyncio
+import os
+import socket
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from functools import partial
+from weakref import WeakValueDictionary
+
+import structlog
+
+from bot.app import Library, open_jobs
+from bot.config.configuration import Configuration
+from bot.service.claims import Claims
+from bot.service.dispatcher import Dispatcher
+from bot.service.handover import Handover
+from bot.service.limits import Durability, Limits
+from bot.service.resuming import TELLING_DAYS, VenueOf
+from bot.service.runs import Runs
+from storage.errors import StorageError
+from storage.jobs import Working
+from storage.journal import RunRow
+
+log = structlog.get_logger()
+
+AGAIN_SECONDS = 60.0
+"""How long a run waits that this process can't show: another may be configured for its platform."""
+MAKE_SECONDS = 30.0
+"""How long a start waits while another makes the jobs' tables."""
+
+
+@dataclass(frozen=True, slots=True)
+class Worker:
+    """Takes up runs; `venues` returns the place of a run by its platform."""
+
+    dispatcher: Dispatcher
+    handover: Handover
+    venues: dict[str, VenueOf] = field(default_factory=dict[str, VenueOf])
+    _taking: WeakValueDictionary[str, asyncio.Lock] = field(
+        default_factory=WeakValueDictionary[str, asyncio.Lock]
+    )
+
+    @asynccontextmanager
+    async def working(
+        self, limits: Limits, durability: Durability
+    ) -> AsyncGenerator[Callable[[], Awaitable[None]]]:
+        """Take up runs while entered; yields what waits until that fails, and raises why."""
+        working = Working(
+            name=self.handover.worker,
+            runs=limits.runs,
+            stalled_seconds=durability.stalled_seconds,
+            drain_seconds=durability.drain_seconds,
+        )
+        watching = asyncio.create_task(self.handover.claims.watch())
+        try:
+            async with self.handover.jobs.work(working, self.take_up, self.handover.sweep) as failed:
+                yield failed
+        finally:
+            watching.cancel()
+            await asyncio.gather(watching, return_exceptions=True)
+
+    async def take_up(self, run_id: str, attempts: int) -> None:
+        """Claim a run, carry it out and show it; what can't be shown is tried again later."""
+        await self.handover.claims.end(run_id)
+        # One at a time: the journal and the claims know a run by its id alone.
+        async with self._taking.setdefault(run_id, asyncio.Lock()):
+            await self._take_up(run_id, attempts)
+
+    async def _take_up(self, run_id: str, attempts: int) -> None:
+        claims = self.handover.claims
+        try:
+            run = await self.handover.journal.claim(
+                run_id, self.handover.worker, partial(claims.lose, run_id)
+            )
+        except StorageError as error:  # a sweep finds it
+            log.warning("run_not_claimed", run=run_id, reason=error)
+            return
+        if run is None:  # forgotten
+            return
+        try:
+            await self._carry_out(run, attempts)
+        finally:
+            self.handover.journal.unclaim(run_id)
+
+    async def _carry_out(self, run: RunRow, attempts: int) -> None:
+        if run.delivery == "shown":
+            await self.handover.leave(run.id)
+            return
+        venue_of = self.venues.get(run.origin.platform)
+        venue = venue_of(run) if venue_of else None
+        if venue is None:
+            log.error("run_of_another_place", run=run.id)
+            await self.handover.jobs.defer(run.id, after=AGAIN_SECONDS, attempts=attempts)
+            return
+        try:
+            delivery = await self.dispatcher.take_up(run, venue, self.handover)
+        except asyncio.CancelledError:
+            if self.handover.claims.remove(run.id):  # the process ends: others continue it
+                with suppress(StorageError):
+                    await asyncio.shield(self.handover.jobs.defer(run.id, attempts=attempts))
+            raise
+        is_ours = self.handover.claims.remove(run.id)
+        self.handover.told(run.id)
+        is_fresh = self.handover.runs.age(run) <= TELLING_DAYS * 24 * 3600
+        if is_ours and delivery != "shown" and is_fresh:
+            await self.handover.try_later(run.id, attempts)
+
+
+@asynccontextmanager
+async def open_handover(
+    configuration: Configuration, library: Library, runs: Runs
+) -> AsyncGenerator[Handover]:
+    """Open what processes on one database share. Raises `StorageError`."""
+    sharing = library.sharing
+    if sharing is None or configuration.database is None:
+        raise ValueError("a folder has one process")
+    async with AsyncExitStack() as stack:
+        async with library.locks.hold("jobs", wait=MAKE_SECONDS):  # nobody else makes their tables
+            opened = await stack.enter_async_context(open_jobs(configuration.database))
+        claims = Claims(sharing, configuration.durability.stalled_seconds)
+        runs.may_call = claims.may_call
+        yield Handover(
+            sharing=sharing,
+            jobs=opened,
+            claims=claims,
+            journal=library.journal,
+            runs=runs,
+            limits=configuration.limits,
+            worker=f"{socket.gethostname()}-{os.getpid()}",
+        )
