@@ -16,6 +16,7 @@ from council.brief import Brief
 from council.models.builtin import demonstration_profile
 from council.profile import Member, Profile
 from storage.journal import Begun, NewRun, Reservation
+from storage.sharing import Bounds, Entry
 from storage.sql_journal import SqlJournal
 from tests.bot.service.test_runs import opened
 from tests.council.scripted import ScriptedCouncil, profile
@@ -177,12 +178,18 @@ class Watched(SqlJournal):
         self.free: list[bool] = []
 
     async def begin(
-        self, run: NewRun, *, by: float | None = None, reservation: Reservation | None = None
+        self,
+        run: NewRun,
+        *,
+        by: float | None = None,
+        reservation: Reservation | None = None,
+        entry: Entry | None = None,
+        bounds: Bounds | None = None,
     ) -> Begun:
         """Look, and begin."""
         async with self._locks.hold(run.id) as held:
             self.free.append(held)
-        return await super().begin(run, by=by, reservation=reservation)
+        return await super().begin(run, by=by, reservation=reservation, entry=entry, bounds=bounds)
 
 
 async def test_a_run_is_held_before_another_process_can_find_it(tmp_path: Path) -> None:

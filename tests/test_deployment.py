@@ -12,6 +12,7 @@ import pytest
 from bot.cli import LOST, MISUSED, app
 from bot.config.settings import Settings
 from bot.service.limits import Durability
+from storage.postgres import database, jobs
 
 ROOT = Path(__file__).parent.parent
 DEPLOY = ROOT / "deploy"
@@ -19,8 +20,14 @@ SETTINGS = {name.upper() for name in Settings.model_fields}
 SECRET_FILES = {f"{name}_FILE" for name in SETTINGS}
 OTHERS = {"MPLCONFIGDIR", "PATH", "PYTHONDONTWRITEBYTECODE"}
 """Variables of the files that are no settings of ours."""
+UNITS = ("council.service", "council-worker@.service")
+COMPOSED = ("compose.yaml", "compose.postgres.yaml")
+SERVERS_OWN = {"POSTGRES_USER", "POSTGRES_PASSWORD", "POSTGRES_DB", "POSTGRES_INITDB_ARGS"}
+"""Variables of PostgreSQL's image."""
 MOST_EXPOSED = 15  # tenths of systemd's points
 HADOLINT = Path(sysconfig.get_path("scripts")) / "hadolint"
+OF_WORKER, OF_RECEIVER, ADMINISTRATORS = 16, 11, 3
+"""Connections to PostgreSQL."""
 needs_systemd = pytest.mark.skipif(
     shutil.which("systemd-analyze") is None, reason="systemd isn't installed (apt-get install systemd)"
 )
@@ -31,10 +38,10 @@ def text(name: str) -> str:
     return (DEPLOY / name).read_text().replace("\\\n", " ")
 
 
-def unit() -> dict[str, list[str]]:
-    """Return the unit's directives, each with its values."""
+def unit(file: str = UNITS[0]) -> dict[str, list[str]]:
+    """Return a unit's directives, each with its values."""
     found: dict[str, list[str]] = {}
-    for name, value in re.findall(r"^(\w+)=(.*)$", text("council.service"), re.MULTILINE):
+    for name, value in re.findall(r"^(\w+)=(.*)$", text(file), re.MULTILINE):
         found.setdefault(name, []).append(value)
     return found
 
@@ -46,23 +53,33 @@ def ran(*words: str) -> tuple[int, str]:
 
 
 class TestUnit:
-    """`council.service`."""
+    """`council.service`, and `council-worker@.service` for workers."""
 
     @needs_systemd
-    def test_systemd_accepts_it(self, tmp_path: Path) -> None:
+    @pytest.mark.parametrize("file", UNITS)
+    def test_systemd_accepts_it(self, file: str, tmp_path: Path) -> None:
         """With the program where it is here."""
-        here = tmp_path / "council.service"
-        here.write_text(
-            text("council.service").replace("/srv/council/.venv/bin/council", sys.executable)
-        )
+        here = tmp_path / file
+        here.write_text(text(file).replace("/srv/council/.venv/bin/council", sys.executable))
         assert ran("systemd-analyze", "verify", str(here)) == (0, "")
 
     @needs_systemd
-    def test_it_exposes_little(self) -> None:
+    @pytest.mark.parametrize("file", UNITS)
+    def test_it_exposes_little(self, file: str) -> None:
         """By systemd's own count."""
         words = ("security", "--offline=true", f"--threshold={MOST_EXPOSED}")
-        code, said = ran("systemd-analyze", *words, str(DEPLOY / "council.service"))
+        code, said = ran("systemd-analyze", *words, str(DEPLOY / file))
         assert code == 0, said
+
+    def test_a_workers_unit_differs_in_what_it_runs(self) -> None:
+        """And in its port, which names the instance; everything else is the same."""
+        council, worker = map(unit, UNITS)
+        assert worker.pop("ExecStart") == ["/srv/council/.venv/bin/council worker"]
+        assert worker.pop("Environment") == [f"{council.pop('Environment')[0]} COUNCIL_STATUS_PORT=%i"]
+        for name in ("ExecStart", "Description", "Documentation"):
+            council.pop(name, None)
+            worker.pop(name, None)
+        assert worker == council
 
     def test_what_cannot_pass_by_itself_is_not_started_again(self) -> None:
         """A configuration that can't be used, and a platform that refuses the bot for good."""
@@ -72,8 +89,9 @@ class TestUnit:
     def test_runs_have_time_to_end(self) -> None:
         """Before they are killed; in a container, too."""
         assert int(unit()["TimeoutStopSec"][0]) > Durability().drain_seconds
-        [grace] = re.findall(r"stop_grace_period: (\d+)s", text("compose.yaml"))
-        assert int(grace) > Durability().drain_seconds
+        for file in COMPOSED:
+            for grace in re.findall(r"stop_grace_period: (\d+)s", text(file)):
+                assert int(grace) > Durability().drain_seconds
 
     def test_the_operations_page_has_the_same_lines(self) -> None:
         """For those who write a unit of their own."""
@@ -99,6 +117,40 @@ class TestContainer:
         assert re.findall(r"^VOLUME (\S+)$", dockerfile, re.MULTILINE) == ["/data"]
         assert "COUNCIL_DATA_DIR=/data" in dockerfile
         assert "- data:/data\n" in compose
+
+    def test_with_postgresql_it_is_as_closed_as_alone(self) -> None:
+        """Every line that restricts the one container restricts receiver and workers."""
+        alone, shared = text("compose.yaml"), text("compose.postgres.yaml")
+        common = shared.partition("x-council:")[2].partition("\nservices:")[0]
+        for line in ("user: 10001:10001", "read_only: true", "cap_drop:", "- no-new-privileges:true"):
+            assert line in alone
+            assert line in common
+        assert shared.count("<<: *council\n") == 2
+
+    def test_two_workers_leave_connections_free(self) -> None:
+        """All processes together stay below what the server admits but to its administrator."""
+        shared = text("compose.postgres.yaml")
+        [most] = re.findall(r"max_connections=(\d+)", shared)
+        [workers] = re.findall(r"replicas: (\d+)", shared)
+        assert int(workers) == 2
+        assert int(workers) * OF_WORKER + OF_RECEIVER < int(most) - ADMINISTRATORS
+
+    def test_the_guide_counts_connections_as_the_program_does(self) -> None:
+        """Of the pools, of locks, and of what listens for jobs."""
+        assert database.CONNECTIONS + 1 + 2 * jobs.CONNECTIONS + 2 == OF_WORKER
+        page = (ROOT / "docs/scale.md").read_text()
+        assert f"a worker {OF_WORKER}" in page
+        assert f"a receiver {OF_RECEIVER}" in page
+
+    def test_the_command_of_each_container_is_there(self) -> None:
+        """With its option."""
+        shared = text("compose.postgres.yaml")
+        words = [re.findall(r'"([^"]+)"', line) for line in re.findall(r"    command: (.*)", shared)]
+        assert words[1:] == [["run", "--receive-only"], ["worker"]]
+        for command in words[1:]:
+            assert (
+                ran(sys.executable, "-c", "from bot.cli import main; main()", *command, "--help")[0] == 0
+            )
 
     def test_what_is_copied_is_there_and_nothing_else_is_sent(self) -> None:
         """Neither `.env` nor data: everything is left out but what is named."""
@@ -128,8 +180,17 @@ class TestNames:
     def test_every_variable_is_a_setting(self) -> None:
         """But a few of the system's."""
         given = {
-            *(word.partition("=")[0] for line in unit()["Environment"] for word in line.split()),
-            *re.findall(r"^ {6}([A-Z_]+):", text("compose.yaml"), re.MULTILINE),
+            *(
+                word.partition("=")[0]
+                for file in UNITS
+                for line in unit(file)["Environment"]
+                for word in line.split()
+            ),
+            *(
+                word
+                for file in COMPOSED
+                for word in re.findall(r"^ +([A-Z_]+):", text(file), re.MULTILINE)
+            ),
         }
         final = text("Dockerfile").rpartition("\nFROM ")[2]
         given |= {
@@ -137,15 +198,16 @@ class TestNames:
             for line in re.findall(r"^ENV (.*)$", final, re.MULTILINE)
             for word in line.split()
         }
-        assert given - OTHERS <= SETTINGS
+        assert given - OTHERS - SERVERS_OWN - {"EXTRA"} <= SETTINGS
         page = (ROOT / "docs/deploy.md").read_text()
         named = re.findall(r"\b(?:COUNCIL|DISCORD|SLACK|OPENROUTER)_[A-Z_]+\b", page)
         assert {*named} <= SETTINGS | SECRET_FILES
 
-    def test_every_file_and_command_of_the_page_is_there(self) -> None:
+    @pytest.mark.parametrize("guide", ["docs/deploy.md", "docs/scale.md"])
+    def test_every_file_and_command_of_the_page_is_there(self, guide: str) -> None:
         """Whoever follows it word by word finds them."""
-        page = (ROOT / "docs/deploy.md").read_text()
-        for name in re.findall(r"\bdeploy/[\w.]+\w", page):
+        page = (ROOT / guide).read_text()
+        for name in re.findall(r"\bdeploy/[\w.@-]+\w", page):
             assert (ROOT / name).is_file(), name
         for name in re.findall(r"\]\((\w+\.md)", page):
             assert (ROOT / "docs" / name).is_file(), name

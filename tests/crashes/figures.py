@@ -12,7 +12,8 @@ from pathlib import Path
 from bot.view.wording.delivery import RECORD
 from council.document.conversation import AssistantMessage, Conversation, UserMessage
 from council.document.rounds import rounds_of
-from tests.crashes.scene import AGAIN, MEMBERS, OVER, Asked, Posted, Scene
+from tests.crashes.people import Asked, Posted
+from tests.crashes.scene import AGAIN, MEMBERS, OVER, Scene
 
 NUMBER = re.compile(r"Reply (\d+):")
 CALLS = 3 * len(MEMBERS) + 1
@@ -135,7 +136,9 @@ def count(scene: Scene, asked: Sequence[Asked], *crashes: Crash, calls: int = CA
         elif question.text not in written:
             figures.wrong.append(f"{question.text}: no document")
         else:
-            _count_messages(question, written[question.text], crashes, figures)
+            # A kill may hide the reply to one post: the newest one that there is.
+            hidden = Counter(text for crash in crashes if (text := crash.newest.get(question.text)))
+            count_messages(question, written[question.text], hidden, figures)
     for question in asked:
         if question not in taken and (question.taken() or question.cards()):
             figures.wrong.append(f"{question.text}: taken or shown, and not in the journal")
@@ -172,10 +175,13 @@ def count_calls(scene: Scene, questions: Sequence[str], *crashes: Crash, calls: 
     return figures
 
 
-def _count_messages(
-    question: Asked, answer: AssistantMessage, crashes: Sequence[Crash], figures: Figures
+def count_messages(
+    question: Asked, answer: AssistantMessage, hidden: Counter[str], figures: Figures
 ) -> None:
-    """Check that card and thread are complete and in order, and count duplicates."""
+    """Check that card and thread are complete and in order, and count duplicates.
+
+    `hidden` are the messages whose posting may not have been seen, which Slack may have twice.
+    """
     cards, thread = question.cards(), question.thread()
     figures.posted += len(cards) + len(thread)
     final = [card for card in cards if answer.stage3.response in card.text and AGAIN in card.text]
@@ -187,12 +193,10 @@ def _count_messages(
     twice += [text for text, times in seen.items() for _ in range(times - 1)]
     if question.platform == "discord":
         figures.posted_twice_on_discord += len(twice)
-        allowed = Counter[str]()
+        hidden = Counter()
     else:
         figures.posted_twice_on_slack += len(twice)
-        # A kill may hide the reply to one post: the newest one that there is.
-        allowed = Counter(text for crash in crashes if (text := crash.newest.get(question.text)))
-    if Counter(twice) - allowed:
+    if Counter(twice) - hidden:
         figures.wrong.append(f"{question.text}: posted twice: {twice}")
     once = [each for number, each in enumerate(thread) if each not in thread[:number]]
     if problem := _thread_problem(once, answer):

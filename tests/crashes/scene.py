@@ -6,22 +6,17 @@ import os
 import signal
 from collections.abc import AsyncGenerator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from aiohttp import web
 
+from tests.crashes.people import Asked, People
 from tests.crashes.trap import Moment, Trap
-from tests.discord_server import Channel as DiscordChannel
-from tests.discord_server import DiscordServer, Guild
-from tests.discord_server import Message as DiscordMessage
-from tests.discord_server import User as DiscordUser
+from tests.discord_server import DiscordServer
 from tests.launcher import Process, start
 from tests.model_server import Exchange, Json, ModelServer, council_member
-from tests.slack_server import Channel as SlackChannel
-from tests.slack_server import Message as SlackMessage
 from tests.slack_server import SlackServer
-from tests.slack_server import User as SlackUser
 
 WATCHED = """
 from bot.cli import main
@@ -36,31 +31,6 @@ NONCES_FORGOTTEN = 10 * 60.0
 AGAIN = "Ask again"
 OVER = "The council has answered."
 LATENCY = 0.01
-
-
-@dataclass(frozen=True, slots=True)
-class Posted:
-    """A message that a platform shows: everything a person reads, and whom it notified."""
-
-    text: str
-    pings: int
-
-
-@dataclass(eq=False, slots=True, kw_only=True)
-class Asked:
-    """A question that somebody asked, and where its messages are to be read.
-
-    `cards` are those messages of the bot in the channel that show the question, `thread` the ones
-    below them. `taken` says whether the asker was told that the question is taken; `press` presses the
-    button with this label on the newest card.
-    """
-
-    text: str
-    platform: str
-    cards: Callable[[], list[Posted]]
-    thread: Callable[[], list[Posted]]
-    taken: Callable[[], bool]
-    press: Callable[[str], object]
 
 
 class Talk:
@@ -87,10 +57,9 @@ class Scene:
     slack: SlackServer
     models: ModelServer
     talk: Talk
+    people: People
     process: Process | None = None
     starts: int = 0
-    _rooms: "itertools.count[int]" = field(default_factory=itertools.count)
-    _guild: Guild | None = None
 
     @property
     def data(self) -> Path:
@@ -181,79 +150,9 @@ class Scene:
         """Say which start of the program made a call."""
         return int(exchange.headers["Authorization"].rpartition("-")[2])
 
-    # ── people ───────────────────────────────────────────────────────────────────────────────
-
     def ask(self, each: int = 1) -> list[Asked]:
         """Ask this many questions at once on each platform: one person each, in one new channel."""
-        number = next(self._rooms)
-        return [*self._ask_on_discord(number, each), *self._ask_on_slack(number, each)]
-
-    def _ask_on_discord(self, number: int, questions: int) -> list[Asked]:
-        if self._guild is None:
-            self._guild = self.discord.guild("Team")
-        channel = self.discord.channel(self._guild, f"room-{number}")
-        ada = self.discord.member(self._guild, "ada")
-        return [
-            self._by_command(channel, ada, f"Question {number}.{each} of Ada")
-            for each in range(questions)
-        ]
-
-    def _by_command(self, channel: DiscordChannel, ada: DiscordUser, text: str) -> Asked:
-        interaction = self.discord.slash(channel, ada, "council", question=text)
-
-        def own() -> list[DiscordMessage]:
-            return [card for card in self.discord.messages(channel, by_bot=True) if text in card.text]
-
-        def said(message: DiscordMessage) -> Posted:
-            return Posted(f"{message.text}\n{message.buttons}", len(message.pinged))
-
-        def thread() -> list[Posted]:
-            below = [card.thread for card in own() if card.thread]
-            return [said(each) for place in below for each in self.discord.messages(place, by_bot=True)]
-
-        def press(label: str) -> object:
-            card = own()[-1]
-            [button] = [each for each in card.buttons if each["label"] == label]
-            return self.discord.click(card, button["custom_id"], ada)
-
-        return Asked(
-            text=text,
-            platform="discord",
-            cards=lambda: [said(card) for card in own()],
-            thread=thread,
-            taken=lambda: interaction.message is not None,
-            press=press,
-        )
-
-    def _ask_on_slack(self, number: int, questions: int) -> list[Asked]:
-        bob = self.slack.add_user("bob")
-        room = self.slack.add_channel(f"room-{number}", bob)
-        return [
-            self._by_slash(room, bob, f"Question {number}.{each} of Bob") for each in range(questions)
-        ]
-
-    def _by_slash(self, room: SlackChannel, bob: SlackUser, text: str) -> Asked:
-        delivery = self.slack.slash(room, bob, "/council", text)
-
-        def own() -> list[SlackMessage]:
-            return [card for card in self.slack.messages(room) if text in f"{card.text}{card.blocks}"]
-
-        def said(message: SlackMessage) -> Posted:
-            return Posted(f"{message.text}\n{message.blocks}", len(message.pinged))
-
-        def press(label: str) -> object:
-            card = own()[-1]
-            [button] = [each for each, _ in card.elements() if each["text"]["text"] == label]
-            return self.slack.click(card, button["action_id"], bob)
-
-        return Asked(
-            text=text,
-            platform="slack",
-            cards=lambda: [said(card) for card in own()],
-            thread=lambda: [said(each) for card in own() for each in self.slack.thread(room, card.ts)],
-            taken=lambda: delivery.acked,
-            press=press,
-        )
+        return self.people.ask(each)
 
 
 @asynccontextmanager
@@ -272,7 +171,7 @@ async def scene(folder: Path) -> AsyncGenerator[Scene]:
         # A long scene is one workspace's in a short time, on a machine that may be busy.
         slack.rates.enforced = False
         slack.patience.ack_seconds = discord.world.patience = SECONDS
-        played = Scene(folder, trap, discord, slack, models, talk)
+        played = Scene(folder, trap, discord, slack, models, talk, People(discord, slack))
         (folder / ".env").write_text(f"COUNCIL_MEMBERS={','.join(MEMBERS)}\n")
         try:
             yield played

@@ -7,7 +7,8 @@ from pathlib import Path
 
 from council.document.iteration import TerminationReason
 from tests.crashes.figures import CALLS, Crash, answers, count, count_calls, crashed, journal, leftovers
-from tests.crashes.scene import MEMBERS, Asked, Scene, scene
+from tests.crashes.people import Asked
+from tests.crashes.scene import MEMBERS, Scene, scene
 from tests.crashes.test_moments import ask_and_die, check, crash, finish, over, shown
 from tests.crashes.trap import Moment
 from tests.model_server import Exchange, Turn

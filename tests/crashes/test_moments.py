@@ -8,7 +8,8 @@ import pytest
 
 from tests.crashes.figures import CALLS, Figures, count, crashed, journal
 from tests.crashes.moments import CHOSEN, drawn
-from tests.crashes.scene import Asked, Scene, scene
+from tests.crashes.people import Asked
+from tests.crashes.scene import Scene, scene
 from tests.crashes.trap import Moment
 
 AT_ONCE = 4
