@@ -19,13 +19,14 @@ from pathlib import Path
 import httpx
 
 from bench import peer
-from bench.archive import CONVERSATIONS, past_answers
+from bench.archive import CONVERSATIONS, Measured, on_postgres, past_answers
 from bench.bombs import slowest, worst
 from bench.burst import Waits, acknowledgements, beside
 from bench.load import PROFILE, QUESTION, Engine, Load, measure, no_models, p99, silent
 from bench.resume import resumption
 from bench.streams import AT_ONCE, behind, many, reading, serving
 from bench.texts import comparisons, lag_over_long_reviews
+from bench.workers import measure as measure_workers
 from bot.app import open_library
 from bot.service.access import AT_TERMINAL
 from bot.service.question import Question
@@ -47,6 +48,7 @@ QUESTIONS, QUESTION_LENGTH = 12, 5_900  # as many as one person may have, as lon
 LOG_NORMAL_RUNS = 40
 STREAM_ROUNDS = 5
 STREAMED_RUNS = (10, 25, 50)
+WORKED_RUNS = (200, 1_000)
 ENGINES: Mapping[Engine, str] = {
     "plain": "plain asyncio, nothing kept",
     "journal": "journal, document and index",
@@ -65,6 +67,8 @@ def main() -> None:
         "load": load,
         "resume": resume,
         "archive": archive,
+        "archive-postgres": archive_postgres,
+        "workers": workers,
         "texts": texts,
         "bombs": bombs,
     }
@@ -80,12 +84,7 @@ def main() -> None:
 def archive() -> None:
     """Time the index over many past answers, and what people read there."""
     told = asyncio.run(past_answers())
-    size = told.document_bytes / CONVERSATIONS / 1000
-    row(
-        f"{CONVERSATIONS:,} conversations of {size:.0f} kB: index rebuilt",
-        f"{sum(told.rebuild):.0f} s",
-        "60 s",
-    )
+    row(f"{of_size(told)}: index rebuilt", f"{sum(told.rebuild):.0f} s", "60 s")
     row("  its CPU, on all cores together", f"{told.rebuild_cpu:.0f} s")
     row("  its second half against its first", f"{told.rebuild[1] / told.rebuild[0]:.2f} x")
     row("  the loop's lag meanwhile, p99", f"{p99(told.lags) * 1000:.0f} ms")
@@ -93,6 +92,20 @@ def archive() -> None:
     row("  a page of history, p99", f"{p99(told.history) * 1000:.1f} ms", "2 ms")
     row("  a search with its contexts, p99", f"{p99(told.search) * 1000:.1f} ms", "25 ms")
     row("  showing one, p99", f"{p99(told.show) * 1000:.1f} ms", "5 ms")
+
+
+def archive_postgres() -> None:
+    """Time the same in PostgreSQL."""
+    told = on_postgres(CONVERSATIONS)
+    row(f"{of_size(told)}, in PostgreSQL: index rebuilt", f"{sum(told.rebuild):.0f} s")
+    row("  a page of history, p99", f"{p99(told.history) * 1000:.1f} ms")
+    row("  a search with its contexts, p99", f"{p99(told.search) * 1000:.1f} ms")
+    row("  showing one, p99", f"{p99(told.show) * 1000:.1f} ms")
+
+
+def of_size(told: Measured) -> str:
+    """Say how many conversations there are, and how long."""
+    return f"{CONVERSATIONS:,} conversations of {told.document_bytes / CONVERSATIONS / 1000:.0f} kB"
 
 
 async def same_latency() -> None:
@@ -225,6 +238,23 @@ def load() -> None:
             load_rows(Load(engine=engine, runs=runs, call=10, spread=10))
     row("1,000 runs at once and 5,000 waiting, calls of 10 s, asked over 10 s", "")
     load_rows(Load(engine="dispatcher", runs=1_000, call=10, spread=10, waiting=5_000))
+
+
+def workers() -> None:
+    """Measure many runs at once that workers share, beside one process with a data folder."""
+    for runs in WORKED_RUNS:
+        row(f"{runs:,} runs at once, calls of 0.5 s over HTTP, asked as fast as they are taken", "")
+        alone, *shared = measure_workers(runs, (0, 1, 2, 4), 0.5)
+        row("  one process, a data folder: wall", f"{alone.wall:.1f} s")
+        row("    CPU a run", f"{alone.cpu_ms:.0f} ms")
+        for one in shared:
+            row(f"  {one.workers} workers on PostgreSQL: wall", f"{one.wall:.1f} s")
+            row("    against one process", f"{one.wall / alone.wall:.2f} x")
+            row("    CPU a run, its server's too", f"{one.cpu_ms:.0f} + {one.server_ms:.0f} ms")
+            row("    CPU against one process", f"{one.cpu_ms / alone.cpu_ms:.2f} x")
+            row("    statements a run", f"{one.statements:.0f}")
+            row("    connections at most", f"{one.connections}")
+            row("    questions refused at first, as it was busy", f"{one.refused}")
 
 
 def load_rows(what: Load) -> None:

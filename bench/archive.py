@@ -1,9 +1,15 @@
-"""100,000 conversations of 20 kB: how fast is the index made, and how fast are past answers found?"""
+"""100,000 conversations of 20 kB: how fast is the index made, and how fast are past answers found?
 
+python -m bench.archive 10000 [--postgres]    prints figures of fewer, in a data folder or in PostgreSQL
+"""
+
+import argparse
 import asyncio
 import itertools
+import logging
 import os
 import random
+import statistics
 import tempfile
 import time
 import uuid
@@ -11,18 +17,19 @@ from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypeVar
+from typing import TypeVar, cast
 
 import orjson
+import psycopg
 
+from bot.app import open_stores
 from bot.serve import collect_rarely
 from council.calls import JsonObject
 from council.document.conversation import Source
 from storage.archive import Archive
-from storage.conversations import ConversationStore
 from storage.index import Index
 from storage.scope import Scope
-from storage.sqlite.database import open_database
+from tests.postgres_server import serve
 
 T = TypeVar("T")
 
@@ -30,6 +37,7 @@ CONVERSATIONS = 100_000
 CHANNELS = 20
 ASKED = 300
 SYLLABLES = ["ka", "lo", "mi", "ter", "son", "ver", "tion", "ing", "pre", "con", "dis", "ra", "ne", "vu"]
+SYNCING = ("fsync=on", "full_page_writes=on", "synchronous_commit=on", "autovacuum=on")
 MODELS = ["openai/gpt-5", "anthropic/claude", "google/gemini", "x-ai/grok"]
 
 
@@ -50,28 +58,35 @@ class Measured:
     document_bytes: int = 0
 
 
-async def past_answers(conversations: int = CONVERSATIONS) -> Measured:
-    """Write the documents, half of them first, index each half, then read what people would."""
+async def past_answers(conversations: int = CONVERSATIONS, address: str | None = None) -> Measured:
+    """Write the documents, half of them first, index each half, then read what people would.
+
+    With an address, all of it is in that PostgreSQL database.
+    """
     collect_rarely()
     measured = Measured()
     rng = random.Random(7)  # noqa: S311 - a benchmark
     words = Words(rng)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder)
-        store = await ConversationStore.open(path / "conversations")
-        async with open_database(path / "council.db") as database:
-            index, archive = Index(database), Archive(database)
+        async with open_stores(path, address) as stores:
+            store, index, archive = stores.documents, Index(stores.database), Archive(stores.database)
+            written = path / ("written" if address else "conversations")
+            written.mkdir(exist_ok=True)
             for _ in range(2):
-                size = await asyncio.to_thread(write, store.folder, words, conversations // 2)
+                size = await asyncio.to_thread(write, written, words, conversations // 2)
                 measured.document_bytes += size
+                if address:
+                    await asyncio.to_thread(load, written, address)
                 async with lag_of_the_loop(measured.lags):
                     began, cpu = time.perf_counter(), time.process_time()
                     await index.repair(store)
                     measured.rebuild.append(time.perf_counter() - began)
                     measured.rebuild_cpu += time.process_time() - cpu
-            measured.database_bytes = (path / "council.db").stat().st_size
+            if address is None:
+                measured.database_bytes = (path / "council.db").stat().st_size
             # Two gigabytes of documents are still on their way to the disk, which no bot writes at once.
-            await asyncio.to_thread(os.sync)
+            await asyncio.to_thread(settle, address)
             for number in range(ASKED):
                 scope = Scope.of(channel(number % 2))  # the busiest channel every other time
                 page = await timed(measured.history, lambda s=scope: archive.history(s))
@@ -85,6 +100,28 @@ async def past_answers(conversations: int = CONVERSATIONS) -> Measured:
 
                 await timed(measured.show, lambda s=scope, c=chosen.id: show(s, c))
     return measured
+
+
+def load(folder: Path, address: str) -> None:
+    """Move the documents of a folder into a database."""
+    with (
+        psycopg.connect(address, autocommit=True) as connection,
+        connection.cursor() as cursor,
+        cursor.copy("COPY documents (id, content, mtime_ns) FROM STDIN (FORMAT binary)") as copy,
+    ):
+        copy.set_types(["text", "bytea", "int8"])
+        for file in folder.iterdir():
+            copy.write_row((file.stem, file.read_bytes(), file.stat().st_mtime_ns))
+            file.unlink()
+
+
+def settle(address: str | None) -> None:
+    """Wait until what was written is on the disk, and counted, which PostgreSQL does by itself later."""
+    if address:
+        with psycopg.connect(address, autocommit=True) as connection:
+            connection.execute("VACUUM ANALYZE")
+            connection.execute("CHECKPOINT")
+    os.sync()
 
 
 class Words:
@@ -194,3 +231,28 @@ async def lag_of_the_loop(lags: list[float]) -> AsyncGenerator[None]:
         watching.cancel()
         with suppress(asyncio.CancelledError):
             await watching
+
+
+def on_postgres(conversations: int) -> Measured:
+    """Measure in a PostgreSQL that syncs its writes."""
+    with serve(*SYNCING, within=None) as server, server.schema() as address:
+        return asyncio.run(past_answers(conversations, address))
+
+
+def main() -> None:
+    """Print the figures of so many conversations, in milliseconds."""
+    logging.disable(logging.CRITICAL)
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("conversations", type=int)
+    parser.add_argument("--postgres", action="store_true")
+    given = cast("dict[str, object]", vars(parser.parse_args()))
+    count = cast("int", given["conversations"])
+    told = on_postgres(count) if given["postgres"] else asyncio.run(past_answers(count))
+    print(f"rebuilt in {sum(told.rebuild):.1f} s")
+    for name, times in (("history", told.history), ("search", told.search), ("show", told.show)):
+        late = statistics.quantiles(times, n=100)[98]
+        print(f"{name}: {statistics.median(times) * 1000:.1f}, p99 {late * 1000:.1f}")
+
+
+if __name__ == "__main__":
+    main()
