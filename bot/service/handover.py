@@ -210,10 +210,10 @@ class Handover:
 
     async def try_later(self, run_id: str, attempts: int) -> None:
         """Let somebody show a run again whose asker couldn't be told."""
-        self._untold.add(run_id)
         wait = min(RETELL_SECONDS * 2**attempts, LONGEST_RETELL_SECONDS)
         log.warning("run_not_shown", run=run_id, attempts=attempts + 1, again_in=wait)
         await self.jobs.defer(run_id, after=wait, attempts=attempts + 1)
+        self._untold.add(run_id)
 
     async def sweep(self) -> None:
         """Make jobs of the runs that should have one and don't: what crashed between two steps."""
