@@ -20,7 +20,7 @@ from discord.http import json_or_text
 
 from bot.discord.errors import classify, is_for_all, retry_after, settled
 from bot.errors import RateLimited, Unreachable, VenueError
-from bot.service.outbox import Lane, Outbox, Urgency
+from bot.service.outbox import TICK, Lane, Outbox, Urgency
 from bot.view.wording.discord import A_PERMISSION, CHANNEL
 from bot.view.wording.discord_errors import BUSY, UNREADABLE
 
@@ -86,7 +86,7 @@ class Transport:
         """
 
         async def attempt() -> T:
-            if (left := self._closed_until - self._clock()) > 0:
+            if (left := self._closed_until - self._clock()) > TICK:
                 raise RateLimited(BUSY, left)
             token = _by_outbox.set(True)
             try:

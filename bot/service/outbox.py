@@ -32,6 +32,8 @@ MaySend = Callable[[str], Awaitable[None]]
 
 MOST_REMEMBERED = 1000
 """How many runs a lane remembers to have served."""
+TICK = 1e-6
+"""Seconds that no timer tells apart: a wait as short is over, or a lane could wait for it for ever."""
 UNKNOWN_SECONDS = 1.0
 """How long a lane waits that can't be looked up."""
 FINISH_SECONDS = 5.0
@@ -93,7 +95,7 @@ class RateLimits:
         free_at = max(
             full_at - (lane.burst - 1) * lane.interval, self._blocked_until.get(lane.name, now)
         )
-        if free_at > now:
+        if free_at - now > TICK:
             return free_at - now
         self._forget_idle(now)
         if lane.interval:

@@ -426,6 +426,18 @@ async def test_rate_limits_that_fail_leave_nobody_waiting() -> None:
     assert isinstance(error, Unreachable)
 
 
+@pytest.mark.parametrize("missing", [1e-12, 1e-9, 5e-7])
+async def test_a_wait_that_no_timer_tells_apart_is_over(missing: float) -> None:
+    """A timer for it fires at once: a lane whose clock stands still meanwhile would wait for ever."""
+    time = Time()
+    limits, lane = RateLimits(time), Lane("a", interval=2.0)
+    assert await limits.take(lane, Urgency.ANSWER) == 0.0
+    time.now += 2.0 - missing
+    assert await limits.take(lane, Urgency.ANSWER) == 0.0
+    time.now += 1.0
+    assert await limits.take(lane, Urgency.ANSWER) > 0.9
+
+
 async def test_idle_lanes_are_forgotten() -> None:
     """Thousands of channels leave nothing behind."""
     time = Time()
