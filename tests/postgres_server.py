@@ -30,7 +30,7 @@ QUIET = (
     "full_page_writes=off",
     "synchronous_commit=off",
     "autovacuum=off",
-    "max_connections=60",
+    "max_connections=120",
 )
 EMPTY = """
 DO $$

@@ -38,7 +38,7 @@ main()
 IMPATIENT = "bot.service.dispatcher.ACCEPT_SECONDS = accept"
 RECEIVERS, WORKERS = ("run-1", "run-2"), ("worker-1", "worker-2")
 EVERYTHING = (*RECEIVERS, *WORKERS)
-SPARE = "worker-3"
+SPARES = ("worker-3", "worker-4")
 STALLED = 5.0
 SECONDS = 60.0  # for whatever is waited for; on an idle machine, all of it takes far less
 SEEN = 0.2  # how long what a process has sent may take to be seen
@@ -305,7 +305,7 @@ async def scene(
 ) -> AsyncGenerator[Scene]:
     """Put up the servers; processes are started by whoever plays the scene, and ended here."""
     talk = Talk(address)
-    ports = {name: free_port() for name in (*EVERYTHING, SPARE)}
+    ports = {name: free_port() for name in (*EVERYTHING, *SPARES)}
     (folder / "council.toml").write_text(
         f"[durability]\nstalled_seconds = {stalled_seconds}\n"
         + (more or "[limits]\nruns_per_channel = 50\nruns_per_user = 50\nwaiting_per_user = 50\n")

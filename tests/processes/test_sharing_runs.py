@@ -5,10 +5,12 @@ from collections.abc import Sequence
 from decimal import Decimal
 from pathlib import Path
 
+import pytest
+
 from tests.crashes.figures import CALLS, Figures
 from tests.crashes.people import Asked
 from tests.processes.records import judge
-from tests.processes.scene import EVERYTHING, LATENCY, RECEIVERS, SECONDS, WORKERS, Scene, scene
+from tests.processes.scene import EVERYTHING, LATENCY, RECEIVERS, SECONDS, SPARES, WORKERS, Scene, scene
 from tests.test_team_chat import general_of
 
 NANOS = 10**9
@@ -145,3 +147,40 @@ async def test_no_more_is_spent_than_may_be(tmp_path: Path, postgres: str) -> No
         [(spent,)] = await played.query("SELECT sum(amount) FROM spending WHERE settled = 1")
         assert isinstance(spent, Decimal)
         assert spent <= 2.5 * NANOS
+
+
+@pytest.mark.soak
+async def test_no_bound_is_ever_passed_with_four_workers(tmp_path: Path, postgres: str) -> None:
+    """Each person's runs at once, questions that wait, and dollars, looked at all the time."""
+    more = (
+        "[budgets]\nunpriced_call = 0.1\nuser_day = 5\n"
+        "[limits]\nruns_per_user = 2\nwaiting_per_user = 6\n"
+    )
+    each = 'SELECT coalesce(max(most), 0) FROM (SELECT {} AS most FROM {} GROUP BY "user") AS one'
+    under_way = each.format("count(*)", "turns WHERE state IN ('admitted', 'claimed', 'halted')")
+    waiting = each.format("count(*)", "turns WHERE state <> 'claimed'")
+    used = each.format("sum(amount)", "spending")
+    most = [Decimal(0)] * 3
+    async with scene(tmp_path, postgres, more=more, latency=0.05) as played:
+
+        async def look() -> None:
+            while True:
+                for place, sql in enumerate((under_way, waiting, used)):
+                    [(now,)] = await played.query(sql)
+                    most[place] = max(most[place], Decimal(str(now)))
+                await asyncio.sleep(0.02)
+
+        await played.start(*EVERYTHING, *SPARES)
+        looking = asyncio.create_task(look())
+        for _ in range(5):
+            await played.ask_at_once_on_slack(10)
+            await asyncio.sleep(2)
+        check(played, await settle(played, await played.taken()))
+        looking.cancel()
+        await asyncio.gather(looking, return_exceptions=True)
+        [(runs,)] = await played.query("SELECT count(*) FROM runs")
+    print(runs, "of 50 questions taken; at most", *most)  # noqa: T201 - the figures that the proof is for
+    assert most[0] <= 2
+    assert most[1] <= 6
+    assert most[2] <= 5 * NANOS
+    assert 5 < int(str(runs)) < 50
