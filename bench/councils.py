@@ -1,10 +1,12 @@
 """Ask councils of real models the twelve questions of `councils.jsonl`, and keep all they say.
 
     python -m bench.councils FILE [--model ID] [--endpoint URL] [--schema] [--only ID,ID]
+    python -m bench.councils FILE --replay STORED [--without-ranking]
 
 FILE gets a line of JSON for every reply as it came, one for it as it was kept, and one for every
 council. Calls that it holds already aren't made again, so an interrupted run continues where it
 was. Labels, reading orders, boundaries and the models' own seeds are fixed by question and step.
+With `--replay`, answers and reviews are those of another such file: only the rest is asked.
 """
 
 import argparse
@@ -35,16 +37,19 @@ SEATS = ("a", "b", "c")
 TEMPERATURE = 0.7
 MOST_TOKENS = 700
 HOUR = 3_600.0
+STAGES = {"answers": "stage1.", "reviews": "stage2.", "corrections": "stage2_5."}
+"""What may be the last that is asked for, and how its steps' names begin, in the stages' order."""
 _OUTCOME: TypeAdapter[Outcome] = TypeAdapter(Reply | Failure)
 
 
 class Kept(MemorySteps):
     """One council's calls, kept in the file as they end."""
 
-    def __init__(self, file: Path, question: str) -> None:
+    def __init__(self, file: Path, question: str, replayed: Path | None = None) -> None:
         super().__init__()
         self._file, self._question = file, question
-        for line in lines(file):
+        stored = filter(_answers_or_reviews, lines(replayed)) if replayed else ()
+        for line in (*stored, *lines(file)):
             if line["question"] == question and "outcome" in line:
                 self.outcomes[line["step"]] = _OUTCOME.validate_python(line["outcome"])
 
@@ -53,6 +58,14 @@ class Kept(MemorySteps):
         await super().record(call, outcome)
         kept = outcome.model_dump(mode="json", exclude_defaults=True)
         append(self._file, {"question": self._question, "step": call.step, "outcome": kept})
+
+
+def _answers_or_reviews(line: dict[str, Any]) -> bool:
+    return line.get("step", "").startswith(_up_to("reviews"))
+
+
+def _up_to(stage: str) -> tuple[str, ...]:
+    return tuple(STAGES.values())[: list(STAGES).index(stage) + 1]
 
 
 def lines(file: Path) -> Iterator[dict[str, Any]]:
@@ -96,7 +109,7 @@ async def ask(
     client: httpx.AsyncClient, question: str, options: argparse.Namespace, call: Call
 ) -> Reply:
     """Make one call, with the seed that belongs to its question and step."""
-    if options.ballots and not call.step.startswith(("stage1", "stage2.")):
+    if options.until and not call.step.startswith(_up_to(options.until)):
         raise ModelError(Failure(cause="not_needed", attempts=0))
     body: dict[str, object] = {
         "model": options.model,
@@ -128,14 +141,14 @@ async def main() -> None:
     council = profile(options)
     done = {line["question"] for line in lines(options.file) if "message" in line}
     async with httpx.AsyncClient(timeout=HOUR, trust_env=False) as client:
-        for asked in lines(QUESTIONS):
-            name: str = asked["id"]
-            if name in done or (options.only and name not in options.only.split(",")):
+        questions = {line["id"]: line["question"] for line in lines(QUESTIONS)}
+        for name in options.only.split(",") if options.only else questions:
+            if name in done:
                 continue
             began = time.monotonic()
             seed = seed_of(name)
             brief = Brief(
-                question=asked["question"],
+                question=questions[name],
                 profile=council,
                 seed=seed,
                 boundary=mark_of("boundary", seed),
@@ -146,7 +159,7 @@ async def main() -> None:
             held = await deliberate(
                 brief,
                 ask=lambda call, name=name: ask(client, name, options, call),
-                steps=Kept(options.file, name),
+                steps=Kept(options.file, name, options.replay),
                 emit=lambda _: None,
                 now=lambda: datetime.now(UTC),
             )
@@ -223,8 +236,11 @@ def arguments(command: str) -> argparse.Namespace:
     parser.add_argument("--model", default="qwen2.5-coder-1.5b")
     parser.add_argument("--endpoint", default="http://127.0.0.1:18081/v1")
     parser.add_argument("--schema", action="store_true", help="ask for ballots by JSON schema")
-    parser.add_argument("--only", help="ids of questions, by commas")
-    parser.add_argument("--ballots", action="store_true", help="ask for answers and reviews alone")
+    parser.add_argument("--only", help="ids of questions, by commas, in their order")
+    parser.add_argument(
+        "--replay", type=Path, help="a file whose answers and reviews are taken, not asked for again"
+    )
+    parser.add_argument("--until", choices=STAGES, help="the last that is asked for, if not all")
     parser.add_argument("--critiques", choices=("full", "extracted"), default="full")
     parser.add_argument("--without-ranking", action="store_true", help="authors don't read who won")
     parser.add_argument("--without-notes", action="store_true", help="the chairman only answers")
