@@ -18,7 +18,7 @@ BALLOT = "Review each answer, then rank them, best first. Reply as JSON."
 
 
 def suits(brief: Brief) -> bool:
-    """Return whether a run's prompts are these."""
+    """Return whether a run's prompts are these; only what was criticized is then corrected."""
     profile = brief.profile
     return (
         profile.demonstration

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from council import consultants, prompts
+from council import consultants, demonstration_prompts, prompts
 from council.calls import AskAgain, ChatMessage, Reply
 from council.consultation import as_spoken, for_reviewers
 from council.document.conversation import peer_critiques
@@ -203,7 +203,7 @@ class _Table:
         unranked: list[Stage2Result] = []
         terse = brief.profile.demonstration
         # The built-in model must criticize, and copies what it reads when it has nothing to say.
-        copied = [text for _, text in labelled] if terse else []
+        copied = [brief.question, *(part for each in labelled for part in each)] if terse else []
 
         def review(reply: Reply) -> Stage2Result:
             if unranked:  # this reply was to be the labels alone
@@ -211,7 +211,7 @@ class _Table:
                 ranking = read_labels(reply.text, order)
                 text = with_ranking(first.ranking, ranking) if ranking else first.ranking
                 return first.model_copy(update={"ranking": text, "parsed_ranking": ranking})
-            ballot = read_ballot(reply.text, order, criteria, answers=copied)
+            ballot = read_ballot(reply.text, order, criteria, copied=copied)
             points = ballot.critiques
             if points is None and self._by_points:
                 points = tuple(read_points(ballot.text, order))
@@ -258,6 +258,11 @@ class _Table:
             critiques, prompt = self._by_point(member, points)
         else:
             critiques, prompt = self._by_review(member, reviews)
+            # The built-in model makes its answer worse when it is asked again for no reason.
+            if demonstration_prompts.suits(self._session.brief) and not self._is_criticized(
+                name, reviews
+            ):
+                return maintained(answer, critiques)
 
         session, number = self._session, self._data.round_number
         given = Given(
@@ -284,6 +289,14 @@ class _Table:
         if isinstance(result, Failure):
             return corrected(answer, critiques, result)
         return result
+
+    def _is_criticized(self, name: str, reviews: list[Stage2Result]) -> bool:
+        """Return whether a review has a point about an answer; one that wasn't read for points may."""
+        label = self._label_of[name]
+        return any(
+            review.critiques is None or any(point.label == label for point in review.critiques)
+            for review in reviews
+        )
 
     async def _points(self, name: str, reviews: list[Stage2Result]) -> list[CritiqueItem]:
         label, most = self._label_of[name], self._session.brief.profile.max_critiques

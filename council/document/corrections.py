@@ -58,12 +58,15 @@ def _reason_to_keep(heard: Reply | str) -> str | None:
     return clip(keeps["reason"].strip(), LONGEST_REASON) if keeps else None
 
 
-def maintained(answer: MemberAnswer) -> Stage2_5Result:
-    """Return the correction of a model that no point was made about: it wasn't asked again."""
+def maintained(answer: MemberAnswer, critiques: str = "") -> Stage2_5Result:
+    """Return the correction of a model that no point was made about: it wasn't asked again.
+
+    `critiques` are the reviews that made none.
+    """
     return Stage2_5Result(
         model=answer.model,
         original_response=answer.text,
-        peer_critiques="",
+        peer_critiques=critiques,
         corrected_response=answer.text,
         maintained=True,
         consultation=answer.consultation,

@@ -83,13 +83,14 @@ class JsonBallot(BaseModel):
     reviews: Annotated[list[Review], BeforeValidator(_labelled)]
     ranking: Annotated[list[str], BeforeValidator(_ranked)] = []
 
-    def without_copies(self, answers: Iterable[str]) -> "JsonBallot":
-        """Return the ballot without remarks that only repeat words of one of these answers."""
-        known = [_words(answer) for answer in answers]
+    def without_copies(self, texts: Iterable[str]) -> "JsonBallot":
+        """Return the ballot without remarks that say nothing but words of these texts."""
+        known = {word for text in texts for word in _words(text)}
 
         def kept(remark: str) -> str:
-            said = _words(remark).rsplit(maxsplit=1)[0] if len(remark.split()) > _CERTAIN else remark
-            return "" if any(_words(said) in words for words in known) else remark
+            said = _words(remark)
+            certain = said[:-1] if len(said) > _CERTAIN else said
+            return "" if known and known.issuperset(certain) else remark
 
         reviews = [
             review.model_copy(
@@ -104,13 +105,13 @@ class JsonBallot(BaseModel):
         return self.model_copy(update={"reviews": reviews})
 
 
-def _words(text: str) -> str:
-    return f" {' '.join(_WORDS.findall(text.casefold()))} "
+def _words(text: str) -> list[str]:
+    return _WORDS.findall(text.casefold())
 
 
 _WORDS = re.compile(r"\w+")
 _CERTAIN = 4
-"""In a copy of more words the last one doesn't count: a grammar may have cut it off."""
+"""In a remark of more words the last one doesn't count: a grammar may have cut it off."""
 
 
 _ESCAPES = re.compile(

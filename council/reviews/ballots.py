@@ -72,14 +72,14 @@ def ballot_schema(
 
 
 def read_ballot(
-    text: str, labels: Sequence[str], criteria: Sequence[str] = (), *, answers: Iterable[str] = ()
+    text: str, labels: Sequence[str], criteria: Sequence[str] = (), *, copied: Iterable[str] = ()
 ) -> Ballot:
     """Return the ballot in a reply: JSON becomes review text, any other text is kept byte for byte.
 
-    Remarks of JSON that only repeat words of one of the `answers` are left out.
+    Remarks of JSON that say nothing but words of the `copied` texts are left out.
     """
     known = by_letter(labels)
-    ballot = read_json_ballot(unwrapped(text, ("", "json"))).without_copies(answers)
+    ballot = read_json_ballot(unwrapped(text, ("", "json"))).without_copies(copied)
     scores = {
         label: given
         for review in reversed(ballot.reviews)

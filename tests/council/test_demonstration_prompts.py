@@ -1,14 +1,19 @@
 """The built-in model's prompts: hardly more than the question, since it understands no more."""
 
+import json
+import re
+from collections.abc import Callable
+
 import pytest
 
 from council import prompts
 from council.brief import Attachment, Brief, History, Turn
-from council.calls import ChatMessage
+from council.calls import Call, ChatMessage
 from council.criteria import EvaluationCriteria
-from council.document.conversation import AggregateRanking, Place
+from council.document.conversation import AggregateRanking, Place, peer_critiques
+from council.document.rounds import rounds_of
 from council.profile import Member, Persona
-from tests.council.scripted import ScriptedCouncil, profile
+from tests.council.scripted import FOUR, ScriptedCouncil, labels_in, profile
 
 PERSONA = Persona(name="The Pragmatist", prompt="You give correct, short answers.")
 MEMBER = Member(model="a/one", persona=PERSONA)
@@ -103,3 +108,71 @@ async def test_a_whole_demonstration_sends_nothing_else() -> None:
     said = [message["content"] for call in council.calls for message in call.messages]
     assert len(council.calls) > 4
     assert not any("[begin " in text for text in said)
+
+
+def saying(remark: str) -> Callable[[Call], str]:
+    """Return a reviewer that says this against the answer it reads first, and copies the others."""
+
+    def review(call: Call) -> str:
+        read = re.findall(r"^(Response [A-Z]): (.+)$", call.messages[-1]["content"], re.MULTILINE)
+        said = [remark or read[0][1], *(text for _, text in read[1:])]
+        reviews = [
+            {"label": label, "strengths": "Short.", "critiques": [{"text": text, "severity": "high"}]}
+            for (label, _), text in zip(read, said, strict=True)
+        ]
+        return json.dumps({"reviews": reviews, "ranking": [label for label, _ in read]})
+
+    return review
+
+
+async def test_an_answer_that_nobody_criticized_is_not_asked_for_again() -> None:
+    """Copies of the answers are no critique. It is kept, beside its reviews, and the document is valid."""
+    council = ScriptedCouncil(script={"stage2": saying("")})
+    message = (await council.run(profile(*FOUR[:3], demonstration=True))).message
+    message.check()
+    assert council.asked("stage2_5") == []
+    assert message.stage2_5 is not None
+    for kept in message.stage2_5:
+        assert kept.maintained
+        assert kept.corrected_response == kept.original_response
+        assert kept.peer_critiques == peer_critiques(kept.model, message.stage2)
+    assert rounds_of(message)[0].corrections == message.stage2_5
+
+
+async def test_an_answer_that_somebody_criticized_is_asked_for_again() -> None:
+    """Of the others' answers, a reviewer's critique is of one alone."""
+    remark, reviewer = "It is wrong.", FOUR[0]
+    council = ScriptedCouncil(script={"stage2": saying(""), f"stage2.1:{reviewer}": saying(remark)})
+    message = (await council.run(profile(*FOUR[:3], demonstration=True))).message
+    message.check()
+    [review] = [each for each in message.stage2 if each.model == reviewer]
+    [criticized] = [point.label for point in review.critiques or ()]
+    assert council.asked("stage2_5") == [(message.label_to_model or {})[criticized]]
+    assert {each.model: each.maintained for each in message.stage2_5 or ()} == {
+        name: name not in council.asked("stage2_5") for name in FOUR[:3]
+    }
+
+
+def content(call: Call) -> str:
+    """Review as JSON, without a word against any answer."""
+    labels, no_points = labels_in(call), list[object]()
+    reviews = [{"label": label, "strengths": "Short.", "critiques": no_points} for label in labels]
+    return json.dumps({"reviews": reviews, "ranking": labels})
+
+
+@pytest.mark.parametrize(
+    ("settings", "review"),
+    [
+        ({}, content),
+        ({"demonstration": True, "strategy": "coverage"}, content),
+        ({"demonstration": True}, "Response A is fine."),
+    ],
+)
+async def test_otherwise_every_answer_is_asked_for_again(
+    settings: dict[str, object], review: str | Callable[[Call], str]
+) -> None:
+    """In any other council, with the full prompts, and where a review is prose: nobody read it for points."""
+    council = ScriptedCouncil(script={"stage2": review})
+    message = (await council.run(profile(*FOUR[:3], **settings))).message
+    assert [each.critiques is None for each in message.stage2] == [not callable(review)] * 3
+    assert sorted(council.asked("stage2_5")) == sorted(FOUR[:3])

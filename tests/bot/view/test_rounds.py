@@ -1,5 +1,6 @@
 """Rounds as people see them: the last one in the thread, all of them on record."""
 
+import json
 import re
 
 import pytest
@@ -200,6 +201,21 @@ async def test_a_member_without_points_keeps_its_answer() -> None:
     assert "Nobody objected, so it wasn't revised." in told["member:a/one"]
     assert re.search(r"1\. \\?\[high\] Response", told["member:b/two"])
     assert "rounds" not in {each.kind for each in record(view)}
+
+
+async def test_a_demonstrations_member_that_nobody_criticized_keeps_its_answer() -> None:
+    """It wasn't asked again, and its message says so."""
+    no_points = list[object]()
+    reviews = [
+        {"label": f"Response {letter}", "strengths": "Short.", "critiques": no_points}
+        for letter in "ABC"
+    ]
+    ballot = json.dumps({"reviews": reviews, "ranking": ["Response A", "Response B", "Response C"]})
+    _, message = await held(profile(*SEATS, demonstration=True), stage2=ballot)
+    view = of_document(message, QUESTION, conversation(message))
+    told = {each.message.key: render(each.message) for each in thread(view)}
+    for name in SEATS:
+        assert "Nobody objected, so it wasn't revised." in told[f"member:{name}"]
 
 
 @pytest.mark.parametrize(

@@ -369,22 +369,29 @@ def test_half_an_emoji_is_marked_as_missing() -> None:
     )
 
 
-def test_remarks_that_only_repeat_an_answer_are_left_out() -> None:
-    """Also one of which the last word was cut off; what the reviewer adds stays."""
+def test_remarks_of_copied_words_alone_are_left_out() -> None:
+    """In any order, and from several texts; the last word may be cut off. What a reviewer adds stays."""
     answers = ("The capital of France is Paris.", "It is Lyon, says the map of 1791.")
 
     def critique(text: str) -> object:
         return {"text": text, "severity": "low"}
 
-    copies = ["the capital of France is PARIS", "Paris", "It is Lyon, says the m"]
+    copies = ["the capital of France is PARIS", "Paris", "It is Lyon, says the m", "Lyon is Paris."]
     critiques = [*map(critique, copies), critique("Paris isn't explained.")]
     review = {"label": "Response A", "strengths": "Paris.", "critiques": critiques}
     text = json.dumps({"reviews": [review], "ranking": ["Response A", "Response B"]})
     kept = ReviewPoint(label="Response A", text="Paris isn't explained.", severity="low")
-    ballot = read_ballot(text, LABELS, answers=answers)
+    ballot = read_ballot(text, LABELS, copied=answers)
     assert ballot.critiques == (kept,)
     assert ballot.text.splitlines()[:2] == ["Response A", "Weaknesses: [low] Paris isn't explained."]
     assert len(read_ballot(text, LABELS).critiques or ()) == len(critiques)
+
+
+def test_a_remark_without_a_word_is_kept_where_nothing_is_copied() -> None:
+    """A reader may understand it."""
+    review = {"label": "Response A", "critiques": [{"text": "\u2026?!", "severity": "low"}]}
+    text = json.dumps({"reviews": [review], "ranking": ["Response A", "Response B"]})
+    assert [point.text for point in read_ballot(text, LABELS).critiques or ()] == ["\u2026?!"]
 
 
 def test_asks_for_each_label() -> None:
