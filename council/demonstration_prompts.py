@@ -6,15 +6,20 @@ Nor would a fence help: the model follows no rule about it, and copies its marks
 that need more than a question and its answers are asked with the full prompts.
 """
 
+import re
 from collections.abc import Sequence
+from math import fsum
 
 from council.brief import Brief
 from council.calls import ChatMessage
 from council.document.conversation import AggregateRanking
 from council.profile import Member
 
-QUESTION = "Question: {}\nAnswer:"
+CHAIR = "You give correct, short answers."
+FINAL = "{} Give the correct answer once more, in one short and simple sentence."
 BALLOT = "Review each answer, then rank them, best first. Reply as JSON."
+
+_WORD = re.compile(r"\w+")
 
 
 def suits(brief: Brief) -> bool:
@@ -31,7 +36,7 @@ def suits(brief: Brief) -> bool:
 
 def answer(brief: Brief, member: Member) -> tuple[ChatMessage, ...]:
     """Ask for an answer."""
-    return (*_persona(member), _user(QUESTION.format(brief.question)))
+    return (*_persona(member), _user(brief.question))
 
 
 def review(brief: Brief, answers: Sequence[tuple[str, str]]) -> tuple[ChatMessage, ...]:
@@ -47,19 +52,47 @@ def correction(
     said = "\n\n".join(critiques)
     return (
         *answer(brief, member),
-        {"role": "assistant", "content": original},
-        _user("\n\n".join(filter(None, (said, QUESTION.format(brief.question))))),
+        _assistant(original),
+        _user("\n\n".join(filter(None, (said, brief.question)))),
     )
 
 
 def synthesis(
     brief: Brief, *, responses: Sequence[tuple[str, str, str]], ranking: AggregateRanking | None
 ) -> tuple[ChatMessage, ...]:
-    """Ask for the final answer below the members' answers, the one ranked first at the top."""
+    """Ask for the final answer after the members' answers, each as a turn of its own.
+
+    The one that shares most words with the others comes last; where they share as many, the one
+    ranked first. What is asked at the end keeps the answers out of reach of the model's penalty for
+    repetition, which otherwise makes it say something else than they do.
+    """
     places = [place.label for place in ranking.places] if ranking and ranking.ballots else []
     ranked = sorted(responses, key=lambda each: places.index(each[0]) if each[0] in places else 99)
-    answers = (text for _, _, text in ranked)
-    return (_user("\n\n".join((*answers, QUESTION.format(brief.question)))),)
+    texts = [text for _, _, text in ranked]
+    said = [_words(text) - _words(brief.question) for text in texts]
+    shared = [fsum(_shared(words, other) for other in said) for words in said]
+    agreeing = sorted(range(len(texts)), key=lambda each: shared[each], reverse=True)
+    asked = _user(brief.question)
+    last = _user(FINAL.format(brief.question))
+    turns = [(asked, _assistant(texts[each])) for each in reversed(agreeing)]
+    return (_system(CHAIR), *(message for turn in turns for message in turn), last)
+
+
+def _shared(words: set[str], other: set[str]) -> float:
+    """Return the share of the shorter answer's words that the longer one has, too."""
+    return len(words & other) / max(1, min(len(words), len(other)))
+
+
+def _words(text: str) -> set[str]:
+    return set(_WORD.findall(text.casefold()))
+
+
+def _system(content: str) -> ChatMessage:
+    return {"role": "system", "content": content}
+
+
+def _assistant(content: str) -> ChatMessage:
+    return {"role": "assistant", "content": content}
 
 
 def _user(content: str) -> ChatMessage:
@@ -69,4 +102,4 @@ def _user(content: str) -> ChatMessage:
 def _persona(member: Member) -> tuple[ChatMessage, ...]:
     if member.persona is None:
         return ()
-    return ({"role": "system", "content": member.persona.prompt},)
+    return (_system(member.persona.prompt),)

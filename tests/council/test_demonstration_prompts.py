@@ -18,7 +18,7 @@ from tests.council.scripted import FOUR, ScriptedCouncil, labels_in, profile
 PERSONA = Persona(name="The Pragmatist", prompt="You give correct, short answers.")
 MEMBER = Member(model="a/one", persona=PERSONA)
 SYSTEM: ChatMessage = {"role": "system", "content": PERSONA.prompt}
-ASKED: ChatMessage = {"role": "user", "content": "Question: Why?\nAnswer:"}
+ASKED: ChatMessage = {"role": "user", "content": "Why?"}
 MARK = "b0undary"
 
 
@@ -59,30 +59,55 @@ def test_a_correction_hands_over_the_whole_reviews() -> None:
     assert alone == (SYSTEM, ASKED, given, ASKED)
 
 
-@pytest.mark.parametrize(
-    ("ballots", "order"), [(2, "No.\n\nSo.\n\nPerhaps."), (0, "So.\n\nNo.\n\nPerhaps.")]
-)
-def test_the_chairman_reads_first_what_was_ranked_first(ballots: int, order: str) -> None:
-    """Without a ranking, the seating order serves."""
-    labels = ("Response B", "Response A", "Response C")
+def turns(ballots: int, *answers: str) -> list[str]:
+    """Return the chairman's prompt for answers of A, B and C, of which C is ranked above A above B."""
+    labels = ("Response C", "Response A", "Response B")
     places = [
         Place(model=label, label=label, mean_position=float(place), votes=2, wins=0)
         for place, label in enumerate(labels, 1)
     ]
-    ranking = AggregateRanking(places=places, agreement=1.0, agreement_word="strong", ballots=ballots)
-    texts = [("Response A", "a", "So."), ("Response B", "b", "No."), ("Response C", "c", "Perhaps.")]
-    (said,) = prompts.synthesis(
+    said = prompts.synthesis(
         brief(),
         MEMBER,
-        responses=texts,
+        responses=[
+            (f"Response {letter}", letter, text) for letter, text in zip("ABC", answers, strict=False)
+        ],
         withdrawn=(),
-        ranking=ranking,
+        ranking=AggregateRanking(places=places, agreement=1.0, agreement_word="strong", ballots=ballots),
         votes={},
         scores=None,
         disagreements=(),
         reviews=(),
     )
-    assert said["content"] == f"{order}\n\n{ASKED['content']}"
+    roles = ["system", *["user", "assistant"] * len(answers), "user"]
+    assert [each["role"] for each in said] == roles
+    assert said[0]["content"] == PERSONA.prompt
+    *asked, last = [each["content"] for each in said if each["role"] == "user"]
+    assert asked == ["Why?"] * len(answers)
+    assert last == "Why? Give the correct answer once more, in one short and simple sentence."
+    return [each["content"] for each in said if each["role"] == "assistant"]
+
+
+def test_the_chairman_reads_last_what_others_say_too() -> None:
+    """Each answer is a turn of its own; the words of the question don't count, nor does their case."""
+    assert turns(2, "Why? In Rome.", "Why? Paris.", "It is in ROME.") == [
+        "Why? Paris.",
+        "Why? In Rome.",
+        "It is in ROME.",
+    ]
+
+
+@pytest.mark.parametrize(("ballots", "order"), [(2, ["No.", "So.", "Ah."]), (0, ["Ah.", "No.", "So."])])
+def test_of_answers_with_nothing_in_common_the_one_ranked_first_is_read_last(
+    ballots: int, order: list[str]
+) -> None:
+    """Without a ranking, the seating order serves."""
+    assert turns(ballots, "So.", "No.", "Ah.") == order
+
+
+def test_an_answer_without_words_is_read_first() -> None:
+    """It has nothing in common with any."""
+    assert turns(2, "Rome.", "Rome!", "?")[0] == "?"
 
 
 @pytest.mark.parametrize(
