@@ -59,7 +59,8 @@ class Call:
     `idle_timeout` the seconds in which nothing may arrive, unless that is left to the client. `schema`
     asks endpoints that can for a JSON reply of that shape; `refused` says that the endpoint turned that
     down, and is asked again without it; `web` asks the council's own provider to
-    search the web first. `on_text` gets the reply as it streams, `on_retry` each failed attempt with
+    search the web first. `repeat_penalty` is only for llama.cpp's server, and replaces its own.
+    `on_text` gets the reply as it streams, `on_retry` each failed attempt with
     the seconds until the next one (what streamed before it is void).
     """
 
@@ -74,6 +75,7 @@ class Call:
     web: bool = False
     temperature: float | None = None
     max_tokens: int | None = None
+    repeat_penalty: float | None = None
     retries: RetryBudget = field(default_factory=lambda: RetryBudget(12))
     on_text: Callable[[str], None] | None = None
     on_retry: Callable[[Failure, float], None] | None = None

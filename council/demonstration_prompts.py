@@ -19,6 +19,10 @@ CHAIR = "You give correct, short answers."
 FINAL = "{} Give the correct answer once more, in one short and simple sentence."
 BALLOT = "Review each answer, then rank them, best first. Reply as JSON."
 
+REPEAT_PENALTY = 1.0
+"""None, for corrections and final answers. The model's own penalty for repetition reaches into the
+prompt, so they would avoid the very words that they are to repeat."""
+
 _WORD = re.compile(r"\w+")
 
 
@@ -63,8 +67,7 @@ def synthesis(
     """Ask for the final answer after the members' answers, each as a turn of its own.
 
     The one that shares most words with the others comes last; where they share as many, the one
-    ranked first. What is asked at the end keeps the answers out of reach of the model's penalty for
-    repetition, which otherwise makes it say something else than they do.
+    ranked first.
     """
     places = [place.label for place in ranking.places] if ranking and ranking.ballots else []
     ranked = sorted(responses, key=lambda each: places.index(each[0]) if each[0] in places else 99)

@@ -284,6 +284,11 @@ def refinement(
     )
 
 
+def repeat_penalty(brief: Brief) -> float | None:
+    """Return the penalty for repetition where a prompt's words are to be repeated, if a run has one."""
+    return demonstration_prompts.REPEAT_PENALTY if demonstration_prompts.suits(brief) else None
+
+
 def synthesis(
     brief: Brief,
     member: Member,

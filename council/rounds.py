@@ -285,7 +285,10 @@ class _Table:
 
         critics = [review.model for review in reviews]
         schema = consultants.schema(session.brief.profile, critics=critics)
-        result = await session.hear(cancellation, member, prompt, read, schema=schema)
+        penalty = prompts.repeat_penalty(session.brief)
+        result = await session.hear(
+            cancellation, member, prompt, read, schema=schema, repeat_penalty=penalty
+        )
         if isinstance(result, Failure):
             return corrected(answer, critiques, result)
         return result

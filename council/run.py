@@ -198,7 +198,10 @@ async def _synthesis(session: Session, answers: list[Stage1Result], reviewed: Re
             disagreements=disagreements(votes, last.labels),
             reviews=[(each.model, text) for each, text in zip(last.reviews, critiques, strict=True)],
         )
-        return await session.hear(cancellation, member, prompt, read, role=source)
+        penalty = prompts.repeat_penalty(session.brief)
+        return await session.hear(
+            cancellation, member, prompt, read, repeat_penalty=penalty, role=source
+        )
 
     result = _verbatim(last.best, answers, reviewed, stopped_early=stopped_early)
     session.emit(StageStarted("stage3", (profile.chairman.name,)))

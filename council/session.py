@@ -125,6 +125,7 @@ class Session:
         *,
         schema: JsonObject | None = None,
         plain: Callable[[], tuple[ChatMessage, ...]] | None = None,
+        repeat_penalty: float | None = None,
         role: str = "",
     ) -> R | Failure:
         """Call a member in a stage and return the result of `read` for its reply, or the failure.
@@ -157,6 +158,7 @@ class Session:
             web=profile.web and stage in ("stage1", "stage2_5"),
             temperature=profile.temperature,
             max_tokens=FORM_TOKENS if schema and profile.demonstration else profile.max_tokens,
+            repeat_penalty=repeat_penalty,
             retries=self._last_retries if stage == "stage3" else self._retries,
             on_retry=retry,
             on_text=stream if stage == "stage3" else None,

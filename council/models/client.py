@@ -317,6 +317,8 @@ def _body(call: Call) -> bytes:
         body["temperature"] = call.temperature
     if call.max_tokens is not None:
         body["max_tokens"] = call.max_tokens
+    if call.repeat_penalty is not None:
+        body["repeat_penalty"] = call.repeat_penalty
     if call.schema is not None and member.structured:
         shape = {"name": "reply", "strict": True, "schema": call.schema}
         body["response_format"] = {"type": "json_schema", "json_schema": shape}

@@ -201,3 +201,23 @@ async def test_otherwise_every_answer_is_asked_for_again(
     message = (await council.run(profile(*FOUR[:3], **settings))).message
     assert [each.critiques is None for each in message.stage2] == [not callable(review)] * 3
     assert sorted(council.asked("stage2_5")) == sorted(FOUR[:3])
+
+
+@pytest.mark.parametrize(("is_demonstration", "penalty"), [(True, 1.0), (False, None)])
+async def test_what_is_to_be_repeated_has_no_penalty_for_it(
+    is_demonstration: bool,
+    penalty: float | None,
+) -> None:
+    """Corrections and the final answer of the built-in model; its other calls keep the server's."""
+    council = ScriptedCouncil()
+    await council.run(profile(demonstration=is_demonstration))
+    given = {call.step.partition(".")[0]: call.repeat_penalty for call in council.calls}
+    assert given == {"stage1": None, "stage2": None, "stage2_5": penalty, "stage3": penalty}
+
+
+async def test_a_follow_up_keeps_the_penalty() -> None:
+    """It is asked with the full prompts."""
+    council = ScriptedCouncil()
+    history = History(turns=(Turn(question="Who?", answer="We."),))
+    await council.run(profile(demonstration=True), history=history)
+    assert {call.repeat_penalty for call in council.calls} == {None}

@@ -135,6 +135,16 @@ async def test_the_councils_own_provider_is_asked_as_openrouter() -> None:
     }
 
 
+async def test_a_penalty_for_repetition_is_sent_where_a_call_has_one() -> None:
+    """Under the name that llama.cpp's server knows; other calls don't have the field."""
+    async with ModelServer() as provider, opened(provider) as client:
+        await client.ask(replace(call(endpoint=f"{provider.url}/v1/"), repeat_penalty=1.0))
+        await client.ask(call(endpoint=f"{provider.url}/v1/"))
+    with_it, without = provider.history
+    assert with_it.request["repeat_penalty"] == 1.0
+    assert "repeat_penalty" not in without.request
+
+
 async def test_the_web_is_searched_by_the_councils_own_provider_only() -> None:
     """Members' own endpoints don't know the field."""
     async with ModelServer() as provider, opened(provider) as client:
