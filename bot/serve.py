@@ -13,7 +13,7 @@ from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from importlib.util import find_spec
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 import structlog
 from pydantic import SecretStr
@@ -181,15 +181,14 @@ async def _start(program: Program, council: Council) -> None:
         failed = await stack.enter_async_context(
             program.worker.working(configuration.limits, configuration.durability)
         )
-        program.endings.append(partial(_lost_by, failed))
+        program.endings.append(partial(_ended_by, failed))
     days = configuration.settings.council_retention_days
     upkeep = asyncio.create_task(maintain(library, days, also=program.jobs))
     stack.callback(upkeep.cancel)
 
 
-async def _lost_by(failed: Callable[[], Awaitable[None]]) -> str:
-    await failed()
-    return wording.NO_WORKER
+async def _ended_by(failed: Callable[[], Awaitable[NoReturn]]) -> str:
+    return await failed()
 
 
 async def _show_status(
@@ -343,6 +342,8 @@ async def _start_discord(program: Program, lookup: Lookup, token: SecretStr) -> 
         metrics=program.metrics,
         listens=program.worker is None,
     )
+    # Given back only when the bot has hung up: two that listen would take each question twice.
+    held = await stack.enter_async_context(AsyncExitStack())
     await stack.enter_async_context(discord)
     if program.worker is None:
         health.platforms["Discord"] = discord.is_connected
@@ -350,20 +351,20 @@ async def _start_discord(program: Program, lookup: Lookup, token: SecretStr) -> 
         return
     program.worker.venues["discord"] = discord.venue_of
     if program.role.receives:
-        await _listen_to_discord(program, discord)
+        await _listen_to_discord(program, discord, held)
 
 
-async def _listen_to_discord(program: Program, discord: "DiscordBot") -> None:
+async def _listen_to_discord(program: Program, discord: "DiscordBot", held: AsyncExitStack) -> None:
     """Listen at once or, where another process does, as soon as that one ends."""
     locks, health = program.library.locks, program.health
-    is_standing_by = not await program.stack.enter_async_context(locks.hold("discord"))
+    is_standing_by = not await held.enter_async_context(locks.hold("discord"))
 
     async def take_over() -> str:
         nonlocal is_standing_by
         if is_standing_by:
             log.info("standing_by_for_discord")
-            await _hold_discord(program.library, program.stack)
-            await discord.listen()
+            await _hold_discord(program.library, held)
+            await discord.listen_once_reached()
             is_standing_by = False
             log.info("discord_taken_over")
         return await discord.until_lost()

@@ -10,6 +10,7 @@ import structlog
 from bot.app import Library
 from bot.service.channels import Operator, Own, resolve
 from council.document.conversation import timestamp
+from storage.errors import StorageError
 from storage.retention import look_at_clock
 
 log = structlog.get_logger()
@@ -39,13 +40,20 @@ async def maintain(
     Of processes that share a database, one at a time does.
     """
     while True:
-        async with library.locks.hold("upkeep") as is_ours:
-            for job in (*also, partial(look_after, library, retention_days)) if is_ours else ():
-                try:
-                    await job()
-                except Exception:  # the bot still answers, and the next round tries again
-                    log.exception("upkeep_failed")
+        try:
+            async with library.locks.hold("upkeep") as is_ours:
+                for job in (*also, partial(look_after, library, retention_days)) if is_ours else ():
+                    await _try(job)
+        except (OSError, StorageError):  # whoever has it can't be known; the next round tries again
+            log.exception("upkeep_failed")
         await asyncio.sleep(every.total_seconds())
+
+
+async def _try(job: Job) -> None:
+    try:
+        await job()
+    except Exception:  # the bot still answers, and the next round tries again
+        log.exception("upkeep_failed")
 
 
 async def look_after(

@@ -7,6 +7,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
+from typing import NoReturn
 from weakref import WeakValueDictionary
 
 import structlog
@@ -27,6 +28,8 @@ log = structlog.get_logger()
 
 AGAIN_SECONDS = 60.0
 """How long a run waits that this process can't show: another may be configured for its platform."""
+MOST_DRAIN = 0.5
+"""Which part of the time after which others take over its runs a worker may take to end them."""
 MAKE_SECONDS = 30.0
 """How long a start waits while another makes the jobs' tables."""
 
@@ -45,13 +48,14 @@ class Worker:
     @asynccontextmanager
     async def working(
         self, limits: Limits, durability: Durability
-    ) -> AsyncGenerator[Callable[[], Awaitable[None]]]:
+    ) -> AsyncGenerator[Callable[[], Awaitable[NoReturn]]]:
         """Take up runs while entered; yields what waits until that fails, and raises why."""
         working = Working(
             name=self.handover.worker,
             runs=limits.runs,
             stalled_seconds=durability.stalled_seconds,
-            drain_seconds=durability.drain_seconds,
+            # A worker that ends sends no heartbeats: others would take its runs away meanwhile.
+            drain_seconds=min(durability.drain_seconds, MOST_DRAIN * durability.stalled_seconds),
         )
         watching = asyncio.create_task(self.handover.claims.watch())
         try:
@@ -92,7 +96,7 @@ class Worker:
         venue = venue_of(run) if venue_of else None
         if venue is None:
             log.error("run_of_another_place", run=run.id)
-            await self.handover.jobs.defer(run.id, after=AGAIN_SECONDS, attempts=attempts)
+            await self._leave_to_others(run, attempts)
             return
         try:
             delivery = await self.dispatcher.take_up(run, venue, self.handover)
@@ -106,6 +110,15 @@ class Worker:
         is_fresh = self.handover.runs.age(run) <= TELLING_DAYS * 24 * 3600
         if is_ours and delivery != "shown" and is_fresh:
             await self.handover.try_later(run.id, attempts)
+
+    async def _leave_to_others(self, run: RunRow, attempts: int) -> None:
+        """Let another worker try, for as long as an interrupted run may continue."""
+        if self.handover.runs.age(run) <= self.dispatcher.resume_within:
+            await self.handover.jobs.defer(run.id, after=AGAIN_SECONDS, attempts=attempts)
+            return
+        if not run.is_over:
+            await self.handover.runs.give_up(run)
+        await self.handover.leave(run.id)
 
 
 @asynccontextmanager

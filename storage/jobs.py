@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NoReturn, Protocol
 
 TakeUp = Callable[[str, int], Awaitable[None]]
 """Carries out a run to where it needs no worker, given its id and how often that was tried in vain."""
@@ -35,13 +35,13 @@ class Jobs(Protocol):
         """
         ...
 
-    async def live(self) -> set[str]:
-        """Return the runs that have a job, waiting or under way."""
+    async def live(self, *, now: bool = False) -> set[str]:
+        """Return the runs that have a job, waiting or under way; with `now`, not those for later."""
         ...
 
     def work(
         self, working: Working, take_up: TakeUp, sweep: Sweep
-    ) -> AbstractAsyncContextManager[Callable[[], Awaitable[None]]]:
+    ) -> AbstractAsyncContextManager[Callable[[], Awaitable[NoReturn]]]:
         """Take up runs while entered, and sweep every few seconds.
 
         Yields what waits until that has failed, and raises why. On exit, runs have their time to end;

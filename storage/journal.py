@@ -288,7 +288,14 @@ class Journal(Protocol):
         """Return what is used or reserved of each budget that a reservation names."""
         ...
 
-    async def reopen(self, run_id: str, reservation: Reservation | None = None) -> RunRow | None:
+    async def reopen(
+        self,
+        run_id: str,
+        reservation: Reservation | None = None,
+        *,
+        entry: Entry | None = None,
+        bounds: Bounds | None = None,
+    ) -> RunRow | None:
         """Reopen a run without an answer; return `None` if there is none.
 
         It reserves again, or stays as it is: raises `BudgetExceeded`. Failures and presses of Stop are

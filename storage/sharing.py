@@ -70,8 +70,8 @@ class Sharing(Protocol):
         """Admit a run that hasn't been admitted, whatever the bounds say; return whether it did."""
         ...
 
-    async def leave(self, run: str) -> None:
-        """Delete a run's entry."""
+    async def leave(self, run: str, worker: str) -> None:
+        """Delete a run's entry, unless another worker has claimed it."""
         ...
 
     async def halt(self, runs: Collection[str]) -> None:
@@ -93,8 +93,8 @@ class Sharing(Protocol):
     async def due(self, since: str) -> list[str]:
         """Return the platforms' unfinished runs that nobody has made ready, the oldest first.
 
-        They have no entry, or have been accepted for more than 30 seconds. Those that are over and
-        *untold* are left out where they were accepted or retried before `since`.
+        They have no entry, or have been accepted for more than 30 seconds. Those that are over
+        are left out where they were accepted or retried before `since`.
         """
         ...
 

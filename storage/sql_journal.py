@@ -82,6 +82,7 @@ UPDATE turns SET state = CASE state WHEN 'halted' THEN 'halted' ELSE 'claimed' E
 WHERE run = ?
 """
 _ACCEPT_TURN = "SELECT accept_turn(?, ?, ?, ?, ?, ?, ?)"
+_ACCEPT_TURN_AGAIN = f"{_ACCEPT_TURN} WHERE (SELECT retried_at FROM runs WHERE id = ?) = ?"  # noqa: S608 - our own words
 _FORGET_MENTION = """
 DELETE FROM posts WHERE run_id = :run AND key = 'mention'
     AND (SELECT retried_at FROM runs WHERE id = :run) = :now
@@ -352,14 +353,25 @@ class SqlJournal:
         """Return what is used or reserved of each budget that a reservation names."""
         return await self._spending.used(reservation, self._now())
 
-    async def reopen(self, run_id: str, reservation: Reservation | None = None) -> RunRow | None:
+    async def reopen(
+        self,
+        run_id: str,
+        reservation: Reservation | None = None,
+        *,
+        entry: Entry | None = None,
+        bounds: Bounds | None = None,
+    ) -> RunRow | None:
         """Reopen a run without an answer; return `None` if there is none."""
         now = self._now()
         named = {"run": run_id, "now": timestamp(now)}
         statements = (_REOPEN_RUN, _FORGET_FAILURES, _FORGET_MENTION)
         reserving = await self._reserving(run_id, reservation, now)
         try:
-            await self._database.write(*((statement, named) for statement in statements), *reserving)
+            await self._database.write(
+                *((statement, named) for statement in statements),
+                *_accepting(entry, bounds, again_at=named["now"]),
+                *reserving,
+            )
         except ConstraintError as error:
             raise await self._explained(error, run_id, reservation, now) from error
         run = await self.get(run_id)
@@ -483,7 +495,10 @@ class SqlJournal:
             self._database.mark_damage()
 
 
-def _accepting(entry: Entry | None, bounds: Bounds | None) -> list[Statement]:
+def _accepting(
+    entry: Entry | None, bounds: Bounds | None, again_at: str | None = None
+) -> list[Statement]:
+    """Return what enters a run into the queue; a reopened one only if it was reopened at that time."""
     if entry is None:
         return []
     limits = (
@@ -492,7 +507,9 @@ def _accepting(entry: Entry | None, bounds: Bounds | None) -> list[Statement]:
         else (None, None, None)
     )
     row = entry.run, entry.channel, entry.user, entry.conversation
-    return [(_ACCEPT_TURN, (*row, *limits))]
+    if again_at is None:
+        return [(_ACCEPT_TURN, (*row, *limits))]
+    return [(_ACCEPT_TURN_AGAIN, (*row, *limits, entry.run, again_at))]
 
 
 def _begun(run: NewRun, created_at: str) -> RunRow:

@@ -26,14 +26,20 @@ from bot.discord import past as discord_past
 from bot.discord.card import CardButton
 from bot.discord.commands import Answer, Propose, command_tree, fitting
 from bot.discord.errors import ALREADY_ANSWERED, TOO_LATE, why_final
-from bot.discord.gateway import introduce, log_in, refused, tolerate_unreadable_frames
+from bot.discord.gateway import (
+    introduce,
+    is_out_of_reach,
+    log_in,
+    refused,
+    tolerate_unreadable_frames,
+)
 from bot.discord.incoming import read_file, read_files
 from bot.discord.location import Location
 from bot.discord.notices import NOBODY, reply, send_notice, whisper
 from bot.discord.past import PastButton
 from bot.discord.transport import Transport, single_attempts
 from bot.discord.venue import EDIT_SECONDS, DiscordVenue, upload
-from bot.errors import Gone, NotAllowed, Refusal, VenueError
+from bot.errors import ConfigurationError, Gone, NotAllowed, Refusal, VenueError
 from bot.past.buttons import Choice
 from bot.past.lookup import Lookup
 from bot.past.pages import Sheet
@@ -62,6 +68,8 @@ T = TypeVar("T")
 
 INTENTS = discord.Intents(guilds=True, guild_messages=True, dm_messages=True)
 CLICKS_REMEMBERED = 1000
+TAKEOVER_SECONDS = 5.0
+"""Between two tries to take over from another process, while Discord can't be reached."""
 SETTLE_SECONDS = 2.0
 """How long a start waits for the next server that the bot is on."""
 
@@ -135,6 +143,17 @@ class DiscordBot:
         if warnings := self._dispatcher.warnings:
             warnings.open("discord", partial(send_notice, self._client, self._transport, self._clock))
         return self
+
+    async def listen_once_reached(self) -> None:
+        """Connect as soon as Discord can be reached. Raises `ConfigurationError` for anything else."""
+        while True:
+            try:
+                return await self.listen()
+            except ConfigurationError as error:
+                if not is_out_of_reach(error):
+                    raise
+            log.warning("discord_not_taken_over", again_in=TAKEOVER_SECONDS)
+            await asyncio.sleep(TAKEOVER_SECONDS)
 
     async def listen(self) -> None:
         """Connect, and return once the bot hears everything. Raises `ConfigurationError`."""

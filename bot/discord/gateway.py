@@ -82,6 +82,11 @@ def _socket_address(url: str) -> yarl.URL:
     return address
 
 
+def is_out_of_reach(error: ConfigurationError) -> bool:
+    """Return whether all that is wrong may pass: Discord can't be reached, or something else answers."""
+    return all(problem in (UNREACHABLE, NOT_DISCORD) for problem in error.problems)
+
+
 def refused(error: Exception) -> ConfigurationError:
     """Return what is wrong with the configuration if a client can't log in or connect."""
     code = error.code if isinstance(error, discord.ConnectionClosed) else None

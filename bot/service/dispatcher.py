@@ -42,7 +42,7 @@ from council.events import RunAdmitted, RunQueued
 from council.profile import Profile
 from council.task_group import TaskGroup
 from storage.conversations import Conversations
-from storage.errors import ConversationNotFound, StorageError
+from storage.errors import ConversationNotFound, RunSuperseded, StorageError
 from storage.index import Index
 from storage.journal import Delivery, Journal, RunRow, Telling
 from storage.statistics import Typical
@@ -344,6 +344,11 @@ class Dispatcher:
         except StorageError as error:
             raise Refusal(failures.explain(error, "")) from error
 
+    @property
+    def resume_within(self) -> float:
+        """How old, in seconds, an interrupted run may be that continues by itself."""
+        return self._durability.resume_within
+
     def run_counts(self) -> RunCounts:
         """Count this process's runs."""
         if self._handover:
@@ -491,6 +496,8 @@ class Dispatcher:
         """Take a run through the queue and to its end; the card shows whatever ends it."""
         try:
             await self._take_turn(run, venue, presenter, stop)
+        except RunSuperseded:
+            raise
         except Exception as error:
             log.exception("run_crashed")
             await self._runs.fail(run, presenter.hear, error)
@@ -504,13 +511,14 @@ class Dispatcher:
         )
 
         async with AsyncExitStack() as stack:
-            turn = stack.enter_async_context(
-                self._handover.turn(run.id)
-                if self._handover
-                else self._queue.turn(ticket, lambda position: presenter.hear(RunQueued(position)))
-            )
-            with suppress(ModelError):  # stopped while it waited: it ends without a turn
-                await stop.members.guard(turn)
+            if self._handover:  # its turn has come; even one that was stopped has to leave it
+                await stack.enter_async_context(self._handover.turn(run.id))
+            else:
+                turn = stack.enter_async_context(
+                    self._queue.turn(ticket, lambda position: presenter.hear(RunQueued(position)))
+                )
+                with suppress(ModelError):  # stopped while it waited: it ends without a turn
+                    await stop.members.guard(turn)
             self._backlog.release(run.entry_key)
             begun = run.brief.started_at
             presenter.hear(RunAdmitted(self._runs.since(begun) if begun else 0.0))

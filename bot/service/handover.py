@@ -15,7 +15,7 @@ import structlog
 
 from bot.errors import Refusal
 from bot.service.claims import LOOK_SECONDS, Claims
-from bot.service.limits import Limits, entry_of
+from bot.service.limits import Limits
 from bot.service.resuming import LONGEST_RETELL_SECONDS, RETELL_SECONDS, TELLING_DAYS
 from bot.service.runs import Runs
 from bot.view.wording import failures, replies
@@ -74,11 +74,9 @@ class Handover:
         try:
             if await self._is_live(run.id):
                 raise Refusal(replies.IN_PROGRESS)
-            reopened = await self.runs.reopen(run, by)
-            if reopened is None:
+            if await self.runs.reopen(run, by, self.bounds) is None:
                 raise Refusal(replies.ANSWERED)
-            await self.sharing.enter(entry_of(reopened))
-            await self.let_in()
+            await self.begin(run.id)
         except StorageError as error:
             raise Refusal(failures.explain(error, run.id)) from error
         return replies.RESUMING
@@ -133,7 +131,7 @@ class Handover:
     async def leave(self, run_id: str) -> None:
         """End a run's turn."""
         try:
-            await self.sharing.leave(run_id)
+            await self.sharing.leave(run_id, self.worker)
             await self.let_in()
         except StorageError as error:  # the next sweep does it
             log.warning("turn_not_ended", run=run_id, reason=error)
@@ -187,12 +185,12 @@ class Handover:
         found = await self.sharing.watch(run_ids)
         claimed = [run_id for run_id, now in found.items() if now.state in ("claimed", "halted")]
         for run_id in found.keys() - claimed:
-            await self.sharing.leave(run_id)
+            await self.sharing.leave(run_id, self.worker)
         await self.sharing.halt(claimed)
 
     async def _is_live(self, run_id: str) -> bool:
         """Return whether a run waits, or is carried out or shown."""
-        return bool(await self.sharing.present([run_id])) or run_id in await self.jobs.live()
+        return bool(await self.sharing.present([run_id])) or run_id in await self.jobs.live(now=True)
 
     @property
     def waiting(self) -> int:

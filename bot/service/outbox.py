@@ -34,8 +34,6 @@ MOST_REMEMBERED = 1000
 """How many runs a lane remembers to have served."""
 TICK = 1e-6
 """Seconds that no timer tells apart: a wait as short is over, or a lane could wait for it for ever."""
-UNKNOWN_SECONDS = 1.0
-"""How long a lane waits that can't be looked up."""
 FINISH_SECONDS = 5.0
 """How long a request under way has to end when whoever waits for it is cancelled."""
 
@@ -132,8 +130,9 @@ class SharedRateLimits:
         try:
             return await self._sharing.take(lane.name, lane.interval, lane.burst, urgency, self._process)
         except StorageError as error:
+            # A refusal has to reach its asker now; what belongs to a claimed run waits in any case.
             log.warning("rate_limits_unknown", lane=lane.name, reason=error)
-            return UNKNOWN_SECONDS
+            return await self._own.take(lane, urgency)
 
     async def block(self, lane: Lane, seconds: float) -> None:
         """Let nothing through a lane for some time."""

@@ -176,17 +176,25 @@ class Runs:
         if self.warnings:
             self.warnings.look(source, budgets)
 
-    async def reopen(self, run: RunRow, source: Source) -> RunRow | None:
+    async def reopen(self, run: RunRow, source: Source, bounds: Bounds | None = None) -> RunRow | None:
         """Reopen a run without an answer; whoever presses Retry pays for it, at `source`.
 
-        Returns `None` if there is none. Raises `Refusal` if a budget hasn't enough left.
+        Returns `None` if there is none. Raises `Refusal` if a budget hasn't enough left. With `bounds`,
+        it enters the queue that several processes share.
         """
         cost = self._estimate(run.brief)
         budgets = await self._budgets(source)
         try:
-            return await self.journal.reopen(run.id, budgets.reservation(cost, source))
+            return await self.journal.reopen(
+                run.id,
+                budgets.reservation(cost, source),
+                entry=entry_of(run) if bounds else None,
+                bounds=bounds,
+            )
         except BudgetExceeded as error:
             raise refusal(error, cost) from error
+        except QueueFull as error:
+            raise (over_limit(error, bounds) if bounds else error) from error
         finally:
             self._warn(source, budgets)
 
@@ -269,6 +277,9 @@ class Runs:
     ) -> AssistantMessage | None:
         try:
             message = await self._answer(run, trace.heard(emit), stop, read_discussion, trace)
+        except RunSuperseded as error:  # it is another worker's to end
+            trace.ended("failed", error)
+            raise
         except CouncilError as error:
             why = await self._cause(run, error)
             ended = "stopped" if isinstance(why, RunStopped | RunForgotten) else "failed"

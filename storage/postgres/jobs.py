@@ -10,8 +10,9 @@ import asyncio
 import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager
-from typing import Any, TypeVar
+from typing import Any, NoReturn, TypeVar
 
+import psycopg
 import structlog
 from procrastinate import App, JobContext, PsycopgConnector
 from procrastinate.connector import Notify
@@ -37,6 +38,8 @@ CONNECTIONS = 4
 LONGEST_WAIT = 3.0
 POLL_SECONDS = 2.0
 """How often new jobs are looked for if nobody told of them."""
+READ_ONLY = "25006"
+"""What a primary says that has just become a standby."""
 HEARTBEATS = 9
 """How many heartbeats a worker may miss before others get its runs."""
 REMEMBERED_SECONDS = 24 * 3600.0
@@ -81,7 +84,9 @@ class _PatientConnector(PsycopgConnector):
     def _is_away(self, error: BaseException) -> bool:
         if self.is_ending:
             return False
-        return isinstance(error, ConnectorException) and isinstance(error.__cause__, NO_ANSWER)
+        cause = error.__cause__ if isinstance(error, ConnectorException) else None
+        is_standby = isinstance(cause, psycopg.Error) and cause.sqlstate == READ_ONLY
+        return is_standby or isinstance(cause, NO_ANSWER)
 
 
 class PostgresJobs:
@@ -107,17 +112,21 @@ class PostgresJobs:
             else:
                 return
 
-    async def live(self) -> set[str]:
-        """Return the runs that have a job, waiting or under way."""
+    async def live(self, *, now: bool = False) -> set[str]:
+        """Return the runs that have a job, waiting or under way; with `now`, not those for later."""
         # One query: a job that changes between two would be in neither.
         jobs = await self._explaining(self._deferring.job_manager.list_jobs_async(task=RUN))
         live = (Status.TODO.value, Status.DOING.value)
-        return {str(job.task_kwargs["run"]) for job in jobs if job.status in live}
+        return {
+            str(job.task_kwargs["run"])
+            for job in jobs
+            if job.status in live and not (now and job.status == Status.TODO.value and job.scheduled_at)
+        }
 
     @asynccontextmanager
     async def work(
         self, working: Working, take_up: TakeUp, sweep: Sweep
-    ) -> AsyncGenerator[Callable[[], Awaitable[None]]]:
+    ) -> AsyncGenerator[Callable[[], Awaitable[NoReturn]]]:
         """Take up runs while entered, by two of Procrastinate's workers: one for runs, one to sweep."""
         app, running = self._working, set[int]()
 
@@ -154,10 +163,11 @@ class PostgresJobs:
             for queue, at_once in ((RUNS, working.runs), (UPKEEP, 1))
         ]
 
-        async def failed() -> None:
+        async def failed() -> NoReturn:
             done, _ = await asyncio.wait(workers, return_when=asyncio.FIRST_COMPLETED)
             for worker in done:
                 await worker
+            raise DatabaseError(f"{self._name}: the jobs ended by themselves; start the program again")
 
         try:
             yield failed

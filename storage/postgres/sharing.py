@@ -26,7 +26,7 @@ _HURRY = """
 UPDATE turns SET state = 'admitted', changed_at = clock_timestamp()
 WHERE run = ? AND state IN ('accepted', 'waiting') RETURNING run
 """
-_LEAVE = "DELETE FROM turns WHERE run = ? RETURNING run"
+_LEAVE = "DELETE FROM turns WHERE run = ? AND (worker IS NULL OR worker = ?) RETURNING run"
 _HALT = """
 UPDATE turns SET state = 'halted', changed_at = clock_timestamp()
 WHERE run IN (SELECT value FROM json_each(?))
@@ -45,7 +45,7 @@ SELECT run, place FROM (
 _DUE = """
 SELECT id FROM runs LEFT JOIN turns ON turns.run = runs.id
 WHERE origin ->> 'platform' IN ('slack', 'discord') AND delivery IS DISTINCT FROM 'shown'
-    AND (status = 'running' OR delivery IS NULL OR coalesce(retried_at, created_at) >= ?)
+    AND (status = 'running' OR coalesce(retried_at, created_at) >= ?)
     AND (turns.run IS NULL
         OR state = 'accepted' AND changed_at < clock_timestamp() - interval '30 seconds')
 ORDER BY created_at, rowid
@@ -114,9 +114,9 @@ class PostgresSharing:
         """Admit a run that hasn't been admitted, whatever the bounds say; return whether it did."""
         return bool(await self._database.change(_HURRY, (run,)))
 
-    async def leave(self, run: str) -> None:
-        """Delete a run's entry."""
-        await self._database.change(_LEAVE, (run,))
+    async def leave(self, run: str, worker: str) -> None:
+        """Delete a run's entry, unless another worker has claimed it."""
+        await self._database.change(_LEAVE, (run, worker))
 
     async def halt(self, runs: Collection[str]) -> None:
         """Mark runs as halted: they still count as started, whoever claims them."""

@@ -5,7 +5,7 @@ import os
 import shutil
 import sqlite3
 from collections.abc import Callable, Sequence
-from contextlib import closing
+from contextlib import AbstractAsyncContextManager, closing
 from datetime import timedelta
 from pathlib import Path
 
@@ -15,6 +15,7 @@ import structlog.testing
 from bot.app import open_library
 from bot.upkeep import forget_removed, look_after, maintain
 from council.document.conversation import Source, timestamp
+from storage.errors import DatabaseError
 from storage.scope import Scope
 from storage.sqlite.schema import known_migrations
 from tests.storage.examples import NOW, answer, new_id
@@ -116,6 +117,34 @@ async def test_upkeep_continues_whatever_happens(tmp_path: Path) -> None:
                     await asyncio.sleep(0.001)
             keeping.cancel()
     assert {line["event"] for line in logs} == {"upkeep_failed"}
+
+
+async def test_upkeep_continues_when_nobody_knows_whose_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The lock's disk may be full, and its database away."""
+    async with open_library(tmp_path) as library:
+        hold = library.locks.hold
+        failing = iter([OSError("disk full"), DatabaseError("away")])
+
+        def held(name: str) -> AbstractAsyncContextManager[bool]:
+            if error := next(failing, None):
+                raise error
+            return hold(name)
+
+        monkeypatch.setattr(library.locks, "hold", held)
+        ran = asyncio.Event()
+
+        async def job() -> None:
+            ran.set()
+
+        with structlog.testing.capture_logs() as logs:
+            every = timedelta(milliseconds=1)
+            keeping = asyncio.create_task(maintain(library, None, also=[job], every=every))
+            async with asyncio.timeout(10):
+                await ran.wait()
+            keeping.cancel()
+    assert [line["event"] for line in logs[:2]] == ["upkeep_failed"] * 2
 
 
 def delete(path: Path) -> None:

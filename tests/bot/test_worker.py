@@ -206,6 +206,7 @@ async def test_a_waiting_run_shows_its_place_and_can_be_stopped(postgres: str) -
         assert (await receiver.dispatcher.stop(Click(second.id, TEAM), "U1")).startswith("Stopping")
         async with process(postgres, place, council, works=True, runs_per_user=1):
             ended = await receiver.until(second)
+            await until_async(receiver.has_left, second)
             await receiver.until(first)
     assert ended.status == "stopped"
     assert not [
@@ -332,3 +333,38 @@ async def test_two_jobs_of_one_run_in_one_process_carry_it_out_once(postgres: st
         assert await worker.until(run)
     assert len(worker.council.calls) == 13
     assert len(place.of(run).mentions) == 1
+
+
+async def test_a_retry_counts_as_a_question_that_waits(postgres: str) -> None:
+    """Over the limit it is refused, and the run stays as it is."""
+    place, council = Place(), ScriptedCouncil(script={"stage1": failure()})
+    async with process(postgres, place, works=False, waiting_per_user=1) as receiver:
+        async with process(postgres, place, council, works=True):
+            run = await receiver.ask("1")
+            await receiver.until(run)
+            await until_async(receiver.is_over, run)
+        await receiver.ask("2")
+        with pytest.raises(OverLimit):
+            await receiver.dispatcher.retry(Click(run.id, TEAM), AT_TERMINAL, place.of)
+        found = await receiver.library.journal.get(run.id)
+        assert await receiver.handover.sharing.present([run.id]) == set()
+    assert found is not None
+    assert (found.status, found.retries) == ("failed", 0)
+
+
+async def test_a_run_that_nobody_here_can_show_is_given_up_once_it_is_old(postgres: str) -> None:
+    """Until then others may try; it ends, so that it holds no budget and no place."""
+    place = Place()
+    async with process(postgres, place, works=False) as receiver:
+        run = await receiver.ask()
+        elsewhere = Worker(receiver.dispatcher, receiver.handover)
+        await elsewhere.take_up(run.id, 0)
+        waiting = await receiver.library.journal.get(run.id)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(receiver.dispatcher, "_durability", Durability(resume_within=0.0))
+            await elsewhere.take_up(run.id, 1)
+        ended = await receiver.library.journal.get(run.id)
+        assert await receiver.handover.sharing.present([run.id]) == set()
+    assert waiting is not None
+    assert ended is not None
+    assert (waiting.status, ended.status) == ("running", "failed")

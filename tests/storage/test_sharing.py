@@ -192,7 +192,7 @@ async def test_runs_start_in_the_order_of_their_arrival(one: Process) -> None:
     )
     assert await one.sharing.let_in(3, 2) == ["1", "2", "4", "5"]
     assert await one.sharing.let_in(3, 2) == []
-    await one.sharing.leave("2")
+    await one.sharing.leave("2", "A")
     assert await one.sharing.let_in(3, 2) == ["3"]
 
 
@@ -203,7 +203,7 @@ async def test_what_is_claimed_or_halted_keeps_its_place(one: Process) -> None:
     await one.journal.claim("0", "A")
     await one.sharing.halt(["0", "1"])
     assert await one.sharing.let_in(2, 2) == []
-    await one.sharing.leave("0")
+    await one.sharing.leave("0", "A")
     assert await one.sharing.let_in(2, 2) == ["2"]
 
 
@@ -215,7 +215,7 @@ async def test_a_conversation_has_one_run_at_a_time(one: Process) -> None:
         entry_of("3", "cyd", "E"),
     )
     assert await one.sharing.let_in(5, 5) == ["1", "3"]
-    await one.sharing.leave("1")
+    await one.sharing.leave("1", "A")
     assert await one.sharing.let_in(5, 5) == ["2"]
 
 
@@ -245,7 +245,7 @@ async def test_a_run_in_a_hurry_ignores_the_bounds(one: Process) -> None:
 async def test_a_reopened_run_is_entered_once(one: Process) -> None:
     """It waits at the end of the queue, whatever the bounds say; a forgotten run isn't entered."""
     await one.line_up(entry_of("1"), entry_of("2"))
-    await one.sharing.leave("1")
+    await one.sharing.leave("1", "A")
     assert [await one.sharing.enter(entry_of(run)) for run in ("1", "1", "missing")] == [
         True,
         False,
@@ -268,7 +268,7 @@ async def test_a_watched_run_tells_what_has_changed(one: Process, other: Process
     await one.line_up(entry_of("1"), entry_of("2"), entry_of("3"))
     await one.journal.claim("1", "A")
     await one.journal.press_stop("1")
-    await one.sharing.leave("2")
+    await one.sharing.leave("2", "A")
     await one.database.write(("DELETE FROM runs WHERE id = ?", ("3",)))
     assert await other.sharing.watch(["1", "2", "3"]) == {
         "1": Watched(1, 1, "claimed"),
@@ -300,18 +300,18 @@ async def test_due_are_runs_without_an_entry_and_those_long_accepted(one: Proces
     """Runs that wait, run or were shown aren't, nor the terminal's."""
     for n in range(8):
         await one.begin(entry_of(f"{n}"))
-    await one.sharing.leave("0")
+    await one.sharing.leave("0", "A")
     await one.sharing.ready("1")
     one.operate("UPDATE turns SET changed_at = changed_at - interval '31 seconds'")
     await one.sharing.hurry("2")
-    await one.sharing.leave("3")
+    await one.sharing.leave("3", "A")
     await one.journal.finish("3", "answered")
-    await one.sharing.leave("4")
+    await one.sharing.leave("4", "A")
     await one.journal.finish("4", "answered")
     await one.journal.deliver("4", "shown")
-    await one.sharing.leave("5")
+    await one.sharing.leave("5", "A")
     await one.journal.place("5", Source(platform="terminal"))
-    await one.sharing.leave("6")
+    await one.sharing.leave("6", "A")
     await one.journal.place("6", Source(platform="slack"))
     await one.begin(entry_of("8"))
     assert await one.sharing.due("") == ["0", "3", "6", "7"]
@@ -320,7 +320,7 @@ async def test_due_are_runs_without_an_entry_and_those_long_accepted(one: Proces
 async def test_an_asker_who_could_not_be_told_is_due_for_a_while(one: Process) -> None:
     """Since the given time, from the question or the press of Retry on."""
     await one.begin(entry_of("1"))
-    await one.sharing.leave("1")
+    await one.sharing.leave("1", "A")
     await one.journal.finish("1", "failed")
     await one.journal.deliver("1", "untold")
     assert await one.sharing.due("2000") == ["1"]

@@ -28,7 +28,6 @@ COMPLETE_OAUTH = (
 )
 NO_EXTRA = "several Slack workspaces need the extra slack-oauth, which isn't installed"
 INSTALL_EXTRA = "Run uv sync --extra slack-oauth, or build the image with --build-arg EXTRA=slack-oauth"
-NO_WORKER = "Runs are no longer carried out here: the jobs ended."
 NEEDS_DATABASE = (
     "council worker carries out what other processes accept, so it needs their database: set "
     "DATABASE_URL. Without one, council run does it all."

@@ -361,11 +361,11 @@ async def test_an_untold_run_is_not_told_again_while_it_is_retried(
         venue.refuse.clear()
         council.script.clear()
 
-        async def late(*given: Any) -> RunRow | None:
+        async def late(*given: Any, **named: Any) -> RunRow | None:
             venue.gate.clear()
             due.set()  # it would be shown again just now
             await asyncio.sleep(0.05)
-            reopened = await reopen(*given)
+            reopened = await reopen(*given, **named)
             venue.gate.set()
             return reopened
 
