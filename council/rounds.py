@@ -330,7 +330,9 @@ class _Table:
         brief = self._session.brief
         texts = [review.ranking for review in reviews]
         if not brief.profile.critiques_with_ranking:
-            texts = [without_ranking(text, [*self._labels]) for text in texts]
+            texts = [
+                without_ranking(review.ranking, review.order, [*self._labels]) for review in reviews
+            ]
         short = shorten(texts, brief.profile.max_critique_tokens)
         prompt = prompts.correction(
             brief,

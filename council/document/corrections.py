@@ -24,8 +24,11 @@ KEEP = "KEEP:"
 """What a correction begins with whose author keeps its answer; the reason follows."""
 LONGEST_REASON = 600
 """Characters of a reason; what is longer is shortened."""
-_KEEPS = re.compile(r"[^\w]*(?:KEEP\b|Keep:(?=.*$))[\s:*_.-]*(?P<reason>(?s:.*))")
-"""In other letters than asked for, it counts only in one line: more may be an answer's list."""
+_KEEPS = re.compile(
+    r"[^\w]*(?:[^\n:]{1,40}:[^\w]*(?=KEEP:))?(?:KEEP\b|Keep:(?=.*$))[\s:*_.-]*(?P<reason>(?s:.*))"
+)
+"""A name may come first, as *Corrected answer:*. In other letters than asked for, it counts only in one
+line: more may be an answer's list."""
 
 
 def corrected(answer: MemberAnswer, critiques: str, heard: Reply | str | Failure) -> Stage2_5Result:

@@ -77,14 +77,25 @@ def names_ranking(text: str) -> bool:
     return any(line.ballot is not None for line in _lines(text))
 
 
-def without_ranking(text: str, labels: Collection[str]) -> str:
-    """Return a review without the ballot at its end, if there is one."""
-    lines = text.splitlines(keepends=True)
-    for at in reversed(range(len(lines))):
-        if _HEADER.match(plain(lines[at])):
-            end = "".join(lines[at:])
-            return "".join(lines[:at]).rstrip() if parse_ranking(end, labels) else text
-    return text
+def without_ranking(text: str, *labels: Collection[str]) -> str:
+    """Return a review without the ballots that close it, each read with any of these sets of labels."""
+    while True:
+        lines = text.splitlines(keepends=True)
+        at = next((at for at in reversed(range(len(lines))) if _begins_ranking(lines[at])), None)
+        if at is None:
+            return text
+        end = "".join(lines[at:])
+        if _RANKING.fullmatch(plain(lines[at])):
+            end = "".join(("FINAL RANKING:\n", *lines[at + 1 :]))
+        if lines[at + 1 :] and not any(parse_ranking(end, known) for known in labels):
+            return text
+        text = "".join(lines[:at]).rstrip()
+
+
+def _begins_ranking(line: str) -> bool:
+    """Return whether a line is the header of a ballot, as a critic or a prompt would write it."""
+    said = plain(line)
+    return bool(_HEADER.match(said) or _RANKING.fullmatch(said))
 
 
 def label_named(name: str, known: Mapping[str, str]) -> str | None:
@@ -141,6 +152,7 @@ _HEADER = re.compile(
     rf"""[^\w"']* {LEAD_IN} final[\s\-]+rankings?(?![a-z\d])(?!\s*["'])""",
     re.VERBOSE | re.IGNORECASE,
 )
+_RANKING = re.compile(r"[^\w\"']*rankings?\W*", re.IGNORECASE)
 _ORDER_NAMED = re.compile(
     r"""[^\w(]*(?:
         \((?:[^()]*\b(?:best|rank|revised|corrected|updated|new)[^()]*|[^()a-z\d]*)\)  # (best to worst)

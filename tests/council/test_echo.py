@@ -241,6 +241,8 @@ async def test_an_author_may_keep_its_answer_and_say_why() -> None:
     ("reply", "reason"),
     [
         ("KEEP: it is right.", "it is right."),
+        ("Corrected answer: KEEP: it is right.", "it is right."),
+        ("**My answer:**\n\nKEEP: it is right.", "it is right."),
         ("**KEEP:** it is right.", "it is right."),
         ("KEEP", ""),
         ("KEEP - it is right.", "it is right."),
@@ -278,13 +280,19 @@ async def test_what_was_kept_is_told_round_after_round() -> None:
     [
         ("Fine.\n\nFINAL RANKING:\n1. Response A\n2. Response B", "Fine."),
         ("Fine.\n\n### **Final ranking**\n\nA > B > C\n", "Fine."),
+        ("Fine.\n\nFINAL RANKING:\n1. Response B", "Fine."),
+        ("Fine.\n\nFinal ranking: B > A > C\n\nFINAL RANKING:\n1. Response B\n2. Response A", "Fine."),
+        ("Fine.\n\n**Ranking:**\n1. Response C\n2. Response A", "Fine."),
+        ("Fine.\n\n**Ranking:**\n1. **Response C:** 1.0\n2. **Response B:** 0.0", "Fine."),
+        ("Fine.\n\n**Ranking:**", "Fine."),
+        ("Ranking:\nI can't say.", "Ranking:\nI can't say."),
         ("Fine, and no ranking.", "Fine, and no ranking."),
         ("Final ranking is hard.\nAll are fine.", "Final ranking is hard.\nAll are fine."),
     ],
 )
 def test_a_review_can_be_read_without_its_ballot(text: str, left: str) -> None:
     """Up to the header of the ballot that closes it."""
-    assert without_ranking(text, LABELS) == left
+    assert without_ranking(text, LABELS[:2], LABELS) == left
 
 
 async def test_the_prompts_own_words_are_no_reason_to_keep_an_answer() -> None:
