@@ -322,8 +322,8 @@ class Session:
             finally:
                 if not writing.done():
                     writing.cancel()
-            if not writing.done():
-                raise
+            if not writing.done() or writing.cancelled() or writing.exception():
+                raise  # nobody waits for the error
             return writing.result()
 
     async def _record(self, call: Call, outcome: Outcome) -> Outcome:

@@ -532,8 +532,8 @@ class Dispatcher:
             if resumed:
                 await catch_up(presenter, resumed)
                 await presenter.pick_up()
-            elif not await self._post_card(run, presenter):
-                # Nobody would see the answer, so nothing is spent.
+            elif not await self._post_card(run, presenter) and not presenter.has_spent:
+                # Nobody would see the answer, so nothing is spent. What is paid for finds another way.
                 stop.everything.cancel("stopped")
                 if await presenter.ended_without_answer():
                     return "shown"  # only the asker was told why

@@ -88,9 +88,10 @@ async def test_stop_pressed_at_one_process_ends_a_run_of_another(tmp_path: Path,
         for press in range(2):
             played.balancer.next(played.ports["run-2"])
             question.press("Stop")
-            stops = [(press + 1,)]
+            # On a slow machine, the first press may have ended it before the second comes.
+            pressed = f"SELECT 1 FROM runs WHERE stops = {press + 1} OR status <> 'running'"  # noqa: S608 - a number
             async with asyncio.timeout(SECONDS):
-                while await played.query("SELECT stops FROM runs") != stops:
+                while not await played.query(pressed):
                     await asyncio.sleep(0.02)
         await played.until_shown(asked)
         assert await played.query("SELECT status FROM runs") == [("stopped",)]

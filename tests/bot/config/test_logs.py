@@ -14,6 +14,7 @@ from bot.config import logs
 from bot.errors import Gone, UsageError
 from council.errors import Failure, ModelError
 from storage.errors import DatabaseError
+from tests.sources import parsed
 
 ROOT = Path(__file__).parents[3]
 ASKED = "Who earns what?"
@@ -224,7 +225,7 @@ def logged() -> Iterator[tuple[str, ast.Call]]:
     """Find every call of a logger in our code."""
     for folder in ("bot", "council", "storage"):
         for file in (ROOT / folder).rglob("*.py"):
-            for node in ast.walk(ast.parse(file.read_text())):
+            for node in ast.walk(parsed(file)):
                 match node:
                     case ast.Call(func=ast.Attribute(value=ast.Name("log"), attr=level)):
                         if level != "debug":

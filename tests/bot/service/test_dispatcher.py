@@ -338,6 +338,25 @@ async def test_a_card_that_crashes_costs_the_card_alone(tmp_path: Path) -> None:
         assert (await place.library.store.load(run.conversation_id)).messages
 
 
+async def test_a_card_that_is_refused_late_does_not_cost_what_is_paid_for(tmp_path: Path) -> None:
+    """Members have answered by then: the run goes on, and its asker is told elsewhere."""
+    council = ScriptedCouncil(held={"stage2.1:openai/gpt-5"})
+
+    class Refusing(RecordingVenue):
+        async def post_card(self, newest: Callable[[], Card], sent: Sent) -> str:
+            await council.until_called("stage2.1:openai/gpt-5")
+            council.release("stage2.1:openai/gpt-5")
+            return await super().post_card(newest, sent)
+
+    venue = Refusing(refuse={"post_card": Malformed("doesn't take it")})
+    async with office(tmp_path, council) as place:
+        run = await place.see(venue)
+        ended = await place.library.journal.get(run.id)
+    assert ended is not None
+    assert (ended.status, ended.delivery) == ("answered", "shown")
+    assert [*venue.mentions, *venue.reposts, *venue.directs] != []
+
+
 async def test_the_answer_does_not_wait_for_the_thread(tmp_path: Path) -> None:
     """The card shows it, and the asker is mentioned, while the thread is still being posted."""
     posting = asyncio.Event()

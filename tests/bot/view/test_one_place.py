@@ -5,6 +5,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from tests.sources import parsed
+
 BOT = Path(__file__).parents[3] / "bot"
 ELSEWHERE = {
     "bot/checks/models.py": "the question that a check asks a model, as short as can be",
@@ -53,7 +55,7 @@ def literals(tree: ast.AST) -> Iterator[tuple[int, str]]:
 
 def sentences(path: Path) -> list[str]:
     """Return what reads like a sentence or a part of one."""
-    found = literals(ast.parse(path.read_text(encoding="utf-8")))
+    found = literals(parsed(path))
     return [
         f"{line}: {text}" for line, text in found if _PROSE.search(text) and not _FORMAT.search(text)
     ]
