@@ -259,9 +259,8 @@ class _Table:
         else:
             critiques, prompt = self._by_review(member, reviews)
             # The built-in model makes its answer worse when it is asked again for no reason.
-            if demonstration_prompts.suits(self._session.brief) and not self._is_criticized(
-                name, reviews
-            ):
+            is_builtin = demonstration_prompts.suits(self._session.brief)
+            if is_builtin and reviews and not self._is_criticized(name, reviews):
                 return maintained(answer, critiques)
 
         session, number = self._session, self._data.round_number

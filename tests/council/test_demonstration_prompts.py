@@ -13,7 +13,7 @@ from council.criteria import EvaluationCriteria
 from council.document.conversation import AggregateRanking, Place, peer_critiques
 from council.document.rounds import rounds_of
 from council.profile import Member, Persona
-from tests.council.scripted import FOUR, ScriptedCouncil, labels_in, profile
+from tests.council.scripted import FOUR, ScriptedCouncil, failure, labels_in, profile
 
 PERSONA = Persona(name="The Pragmatist", prompt="You give correct, short answers.")
 MEMBER = Member(model="a/one", persona=PERSONA)
@@ -176,6 +176,14 @@ async def test_an_answer_that_somebody_criticized_is_asked_for_again() -> None:
     assert {each.model: each.maintained for each in message.stage2_5 or ()} == {
         name: name not in council.asked("stage2_5") for name in FOUR[:3]
     }
+
+
+async def test_where_no_reviewer_was_heard_nobody_is_said_not_to_object() -> None:
+    """An answer that its peers didn't review isn't one that they found no fault with."""
+    council = ScriptedCouncil(script={"stage2": failure()})
+    message = (await council.run(profile(*FOUR[:3], demonstration=True))).message
+    message.check()
+    assert not any(each.maintained for each in message.stage2_5 or ())
 
 
 def content(call: Call) -> str:
