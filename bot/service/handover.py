@@ -43,8 +43,8 @@ class Handover:
     limits: Limits
     worker: str
     sleep: Callable[[float], Awaitable[object]] = asyncio.sleep
-    _is_ending: bool = False
     clock: Callable[[], float] = time.monotonic
+    _is_ending: bool = False
     _waiting: dict[str, int | None] = field(default_factory=dict[str, int | None])
     _looked: float = -math.inf
     _looking: asyncio.Lock = field(default_factory=asyncio.Lock)
@@ -76,9 +76,12 @@ class Handover:
                 raise Refusal(replies.IN_PROGRESS)
             if await self.runs.reopen(run, by, self.bounds) is None:
                 raise Refusal(replies.ANSWERED)
-            await self.begin(run.id)
         except StorageError as error:
             raise Refusal(failures.explain(error, run.id)) from error
+        try:
+            await self.begin(run.id)
+        except StorageError as error:  # it is reopened: a sweep lets it in
+            log.warning("run_left_to_a_sweep", run=run.id, reason=error)
         return replies.RESUMING
 
     async def stop(self, run_id: str) -> str:
@@ -92,10 +95,13 @@ class Handover:
             if run is None or run.is_over:
                 raise Refusal(replies.OVER)
             await self.journal.press_stop(run_id)
-            if await self.sharing.hurry(run_id):
-                await self.jobs.defer(run_id)
         except StorageError as error:
             raise Refusal(failures.explain(error, run_id)) from error
+        try:
+            if await self.sharing.hurry(run_id):
+                await self.jobs.defer(run_id)
+        except StorageError as error:  # the press is on record: it counts when the run has its turn
+            log.warning("run_left_to_a_sweep", run=run_id, reason=error)
         return replies.ENDING if run.stops else replies.STOPPING
 
     async def end(self, run_ids: Sequence[str], within: float) -> None:
@@ -121,9 +127,7 @@ class Handover:
         """Hold a run's turn, which it has got; one that is cut off keeps it, to be continued."""
         try:
             yield
-        except asyncio.CancelledError:
-            raise
-        except BaseException:
+        except Exception:
             await self.leave(run_id)
             raise
         await self.leave(run_id)

@@ -24,6 +24,7 @@ from bot.service.queue import Queue
 from bot.service.runs import Runs
 from bot.worker import Worker
 from council.models.catalog import Catalog
+from storage.errors import DatabaseError
 from storage.journal import RunRow
 from tests.bot.service.recording_venue import RecordingVenue
 from tests.bot.service.test_dispatcher import TEAM, no_list
@@ -368,3 +369,26 @@ async def test_a_run_that_nobody_here_can_show_is_given_up_once_it_is_old(postgr
     assert waiting is not None
     assert ended is not None
     assert (waiting.status, ended.status) == ("running", "failed")
+
+
+async def test_what_is_on_record_is_not_refused(postgres: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A Retry that reopened the run, or a Stop that was recorded, counts though the next step fails."""
+    place, council = Place(), ScriptedCouncil(script={"stage1": failure()})
+    async with process(postgres, place, works=False) as receiver:
+        async with process(postgres, place, council, works=True):
+            run = await receiver.ask()
+            await receiver.until(run)
+            await until_async(receiver.is_over, run)
+
+        async def away(*_: object) -> bool:
+            raise DatabaseError("away")
+
+        for step in ("ready", "hurry"):
+            monkeypatch.setattr(receiver.handover.sharing, step, away)
+        retried = await receiver.dispatcher.retry(Click(run.id, TEAM), AT_TERMINAL, place.of)
+        stopped = await receiver.dispatcher.stop(Click(run.id, TEAM), "U1")
+        found = await receiver.library.journal.get(run.id)
+    assert "Resuming" in retried
+    assert "Stopping" in stopped
+    assert found is not None
+    assert (found.status, found.retries, found.stops) == ("running", 1, 1)

@@ -111,7 +111,7 @@ async def test_a_worker_that_slept_too_long_writes_nothing_more(tmp_path: Path, 
                 await played.end_one("worker-3")
             assert all(played.processes[name].returncode is None for name in WORKERS), played.log
         figures = await settle(played, played.asked)
-        print(f"{figures}\n{played.talk.repeated} of {played.talk.calls} calls made again")  # noqa: T201
+        print(f"{figures}\n{played.talk.repeated} of {played.talk.calls} calls made again")  # noqa: T201 - read with -s
         check(played, figures)
 
 
@@ -153,7 +153,7 @@ async def test_a_worker_without_its_database_for_a_minute(
         later = played.ask(1)
         wire.mend()
         figures = await settle(played, [*asked, *later])
-        print(f"{figures}\n{played.talk.repeated} of {played.talk.calls} calls made again")  # noqa: T201
+        print(f"{figures}\n{played.talk.repeated} of {played.talk.calls} calls made again")  # noqa: T201 - read with -s
         check(played, figures)
         assert (figures.posted_twice_on_slack, played.talk.repeated) == (0, 0)
 
