@@ -20,13 +20,15 @@ SET tcp_keepalives_idle = 10;
 SET tcp_keepalives_interval = 5;
 SET tcp_keepalives_count = 3;
 SET jit = off;
+SET max_parallel_workers_per_gather = 0;
 SET timezone = 'UTC';
 SELECT set_config('synchronous_commit', 'on', false)
 WHERE current_setting('synchronous_commit') IN ('off', 'local');
 """
 """A machine that vanishes loses its locks after 25 seconds; by the system's default, after two hours.
 
-Searches look costly, so that the index is used; compiling them would take longer than they do.
+Searches look costly, so that the index is used. To compile them, or to start processes for them, would
+take longer than they do.
 """
 _KEEPALIVE = {
     "connect_timeout": 5,

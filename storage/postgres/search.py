@@ -106,7 +106,8 @@ class _Phrase:
     @property
     def counts(self) -> str:
         """Expressions for how often a row has it in each text."""
-        count = "(length({column}) - length(replace({column}, :{name}, ''))) / length(:{name})"
+        replaced = "octet_length(replace({column}, :{name}, ''))"
+        count = f"(octet_length({{column}}) - {replaced}) / octet_length(:{{name}})"
         if self._overlaps_itself:
             count = "(SELECT count(*) FROM regexp_matches({column}, :{name}_again, 'g'))"
         return ", ".join(
@@ -155,12 +156,15 @@ class PostgresSearch:
         phrases = [_Phrase(f"p{place}", tuple(one["answer"])) for place, one in enumerate(read)]
         if not all(phrase.words for phrase in phrases):
             return [], 0
-        newest = await self._newest(scope, phrases)
+        newest, [totals] = await asyncio.gather(
+            self._newest(scope, phrases), self._database.read(_TOTALS)
+        )
         if not newest:
             return [], 0
-        [totals] = await self._database.read(_TOTALS)
-        weights = [await self._idf(phrase, totals["total"]) for phrase in phrases]
-        average = totals["size"] / totals["total"]
+        # Rows come and go between the reads.
+        total = max(totals["total"], len(newest))
+        weights = await self._idf(phrases, total)
+        average = totals["size"] / total or 1.0
         scores = {row["rowid"]: _bm25(row, weights, average) for row in newest}
         best = sorted(scores, key=lambda number: (scores[number], -number))
         return best[offset : offset + limit], len(newest)
@@ -194,12 +198,18 @@ class PostgresSearch:
             given |= phrase.parameters
         return await self._database.read(_NEWEST.format(counts=counts, holds=holds), given)
 
-    async def _idf(self, phrase: _Phrase, total: int) -> float:
+    async def _idf(self, phrases: Sequence[_Phrase], total: int) -> list[float]:
+        """Return how much each phrase weighs: the more, the fewer rows have it."""
+        if len(phrases) == 1:  # whatever it weighs, the order is the same
+            return [1.0]
+        found = await asyncio.gather(*(self._hits(phrase) for phrase in phrases))
+        weights = (math.log((max(total - hits, 0) + 0.5) / (hits + 0.5)) for hits in found)
+        return [idf if idf > 0 else _LEAST_IDF for idf in weights]
+
+    async def _hits(self, phrase: _Phrase) -> int:
         given = {"words": _array(sorted({*phrase.words})), **phrase.parameters}
         [row] = await self._database.read(_HITS.format(holds=phrase.is_there), given)
-        hits = row["hits"]
-        idf = math.log((total - hits + 0.5) / (hits + 0.5))
-        return idf if idf > 0 else _LEAST_IDF
+        return int(row["hits"])
 
 
 def _bm25(row: Row, weights: Sequence[float], average: float) -> float:
