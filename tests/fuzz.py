@@ -4,6 +4,7 @@ A pytest plugin. Each property runs in rounds, since Hypothesis remembers every 
 round has a seed of its own, and two workers share the rounds.
 """
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Generator
 from functools import wraps
@@ -63,8 +64,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def _round(test: str) -> int:
-    number = test.rpartition("round")[2].removesuffix("]")
-    return int(number) if number.isdecimal() else 0
+    found = re.search(r"[\[-]round(\d+)[\]-]", test)
+    return int(found[1]) if found else 0
 
 
 def _property(test: str) -> str:
