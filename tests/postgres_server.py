@@ -64,6 +64,7 @@ class PostgresServer:
     command: list[str | Path]
     process: subprocess.Popen[bytes] | None = None
     _numbers: "count[int]" = field(default_factory=count)
+    _emptying: psycopg.Connection | None = None
 
     def start(self) -> None:
         """Start it, and wait until it answers."""
@@ -83,6 +84,9 @@ class PostgresServer:
 
     def stop(self, seconds: float = 10.0) -> None:
         """Stop it, whatever its clients do; after some seconds, by force."""
+        if self._emptying is not None:
+            self._emptying.close()
+            self._emptying = None
         if self.process is None:
             return
         self.process.send_signal(signal.SIGINT)  # SIGTERM would wait for every client
@@ -101,11 +105,12 @@ class PostgresServer:
     def emptied(self) -> Generator[str]:
         """Yield the address of a schema whose tables, if there are any yet, are empty.
 
-        Making them takes longer than most tests.
+        Making them takes longer than most tests; so does a new session, which knows no table yet.
         """
-        with psycopg.connect(self.address("council"), autocommit=True) as connection:
-            connection.execute("CREATE SCHEMA IF NOT EXISTS council")
-            connection.execute(EMPTY)
+        if self._emptying is None:
+            self._emptying = psycopg.connect(self.address("council"), autocommit=True)
+            self._emptying.execute("CREATE SCHEMA IF NOT EXISTS council")
+        self._emptying.execute(EMPTY)
         yield self.address("council")
 
     @contextmanager

@@ -915,7 +915,7 @@ async def test_a_global_limit_holds_everything_back(
 ) -> None:
     """Requests beyond it are 429s with `global`, obeyed across channels."""
     channels = [server.channel(guild, f"room-{number}") for number in range(8)]
-    server.global_limit(4, 0.01)
+    server.global_limit(4, 0.2)
     sends = [bot.get_partial_messageable(channel.id).send("x") for channel in channels]
     await asyncio.gather(*sends)
     assert [len(server.messages(channel)) for channel in channels] == [1] * 8
