@@ -1,4 +1,4 @@
-"""Upkeep of the data folder: the index kept in step, and old answers deleted in time."""
+"""Upkeep, now and then: the index is compared with the documents, and what is to go is deleted."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -8,17 +8,13 @@ from functools import partial
 import structlog
 
 from bot.app import Library
-from bot.service.channels import Operator, Own, resolve
-from council.document.conversation import timestamp
+from bot.retention import forget_old
+from bot.service.channels import Own
 from storage.errors import StorageError
-from storage.retention import look_at_clock
 
 log = structlog.get_logger()
 
 EVERY = timedelta(hours=6)
-GRACE = timedelta(hours=1)
-"""How long a channel's new retention waits before it deletes anything."""
-
 
 Job = Callable[[], Awaitable[None]]
 """Something that is looked after, too."""
@@ -66,34 +62,8 @@ async def look_after(
     `retention_days` is for all channels; what is set in a channel may only be stricter.
     """
     await repair_index(library)
-    await _forget_old(library, retention_days, now())
+    await forget_old(library, retention_days, now())
     await library.forgetting.scrub()
-
-
-async def _forget_old(library: Library, retention_days: int | None, now: datetime) -> None:
-    """Forget what is older than the retention of its channel, unless the clock may be wrong."""
-    held = await look_at_clock(library.database, now)
-    own = await library.overrides.everywhere("retention")
-    if retention_days is None and not own:
-        return
-    if held:
-        log.warning("retention_held", clock_last_seen=held.since, until=held.until)
-        return
-    operator = Operator(retention=retention_days)
-    for scope, place in (await library.forgetting.scopes()).items():
-        value, set_at = own.get(place, (None, ""))
-        # A typo can be taken back for an hour.
-        in_effect = value if set_at <= timestamp(now - GRACE) else None
-        days = resolve(operator, Own.model_validate({"retention": in_effect}))["retention"].value
-        if isinstance(days, int):
-            selection = await library.forgetting.older_than(scope, now - timedelta(days=days))
-            if not selection.is_empty:
-                await library.forgetting.forget(selection, by="retention")
-                log.info(
-                    "old_conversations_forgotten",
-                    conversations=len(selection.conversations),
-                    runs=len(selection.runs),
-                )
 
 
 async def forget_removed(library: Library, platform: str, removed: Removed, halt: Halt) -> None:

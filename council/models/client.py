@@ -6,23 +6,22 @@ OpenAI-compatible server for members with an endpoint of their own.
 
 import asyncio
 from collections.abc import Callable, Mapping
-from contextlib import aclosing, suppress
+from contextlib import suppress
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from http import HTTPStatus
 from ipaddress import ip_address
 from typing import Self, cast
 
 import httpx
 import orjson
-from httpx_sse import EventSource
 
 from council.calls import Call, JsonObject, Reply
 from council.errors import Failure, ModelError
 from council.models.catalog import Catalog
-from council.models.reply import KEY, Completion, failure_of, parse, shorten
-from council.models.retries import Refused, Retries, retry_after
-from council.models.transport import Transport, proxy_of, too_large
+from council.models.reply import KEY, Completion, parse, shorten
+from council.models.retries import Retries
+from council.models.stream import JSON_BYTES, body_of, receive, refusal
+from council.models.transport import Transport, proxy_of
 from council.profile import Member
 from council.redaction import Redaction, passwords
 from council.usage import Price
@@ -38,10 +37,6 @@ IDLE_TIMEOUT = 45.0
 LINGER_SECONDS = 2.0  # for the usage that follows a reply's end
 PROVIDERS_KEPT = 32
 MAX_PORT = 2**16 - 1
-ERROR_BYTES = 64 * 1024
-"""As much of an error's body is read; of a longer one, the status says enough."""
-JSON_BYTES = 4 * MIB
-"""The largest JSON text that is parsed at once: a plain reply, an event, the model list."""
 MOST_LINES = 1_000_000
 """Lines of a reply, empty ones and comments included; a long one has a few hundred thousand."""
 
@@ -195,8 +190,8 @@ class ModelClient:
                     if self._on_date is not None:
                         self._on_date(response.headers.get("date", ""))
                     if response.status_code != HTTPStatus.OK:
-                        raise await _refusal(response, provider)
-                    return parse(await _body_of(response, JSON_BYTES))
+                        raise await refusal(response, provider.secrets)
+                    return parse(await body_of(response, JSON_BYTES))
                 finally:
                     await response.aclose()
         except TimeoutError as error:
@@ -217,7 +212,7 @@ class ModelClient:
             async with asyncio.timeout_at(ends_at) as timer:
                 response = await self._http.send(request, stream=True)
                 try:
-                    await _receive(response, completion, provider, timer, self._linger)
+                    await receive(response, completion, provider.secrets, timer, self._linger)
                 finally:
                     await response.aclose()
         except TimeoutError as error:
@@ -323,54 +318,6 @@ def _body(call: Call) -> bytes:
         shape = {"name": "reply", "strict": True, "schema": call.schema}
         body["response_format"] = {"type": "json_schema", "json_schema": shape}
     return orjson.dumps(body)
-
-
-async def _receive(
-    response: httpx.Response,
-    completion: Completion,
-    provider: _Provider,
-    timer: asyncio.Timeout,
-    linger: float,
-) -> None:
-    if response.status_code != HTTPStatus.OK:
-        raise await _refusal(response, provider)
-    if response.headers.get("content-encoding", "identity") != "identity":
-        raise ModelError(Failure(cause="malformed", detail="compressed, though asked not to be"))
-    if not response.headers.get("content-type", "").startswith("text/event-stream"):
-        completion.add_body(await _body_of(response, JSON_BYTES))
-        return
-    clock = asyncio.get_running_loop().time
-    ends_at = cast("float", timer.when())
-    lingers = False
-    async with aclosing(EventSource(response).aiter_sse()) as events:
-        async for event in events:
-            if len(event.data) > JSON_BYTES:
-                raise too_large("an event of the reply")
-            if event.data and event.data != "[DONE]":
-                completion.add_chunk(event.data)
-            if completion.finished and not lingers:
-                # Read on to the stream's end, or the connection is lost for the next call.
-                lingers = True
-                timer.reschedule(min(ends_at, clock() + linger))
-
-
-async def _refusal(response: httpx.Response, provider: _Provider) -> Refused:
-    try:
-        body = parse(await _body_of(response, ERROR_BYTES))
-    except (ModelError, httpx.RequestError):
-        body: JsonObject = {}  # the status says enough, and decides
-    failure = failure_of(body, response.status_code, provider.secrets)
-    return Refused(failure, retry_after(response.headers, datetime.now(UTC)))
-
-
-async def _body_of(response: httpx.Response, most: int) -> bytes:
-    """Read a whole body; raises `ModelError` (too large) before it is over `most` bytes."""
-    body = bytearray()
-    async for piece in response.aiter_raw():
-        body += piece
-        if len(body) > most:
-            raise too_large("the reply")
-    return bytes(body)
 
 
 def _no_connection(error: httpx.RequestError, provider: _Provider) -> ModelError:

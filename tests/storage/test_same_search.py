@@ -111,7 +111,7 @@ async def keep(home: Home, corpus: list[Stored]) -> dict[tuple[str, str], Hits]:
     return found
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.soak) for seed in (1, 2))])
 async def test_both_stores_find_the_same_in_the_same_order(
     tmp_path: Path, postgres: str, seed: int
 ) -> None:

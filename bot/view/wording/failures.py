@@ -62,6 +62,7 @@ _ADVICE: Mapping[Cause, str] = {
     "not_configured": "Put the members back into council.toml or COUNCIL_MEMBERS",
     "endpoint_changed": "Put the members' endpoints back into council.toml",
 }
+_TELL_THE_OPERATOR = "Ask again in a minute; if it happens again, tell whoever runs the council."
 _DETAIL_LENGTH = 120
 
 
@@ -94,7 +95,8 @@ def explain(error: Exception, run_id: str, *, at_terminal: bool = False) -> str:
         case BudgetExceeded():
             return USED_UP
         case StorageError():
-            return f"The council's data can't be used: {_storage(error, at_terminal)}."
+            advice = "" if at_terminal else f" {_TELL_THE_OPERATOR}"
+            return f"The council's data can't be used: {_storage(error, at_terminal)}.{advice}"
         case _:
             return (
                 "Something unexpected ended the run. Ask again; if it happens again, "
@@ -103,7 +105,10 @@ def explain(error: Exception, run_id: str, *, at_terminal: bool = False) -> str:
 
 
 def _storage(error: StorageError, at_terminal: bool) -> str:
-    return _phrase(str(error) if at_terminal else error.told_in_chat)
+    if at_terminal:
+        return _phrase(str(error))
+    what, _, _ = error.told_in_chat.partition("; ")  # then comes what the operator can do
+    return _phrase(what)
 
 
 def _advice(failures: Mapping[str, Failure], retry: str) -> str:

@@ -79,8 +79,8 @@ KEY = Failure(cause="key", status=401, detail="No auth credentials found")
         (
             DatabaseError("council.db is locked by another process; wait and try again"),
             (
-                "The council's data can't be used: "
-                "council.db is locked by another process; wait and try again."
+                "The council's data can't be used: council.db is locked by another process. "
+                "Ask again in a minute; if it happens again, tell whoever runs the council."
             ),
         ),
     ],
@@ -122,7 +122,7 @@ def test_a_files_path_is_shown_only_at_the_terminal() -> None:
     """A chat channel sees file names only, not the machine's folders."""
     path = Path("/srv/council/data/council.db")
     error = damaged(path)
-    assert explain(error, "7b1f").startswith("The council's data can't be used: council.db is damaged;")
+    assert explain(error, "7b1f").startswith("The council's data can't be used: council.db is damaged. ")
     assert "/srv" not in explain(error, "7b1f")
     assert explain(error, "7b1f", at_terminal=True).startswith(
         "The council's data can't be used: /srv/council/data/council.db is damaged;"
