@@ -180,15 +180,15 @@ def ask(
 
     async def run(library: Library) -> str | None:
         async with open_council(configuration, library) as council:
-            try:
-                seats = (await council.runs.channels.in_force(terminal_ask.HERE)).profile(options)
-            except UsageError as error:
-                _end(str(error), MISUSED)
             resume_within = configuration.durability.resume_within
             terminal = terminal_ask.Asking(library, council.runs, resume_within)
-            if dry_run:
-                return await terminal.estimate(seats, text, attachments, as_json=as_json)
-            return await terminal.ask(seats, text, surface, attachments=attachments, start_over=new)
+            try:
+                seats = (await council.runs.channels.in_force(terminal_ask.HERE)).profile(options)
+                if dry_run:
+                    return await terminal.estimate(seats, text, attachments, as_json=as_json)
+                return await terminal.ask(seats, text, surface, attachments=attachments, start_over=new)
+            except Refusal as error:
+                _end(str(error), MISUSED)
 
     if not _with_library(configuration, run):
         raise typer.Exit(FAILED)

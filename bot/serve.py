@@ -34,7 +34,7 @@ from bot.view.wording import serving as wording
 from bot.worker import Worker, open_handover
 from storage.database import Database
 from storage.errors import DatabaseError
-from storage.locks import SHARED
+from storage.locks import LOOK_SECONDS, SHARED
 
 if TYPE_CHECKING:
     from bot.discord.bot import DiscordBot
@@ -300,9 +300,14 @@ def shares(configuration: Configuration) -> bool:
 
 
 async def _hold_platforms(configuration: Configuration, library: Library, stack: AsyncExitStack) -> None:
-    """Be the only process that serves a platform from this folder: two would resume the same runs."""
+    """Be the only process that serves a platform from this folder: two would resume the same runs.
+
+    A database may be shared, but not while it is moved.
+    """
     if shares(configuration):
-        await stack.enter_async_context(library.locks.hold(SHARED, shared=True))
+        holding = library.locks.hold(SHARED, wait=LOOK_SECONDS, shared=True)
+        if not await stack.enter_async_context(holding):
+            raise ConfigurationError([Problem("DATABASE_URL", wording.MOVING, wording.WAIT)])
         return
     settings = configuration.settings
     slack = settings.slack_bot_token or settings.slack_client_id

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -9,6 +10,8 @@ from pathlib import Path
 import psycopg
 import pytest
 
+from storage.locks import SHARED
+from storage.postgres.opening import open_server
 from tests.postgres_server import PASSWORD
 from tests.storage.examples import SEED_000
 from tests.storage.test_postgres import disconnect
@@ -95,6 +98,25 @@ async def test_what_is_in_the_folder_moves_there_and_back(tmp_path: Path, postgr
         )
 
 
+async def test_nothing_is_asked_while_a_database_is_moved(tmp_path: Path, postgres: str) -> None:
+    """Neither at the terminal nor by a start of the bot: both say what to wait for."""
+    async with asked(tmp_path) as (plain, models), open_server(postgres) as moving:
+        council = on(plain, postgres)
+        async with moving.locks.hold(SHARED):
+            refused = await council("ask", QUESTION)
+            assert refused.code == 2
+            assert "is being copied or replaced, so nothing was asked. Try again when" in refused.err
+            slack = {"SLACK_BOT_TOKEN": "xoxb-1", "SLACK_APP_TOKEN": "xapp-1"}
+            ended = await Program(tmp_path, {**council.environment, **slack})("run")
+            assert ended.code == 2
+            assert (
+                "DATABASE_URL: what this database holds is being copied or replaced. "
+                "Start again when council migrate or council restore has ended"
+            ) in ended.err
+        assert (count(postgres, "runs"), models.history) == (0, [])
+        assert (await council("ask", QUESTION)).code == 0
+
+
 async def test_config_shows_the_address_without_its_password(tmp_path: Path, postgres: str) -> None:
     """Wherever it comes from."""
     (tmp_path / "address").write_text(postgres)
@@ -134,7 +156,7 @@ async def test_a_database_that_cannot_be_reached_is_told_of(tmp_path: Path) -> N
 
 
 async def test_a_team_is_served_from_a_database(tmp_path: Path, postgres: str) -> None:
-    """On both platforms; a run whose connections are cut waits, and pays and posts nothing twice."""
+    """On both platforms; a run isn't moved, and if its connections are cut, nothing is paid or posted twice."""
     async with servers() as (discord, slack, models):
         models.gate = asyncio.Event()
         async with running(tmp_path, discord, slack, models, DATABASE_URL=postgres) as team:
@@ -142,6 +164,10 @@ async def test_a_team_is_served_from_a_database(tmp_path: Path, postgres: str) -
             question = discord.slash(general, ada, "council", question=QUESTION)
             await question.acknowledged()
             await until(lambda: len(models.history) == 4)
+            moved = await Program(tmp_path, {"DATABASE_URL": postgres})("migrate", "--back")
+            assert moved.code == 1
+            assert "is in use by a running council; stop it and try again" in moved.err
+            shutil.rmtree(tmp_path / "data")
             disconnect(postgres)
             models.gate.set()
             await until(lambda: len(discord.pings()) == 1)

@@ -14,10 +14,9 @@ from bot.config.ports import listening
 from bot.config.settings import secret_names
 from bot.errors import ConfigurationError
 from bot.view.wording import doctor as wording
-from storage.locks import SHARED, Locks
+from storage.locks import PLATFORMS, SHARED, Locks
 
 SECRETS, STATUS, CLOCK = "Secret files", "Status port", "Clock"
-PLATFORMS = ("discord", "slack")
 MOST_SKEW = 60.0
 """Seconds; Slack's signatures hold for 300."""
 

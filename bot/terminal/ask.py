@@ -42,6 +42,7 @@ from council.events import Emit, Event, RunCompleted, RunFailed, to_json
 from council.profile import Profile
 from storage.errors import StorageError
 from storage.journal import RunRow
+from storage.locks import SHARED
 from storage.scope import TERMINAL
 from storage.statistics import Typical
 
@@ -88,7 +89,7 @@ class Asking:
         `start_over` is set.
         """
         question = _question(text, attachments, after)
-        async with self._run(question, profile, start_over) as run:
+        async with self._data_stays(), self._run(question, profile, start_over) as run:
             return await self._show(run, surface, await self._typical())
 
     async def estimate(
@@ -106,7 +107,7 @@ class Asking:
         run = await self.library.journal.get(run_id)
         if run is None or run.origin.platform != HERE.platform:
             raise Refusal(wording.no_run(run_id))
-        async with self.library.locks.hold(run_id) as held:
+        async with self._data_stays(), self.library.locks.hold(run_id) as held:
             reopened = await self.library.journal.reopen(run_id) if held else None
             if reopened is None:
                 raise Refusal(wording.NOTHING_TO_RETRY)
@@ -163,6 +164,17 @@ class Asking:
             await self.library.journal.press_stop(run_id)
         except StorageError as error:  # it is stopped in any case
             log.warning("stop_not_recorded", run=run_id, reason=error)
+
+    @asynccontextmanager
+    async def _data_stays(self) -> AsyncGenerator[None]:
+        """Let nobody copy or replace a database meanwhile: what is recorded would be lost."""
+        if not self.library.database.is_shared:
+            yield
+            return
+        async with self.library.locks.hold(SHARED, shared=True) as stays:
+            if not stays:
+                raise Refusal(wording.DATA_MOVES)
+            yield
 
     @asynccontextmanager
     async def _run(

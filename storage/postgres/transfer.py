@@ -9,7 +9,7 @@ import re
 import sqlite3
 import tempfile
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Sequence
-from contextlib import asynccontextmanager, closing, suppress
+from contextlib import AsyncExitStack, asynccontextmanager, closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,9 +22,11 @@ from storage.backup import LARGEST_DOCUMENT, BackupReport, backup
 from storage.conversations import Stored
 from storage.errors import BackupError, DatabaseError, DocumentError, explain_sqlite, explain_system
 from storage.index_rows import derive
+from storage.locks import LOOK_SECONDS, PLATFORMS, SHARED
 from storage.postgres.connection import Connection, connect, server
 from storage.postgres.database import PostgresDatabase, open_postgres
 from storage.postgres.errors import explain_postgres
+from storage.postgres.locks import PostgresLocks
 from storage.restore import restore
 from storage.sqlite.database import open_database
 from storage.sqlite.opening import AUDIT, DATABASE, DOCUMENTS, open_folder
@@ -99,7 +101,7 @@ async def restore_server(source: Path, address: str, *, replace: bool = False) -
     """Put a backup's content into a database, all of it checked before. Raises `StorageError`."""
     with tempfile.TemporaryDirectory(prefix="council-restore-") as place:
         report = await restore(source, Path(place))
-        async with open_postgres(address) as target:
+        async with open_postgres(address) as target, _alone(address, target):
             theirs = await _of_server(target)
             if not (theirs.is_empty or replace):
                 raise BackupError(
@@ -116,9 +118,9 @@ def _nobody(done: int, total: int) -> None:
 
 
 async def move_to_server(folder: Path, address: str, progress: Progress) -> Copied:
-    """Copy a data folder into an empty database; nobody may use either meanwhile.
+    """Copy a data folder into an empty database.
 
-    Raises `StorageError`, also if the database holds other data.
+    Raises `StorageError`, also if either is in use, or the database holds other data.
     """
     path = folder / DATABASE
     if not path.exists():
@@ -126,8 +128,12 @@ async def move_to_server(folder: Path, address: str, progress: Progress) -> Copi
     with held_alone(path) as is_alone:
         if not is_alone:
             raise _in_use(str(folder))
-    async with open_folder(folder) as source, open_postgres(address) as target:
-        for platform in ("discord", "slack"):
+    async with (
+        open_folder(folder) as source,
+        open_postgres(address) as target,
+        _alone(address, target),
+    ):
+        for platform in PLATFORMS:
             async with source.locks.hold(platform) as is_free:
                 if not is_free:
                     raise _in_use(str(folder))
@@ -140,12 +146,12 @@ async def move_to_server(folder: Path, address: str, progress: Progress) -> Copi
 
 
 async def move_to_folder(address: str, folder: Path, progress: Progress) -> Copied:
-    """Copy a database into an empty data folder; nobody may use either meanwhile.
+    """Copy a database into an empty data folder.
 
-    Raises `StorageError`, also if the folder holds other data.
+    Raises `StorageError`, also if the database is in use, or the folder holds other data.
     """
     await asyncio.to_thread(_prepare, folder)
-    async with open_postgres(address) as source:
+    async with open_postgres(address) as source, _alone(address, source):
         theirs, ours = await _of_server(source), await _of_folder(folder)
         if theirs == ours and (folder / DATABASE).exists():
             return Copied(len(ours.documents), len(ours.runs), was_there=True)
@@ -158,6 +164,23 @@ async def move_to_folder(address: str, folder: Path, progress: Progress) -> Copi
             copied = await save(address, place, progress)
             await asyncio.to_thread(_put_in_place, place, folder)
     return copied
+
+
+@asynccontextmanager
+async def _alone(address: str, database: PostgresDatabase) -> AsyncGenerator[None]:
+    """Keep everybody else from the database: what they change would be lost, or paid for twice.
+
+    Raises `DatabaseError` if somebody uses it.
+    """
+    locks = PostgresLocks(address, database, database.key)
+    try:
+        async with AsyncExitStack() as stack:
+            for name in (SHARED, *PLATFORMS):
+                if not await stack.enter_async_context(locks.hold(name, wait=LOOK_SECONDS)):
+                    raise _in_use(database.name)
+            yield
+    finally:
+        await locks.close()
 
 
 async def load(

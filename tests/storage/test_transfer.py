@@ -23,6 +23,7 @@ from storage.backup import backup
 from storage.errors import BackupError, DatabaseError
 from storage.index import Index
 from storage.journal import Payer, Reservation
+from storage.locks import PLATFORMS, SHARED
 from storage.overrides import Overrides
 from storage.postgres.opening import open_server
 from storage.postgres.transfer import (
@@ -185,6 +186,28 @@ copy = transfer.move_to_server if sys.argv[4] == "to" else None
 folder, address = Path(sys.argv[1]), sys.argv[2]
 asyncio.run(copy(folder, address, tell) if copy else transfer.move_to_folder(address, folder, tell))
 """
+
+
+@pytest.mark.parametrize("name", [SHARED, *PLATFORMS])
+async def test_a_database_that_is_used_is_neither_copied_nor_replaced(
+    tmp_path: Path, postgres: str, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """What is answered meanwhile would be lost there, and paid for twice here."""
+    monkeypatch.setattr("storage.postgres.transfer.LOOK_SECONDS", 0.0)
+    folder, server = Home(tmp_path / "one"), Home(tmp_path, postgres)
+    await fill(folder)
+    backup_file = tmp_path / "backup.tar.gz"
+    await backup(folder.folder, backup_file)
+    async with server.open() as stores, stores.locks.hold(name, shared=name == SHARED) as is_held:
+        assert is_held
+        for attempt in (
+            move_to_server(folder.folder, postgres, silent),
+            move_to_folder(postgres, tmp_path / "two", silent),
+            restore_server(backup_file, postgres, replace=True),
+        ):
+            with pytest.raises(DatabaseError, match="is in use by a running council; stop it and try"):
+                await attempt
+    assert (await move_to_server(folder.folder, postgres, silent)).conversations == 5
 
 
 @pytest.mark.parametrize("moment", [0, 2, 5])

@@ -6,6 +6,8 @@ from bot.view.wording.names import listing
 
 OTHER_FOLDER = "Stop it first, or use another folder for this one"
 OTHER_DATABASE = "Stop it first, or use another database for this one"
+MOVING = "what this database holds is being copied or replaced"
+WAIT = "Start again when council migrate or council restore has ended"
 NO_PLATFORM = "neither Discord nor Slack is configured"
 SET_A_PLATFORM = (
     "Set DISCORD_TOKEN, or SLACK_BOT_TOKEN with SLACK_APP_TOKEN (Socket Mode) or with "

@@ -10,6 +10,10 @@ RESUMING = (
     "has aren't paid for again. To start over, use --new."
 )
 NOTHING_TO_RETRY = "This run has its answer or is still running, so there is nothing to retry."
+DATA_MOVES = (
+    "What the database holds is being copied or replaced, so nothing was asked. Try again when council "
+    "migrate or council restore has ended."
+)
 NOT_UTF8 = "That isn't UTF-8 text; nothing was asked."
 
 NO_ANSWER = "gave no answer"
