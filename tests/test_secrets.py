@@ -8,7 +8,6 @@ and encoded.
 import asyncio
 import base64
 import signal
-import tarfile
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,6 +26,7 @@ from tests.discord_server import DiscordServer
 from tests.launcher import Process, start
 from tests.model_server import ModelServer, Turn
 from tests.slack_server import SlackServer
+from tests.storage.examples import unpack
 from tests.test_guides import AT_ONCE
 from tests.test_program import COVERAGE, PLAIN
 from tests.test_team_chat import general_of, servers, until
@@ -129,8 +129,7 @@ def leaks(text: str) -> list[str]:
 def leaking_files(folder: Path, *given: str) -> list[str]:
     """Return the files below a folder that have anything of a secret, but those it was given in."""
     for backup in folder.rglob("*.tar.gz"):
-        with tarfile.open(backup) as archive:
-            archive.extractall(folder / "unpacked", filter="data")
+        unpack(backup, folder / "unpacked")
     files = [file for file in folder.rglob("*") if file.is_file() and file.name not in given]
     return [
         f"{file}: {found}" for file in files if (found := leaks(file.read_bytes().decode("latin-1")))

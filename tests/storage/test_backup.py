@@ -24,7 +24,7 @@ from storage.scope import Scope
 from storage.sql_journal import SqlJournal
 from storage.sqlite.database import damage_mark, open_database
 from storage.sqlite.salvage import open_sound_database
-from tests.storage.examples import NOW, answer, new_id
+from tests.storage.examples import NOW, answer, new_id, unpack
 from tests.storage.test_bad_disks import garbage_in_front, garbage_inside, room
 from tests.storage.test_journal import RUN
 
@@ -177,9 +177,7 @@ def from_the_future(path: Path) -> None:
 async def test_a_newer_programs_backup_changes_nothing(live: Folder, tmp_path: Path) -> None:
     """Its tables may have another meaning."""
     await backup(live.path, old := tmp_path / "old.tar.gz")
-    with tarfile.open(old) as archive:
-        archive.extractall(tmp_path / "unpacked", filter="data")
-    from_the_future(tmp_path / "unpacked" / "council.db")
+    from_the_future(unpack(old, tmp_path / "unpacked") / "council.db")
     with tarfile.open(file := tmp_path / "backup.tar.gz", "w:gz") as archive:
         for name in ("manifest.json", "council.db"):
             archive.add(tmp_path / "unpacked" / name, name)
@@ -247,8 +245,7 @@ def spoil(file: Path, damage: str) -> None:
         case _:
             name = "../evil" if damage == "escaping" else "notes.txt"
             (file.parent / "evil.txt").write_text("x")
-            with tarfile.open(file, "r:gz") as old:
-                old.extractall(file.parent / "unpacked", filter="data")
+            unpack(file, file.parent / "unpacked")
             with tarfile.open(file, "w:gz") as new:
                 if damage == "escaping":
                     new.add(file.parent / "unpacked" / "manifest.json", "manifest.json")
