@@ -52,11 +52,12 @@ class Job:
     """Statements that succeed or fail together, and who waits for them.
 
     Either its transaction begins, perhaps in a writer's thread, or it is withdrawn, in the event loop's.
-    Whichever comes first rules out the other.
+    Whichever comes first rules out the other. `by` is when it must have begun, on the loop's clock.
     """
 
     statements: tuple[Statement, ...]
     done: asyncio.Future[None]
+    by: float | None = None
     _deciding: threading.Lock = field(default_factory=threading.Lock)
     _has_begun: bool = False
     is_withdrawn: bool = False
@@ -117,8 +118,8 @@ class Database(ABC):
         loop = asyncio.get_running_loop()
         left = None if by is None else by - loop.time()
         if left is not None and left <= 0:
-            raise self._too_late()
-        job = Job(statements, loop.create_future())
+            raise self.too_late()
+        job = Job(statements, loop.create_future(), by)
         self._enqueue(job)
         if left is not None:
             await self._begun(job, left)
@@ -134,9 +135,10 @@ class Database(ABC):
             raise
         if not job.done.done() and job.withdraw():
             job.done.cancel()
-            raise self._too_late()
+            raise self.too_late()
 
-    def _too_late(self) -> TimeoutError:
+    def too_late(self) -> TimeoutError:
+        """Return the error of a write that didn't begin in time."""
         return TimeoutError(f"{self.name} was busy for too long, so nothing was written")
 
     async def _between_transactions(self, work: Callable[[], Awaitable[Any]]) -> Any:  # noqa: ANN401 - whatever the work returns

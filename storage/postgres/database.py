@@ -9,6 +9,7 @@ import asyncio
 import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
+from math import ceil
 from typing import TypeVar, cast
 
 import psycopg
@@ -33,6 +34,7 @@ Done = TypeVar("Done")
 
 CONNECTIONS = 5
 """At most for reads and writes; locks have one more."""
+_BEGIN = b"BEGIN ISOLATION LEVEL READ COMMITTED; SELECT pg_current_xact_id()::text AS id"
 _PATIENCE = 3.0  # seconds to wait for a connection
 _ASK_AGAIN = 0.25  # seconds between two questions how a transaction ended
 _LAST_PATIENCE = 10.0  # seconds of asking that, once the program ends
@@ -49,10 +51,7 @@ class PostgresDatabase(Database):
         self.key = key
         """A number that no other council in this database has."""
         self._pool = pool
-        self._begin = f"""
-            BEGIN; SELECT pg_advisory_xact_lock({key}, 0);
-            SELECT pg_current_xact_id()::text AS id
-        """.encode()
+        self._take_turn = f"SELECT pg_advisory_xact_lock({key}, 0)".encode()
 
     async def read(self, sql: str, parameters: Parameters = ()) -> list[DictRow]:
         """Return all rows of a query, which sees every finished write."""
@@ -120,21 +119,39 @@ class PostgresDatabase(Database):
             error = await self._with_connection(lambda connection: self._try(connection, jobs))
         except (psycopg.Error, PoolTimeout) as failed:  # none has begun
             return [failed] * len(jobs)
+        if isinstance(error, psycopg.errors.LockNotAvailable):
+            return await self._without_late(jobs, error)
         # No job causes a lost connection: trying each by itself would wait once per job.
         if error is None or len(jobs) == 1 or isinstance(error, NO_ANSWER):
             return [error] * len(jobs)
         return [outcome for job in jobs for outcome in await self._transact([job])]
 
+    async def _without_late(self, jobs: Sequence[Job], error: Exception) -> list[Exception | None]:
+        """Tell the late ones at once, and run the others again; return why each of these failed."""
+        now = asyncio.get_running_loop().time()
+        late = {job for job in jobs if job.by is not None and job.by <= now}
+        if not late:
+            return [error] * len(jobs)
+        for job in late:
+            self._fail(job, self.too_late())
+        rest = [job for job in jobs if job not in late]
+        outcomes = iter(await self._transact(rest) if rest else ())
+        return [None if job in late else next(outcomes) for job in jobs]
+
     async def _try(self, connection: Connection, jobs: Sequence[Job]) -> Exception | None:
         """Run jobs in one transaction; return why they failed.
 
-        Raises `psycopg.Error` where none has begun.
+        Raises `psycopg.Error` where none has begun. All is sent before the turn comes: others wait for
+        the server's work alone, and not for this process as well.
         """
         transaction = await self._begin_on(connection)
         begun = [job for job in jobs if job.begin()]
         try:
             statements = [statement(*one) for job in begun for one in job.statements]
             async with connection.pipeline():
+                if patience := _patience(begun):
+                    await connection.execute(patience)
+                await connection.execute(self._take_turn)
                 for query, values in statements:
                     await connection.execute(query, values)
                 await connection.execute(b"COMMIT")
@@ -146,7 +163,7 @@ class PostgresDatabase(Database):
         return None
 
     async def _begin_on(self, connection: Connection) -> str:
-        cursor = await connection.execute(self._begin)
+        cursor = await connection.execute(_BEGIN)
         while cursor.nextset():
             pass
         row = await cursor.fetchone()
@@ -178,6 +195,19 @@ class PostgresDatabase(Database):
         if isinstance(error, psycopg.Error | PoolTimeout):
             return explain_postgres(self.name, error)
         return error
+
+
+def _patience(jobs: Sequence[Job]) -> bytes | None:
+    """Return what ends the wait for a turn when the first of some jobs is late."""
+    limits = [job.by for job in jobs if job.by is not None]
+    if not limits:
+        return None
+    left = min(limits) - asyncio.get_running_loop().time()
+    wait = f"{max(1, ceil(left * 1000))}ms"
+    return f"""
+        SELECT set_config('lock_timeout', '{wait}', true)
+        WHERE interval '{wait}' < current_setting('lock_timeout')::interval
+    """.encode()
 
 
 @asynccontextmanager

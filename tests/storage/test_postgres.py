@@ -54,6 +54,23 @@ async def test_writes_wait_for_another_processs_transaction(postgres: str) -> No
         assert await keys(one) == ["a", "b"]
 
 
+async def test_of_writes_that_share_a_turn_only_the_late_ones_are_never_done(postgres: str) -> None:
+    """The others wait longer for it, and are done."""
+    async with open_postgres(postgres) as database:
+        await database.write(ROW)
+        with psycopg.connect(postgres) as held:
+            held.execute("SELECT pg_advisory_xact_lock(%s, 0)", (database.key,))
+            waiting = [
+                asyncio.create_task(database.write(step(key), by=by))
+                for key, by in (("a", None), ("late", soon()), ("b", None), ("in time", soon() + 60))
+            ]
+            with pytest.raises(TimeoutError, match="so nothing was written"):
+                await waiting[1]
+            assert not any(one.done() for one in (waiting[0], *waiting[2:]))
+        await asyncio.gather(waiting[0], *waiting[2:])
+        assert await keys(database) == ["a", "b", "in time"]
+
+
 async def test_a_lock_held_too_long_is_named(postgres: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every waiting write fails with advice, and the next one is done."""
     monkeypatch.setattr(connections, "_SESSION", "SET lock_timeout = '10ms'")
