@@ -1,6 +1,6 @@
 """The council: answers, reviews, corrections, synthesis. No platform, no database.
 
-The names of seed 002 are imported on first use, so that `import council` costs nothing.
+The names of the refinement contract are imported on first use, so that `import council` costs nothing.
 """
 
 from importlib import import_module

@@ -1,7 +1,7 @@
 """A consultation: an answer with its reasons, its doubts, and how sure its author is.
 
-The fields are those of seed 004, exactly; names of consultants and personas are free. What only
-the council knows (who, which model, when, which round) is never asked of a model.
+The fields are those of the consultants' schema, exactly; names of consultants and personas are free.
+What only the council knows (who, which model, when, which round) is never asked of a model.
 """
 
 import re

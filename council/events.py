@@ -1,7 +1,7 @@
 """What happens in a run, as one stream of typed events for every observer.
 
-The order of the stage events is fixed (spec of seeds 001 and 003); the finer events of members
-come between them. `to_json` returns the event contract, one object per event:
+The order of the stage events is part of the data model; the finer events of members come between
+them. `to_json` returns the event contract, one object per event:
 `{"type": "stage2_5_complete", "data": [...], "round": 1}`.
 """
 

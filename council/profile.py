@@ -135,7 +135,7 @@ class Profile(BaseModel):
     context: Literal["thread", "message"] = "thread"
     """`thread`: a question asked in a human thread is read with the messages before it."""
     answer_format: Literal["plain", "structured"] = "plain"
-    """`structured`: answers and corrections are consultations (seed 004)."""
+    """`structured`: answers and corrections are consultations (the consultants' schema)."""
 
     call_deadline: PositiveFloat = 120.0
     idle_timeout: PositiveFloat | None = None

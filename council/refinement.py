@@ -1,4 +1,4 @@
-"""Correcting answers by their peers' critiques: stage 2.5 as seed 002 has it, under its names.
+"""Corrects answers by their peers' critiques: stage 2.5 under the refinement contract's names.
 
 `stage2_5_refine_responses` is one round for callers who have all reviews already and bring their
 own `ask`. The run (`council.rounds`) picks critiques, writes prompts, judges corrections and keeps
@@ -88,7 +88,7 @@ async def stage2_5_refine_responses(
 
     Results keep the order of `stage1_results`. A model without points keeps its position and isn't
     asked; one whose call fails or gives nothing keeps its answer. The round is added to the state.
-    Source: seed 002.
+    Source: the refinement contract.
     """
     round_data = start_new_round(iteration_state)
     round_data.critiques = await asyncio.to_thread(

@@ -61,5 +61,5 @@ def total(parts: Iterable[Usage]) -> Usage:
 
 
 def estimate_tokens(text: str) -> int:
-    """Four characters a token, rounded up: the rule of thumb of seed 002."""
+    """Four characters a token, rounded up: the rule of thumb of the refinement contract."""
     return -(-len(text) // CHARACTERS_PER_TOKEN)

@@ -137,7 +137,7 @@ class Documents(Conversations, Protocol):
         stage2_5: Sequence[object] | None,
         stage3: object,
     ) -> Stored:
-        """Append an answer to a question that is already stored (seed 000, Storage Function Changes).
+        """Append an answer to a question that is already stored, as the storage contract has it.
 
         The stages are models or their JSON form; `stage2_5=None` leaves the field out.
         Raises `DocumentError` if no question is unanswered.
@@ -247,7 +247,7 @@ class ConversationStore:
         stage2_5: Sequence[object] | None,
         stage3: object,
     ) -> Stored:
-        """Append an answer to a question that is already stored (seed 000, Storage Function Changes).
+        """Append an answer to a question that is already stored, as the storage contract has it.
 
         The stages are models or their JSON form; `stage2_5=None` leaves the field out.
         Raises `DocumentError` if no question is unanswered.

@@ -13,7 +13,7 @@ import pytest
 from storage.locks import SHARED
 from storage.postgres.opening import open_server
 from tests.postgres_server import PASSWORD
-from tests.storage.examples import SEED_000
+from tests.storage.examples import CONTRACT_EXAMPLE
 from tests.storage.test_postgres import disconnect
 from tests.test_program import QUESTION, Program, asked
 from tests.test_team_chat import general_of, pings, running, servers, until
@@ -36,7 +36,7 @@ def on(council: Program, address: str) -> Program:
 async def test_every_command_works_with_a_database(tmp_path: Path, postgres: str) -> None:
     """Ask, look up, export, import, check, back up, restore, forget; the folder isn't even made."""
     (tmp_path / "in").mkdir()
-    (tmp_path / "in" / "one.json").write_bytes(SEED_000)
+    (tmp_path / "in" / "one.json").write_bytes(CONTRACT_EXAMPLE)
     async with asked(tmp_path) as (plain, models):
         council = on(plain, postgres)
         answered = await council("ask", QUESTION, "--json")

@@ -1,4 +1,4 @@
-"""How far a correction moved from the answer before it (seed 002's rule)."""
+"""How far a correction moved from the answer before it (the refinement contract's rule)."""
 
 import re
 from collections import Counter
@@ -37,8 +37,8 @@ def detect_significant_changes(original: str, refined: str) -> bool:
 
     Texts over 95% alike are unchanged, texts under 50% alike are changed, and those in between are
     changed if over 10% of their words are new. Up to 2,000 characters, likeness is difflib's ratio
-    over characters, as in seed 002. Above, where that ratio takes quadratic time and ignores
-    frequent characters, it is the indel similarity over words, with the same thresholds.
+    over characters, as in the refinement contract. Above, where that ratio takes quadratic time and
+    ignores frequent characters, it is the indel similarity over words, with the same thresholds.
     """
     before, after = original.lower().strip(), refined.lower().strip()
     if not original or not refined or before == after:
@@ -106,7 +106,7 @@ def _folded(numbers: list[int]) -> bytes:
 
 
 def summarize_changes(original: str, refined: str) -> str:
-    """Say in a few words how a text's lines changed, in the wording of seed 002.
+    """Say in a few words how a text's lines changed, in the wording of the refinement contract.
 
     The changes of a restructured text are its new lines in difflib's comparison, and from 200
     lines on in the shortest one.

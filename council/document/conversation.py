@@ -1,9 +1,9 @@
-"""The conversation document, field for field as seeds 000 and 001 have it.
+"""The conversation document, field for field as the storage contract and the data model have it.
 
 Fields beyond the contract are optional; those of other programs are kept. Reading is lenient
 (any contract document is welcome, with or without `stage2_5`); `AssistantMessage.check`
-checks what the council itself writes against the rules of seed 000. The stages' results are in
-`council.document.results`; its names may be imported from here too.
+checks what the council itself writes against the rules of the storage contract. The stages' results are
+in `council.document.results`; its names may be imported from here too.
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -121,7 +121,7 @@ class AssistantMessage(Record):
     def check(self) -> None:
         """Check this message against the contract's rules before it is written.
 
-        Raises `ValueError` naming the rule. Source: seed 000, Validation Rules.
+        Raises `ValueError` naming the rule. Source: the storage contract, Validation Rules.
         """
         answers = {answer.model: answer.response for answer in self.stage1}
         for answer in self.stage1:
@@ -213,7 +213,7 @@ def _check_ballots(reviews: Iterable[Stage2Result], labels: Collection[str]) -> 
 
 
 def peer_critiques(member: str, reviews: list[Stage2Result]) -> str:
-    """Join every other member's whole review, each under its critic's name (seeds 000, 001, 003)."""
+    """Join every other member's whole review, each under its critic's name (the storage contract)."""
     return "\n\n".join(
         f"Peer evaluation from {review.model}:\n{review.ranking}"
         for review in reviews

@@ -1,9 +1,9 @@
 """Corrections: how a reply changes an answer, and the two forms in which documents store it.
 
 A run has one record of a correction in a round, its `Stage2_5Result`. Documents hold two because two
-contracts ask for them: `stage2_5` pairs each first answer with the last one (seed 000), and
-`iteration.rounds[].refinements` has every step between (seed 002). Both are derived here and nowhere
-else, and so is the record from a stored document.
+contracts ask for them: `stage2_5` pairs each first answer with the last one (the storage contract), and
+`iteration.rounds[].refinements` has every step between (the refinement contract). Both are derived
+here and nowhere else, and so is the record from a stored document.
 """
 
 import re

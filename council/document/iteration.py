@@ -1,4 +1,7 @@
-"""Rounds of critique and correction: what each one contained, and why there are no more (seed 002)."""
+"""Rounds of critique and correction: what each one contained, and why there are no more.
+
+Fields are the refinement contract's.
+"""
 
 from collections.abc import Iterable, Mapping
 from enum import StrEnum

@@ -1,7 +1,7 @@
 """What each stage returns, as documents store it: answers, reviews, corrections, the final answer.
 
-Field for field as seeds 000 and 001 have them; fields beyond the contract are optional, and those
-of other programs are kept.
+Field for field as the storage contract and the data model have them; fields beyond the contract are
+optional, and those of other programs are kept.
 """
 
 from typing import Literal, NamedTuple, Self, cast
@@ -99,7 +99,7 @@ class Stage2Result(Record):
     truncated: bool = False
 
 
-class Stage2_5Result(Record):  # noqa: N801 - the contract's own name (seed 001)
+class Stage2_5Result(Record):  # noqa: N801 - the contract's own name (the data model)
     """One member's correction, beside its first answer and its peers' critiques.
 
     `fallback` is why the answer before is kept; `change_summary` says how the text moved.

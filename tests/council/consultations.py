@@ -1,4 +1,4 @@
-"""Consultations for tests: a whole one as seed 004 has it, and what models reply."""
+"""Consultations for tests: a whole one as the consultants' schema has it, and what models reply."""
 
 import json
 from typing import Any, cast

@@ -62,7 +62,7 @@ SEED_EXAMPLE = {
         "timestamp": "2024-01-14T12:34:56Z",
     },
 }
-"""The complete example of seed 004, word for word."""
+"""The complete example of the consultants' schema, word for word."""
 
 # The vocabulary of draft-07, https://json-schema.org/draft-07, without what nothing here could use.
 DRAFT_07 = {

@@ -10,7 +10,7 @@ SLUGS = ["the-architect", "the-pragmatist", "the-devils-advocate", "the-innovato
 
 
 def test_four_personas_come_with_the_council() -> None:
-    """Named as seed 004 names them."""
+    """Named as the consultants' schema names them."""
     assert [persona.slug for persona in PRESETS] == SLUGS
 
 

@@ -1,4 +1,4 @@
-"""Seed 002's functions, by its own cases and their edges, with dicts and with models."""
+"""The refinement contract's functions, by its own cases and their edges, with dicts and with models."""
 
 import subprocess
 import sys
@@ -178,7 +178,7 @@ def test_tokens_are_estimated_from_prompts_and_replies() -> None:
 
 
 def test_every_public_name_can_be_imported() -> None:
-    """The names of seed 002, each from its home; another name is an error."""
+    """The names of the refinement contract, each from its home; another name is an error."""
     for name in council.__all__:
         assert getattr(council, name).__name__ == name
     with pytest.raises(AttributeError, match="no attribute 'refine'"):

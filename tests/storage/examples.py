@@ -28,8 +28,8 @@ from council.document.conversation import (
 from council.usage import Usage
 
 DATA = Path(__file__).parent / "data"
-SEED_000 = (DATA / "seed_000_example.json").read_bytes()
-SEED_000_ID = "550e8400-e29b-41d4-a716-446655440000"
+CONTRACT_EXAMPLE = (DATA / "contract_example.json").read_bytes()
+CONTRACT_ID = "550e8400-e29b-41d4-a716-446655440000"
 NOW = datetime(2026, 1, 20, 10, 30, tzinfo=UTC)
 
 

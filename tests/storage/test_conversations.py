@@ -19,7 +19,7 @@ from council.calls import JsonObject
 from council.document.conversation import AssistantMessage, Source, UserMessage
 from storage.conversations import ConversationStore, Documents, Problem, Stored
 from storage.errors import ConversationNotFound, DocumentError, FolderError
-from tests.storage.examples import DATA, NOW, SEED_000, SEED_000_ID, answer, legacy, new_id
+from tests.storage.examples import CONTRACT_EXAMPLE, CONTRACT_ID, DATA, NOW, answer, legacy, new_id
 from tests.stores import Home
 
 NO_CONVERSATION = "it is not a conversation document"
@@ -69,23 +69,23 @@ def messages(document: JsonObject) -> list[JsonObject]:
 
 
 async def test_the_contracts_own_example_loads(home: Home, documents: Documents) -> None:
-    """Seed 000's complete example is a conversation, with every field where the contract has it."""
-    home.put(SEED_000_ID, SEED_000)
-    conversation = await documents.load(SEED_000_ID)
+    """The storage contract's complete example is a conversation, with every field where the contract has it."""
+    home.put(CONTRACT_ID, CONTRACT_EXAMPLE)
+    conversation = await documents.load(CONTRACT_ID)
     question, reply = conversation.messages
     assert isinstance(question, UserMessage)
     assert isinstance(reply, AssistantMessage)
     assert question.content == "What is the capital of France?"
     assert reply.stage2_5 is not None
     assert [one.model for one in reply.stage2_5] == [one.model for one in reply.stage1]
-    assert conversation.dump() == orjson.loads(SEED_000)
+    assert conversation.dump() == orjson.loads(CONTRACT_EXAMPLE)
 
 
 async def test_a_new_document_has_the_contracts_fields_and_types(
     home: Home, documents: Documents
 ) -> None:
-    """Seed 000's required fields have their names and types, and dates are UTC."""
-    example = orjson.loads(SEED_000)
+    """The storage contract's required fields have their names and types, and dates are UTC."""
+    example = orjson.loads(CONTRACT_EXAMPLE)
     berlin = timezone(timedelta(hours=1))
     conversation_id = new_id()
     await documents.add_exchange(
@@ -193,16 +193,16 @@ async def test_the_contracts_write_function_keeps_its_order(home: Home, document
 
 
 async def test_without_corrections_the_field_is_left_out(home: Home, documents: Documents) -> None:
-    """`stage2_5=None` writes no `stage2_5` (seed 001's example message has one, and loads too)."""
+    """`stage2_5=None` writes no `stage2_5` (the data model's example message has one, and loads too)."""
     document = legacy(new_id(), unanswered=True)
     put_in(home, document)
-    example = orjson.loads((DATA / "seed_001_message.json").read_bytes())
+    example = orjson.loads((DATA / "data_model_message.json").read_bytes())
     await documents.add_assistant_message(
         str(document["id"]), example["stage1"], example["stage2"], None, example["stage3"]
     )
     del example["stage2_5"]
     assert messages(loaded(home, str(document["id"])))[-1] == example
-    AssistantMessage.model_validate(orjson.loads((DATA / "seed_001_message.json").read_bytes()))
+    AssistantMessage.model_validate(orjson.loads((DATA / "data_model_message.json").read_bytes()))
 
 
 async def test_an_answer_needs_a_question(home: Home, documents: Documents) -> None:
@@ -217,7 +217,7 @@ async def test_an_answer_needs_a_question(home: Home, documents: Documents) -> N
 
 
 async def test_an_answer_that_breaks_a_rule_is_not_written(documents: Documents) -> None:
-    """Seed 000's validation rules hold before the write."""
+    """The storage contract's validation rules hold before the write."""
     good = answer()
     assert good.stage2_5 is not None
     silent = good.stage2_5[0].model_copy(update={"corrected_response": " "})
@@ -238,7 +238,7 @@ async def test_an_answer_that_breaks_a_rule_is_not_written(documents: Documents)
 
 @pytest.mark.parametrize(
     "conversation_id",
-    ["../secrets", "", "latest", SEED_000_ID.upper(), SEED_000_ID.replace("-", ""), SEED_000_ID + "\n"],
+    ["../secrets", "", "latest", CONTRACT_ID.upper(), CONTRACT_ID.replace("-", ""), CONTRACT_ID + "\n"],
 )
 async def test_only_a_uuid_becomes_a_path(documents: Documents, conversation_id: str) -> None:
     """No other id reaches the file system."""
@@ -251,15 +251,15 @@ async def test_only_a_uuid_becomes_a_path(documents: Documents, conversation_id:
 async def test_a_missing_conversation_is_reported(store: ConversationStore) -> None:
     """The error names the id and the folder."""
     with pytest.raises(ConversationNotFound) as caught:
-        await store.load(SEED_000_ID)
-    assert str(caught.value) == f"there is no conversation {SEED_000_ID} in {store.folder}"
+        await store.load(CONTRACT_ID)
+    assert str(caught.value) == f"there is no conversation {CONTRACT_ID} in {store.folder}"
 
 
 @pytest.mark.parametrize(
     ("content", "reason"),
     [
         (b"", "it is not JSON: Input is a zero-length, empty document: line 1 column 1 (char 0)"),
-        (SEED_000[:9], "it is not JSON: unexpected end of data: line 2 column 8 (char 9)"),
+        (CONTRACT_EXAMPLE[:9], "it is not JSON: unexpected end of data: line 2 column 8 (char 9)"),
         (
             b"[]",
             f"{NO_CONVERSATION}: Input should be a valid dictionary or instance of Conversation",
@@ -281,40 +281,40 @@ async def test_an_unreadable_document_is_named_with_its_problem(
     store: ConversationStore, content: bytes, reason: str
 ) -> None:
     """Loading names the file and the problem; reading many reports it and continues."""
-    path = store.folder / f"{SEED_000_ID}.json"
+    path = store.folder / f"{CONTRACT_ID}.json"
     path.write_bytes(content)
     good = await ask(store, new_id())
     with pytest.raises(DocumentError) as caught:
-        await store.load(SEED_000_ID)
+        await store.load(CONTRACT_ID)
     assert str(caught.value) == f"{path}: {reason}"
-    found = await store.read([SEED_000_ID, new_id(), good.conversation.id])
+    found = await store.read([CONTRACT_ID, new_id(), good.conversation.id])
     assert found == [Problem(path.name, reason), good]
     assert path.read_bytes() == content
 
 
 async def test_a_folder_under_a_documents_name_is_a_problem(store: ConversationStore) -> None:
     """It is reported like broken JSON, and the others are read."""
-    path = store.folder / f"{SEED_000_ID}.json"
+    path = store.folder / f"{CONTRACT_ID}.json"
     path.mkdir()
     with pytest.raises(FolderError, match="there is a folder where the file should be"):
-        await store.load(SEED_000_ID)
-    [problem] = await store.read([SEED_000_ID])
+        await store.load(CONTRACT_ID)
+    [problem] = await store.read([CONTRACT_ID])
     assert isinstance(problem, Problem)
     assert problem.name == path.name
 
 
 async def test_an_answer_and_an_unreadable_document_are_both_kept(store: ConversationStore) -> None:
     """Writing to a broken document sets a copy aside, says where, and begins a new one."""
-    broken = SEED_000[:500]
-    (store.folder / f"{SEED_000_ID}.json").write_bytes(broken)
-    stored = await ask(store, SEED_000_ID)
-    aside = store.folder / f"{SEED_000_ID}.json.broken-20260120T103000000Z"
+    broken = CONTRACT_EXAMPLE[:500]
+    (store.folder / f"{CONTRACT_ID}.json").write_bytes(broken)
+    stored = await ask(store, CONTRACT_ID)
+    aside = store.folder / f"{CONTRACT_ID}.json.broken-20260120T103000000Z"
     assert stored.set_aside == aside
     assert aside.read_bytes() == broken
-    assert await store.load(SEED_000_ID) == stored.conversation
+    assert await store.load(CONTRACT_ID) == stored.conversation
     listing = await store.listing()
     assert listing.set_aside == [aside.name]
-    assert [*listing.documents] == [SEED_000_ID]
+    assert [*listing.documents] == [CONTRACT_ID]
 
 
 async def test_the_listing_reports_files_that_are_no_documents(store: ConversationStore) -> None:
@@ -322,8 +322,8 @@ async def test_the_listing_reports_files_that_are_no_documents(store: Conversati
     for name in (
         "notes.json",
         "README.txt",
-        f"{SEED_000_ID}.json~",
-        f".{SEED_000_ID}.json.12345678.tmp",
+        f"{CONTRACT_ID}.json~",
+        f".{CONTRACT_ID}.json.12345678.tmp",
     ):
         (store.folder / name).write_bytes(b"")
     listing = await store.listing()
@@ -436,8 +436,8 @@ async def test_a_lock_held_too_long_is_named(tmp_path: Path) -> None:
         FileLock(tmp_path / ".locks" / "55.lock"),
         pytest.raises(FolderError, match=r"55\.lock has been held by another process for 0 s"),
     ):
-        await ask(store, SEED_000_ID)
-    await ask(store, SEED_000_ID)
+        await ask(store, CONTRACT_ID)
+    await ask(store, CONTRACT_ID)
 
 
 async def test_text_that_is_not_unicode_is_refused(documents: Documents) -> None:

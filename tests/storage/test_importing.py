@@ -13,7 +13,7 @@ from storage.errors import FolderError
 from storage.importing import ImportReport, import_folder
 from storage.index import Index
 from storage.stores import Stores
-from tests.storage.examples import NOW, SEED_000, SEED_000_ID, answer, legacy, new_id, put
+from tests.storage.examples import CONTRACT_EXAMPLE, CONTRACT_ID, NOW, answer, legacy, new_id, put
 from tests.stores import Home
 
 
@@ -49,8 +49,8 @@ async def test_documents_of_every_version_are_imported_unchanged(
 ) -> None:
     """With or without stage 2.5, with fields of their own: kept to the byte, and indexed."""
     old = legacy(new_id())
-    contents = {str(old["id"]): put(folder, old), SEED_000_ID: SEED_000}
-    (folder / "the-capital-of-france.json").write_bytes(SEED_000)
+    contents = {str(old["id"]): put(folder, old), CONTRACT_ID: CONTRACT_EXAMPLE}
+    (folder / "the-capital-of-france.json").write_bytes(CONTRACT_EXAMPLE)
     (folder / "notes.txt").write_bytes(b"not a document")
     report = await import_folder(folder, store, index)
     assert report.skipped == ()
@@ -65,10 +65,10 @@ async def test_each_file_that_is_not_imported_is_named_with_its_reason(
     folder: Path, home: Home, store: Documents, index: Index
 ) -> None:
     """Broken files, invalid ids and folders are skipped; an existing conversation is kept."""
-    await store.add_exchange(SEED_000_ID, "?", answer(), title="Mine", source=None, now=NOW)
-    mine = home.content(SEED_000_ID)
-    (folder / f"{SEED_000_ID}.json").write_bytes(SEED_000)
-    (folder / "broken.json").write_bytes(SEED_000[:9])
+    await store.add_exchange(CONTRACT_ID, "?", answer(), title="Mine", source=None, now=NOW)
+    mine = home.content(CONTRACT_ID)
+    (folder / f"{CONTRACT_ID}.json").write_bytes(CONTRACT_EXAMPLE)
+    (folder / "broken.json").write_bytes(CONTRACT_EXAMPLE[:9])
     (folder / "subfolder.json").mkdir()
     put(folder, legacy("42"))
     good = legacy(new_id())
@@ -78,7 +78,7 @@ async def test_each_file_that_is_not_imported_is_named_with_its_reason(
         skipped=tuple(
             sorted(
                 (
-                    Problem(f"{SEED_000_ID}.json", "a conversation with its id is already here"),
+                    Problem(f"{CONTRACT_ID}.json", "a conversation with its id is already here"),
                     Problem(
                         "subfolder.json",
                         f"{folder / 'subfolder.json'} can't be used: "
@@ -94,7 +94,7 @@ async def test_each_file_that_is_not_imported_is_named_with_its_reason(
             )
         ),
     )
-    assert home.content(SEED_000_ID) == mine
+    assert home.content(CONTRACT_ID) == mine
 
 
 async def test_only_regular_files_are_opened(
@@ -136,11 +136,11 @@ async def test_a_huge_file_is_not_read(folder: Path, store: Documents, index: In
 
 async def test_importing_again_changes_nothing(folder: Path, store: Documents, index: Index) -> None:
     """A second import of the same folder skips everything."""
-    put(folder, legacy(SEED_000_ID))
+    put(folder, legacy(CONTRACT_ID))
     await import_folder(folder, store, index)
     report = await import_folder(folder, store, index)
     assert report.imported == ()
-    assert [problem.name for problem in report.skipped] == [f"{SEED_000_ID}.json"]
+    assert [problem.name for problem in report.skipped] == [f"{CONTRACT_ID}.json"]
 
 
 async def test_a_folder_that_is_not_there_is_an_error(

@@ -13,7 +13,7 @@ from storage.database import Database, Row
 from storage.index import Index, IndexReport
 from storage.index_rows import IndexRow
 from storage.stores import Stores
-from tests.storage.examples import NOW, SEED_000, SEED_000_ID, answer, legacy, new_id
+from tests.storage.examples import CONTRACT_EXAMPLE, CONTRACT_ID, NOW, answer, legacy, new_id
 from tests.stores import Home
 
 IN_STEP = IndexReport(documents=0, missing=(), stale=(), orphaned=(), unreadable=(), set_aside=())
@@ -90,11 +90,11 @@ async def test_a_row_says_what_its_document_says(store: Documents, index: Index)
 
 async def test_the_contracts_own_example_is_indexed(home: Home, store: Documents, index: Index) -> None:
     """A document with only the contract's fields has a row without invented values."""
-    home.put(SEED_000_ID, SEED_000)
+    home.put(CONTRACT_ID, CONTRACT_EXAMPLE)
     await index.rebuild(store)
     [row] = await index.find_as_operator("550e8400")
     assert replace(row, mtime_ns=0) == IndexRow(
-        id=SEED_000_ID,
+        id=CONTRACT_ID,
         title="Capital of France",
         created_at="2026-01-20T10:30:00.000Z",
         updated_at="2026-01-20T10:30:00.000Z",
@@ -111,14 +111,14 @@ async def test_the_contracts_own_example_is_indexed(home: Home, store: Documents
         tokens=0,
         agreement=None,
         mtime_ns=0,
-        size=len(SEED_000),
+        size=len(CONTRACT_EXAMPLE),
     )
 
 
 async def test_a_prefix_finds_every_id_that_begins_with_it(store: Documents, index: Index) -> None:
     """There may be several hits, and wildcards are plain characters."""
     twins = [f"abcdef0{digit}-0000-4000-8000-000000000000" for digit in "19"]
-    for conversation_id in (*twins, SEED_000_ID):
+    for conversation_id in (*twins, CONTRACT_ID):
         await index.upsert(await ask(store, conversation_id))
 
     async def found(prefix: str) -> list[str]:
@@ -126,27 +126,27 @@ async def test_a_prefix_finds_every_id_that_begins_with_it(store: Documents, ind
 
     assert await found("ABCDEF0") == twins
     assert await found("abcdef09") == [twins[1]]
-    assert await found(SEED_000_ID) == [SEED_000_ID]
+    assert await found(CONTRACT_ID) == [CONTRACT_ID]
     assert await found("%") == []
     assert len(await index.find_as_operator("", limit=2)) == 2
 
 
 async def test_an_older_version_does_not_replace_a_newer(store: Documents, index: Index) -> None:
     """Two answers to one conversation may reach the index in the wrong order."""
-    older = await ask(store, SEED_000_ID)
-    newer = await ask(store, SEED_000_ID)
+    older = await ask(store, CONTRACT_ID)
+    newer = await ask(store, CONTRACT_ID)
     await index.upsert(newer)
     await index.upsert(older)
-    [row] = await index.find_as_operator(SEED_000_ID)
+    [row] = await index.find_as_operator(CONTRACT_ID)
     assert row.exchanges == 2
 
 
 async def test_a_removed_row_is_gone(store: Documents, index: Index) -> None:
     """Its document is kept."""
-    await index.upsert(await ask(store, SEED_000_ID))
-    await index.remove(SEED_000_ID)
+    await index.upsert(await ask(store, CONTRACT_ID))
+    await index.remove(CONTRACT_ID)
     assert await index.find_as_operator("") == []
-    assert [*(await store.listing()).documents] == [SEED_000_ID]
+    assert [*(await store.listing()).documents] == [CONTRACT_ID]
 
 
 async def test_a_check_names_every_difference_and_changes_none(
@@ -217,10 +217,10 @@ async def test_a_rebuild_makes_the_same_index(
 
 async def test_a_rebuild_follows_a_restored_document(home: Home, store: Documents, index: Index) -> None:
     """Even if it is older than its row."""
-    await index.upsert(await ask(store, SEED_000_ID))
-    home.put(SEED_000_ID, SEED_000, mtime_ns=1)
-    assert (await index.rebuild(store)).stale == (SEED_000_ID,)
-    [row] = await index.find_as_operator(SEED_000_ID)
+    await index.upsert(await ask(store, CONTRACT_ID))
+    home.put(CONTRACT_ID, CONTRACT_EXAMPLE, mtime_ns=1)
+    assert (await index.rebuild(store)).stale == (CONTRACT_ID,)
+    [row] = await index.find_as_operator(CONTRACT_ID)
     assert (row.title, row.mtime_ns) == ("Capital of France", 1)
 
 
@@ -233,13 +233,13 @@ async def test_an_answer_saved_during_a_rebuild_stays_indexed(
     read = store.read
 
     async def overtaken(conversation_ids: Sequence[str]) -> list[Stored | Problem]:
-        assert conversation_ids == [SEED_000_ID]
-        found = await read([SEED_000_ID])
-        await index.upsert(await ask(store, SEED_000_ID))
+        assert conversation_ids == [CONTRACT_ID]
+        found = await read([CONTRACT_ID])
+        await index.upsert(await ask(store, CONTRACT_ID))
         return found
 
     monkeypatch.setattr(store, "read", overtaken)
-    await index.upsert(await ask(store, SEED_000_ID))
+    await index.upsert(await ask(store, CONTRACT_ID))
     await index.rebuild(store)
-    [row] = await index.find_as_operator(SEED_000_ID)
+    [row] = await index.find_as_operator(CONTRACT_ID)
     assert row.exchanges == 2

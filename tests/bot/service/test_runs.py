@@ -347,7 +347,7 @@ async def test_a_changed_configuration_never_mixes_into_a_run(tmp_path: Path) ->
 
 
 async def test_a_written_document_has_the_contracts_fields(tmp_path: Path) -> None:
-    """Named and typed as in seed 000, read back from the file itself."""
+    """Named and typed as in the storage contract, read back from the file itself."""
     council = ScriptedCouncil()
     async with opened(tmp_path, council) as (runs, _):
         run = (await runs.accept(*question())).run

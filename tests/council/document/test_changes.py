@@ -1,4 +1,4 @@
-"""Corrections are told from rewordings by seed 002's rule."""
+"""Corrections are told from rewordings by the refinement contract's rule."""
 
 import random
 from difflib import SequenceMatcher, unified_diff

@@ -109,7 +109,7 @@ async def changed(**correction: object) -> AssistantMessage:
     ],
 )
 async def test_what_is_written_keeps_the_contracts_rules(tampered: dict[str, object], rule: str) -> None:
-    """Seed 000's validation rules, each with its own words."""
+    """The storage contract's validation rules, each with its own words."""
     with pytest.raises(ValueError, match=rule):
         (await changed(**tampered)).check()
 

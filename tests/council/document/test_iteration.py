@@ -1,4 +1,4 @@
-"""When rounds continue and when they end, by seed 002's models."""
+"""When rounds continue and when they end, by the refinement contract's models."""
 
 from collections.abc import Sequence
 
