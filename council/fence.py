@@ -179,13 +179,16 @@ class StrippedStream:
         ready = self._ready(text)
         self._held = text[ready:] + last
         whole = _without(self._boundary, text[:ready], _altered)
+        self._was_cut |= len(whole) < ready
         shown = self._shown(whole)
         return shown + self.rest() if len(self._held) > LONGEST_HELD else shown
 
     def rest(self) -> str:
         """Return what was held back, at the reply's end."""
         held, self._held = self._held, ""
-        return self._shown(stripped(self._boundary, held))
+        whole = stripped(self._boundary, held)
+        self._was_cut |= whole != held
+        return self._shown(whole)
 
     def restart(self) -> None:
         """Forget what came before: the reply begins again."""

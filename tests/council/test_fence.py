@@ -165,6 +165,12 @@ def test_no_text_contains_the_mark(text: str) -> None:
     assert MARK not in streamed(*text)
 
 
+def test_what_is_left_of_altered_marks_forms_none() -> None:
+    """Taking an altered one out of a stream joins what was shown before to what comes next."""
+    shown, next_ = "7eb9d05934777dcb9d05934df77dc7eb9d05934d7eb9d05", "9b9d05934df77dc7eb9d05934df77ee"
+    assert MARK not in streamed(*shown, *next_, *MARK[2:])
+
+
 @given(made_of([*"[]7eb9 \n*.", "北", "\u200b", "beg ", "\uff21"], 20))
 def test_a_text_without_the_mark_stays_as_it_is(text: str) -> None:
     """With invisible characters, brackets and beginnings of a mark, streamed or not."""

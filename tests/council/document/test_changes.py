@@ -126,7 +126,7 @@ def test_pairs_cover_the_rule() -> None:
 
 
 @given(st.text("ab c\n", max_size=40), st.text("ab c\n", max_size=40))
-def test_agrees_with_the_seed_on_any_text(original: str, refined: str) -> None:
+def test_agrees_with_the_contract_on_any_text(original: str, refined: str) -> None:
     """Short texts of any kind are judged by the seed's rule."""
     assert detect_significant_changes(original, refined) == (rule(original, refined) in CHANGED)
 
