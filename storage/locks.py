@@ -14,9 +14,9 @@ from filelock import FileLock, Timeout
 SHARED = "council"
 """What every process holds, together with others, that serves or asks with a database they share."""
 PLATFORMS = ("discord", "slack")
-"""What a process holds that serves them alone from its data folder, or from its database."""
+"""What a process holds that serves these alone, from its data folder or its database."""
 LOOK_SECONDS = 2.0
-"""How long whoever looks who serves, as `council doctor`, may hold a name."""
+"""How long `council doctor` may hold a name, to see whether anybody else does."""
 _POLL = 0.1  # seconds
 _NAME = re.compile("[a-z0-9-]{1,64}")
 

@@ -133,7 +133,8 @@ class PostgresDatabase(Database):
         if not late:
             return [error] * len(jobs)
         for job in late:
-            self._fail(job, self.too_late())
+            if not job.done.done():  # somebody still waits
+                self._fail(job, self.too_late())
         rest = [job for job in jobs if job not in late]
         outcomes = iter(await self._transact(rest) if rest else ())
         return [None if job in late else next(outcomes) for job in jobs]

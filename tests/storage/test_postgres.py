@@ -71,6 +71,35 @@ async def test_of_writes_that_share_a_turn_only_the_late_ones_are_never_done(pos
         assert await keys(database) == ["a", "b", "in time"]
 
 
+async def test_a_late_write_that_nobody_waits_for_is_no_error(
+    postgres: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was withdrawn before its transaction began; another of that transaction was late for its turn."""
+    execute = psycopg.AsyncConnection.execute
+
+    async def slowly(self: psycopg.AsyncConnection[Any], query: Any, *rest: Any, **named: Any) -> Any:
+        if query.startswith(b"BEGIN"):
+            await asyncio.sleep(0.05)
+        return await execute(self, query, *rest, **named)
+
+    errors: list[object] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: errors.append(context))
+    async with open_postgres(postgres) as database:
+        await database.write(ROW)
+        monkeypatch.setattr(psycopg.AsyncConnection, "execute", slowly)
+        with psycopg.connect(postgres) as held:
+            held.execute("SELECT pg_advisory_xact_lock(%s, 0)", (database.key,))
+            withdrawn, late = await asyncio.gather(
+                database.write(step("withdrawn"), by=soon()),
+                database.write(step("late"), by=soon() + 0.2),
+                return_exceptions=True,
+            )
+        assert isinstance(withdrawn, TimeoutError)
+        assert isinstance(late, TimeoutError)
+        assert await keys(database) == []
+    assert errors == []
+
+
 async def test_a_lock_held_too_long_is_named(postgres: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every waiting write fails with advice, and the next one is done."""
     monkeypatch.setattr(connections, "_SESSION", "SET lock_timeout = '10ms'")
