@@ -1,4 +1,4 @@
-"""Upkeep, now and then: the index is compared with the documents, and what is to go is deleted."""
+"""Upkeep every few hours: keeps the index in step with the documents, and deletes what is due."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence

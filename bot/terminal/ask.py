@@ -42,7 +42,7 @@ from council.events import Emit, Event, RunCompleted, RunFailed, to_json
 from council.profile import Profile
 from storage.errors import StorageError
 from storage.journal import RunRow
-from storage.locks import SHARED
+from storage.locks import LOOK_SECONDS, SHARED
 from storage.scope import TERMINAL
 from storage.statistics import Typical
 
@@ -171,7 +171,7 @@ class Asking:
         if not self.library.database.is_shared:
             yield
             return
-        async with self.library.locks.hold(SHARED, shared=True) as stays:
+        async with self.library.locks.hold(SHARED, wait=LOOK_SECONDS, shared=True) as stays:
             if not stays:
                 raise Refusal(wording.DATA_MOVES)
             yield

@@ -99,7 +99,7 @@ class Stage2Result(Record):
     truncated: bool = False
 
 
-class Stage2_5Result(Record):  # noqa: N801 - the contract's own name (the data model)
+class Stage2_5Result(Record):  # noqa: N801 - the data model's own name
     """One member's correction, beside its first answer and its peers' critiques.
 
     `fallback` is why the answer before is kept; `change_summary` says how the text moved.
