@@ -92,7 +92,7 @@ def test_the_schema_is_draft_07() -> None:
             assert each.keys() <= {"$ref", "default"}
 
 
-def test_the_seeds_example_is_a_consultation() -> None:
+def test_the_schemas_example_is_a_consultation() -> None:
     """It validates, is read, and is stored unchanged."""
     assert faults(SEED_EXAMPLE) == []
     read = Consultation.model_validate(SEED_EXAMPLE)
@@ -106,7 +106,7 @@ def test_the_seeds_example_is_a_consultation() -> None:
         "confidence", "confidence.score", "confidence.reasoning", "metadata",
     ],
 )  # fmt: skip
-def test_the_seeds_required_fields_are_required(missing: str) -> None:
+def test_the_schemas_required_fields_are_required(missing: str) -> None:
     """By schema and by model."""
     example = json.loads(json.dumps(SEED_EXAMPLE))
     *path, last = missing.split(".")

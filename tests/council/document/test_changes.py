@@ -112,7 +112,7 @@ PAIRS = [
 
 
 @pytest.mark.parametrize(("original", "refined"), PAIRS)
-def test_agrees_with_the_seed(original: str, refined: str) -> None:
+def test_agrees_with_the_contract(original: str, refined: str) -> None:
     """Up to 2,000 characters the answer is the seed's, on either side of each threshold."""
     assert max(len(original), len(refined)) <= LITERAL_LIMIT
     assert detect_significant_changes(original, refined) == (rule(original, refined) in CHANGED)
