@@ -1,7 +1,7 @@
 """What a question may cost, before it is asked."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from council.brief import Attachment, Brief, History, Turn
@@ -131,7 +131,6 @@ def test_one_call_is_estimated_by_its_own_prompt() -> None:
 
 
 @given(st.text(max_size=200), st.integers(1, 6), st.integers(1, 5), st.integers(1, 5_000))
-@settings(max_examples=40, deadline=None)
 def test_more_of_anything_never_costs_less(text: str, seats: int, rounds: int, length: int) -> None:
     """More text, members, rounds or tokens never make it cheaper; the total is the sum of the stages."""
     names = tuple(f"m/{number}" for number in range(seats))
