@@ -106,14 +106,16 @@ class BudgetWarnings:
         """
         moment = self._record.now()
         due: list[tuple[Budget, str, str]] = []
+        news: list[tuple[Budget, str, str]] = []
         try:
             try:
                 due = await self._due(who, moment, is_admin)
+                news = await self._still_untold(who, moment, due)
             except StorageError:  # the reply doesn't depend on it
                 log.exception("budget_warnings_not_read")
-            lines = [Line(line) for _, _, line in due]
+            lines = [Line(line) for _, _, line in news]
             if await show(replace(message, blocks=(*lines, *message.blocks))):
-                for budget, person, _ in due:
+                for budget, person, _ in news:
                     await self._record.keep(budget, person, "told")
         except StorageError:  # it is shown once more at the next command
             log.exception("budget_warning_not_recorded")
@@ -152,6 +154,17 @@ class BudgetWarnings:
         due = [each for each in due if each[:2] not in self._busy]
         self._busy |= {(budget, person) for budget, person, _ in due}
         return due
+
+    async def _still_untold(
+        self, who: Source, moment: datetime, due: list[tuple[Budget, str, str]]
+    ) -> list[tuple[Budget, str, str]]:
+        """Leave out what another message told them of before it was marked as under way here."""
+        if not due:
+            return []
+        [person] = {person for _, person, _ in due}
+        found = await self._record.untold(payer(who).workspace, person, moment)
+        untold = {budget for budget, _ in found}
+        return [each for each in due if each[0] in untold]
 
     async def _of_nobody(self, budget: Budget, moment: datetime, platform: str) -> NearlyUsed | None:
         """Word a budget whose runs were all forgotten, if it is the operator's and still nearly used."""
@@ -209,13 +222,20 @@ class BudgetWarnings:
                 of_dollars=used.limit / NANO,
             )
         worded = await self._worded(source, used, moment)
-        for person, telling in (await self._record.owed(budget)).items():
-            if person in admins and (budget, person) not in self._busy:
-                self._busy.add((budget, person))
-                telling_them = partial(
-                    self._tell, source.platform, admins[person], budget, person, worded, telling
+        # Marked before it is read who is to be told: somebody who is told meanwhile isn't told again.
+        free = {person for person in admins if (budget, person) not in self._busy}
+        self._busy |= {(budget, person) for person in free}
+        telling: set[str] = set()
+        try:
+            owed = await self._record.owed(budget)
+            for person in free & owed.keys():
+                tell = partial(
+                    self._tell, source.platform, admins[person], budget, person, worded, owed[person]
                 )
-                self._spawn(telling_them)
+                self._spawn(tell)
+                telling.add(person)
+        finally:
+            self._busy -= {(budget, person) for person in free - telling}
 
     async def _worded(
         self, source: Source, used: Used, moment: datetime, reader: Source | None = None

@@ -623,6 +623,39 @@ async def test_an_admin_is_told_of_a_budget_whose_questions_were_deleted(tmp_pat
     assert "The budget of this channel for 31 March 2026 (UTC) is nearly used up: " in there
 
 
+async def test_commands_at_once_tell_an_admin_once(tmp_path: Path) -> None:
+    """Also when the second has read who is to be told before the first has recorded that it was."""
+    said: list[str] = []
+    first_is_told = asyncio.Event()
+
+    async def is_admin() -> bool:
+        return True
+
+    async def is_admin_after_the_first() -> bool:
+        return await first_is_told.wait()
+
+    async def show(message: Message) -> bool:
+        said.append(render(message))
+        return True
+
+    async with office(tmp_path, ScriptedCouncil(), prices=prices) as place:
+        warnings = place.runs.warnings
+        assert warnings
+        allow(place, channel_day=place.runs.estimate_short(profile()).cost * 1.1)
+        await ask(place, "1")
+        await settled(place)
+        second = asyncio.create_task(
+            warnings.at_command(Message("help", ()), TEAM, is_admin_after_the_first, show)
+        )
+        await asyncio.sleep(0.05)
+        await warnings.at_command(Message("help", ()), TEAM, is_admin, show)
+        first_is_told.set()
+        await second
+    first, again = said
+    assert first.count("The budget of") == 1
+    assert not again.strip()
+
+
 async def test_help_says_how_much_of_each_budget_is_used(tmp_path: Path) -> None:
     """Only of budgets that apply there."""
     async with office(tmp_path, ScriptedCouncil(), prices=prices) as place:
