@@ -605,13 +605,15 @@ def _tell(report: IndexReport) -> None:
 def _in_force(configuration: Configuration) -> Iterator[str]:
     hide = Redaction(configuration.secrets).hide
 
-    def line(name: str, value: object, source: str) -> str:
+    def line(name: str, value: object, source: str, width: int = 22) -> str:
         shown = hide(_shown(value))
-        return f"{name:<22} {shown}" + ("" if shown == wording.NOT_SET else f"  ({source})")
+        return f"{name:<{width}} {shown}" + ("" if shown == wording.NOT_SET else f"  ({source})")
 
-    for name in type(configuration.settings).model_fields:
+    names = [*type(configuration.settings).model_fields]
+    longest = max(map(len, names))
+    for name in names:
         value = getattr(configuration.settings, name)
-        yield line(name.upper(), value, configuration.origins[name.upper()])
+        yield line(name.upper(), value, configuration.origins[name.upper()], longest)
     for name, profile in configuration.profiles.items():
         yield f"\n[profiles.{name}]"
         for key, value in profile:

@@ -8,6 +8,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validat
 
 LONGEST_NAME = 60
 MOST = 20
+HEAVIEST = 100
 HOW_TO = (
     "write each as a name, with :weight and ! for a must-have where wanted: Cost:3, Security:2!, Speed"
 )
@@ -35,7 +36,7 @@ class Criterion(BaseModel):
 
     name: Annotated[str, AfterValidator(_one_line)]
     description: str = Field(default="", max_length=300)
-    weight: float = Field(default=1.0, gt=0, le=100, allow_inf_nan=False)
+    weight: float = Field(default=1.0, gt=0, le=HEAVIEST, allow_inf_nan=False)
     must_have: bool = False
 
     def __str__(self) -> str:
@@ -54,7 +55,10 @@ class EvaluationCriteria(BaseModel):
     @classmethod
     def _read_shorter_forms(cls, data: object) -> object:
         if isinstance(data, str):
-            return {"criteria": [_read(piece) for piece in _pieces(data)]}
+            pieces = _pieces(data)
+            if not 1 <= len(pieces) <= MOST:
+                raise ValueError(f"write 1 to {MOST} criteria, separated by commas")
+            return {"criteria": [_read(piece) for piece in pieces]}
         return {"criteria": cast("object", data)} if isinstance(data, list | tuple) else data
 
     @model_validator(mode="after")
@@ -87,5 +91,7 @@ def _read(piece: str) -> Criterion:
     if found is None:
         raise ValueError(f"\u201c{piece}\u201d isn't a criterion; {HOW_TO}")
     weight = float(found["weight"] or 1)
+    if not 0 < weight <= HEAVIEST:
+        raise ValueError(f"a criterion's weight is more than 0 and at most {HEAVIEST}")
     must_have = bool(found["early"] or found["late"])
     return Criterion(name=found["name"], weight=weight, must_have=must_have)

@@ -41,6 +41,8 @@ async def record() -> tuple[list[Picture], str]:
 
 def main() -> None:
     """Record, then draw."""
+    if sys.argv[1:]:
+        sys.exit("python -m pictures draws all of them, and takes no arguments.")
     if lack := missing():
         sys.exit(f"No picture: {lack}.")
     OUT.mkdir(parents=True, exist_ok=True)

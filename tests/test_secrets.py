@@ -366,7 +366,7 @@ async def test_a_bot_that_workspaces_install_shows_no_secret(installation: Insta
     for command in ("config", "doctor"):
         await place(command)
     assert (
-        "SLACK_TOKEN_KEY        \u2022\u2022\u2022\u2022AAA=  (.env, by SLACK_TOKEN_KEY_FILE)"
+        "SLACK_TOKEN_KEY                    \u2022\u2022\u2022\u2022AAA=  (.env, by SLACK_TOKEN_KEY_FILE)"
         in place.written
     )
     assert "Slack workspaces" in place.written

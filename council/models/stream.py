@@ -44,6 +44,7 @@ async def receive(
     if not response.headers.get("content-type", "").startswith("text/event-stream"):
         completion.add_body(await body_of(response, JSON_BYTES))
         return
+    response.encoding = "utf-8"  # as every stream of events is, whatever its header says
     clock = asyncio.get_running_loop().time
     ends_at = cast("float", timer.when())
     lingers = False

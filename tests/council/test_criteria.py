@@ -37,16 +37,16 @@ def test_a_bare_list_is_read_too() -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("", "at least 1 item"),
+        ("", "write 1 to 20 criteria"),
         ("Cost,,Speed", "\u201c\u201d isn't a criterion"),
         ("Cost:much", "\u201cCost:much\u201d isn't a criterion"),
-        ("Cost:0", "greater than 0"),
-        ("Cost:101", "less than or equal to 100"),
+        ("Cost:0", "more than 0 and at most 100"),
+        ("Cost:101", "more than 0 and at most 100"),
         ("Cost, cost", "there is more than one criterion Cost"),
         ("7", "isn't only a number"),
         ("x" * 61, "1 to 60 characters"),
         ("a | b", "can't contain |"),
-        (",".join(f"c{number}" for number in range(21)), "at most 20 items"),
+        (",".join(f"c{number}" for number in range(21)), "write 1 to 20 criteria"),
     ],
 )
 def test_a_mistake_is_reported(text: str, said: str) -> None:

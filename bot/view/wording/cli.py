@@ -22,8 +22,8 @@ STALE = "changed since they were indexed"
 ORPHANED = "in the index without a document"
 NO_DATABASE = "DATABASE_URL isn't set: it says where everything is to be copied to, or from."
 NO_POSTGRES = (
-    "DATABASE_URL is set, but the extra postgres isn't installed. Run uv sync --extra postgres, or "
-    "unset DATABASE_URL"
+    "DATABASE_URL is set, but the extra postgres isn't installed. "
+    "Run uv sync --frozen --inexact --extra postgres, or unset DATABASE_URL"
 )
 
 

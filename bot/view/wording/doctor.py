@@ -175,7 +175,7 @@ NO_ANSWER = "no answer"
 TRACES_TAKEN = "the collector takes them"
 NO_OTEL = Advice(
     "the extra otel isn't installed, so no traces are sent",
-    "Run: uv sync --frozen --extra local --extra otel; or unset it",
+    "Run: uv sync --frozen --inexact --extra otel; or unset it",
 )
 HEADERS_REFUSED = Advice(
     "the collector refuses it",

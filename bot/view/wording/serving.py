@@ -29,7 +29,10 @@ COMPLETE_OAUTH = (
     "SLACK_HTTP_PORT and SLACK_TOKEN_KEY; docs/slack.md is the guide"
 )
 NO_EXTRA = "several Slack workspaces need the extra slack-oauth, which isn't installed"
-INSTALL_EXTRA = "Run uv sync --extra slack-oauth, or build the image with --build-arg EXTRA=slack-oauth"
+INSTALL_EXTRA = (
+    "Run uv sync --frozen --inexact --extra slack-oauth, or build the image with "
+    "--build-arg EXTRA=slack-oauth"
+)
 NEEDS_DATABASE = (
     "council worker carries out what other processes accept, so it needs their database: set "
     "DATABASE_URL. Without one, council run does it all."

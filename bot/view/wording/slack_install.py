@@ -8,8 +8,9 @@ from bot.view.wording.figures import count
 TITLE = "Install the council"
 OFFER = "Several language models answer a question, review each other, and conclude."
 WHAT_LEAVES = (
-    "Questions, and the files that come with them, go to the models that /council-help names. You can "
-    "remove the app at any time; its tokens are then deleted at once, and its conversations {delay}."
+    "Questions, the files that come with them and, if you allow it, the messages of the thread in which "
+    "the council is asked go to the models that /council-help names. You can remove the app at any "
+    "time; its tokens are then deleted at once, and its conversations {delay}."
 )
 BUTTON = "Add to Slack"
 WITH_THREADS = "Add it, and let it read the threads in which it is asked"

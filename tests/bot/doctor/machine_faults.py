@@ -128,7 +128,7 @@ FAULTS = [
         _untraceable,
         "OTEL_EXPORTER_OTLP_ENDPOINT",
         "the extra otel isn't installed",
-        "uv sync --frozen --extra local --extra otel",
+        "uv sync --frozen --inexact --extra otel",
         "warning",
     ),
     Planted(

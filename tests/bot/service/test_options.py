@@ -102,7 +102,7 @@ def test_a_council_of_consultants_can_answer_as_a_council() -> None:
         ),
         (
             {"criteria": "Cost:0"},
-            "The option criteria can't be \u201cCost:0\u201d. Input should be greater than 0. Nothing was asked.",
+            "The option criteria can't be \u201cCost:0\u201d. A criterion's weight is more than 0 and at most 100. Nothing was asked.",
         ),
     ],
 )

@@ -1,6 +1,7 @@
 """The model client brings every call to its end: an answer, or a failure with its cause."""
 
 import asyncio
+import json
 import random
 import ssl
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
@@ -237,6 +238,17 @@ async def test_an_answer_streams_and_comes_back_whole() -> None:
     assert reply.usage.source == "measured"
     assert reply.usage.completion_tokens == 6
     assert reply.latency_ms >= 0
+
+
+async def test_a_stream_is_utf_8_whatever_its_header_says() -> None:
+    """As the format of event streams demands."""
+    said = "na\u00efve \u6570\u636e"
+    chunk = {"choices": [{"delta": {"content": said}, "finish_reason": "stop"}]}
+    body = f"data: {json.dumps(chunk, ensure_ascii=False)}\n\ndata: [DONE]\n\n".encode()
+    header = {"Content-Type": "text/event-stream; charset=iso-8859-1"}
+    async with ModelServer() as provider, opened(provider) as client:
+        provider.script(MODEL, Turn(body=body, headers=header))
+        assert (await client.ask(call())).text == said
 
 
 async def test_a_plain_reply_to_a_streaming_request_is_accepted() -> None:

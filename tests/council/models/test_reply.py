@@ -296,6 +296,13 @@ def test_a_failure_says_what_the_provider_said(error: JsonObject, detail: str) -
     assert failure_of(error, 502).detail == detail
 
 
+@pytest.mark.parametrize("code", ["9" * 5000, 1001, "٤٢٩", "0429"])
+def test_a_code_that_is_no_status_changes_none(code: object) -> None:
+    """It is a number of the provider's own, in an error inside a 200; "OK" doesn't explain it."""
+    failure = failure_of({"error": {"code": code}}, 200)
+    assert (failure.cause, failure.status, failure.detail) == ("unavailable", 200, "")
+
+
 @pytest.mark.parametrize(
     "text",
     [
