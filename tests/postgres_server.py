@@ -8,7 +8,6 @@ import os
 import pwd
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 import time
@@ -22,6 +21,7 @@ import psycopg
 import pytest
 
 from tests.conftest import MEMORY
+from tests.ports import free_port
 
 PASSWORD = "quuxzanzibar"  # noqa: S105 - of a server that trusts everybody here
 MISSING = "PostgreSQL isn't installed (apt-get install postgresql)"
@@ -158,8 +158,7 @@ def serve(*more: str, within: Path | None = MEMORY) -> Generator[PostgresServer]
             "--locale=C",
         ]
         subprocess.run([*command, *made], check=True, capture_output=True, cwd=folder)  # noqa: S603 - ours
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            port = free.getsockname()[1]
+        port = free_port()
         settings = [part for one in (*QUIET, *more) for part in ("-c", one)]
         started = [programs / "postgres", "-D", data, "-p", str(port), "-k", folder, "-h", "127.0.0.1"]
         server = PostgresServer(folder, port, [*command, *started, *settings])

@@ -22,9 +22,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.bot.doctor.scene import GOOD_KEY, KEY
-from tests.bot.slack.test_bot import free_port
 from tests.launcher import Process, start
 from tests.model_server import ModelServer
+from tests.ports import free_port
 from tests.slack_server import SlackServer
 from tests.test_deployment import needs_systemd, ran, text
 from tests.test_documents import ROOT

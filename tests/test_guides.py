@@ -18,10 +18,10 @@ from bot.config.configuration import load
 from bot.discord.invite import PERMISSIONS
 from tests.bot.doctor.scene import BOT_TOKEN, GOOD_KEY, KEY, PRICES, SIGNING_SECRET
 from tests.bot.slack.oauth.scene import Browser
-from tests.bot.slack.test_bot import free_port
 from tests.discord_server import DiscordServer
 from tests.launcher import Process, start
 from tests.model_server import Json, ModelServer
+from tests.ports import free_port
 from tests.slack_server import Channel, Message, SlackServer
 from tests.test_documents import text
 from tests.test_program import COVERAGE, PLAIN

@@ -8,9 +8,9 @@ import pytest
 from bot.config.configuration import load
 from bot.view.wording.servers import offer
 from council.models.local import LocalServer
-from tests.bot.slack.test_bot import free_port
 from tests.launcher import start
 from tests.model_server import ModelServer
+from tests.ports import free_port
 from tests.test_program import COVERAGE, PLAIN, QUESTION
 
 ONE = LocalServer("Ollama", "http://127.0.0.1:11434/v1", ("llama3.2:latest",))

@@ -14,8 +14,8 @@ import pytest
 
 from bot.service.outbox import Outbox
 from council.events import STAGES
-from tests.bot.slack.test_bot import free_port
 from tests.bot.test_monitoring import Served, connected, served
+from tests.ports import free_port
 
 ROOT = Path(__file__).parent.parent
 DEPLOY, DOCS = ROOT / "deploy", ROOT / "docs"

@@ -18,13 +18,13 @@ import pytest
 import pytest_asyncio
 
 from tests.bot.slack.oauth.scene import Browser, Page
-from tests.bot.slack.test_bot import free_port
 from tests.bot.terminal import test_init
 from tests.bot.terminal.test_init import ASK, CHAIR, HIDDEN_KEY, NUMBER, WHICH, Desk
 from tests.collector import Collector, collector
 from tests.discord_server import DiscordServer
 from tests.launcher import Process, start
 from tests.model_server import ModelServer, Turn
+from tests.ports import free_port
 from tests.slack_server import SlackServer
 from tests.storage.examples import unpack
 from tests.test_guides import AT_ONCE

@@ -13,12 +13,12 @@ import aiohttp
 import pytest
 
 from council.document.conversation import Conversation
-from tests.bot.slack.test_bot import free_port
 from tests.discord_server import Channel as DiscordChannel
 from tests.discord_server import DiscordServer
 from tests.discord_server import User as DiscordUser
 from tests.launcher import Process, start
 from tests.model_server import ModelServer
+from tests.ports import free_port
 from tests.slack_server import Channel as SlackChannel
 from tests.slack_server import SlackServer
 

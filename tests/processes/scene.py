@@ -16,12 +16,12 @@ import psycopg
 from aiohttp import web
 from aiohttp.typedefs import Handler
 
-from tests.bot.slack.test_bot import free_port
 from tests.crashes.people import Asked, People
 from tests.crashes.scene import MEMBERS
 from tests.discord_server import DiscordServer
 from tests.launcher import Process, start
 from tests.model_server import Json, ModelServer, council_member
+from tests.ports import free_port
 from tests.processes.balancer import Balancer
 from tests.processes.records import body_of, recorded_replies
 from tests.slack_server import SlackServer

@@ -10,10 +10,10 @@ from discord.http import Route
 
 from bot.discord.invite import PERMISSIONS
 from tests.bot.doctor.scene import BOT_TOKEN, GOOD_KEY, KEY, MEMBERS, PRICES, Scene, refusals
-from tests.bot.slack.test_bot import free_port
 from tests.discord_server import DiscordServer
 from tests.library import open_library
 from tests.model_server import Json, ModelServer
+from tests.ports import free_port
 from tests.slack_server import SlackServer
 
 

@@ -15,10 +15,10 @@ from aiohttp import web
 from aiohttp.typedefs import Handler, Middleware
 
 from bot import doctor
-from tests.bot.slack.test_bot import free_port
 from tests.discord_server import Channel as DiscordChannel
 from tests.discord_server import DiscordServer, Guild
 from tests.model_server import Json, ModelServer
+from tests.ports import free_port
 from tests.slack_server import SlackServer
 
 KEY = "sk-or-v1-0123456789abcdef0123456789abcdef"

@@ -3,7 +3,6 @@
 import asyncio
 import random
 import re
-import socket
 from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
@@ -37,6 +36,7 @@ from storage.journal import RunRow
 from tests.bot.shown import FINISHED
 from tests.council.scripted import FOUR, Clock, ScriptedCouncil, failure, profile
 from tests.library import open_library
+from tests.ports import free_port
 from tests.slack_server import (
     Channel,
     Delivery,
@@ -249,13 +249,6 @@ async def restarted(
         await place.slack.connected()
         yield dispatcher
         await dispatcher.drain(0)
-
-
-def free_port() -> int:
-    """Find a port nobody listens on."""
-    with socket.socket() as unused:
-        unused.bind(("127.0.0.1", 0))
-        return int(unused.getsockname()[1])
 
 
 class TestRun:

@@ -4,8 +4,8 @@ import asyncio
 from time import monotonic
 
 from council.models.local import LocalServer, find_servers
-from tests.bot.slack.test_bot import free_port
 from tests.model_server import ModelServer
+from tests.ports import free_port
 
 
 def listed(*ids: str) -> list[dict[str, object]]:

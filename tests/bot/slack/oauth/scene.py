@@ -20,9 +20,10 @@ from bot.service.dispatcher import Dispatcher
 from bot.slack.oauth.flow import SlackApp
 from bot.slack.oauth.installations import Installations, open_installations
 from bot.slack.oauth.workspaces import SlackWorkspaces
-from tests.bot.slack.test_bot import Sleeper, dispatcher_of, free_port
+from tests.bot.slack.test_bot import Sleeper, dispatcher_of
 from tests.council.scripted import ScriptedCouncil, profile
 from tests.library import open_library
+from tests.ports import free_port
 from tests.slack_server import Channel, Endpoint, HandClock, Message, SlackServer, Team, User
 
 KEY = "Q291bmNpbENvdW5jaWxDb3VuY2lsQ291bmNpbCEhISE="
