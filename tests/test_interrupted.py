@@ -2,7 +2,9 @@
 
 import asyncio
 import re
+import sqlite3
 from collections import Counter
+from contextlib import closing
 from pathlib import Path
 
 from tests.model_server import ModelServer, Turn
@@ -43,6 +45,21 @@ async def test_new_starts_over(tmp_path: Path) -> None:
         ended = await council("ask", QUESTION, "--new")
     assert (ended.code, ended.err) == (0, "")
     assert len(server.history) == 2 * before.total()
+
+
+async def test_too_old_a_run_with_an_answer_says_how_to_read_it(tmp_path: Path) -> None:
+    """It was killed between the document and the record of its end; nothing is to be retried."""
+    (tmp_path / "council.toml").write_text("[durability]\nresume_within = 0\n")
+    async with asked(tmp_path) as (council, _):
+        await council("ask", QUESTION)
+        with closing(sqlite3.connect(tmp_path / "data" / "council.db")) as database, database:
+            database.execute("UPDATE runs SET status = 'running', delivery = NULL")
+        ended = await council("ask", "And tomorrow?")
+        [conversation] = re.findall(r"council export (\S+)", ended.err)
+        read = await council("export", conversation)
+    assert "had its answer already" in ended.err
+    assert "council retry" not in ended.err
+    assert QUESTION in read.out
 
 
 async def test_too_old_a_run_is_closed_with_the_way_to_retry_it(tmp_path: Path) -> None:

@@ -307,11 +307,26 @@ class Runs:
         return timestamp(self.now() - timedelta(days=days))
 
     async def give_up(self, run: RunRow) -> RunRow:
-        """End a run that was interrupted too long ago; what it recorded is kept for a Retry."""
+        """End a run that was interrupted too long ago; what it recorded is kept for a Retry.
+
+        If its answer had been written and only its end hadn't, it is answered.
+        """
+        if await self._is_written(run):
+            await self._close(run, "answered")
+            self.metrics.runs_ended["answered"] += 1
+            return replace(run, status="answered")
         why = Why(message=INTERRUPTED)
         await self._close(run, "failed", why)
         self.metrics.runs_ended["failed"] += 1
         return replace(run, status="failed", error=why)
+
+    async def _is_written(self, run: RunRow) -> bool:
+        try:
+            conversation = await self.store.load(run.conversation_id)
+        except StorageError:  # there is none yet, or it can't be read now: a Retry finds what there is
+            return False
+        answers = (each for each in conversation.messages if isinstance(each, AssistantMessage))
+        return any(each.run_id == run.id for each in answers)
 
     async def _answer(
         self,

@@ -201,9 +201,13 @@ class Asking:
             yield (await self.runs.accept(question, profile, run_id)).run
 
     async def _close(self, run: RunRow) -> None:
-        await self.runs.give_up(run)
+        ended = await self.runs.give_up(run)
         await self.library.journal.deliver(run.id, "shown")
-        warn(wording.too_old(clip(" ".join(run.brief.question.split()), 80), run.id))
+        question = clip(" ".join(run.brief.question.split()), 80)
+        if ended.status == "answered":
+            warn(wording.had_its_answer(question, run.conversation_id))
+        else:
+            warn(wording.too_old(question, run.id))
 
 
 def _question(text: str, attachments: tuple[Attachment, ...], after: str | None = None) -> Question:

@@ -271,6 +271,30 @@ async def test_too_old_a_run_is_closed_and_can_be_retried(tmp_path: Path) -> Non
     assert venue.mentions[-1] == "The council has answered."
 
 
+async def test_too_old_a_run_whose_answer_was_written_is_answered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Killed between its document and the record of its end, it is shown, not closed."""
+    council, venue = ScriptedCouncil(), RecordingVenue()
+
+    async def lose(*_: object) -> None:
+        """The process is killed first."""
+
+    async with office(tmp_path, council) as place:
+        for record in ("finish", "deliver"):
+            monkeypatch.setattr(place.library.journal, record, lose)
+        place.dispatcher.begin(await place.ask(), venue)
+        await place.dispatcher.settled()
+    paid, answered_buttons = len(calls(council)), [button.action for button in venue.cards[-1].buttons]
+    async with office(tmp_path, council, resume_within=0, now=utc_now) as place:
+        again = await resumed(place, venue)
+    assert (again.status, again.delivery) == ("answered", "shown")
+    assert "The council's answer" in venue.texts[-1]
+    assert venue.mentions == ["The council has answered."]
+    assert [button.action for button in venue.cards[-1].buttons] == answered_buttons
+    assert len(calls(council)) == paid
+
+
 async def test_a_locked_database_keeps_no_run_from_being_resumed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
