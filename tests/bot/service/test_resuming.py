@@ -283,7 +283,9 @@ async def test_too_old_a_run_whose_answer_was_written_is_answered(
     async with office(tmp_path, council) as place:
         for record in ("finish", "deliver"):
             monkeypatch.setattr(place.library.journal, record, lose)
-        place.dispatcher.begin(await place.ask(), venue)
+        run = await place.ask()
+        assert run
+        place.dispatcher.begin(run, venue)
         await place.dispatcher.settled()
     paid, answered_buttons = len(calls(council)), [button.action for button in venue.cards[-1].buttons]
     async with office(tmp_path, council, resume_within=0, now=utc_now) as place:
