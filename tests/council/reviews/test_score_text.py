@@ -106,13 +106,18 @@ def test_any_text_can_be_read(text: str, before: str) -> None:
         assert all(1 <= score <= 10 for score in scores.values())
 
 
+MANY_LABELS = tuple(f"Response {letter}" for letter in "ABCDEF")
+MANY_CRITERIA = (*CRITERIA, "R&D", "Cost of change", "5 years' support", "Ops.")
+
+
 @given(
     st.dictionaries(
-        st.sampled_from(LABELS),
-        st.dictionaries(st.sampled_from(CRITERIA), st.integers(1, 10), min_size=1),
+        st.sampled_from(MANY_LABELS),
+        st.dictionaries(st.sampled_from(MANY_CRITERIA), st.integers(1, 10), min_size=1),
         min_size=1,
     )
 )
 def test_written_scores_are_read_back(scores: dict[str, dict[str, int]]) -> None:
-    """The form that reviewers are asked for."""
-    assert parse_scores("\n".join(scores_text(scores)), LABELS, CRITERIA) == scores
+    """The form that reviewers are asked for; one criterion's name may begin with another's."""
+    text = "\n".join(scores_text(scores))
+    assert parse_scores(text, MANY_LABELS, MANY_CRITERIA) == scores
