@@ -343,7 +343,7 @@ class TestProgram:
         headers = {"OTEL_EXPORTER_OTLP_HEADERS": "authorization=Bearer%20s3cr3t-0123456789"}
         shown = await Program(tmp_path, place | headers)("config")
         assert "s3cr3t" not in shown.out
-        assert "OTEL_EXPORTER_OTLP_HEADERS ••••6789  (environment)" in shown.out
+        assert "OTEL_EXPORTER_OTLP_HEADERS         ••••6789  (environment)" in shown.out
         wrong = await Program(tmp_path, place | {"OTEL_EXPORTER_OTLP_HEADERS": "s3cr3t"})("config")
         assert wrong.code == 2
         assert (
