@@ -228,12 +228,13 @@ class BudgetWarnings:
         telling: set[str] = set()
         try:
             owed = await self._record.owed(budget)
-            for person in free & owed.keys():
-                tell = partial(
-                    self._tell, source.platform, admins[person], budget, person, worded, owed[person]
-                )
-                self._spawn(tell)
-                telling.add(person)
+            for person, known in owed.items():
+                if person in free:
+                    tell = partial(
+                        self._tell, source.platform, admins[person], budget, person, worded, known
+                    )
+                    self._spawn(tell)
+                    telling.add(person)
         finally:
             self._busy -= {(budget, person) for person in free - telling}
 

@@ -325,8 +325,7 @@ class Runs:
             conversation = await self.store.load(run.conversation_id)
         except StorageError:  # there is none yet, or it can't be read now: a Retry finds what there is
             return False
-        answers = (each for each in conversation.messages if isinstance(each, AssistantMessage))
-        return any(each.run_id == run.id for each in answers)
+        return _answer_in(conversation, run) is not None
 
     async def _answer(
         self,
@@ -378,8 +377,7 @@ class Runs:
         except StorageError:  # the answer is safe in its document, and the index can be rebuilt
             log.exception("answer_not_indexed", conversation=run.conversation_id)
         # A run that is shown again took the time of its first showing, not the time until now.
-        answers = (each for each in stored.conversation.messages if isinstance(each, AssistantMessage))
-        return next((each for each in answers if each.run_id == run.id), message)
+        return _answer_in(stored.conversation, run) or message
 
     def _while_ours(self, run: RunRow, ask: Ask) -> Ask:
         may_call = self.may_call
@@ -537,6 +535,11 @@ def _brief(question: Question, profile: Profile, entropy: random.Random) -> Brie
         attachments=question.attachments,
         context=question.context,
     )
+
+
+def _answer_in(conversation: Conversation, run: RunRow) -> AssistantMessage | None:
+    answers = (each for each in conversation.messages if isinstance(each, AssistantMessage))
+    return next((each for each in answers if each.run_id == run.id), None)
 
 
 def _authors(context: Discussion | None) -> set[str]:
