@@ -222,21 +222,13 @@ class BudgetWarnings:
                 of_dollars=used.limit / NANO,
             )
         worded = await self._worded(source, used, moment)
-        # Marked before it is read who is to be told: somebody who is told meanwhile isn't told again.
-        free = {person for person in admins if (budget, person) not in self._busy}
-        self._busy |= {(budget, person) for person in free}
-        telling: set[str] = set()
-        try:
-            owed = await self._record.owed(budget)
-            for person, known in owed.items():
-                if person in free:
-                    tell = partial(
-                        self._tell, source.platform, admins[person], budget, person, worded, known
-                    )
-                    self._spawn(tell)
-                    telling.add(person)
-        finally:
-            self._busy -= {(budget, person) for person in free - telling}
+        for person, telling in (await self._record.owed(budget)).items():
+            if person in admins and (budget, person) not in self._busy:
+                self._busy.add((budget, person))
+                telling_them = partial(
+                    self._tell, source.platform, admins[person], budget, person, worded, telling
+                )
+                self._spawn(telling_them)
 
     async def _worded(
         self, source: Source, used: Used, moment: datetime, reader: Source | None = None
