@@ -62,7 +62,7 @@ bench: setup ## Measure speed, as ratios in one run
 	$(RUN) python -m bench
 
 .venv/.made: pyproject.toml uv.lock | $(filter .tools/%,$(UV))
-	$(UV) sync --frozen --quiet --extra local
+	$(UV) sync --frozen --quiet --compile-bytecode --extra local
 	@touch $@
 
 .tools/bin/uv:

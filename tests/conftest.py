@@ -84,7 +84,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def _starts_processes(file: Path) -> bool:
-    return file.parent.name in ("crashes", "tests")
+    return file.parent.name in ("crashes", "processes", "tests")
 
 
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
