@@ -121,7 +121,7 @@ def harm(path: Path) -> None:
 
 
 async def test_a_document_that_is_not_json_is_named_and_left_alone(tmp_path: Path) -> None:
-    """Commands that need it say where it lies; all others work."""
+    """Commands that need it say where it is; all others work."""
     conversation_id = new_id()
     folder = tmp_path / "data" / "conversations"
     folder.mkdir(parents=True, mode=0o700)

@@ -241,7 +241,7 @@ async def test_the_guide_for_several_workspaces_ends_with_an_answer_in_each(tmp_
                 await until(lambda person=person: len(slack.told(person)) == 2)
                 assert len(cards(slack, room)) == 2
                 await until(lambda room=room: transcripts(slack, room) == 2)
-            # One of them leaves; the process goes on for the other.
+            # One of them leaves; the process serves the other.
             for event in slack.uninstall(homes[0]):
                 assert (await event).acked
             await slack.slash(rooms[1], people[1], "/council", "And then?")

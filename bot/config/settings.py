@@ -122,7 +122,7 @@ def _server(secret: SecretStr) -> SecretStr:
     if not address.startswith(POSTGRES):
         raise ValueError(f"the address of a database starts with {POSTGRES[0]}")
     if "password=" in address.lower():
-        raise ValueError(f"a password stands before the server: {POSTGRES[0]}NAME:PASSWORD@SERVER/…")
+        raise ValueError(f"put the password before the server: {POSTGRES[0]}NAME:PASSWORD@SERVER/…")
     return secret
 
 

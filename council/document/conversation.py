@@ -160,7 +160,7 @@ class AssistantMessage(Record):
         texts = {answer.model: answer.response for answer in self.stage1}
         for number, each in enumerate(rounds, 1):
             if each.round_number != number:
-                raise ValueError(f"round {each.round_number} stands in place {number}")
+                raise ValueError(f"round {each.round_number} is where round {number} belongs")
             labels = each.label_to_model or {}
             _check_ballots(each.stage2, labels)
             for label, points in each.critiques.items():

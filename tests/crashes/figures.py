@@ -187,7 +187,7 @@ def count_messages(
     final = [card for card in cards if answer.stage3.response in card.text and AGAIN in card.text]
     if len(final) != 1:
         figures.wrong.append(f"{question.text}: not one card that shows the answer: {cards}")
-    # Of two cards, one was forgotten and stands as it was posted.
+    # Of two cards, one was forgotten and is still as it was posted.
     twice = [card.text for card in cards if card not in final]
     seen = Counter(each.text for each in thread)
     twice += [text for text, times in seen.items() for _ in range(times - 1)]

@@ -126,7 +126,7 @@ ASIDE = {
     "auth.revoke": "gives back a token of a workspace that isn't served",
     "oauth.v2.access": "asked while somebody installs the app, who reads what went wrong",
     "views.open": "shows a form to one person, beside an answer",
-    "conversations.replies": "reads the thread around a question; the run goes on without it",
+    "conversations.replies": "reads the thread around a question; the run continues without it",
     "usergroups.users.list": "asked before a question is taken, where user groups may ask",
     "POST /webhooks/{webhook_id}/{token}": "tells one person, beside an answer",
 }

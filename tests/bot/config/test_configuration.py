@@ -485,13 +485,13 @@ def test_an_admin_who_matches_nobody_is_refused(env: Write, nobody: str) -> None
 
 
 def test_a_databases_address_is_postgresqls(env: Write) -> None:
-    """Its password stands where it is known to be secret."""
+    """Its password is where it is known to be secret."""
     fix = "It is the address of a PostgreSQL database that keeps everything instead of the data folder"
     env(DATABASE_URL="mysql://localhost/council")
     assert problems() == [f"DATABASE_URL: the address of a database starts with postgresql://. {fix}"]
     env(DATABASE_URL="postgresql://localhost/council?password=hunter22")
     assert problems() == [
-        f"DATABASE_URL: a password stands before the server: postgresql://NAME:PASSWORD@SERVER/…. {fix}"
+        f"DATABASE_URL: put the password before the server: postgresql://NAME:PASSWORD@SERVER/…. {fix}"
     ]
 
 

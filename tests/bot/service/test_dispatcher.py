@@ -339,7 +339,7 @@ async def test_a_card_that_crashes_costs_the_card_alone(tmp_path: Path) -> None:
 
 
 async def test_a_card_that_is_refused_late_does_not_cost_what_is_paid_for(tmp_path: Path) -> None:
-    """Members have answered by then: the run goes on, and its asker is told elsewhere."""
+    """Members have answered by then: the run continues, and its asker is told elsewhere."""
     council = ScriptedCouncil(held={"stage2.1:openai/gpt-5"})
 
     class Refusing(RecordingVenue):

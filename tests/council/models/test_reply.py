@@ -485,7 +485,7 @@ def test_only_the_beginning_of_an_error_is_searched_for_keys() -> None:
 
 @pytest.mark.parametrize("before", range(1_900, 2_100, 7))
 def test_a_cut_shows_no_part_of_a_secret(before: int) -> None:
-    """Wherever it lies: the secret itself, and words that look like a key."""
+    """Wherever it is: the secret itself, and words that look like a key."""
     blank, rest = " " * before, "and so on " * 1000
     assert "hunter2" not in shorten(f"{blank}{SECRET} {rest}", SECRETS)
     assert "hunter2" not in excerpt(f"{'x' * before}{SECRET}{'y' * 5000}", SECRETS)
