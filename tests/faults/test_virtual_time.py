@@ -37,7 +37,7 @@ def test_work_takes_no_time_in_it() -> None:
 
     async def main(loop: VirtualLoop) -> float:
         async with asyncio.timeout(0.001):
-            time.sleep(0.005)  # noqa: ASYNC251 - for computing
+            time.sleep(0.005)  # noqa: ASYNC251 - in place of computing
             await asyncio.to_thread(time.sleep, 0.005)
             async with aiosqlite.connect(":memory:") as database:
                 await database.execute_fetchall(LONG_WORK)
