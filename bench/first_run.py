@@ -71,7 +71,7 @@ async def plainly(fact: Fact, client: ModelClient, profile: Profile) -> str:
     call = Call(
         step="plain",
         member=profile.chairman,
-        messages=({"role": "user", "content": fact.question},),
+        prompt=lambda: ({"role": "user", "content": fact.question},),
         deadline=profile.call_deadline,
         temperature=profile.temperature,
         max_tokens=profile.max_tokens,

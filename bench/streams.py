@@ -183,7 +183,7 @@ async def _ask(url: str, hear: Callable[[str], None]) -> None:
         call = Call(
             step="stage1",
             member=PROFILE.chairman,
-            messages=({"role": "user", "content": "Shard?"},),
+            prompt=lambda: ({"role": "user", "content": "Shard?"},),
             deadline=120.0,
             on_text=hear,
         )

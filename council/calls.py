@@ -3,6 +3,7 @@
 import hashlib
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Generic, Literal, Protocol, TypedDict, TypeVar
 
 import orjson
@@ -21,6 +22,10 @@ class ChatMessage(TypedDict):
 
     role: Literal["system", "user", "assistant"]
     content: str
+
+
+Prompt = Callable[[], tuple[ChatMessage, ...]]
+"""Writes the messages of a call."""
 
 
 class RetryBudget:
@@ -50,11 +55,12 @@ def run_retries(retries: int) -> tuple[RetryBudget, RetryBudget]:
     return shared, RetryBudget(reserve, beside=shared)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Call:
     """A model call, ready to be sent.
 
-    `step` is its key in the journal: stage, round and member. `profile` names the council that the
+    `step` is its key in the journal: stage, round and member. `prompt` is written when it is first
+    needed: never where the journal has the reply. `profile` names the council that the
     member belongs to. `deadline` is wall-clock seconds for the call with all its retries,
     `idle_timeout` the seconds in which nothing may arrive, unless that is left to the client. `schema`
     asks endpoints that can for a JSON reply of that shape; `refused` says that the endpoint turned that
@@ -66,7 +72,7 @@ class Call:
 
     step: str
     member: Member
-    messages: tuple[ChatMessage, ...]
+    prompt: Prompt
     deadline: float
     idle_timeout: float | None = None
     profile: str = "default"
@@ -79,6 +85,11 @@ class Call:
     retries: RetryBudget = field(default_factory=lambda: RetryBudget(12))
     on_text: Callable[[str], None] | None = None
     on_retry: Callable[[Failure, float], None] | None = None
+
+    @cached_property
+    def messages(self) -> tuple[ChatMessage, ...]:
+        """The prompt's messages."""
+        return self.prompt()
 
     @property
     def digest(self) -> str:

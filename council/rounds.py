@@ -47,6 +47,10 @@ from council.reviews.scores import score
 from council.session import Session, StageCancellation
 from council.task_group import TaskGroup
 
+# Built once: an annotation is evaluated whenever its function is defined, and these are inner ones.
+ReadReview = Stage2Result | AskAgain[Stage2Result]
+ReadCorrection = Stage2_5Result | Failure | AskAgain[Stage2_5Result | Failure]
+
 LABELS_TOKENS = 1_000
 """Room for a ranking alone, and for a model that thinks before it writes one."""
 
@@ -226,21 +230,24 @@ class _Table:
                 truncated=reply.truncated,
             )
 
-        async def read(reply: Reply) -> Stage2Result | AskAgain[Stage2Result]:
+        async def read(reply: Reply) -> ReadReview:
             result = await offload(len(reply.text), review, reply)
             if result.parsed_ranking or unranked or len(order) < 2 or not brief.profile.ballot_retry:
                 return result
             unranked.append(result)
             return AskAgain(prompts.labels_only(order), result, labels_schema(order), LABELS_TOKENS)
 
-        in_prose = member.model_copy(update={"structured": False})
+        def in_prose() -> tuple[ChatMessage, ...]:
+            unstructured = member.model_copy(update={"structured": False})
+            return prompts.review(brief, unstructured, labelled)
+
         return await self._session.hear(
             cancellation,
             member,
-            prompts.review(brief, member, labelled),
+            partial(prompts.review, brief, member, labelled),
             read,
             schema=ballot_schema(order, criteria, terse=terse) if member.structured else None,
-            plain=lambda: prompts.review(brief, in_prose, labelled),
+            plain=in_prose,
         )
 
     def _readable(self, name: str) -> str:
@@ -255,29 +262,24 @@ class _Table:
             points = await self._points(name, reviews)
             if not points:
                 return maintained(answer)
-            critiques, prompt = self._by_point(member, points)
+            critiques = format_critiques_for_refinement(points)
+            prompt = partial(self._by_point, member, points)
         else:
-            critiques, prompt = self._by_review(member, reviews)
+            critiques = peer_critiques(name, reviews)
+            prompt = partial(self._by_review, member, reviews)
             # The built-in model makes its answer worse when it is asked again for no reason.
             is_builtin = demonstration_prompts.suits(self._session.brief)
             if is_builtin and reviews and not self._is_criticized(name, reviews):
                 return maintained(answer, critiques)
 
         session, number = self._session, self._data.round_number
-        given = Given(
-            question=session.brief.question,
-            original=answer.text,
-            prompt=prompts.instructions(session.brief, self._label_of[name]),
-            reviews=[review.ranking for review in reviews],
-            others=[self._answers[peer].text for peer in self._names if peer != name],
-            labels=[*self._labels],
-        )
 
-        async def read(reply: Reply) -> Stage2_5Result | Failure | AskAgain[Stage2_5Result | Failure]:
+        async def read(reply: Reply) -> ReadCorrection:
             said = await consultants.read(session, member, reply, after=number)
             size = len(answer.text) + len(said.text)
             result = await offload(size, corrected, answer, critiques, said)
             keeps = result.kept_because is not None
+            given = self._given(name, reviews)
             if cause := await offload(size, partial(fault, keeps=keeps), said.text, given):
                 return AskAgain(prompts.no_correction(session.brief, cause), Failure(cause=cause))
             return consultants.or_again(result)
@@ -307,25 +309,31 @@ class _Table:
         self._data.critiques |= found
         return found[label]
 
+    def _given(self, name: str, reviews: list[Stage2Result]) -> Given:
+        brief = self._session.brief
+        return Given(
+            question=brief.question,
+            original=self._answers[name].text,
+            prompt=prompts.instructions(brief, self._label_of[name]),
+            reviews=[review.ranking for review in reviews],
+            others=[self._answers[peer].text for peer in self._names if peer != name],
+            labels=[*self._labels],
+        )
+
     def _spoken(self, name: str) -> str:
         answer = self._answers[name]
         return as_spoken(answer.text, answer.consultation)
 
-    def _by_point(
-        self, member: Member, points: list[CritiqueItem]
-    ) -> tuple[str, tuple[ChatMessage, ...]]:
+    def _by_point(self, member: Member, points: list[CritiqueItem]) -> tuple[ChatMessage, ...]:
         brief = self._session.brief
         short = shorten([point.critique_text for point in points], brief.profile.max_critique_tokens)
         handed = [
             point.model_copy(update={"critique_text": text})
             for point, text in zip(points, short, strict=True)
         ]
-        prompt = prompts.refinement(brief, member, original=self._spoken(member.name), critiques=handed)
-        return format_critiques_for_refinement(points), prompt
+        return prompts.refinement(brief, member, original=self._spoken(member.name), critiques=handed)
 
-    def _by_review(
-        self, member: Member, reviews: list[Stage2Result]
-    ) -> tuple[str, tuple[ChatMessage, ...]]:
+    def _by_review(self, member: Member, reviews: list[Stage2Result]) -> tuple[ChatMessage, ...]:
         brief = self._session.brief
         texts = [review.ranking for review in reviews]
         if not brief.profile.critiques_with_ranking:
@@ -333,11 +341,10 @@ class _Table:
                 without_ranking(review.ranking, review.order, [*self._labels]) for review in reviews
             ]
         short = shorten(texts, brief.profile.max_critique_tokens)
-        prompt = prompts.correction(
+        return prompts.correction(
             brief,
             member,
             original=self._spoken(member.name),
             label=self._label_of[member.name],
             critiques=[(review.model, text) for review, text in zip(reviews, short, strict=True)],
         )
-        return peer_critiques(member.name, reviews), prompt

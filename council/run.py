@@ -114,8 +114,6 @@ async def _answers(session: Session) -> list[Stage1Result]:
     profile = session.brief.profile
 
     async def answer(member: Member) -> Stage1Result | Failure:
-        messages = prompts.answer(session.brief, member)
-
         async def read(reply: Reply) -> Stage1Result | AskAgain[Stage1Result]:
             said = await consultants.read(session, member, reply)
             result = Stage1Result(
@@ -130,8 +128,9 @@ async def _answers(session: Session) -> list[Stage1Result]:
             )
             return consultants.or_again(result)
 
+        prompt = partial(prompts.answer, session.brief, member)
         schema = consultants.schema(profile)
-        return await session.hear(cancellation, member, messages, read, schema=schema)
+        return await session.hear(cancellation, member, prompt, read, schema=schema)
 
     session.emit(StageStarted("stage1", tuple(member.name for member in profile.members)))
     with session.open("stage1") as cancellation:
@@ -184,7 +183,8 @@ async def _synthesis(session: Session, answers: list[Stage1Result], reviewed: Re
                 notes=notes,
             )
 
-        prompt = prompts.synthesis(
+        prompt = partial(
+            prompts.synthesis,
             session.brief,
             member,
             responses=[
@@ -280,7 +280,8 @@ async def _title(session: Session, cancellation: Cancellation) -> str:
     """Return the conversation's title: from the title model if there is one, else the question."""
     member = session.brief.profile.title_model
     if member and session.brief.history.is_empty:
-        text = await session.hear_title(member, prompts.title(session.brief, member), cancellation)
+        prompt = partial(prompts.title, session.brief, member)
+        text = await session.hear_title(member, prompt, cancellation)
         if text and (line := _one_line(text.strip().strip("\"'*#`\u201c\u201d "))):
             return line
     return _one_line(session.brief.question)

@@ -14,9 +14,9 @@ from council.calls import (
     Ask,
     AskAgain,
     Call,
-    ChatMessage,
     JsonObject,
     Outcome,
+    Prompt,
     Read,
     Reply,
     Steps,
@@ -120,11 +120,11 @@ class Session:
         self,
         cancellation: StageCancellation,
         member: Member,
-        messages: tuple[ChatMessage, ...],
+        prompt: Prompt,
         read: Read[R],
         *,
         schema: JsonObject | None = None,
-        plain: Callable[[], tuple[ChatMessage, ...]] | None = None,
+        plain: Prompt | None = None,
         repeat_penalty: float | None = None,
         role: str = "",
     ) -> R | Failure:
@@ -132,25 +132,27 @@ class Session:
 
         The observers are told either way. `role` distinguishes two calls of one member in a stage. A
         call that was cut off before it began is neither made nor announced nor recorded. An endpoint
-        that refuses the `schema` is asked again without it, by the messages of `plain` if they differ.
+        that refuses the `schema` is asked again without it, by the `plain` prompt if there is one.
         """
         stage, number = cancellation.stage, cancellation.round
         profile = self.brief.profile
 
-        answer = AnswerStream(self.brief.boundary, self.brief.notes_mark)
+        # Only the final answer is shown while it is written.
+        answer = AnswerStream(self.brief.boundary, self.brief.notes_mark) if stage == "stage3" else None
 
         def retry(failure: Failure, wait: float) -> None:
-            answer.restart()
+            if answer:
+                answer.restart()
             self.emit(MemberRetried(stage, member.name, failure, wait, number))
 
         def stream(text: str) -> None:
-            if shown := answer.feed(text):
+            if answer and (shown := answer.feed(text)):
                 self.emit(AnswerStreamed(member.name, shown))
 
         call = Call(
             step=f"{stage}.{number}:{member.name}{role and f':{role}'}",
             member=member,
-            messages=messages,
+            prompt=prompt,
             deadline=profile.call_deadline,
             idle_timeout=profile.idle_timeout,
             profile=profile.name,
@@ -161,7 +163,7 @@ class Session:
             repeat_penalty=repeat_penalty,
             retries=self._last_retries if stage == "stage3" else self._retries,
             on_retry=retry,
-            on_text=stream if stage == "stage3" else None,
+            on_text=stream if answer else None,
         )
         # In a replay, what was heard before the cancellation counts as it did then.
         if self._steps.recall(call) is None:
@@ -173,11 +175,11 @@ class Session:
         outcome = await self._step(call, cancellation)
         if _refuses_schema(call, outcome):
             # The refusal is on record, so that a replay asks the same.
-            messages = plain() if plain else messages
-            call = replace(call, step=f"{call.step}:plain", messages=messages, schema=None, refused=True)
+            step, prompt = f"{call.step}:plain", plain or prompt
+            call = replace(call, step=step, prompt=prompt, schema=None, refused=True)
             outcome = await self._step(call, cancellation)
         if isinstance(outcome, Reply):
-            if rest := answer.rest():
+            if answer and (rest := answer.rest()):
                 self.emit(AnswerStreamed(member.name, rest))
             result, reply = await self._result(call, outcome, read, cancellation)
             if not isinstance(result, Failure):
@@ -212,12 +214,13 @@ class Session:
             return result, reply
         if call.on_text and call.on_retry:
             call.on_retry(Failure(cause="malformed"), 0.0)  # what has streamed is void
+        said = reply.text
         again = replace(
             call,
             step=f"{call.step}:again",
-            messages=(
+            prompt=lambda: (
                 *call.messages,
-                {"role": "assistant", "content": unmarked(self.brief.boundary, reply.text)},
+                {"role": "assistant", "content": unmarked(self.brief.boundary, said)},
                 {"role": "user", "content": unmarked(self.brief.boundary, result.words)},
             ),
             schema=call.schema and (result.schema or call.schema),
@@ -234,14 +237,12 @@ class Session:
                 return better, reply
         return result.otherwise, reply
 
-    async def hear_title(
-        self, member: Member, messages: tuple[ChatMessage, ...], cancellation: Cancellation
-    ) -> str | None:
+    async def hear_title(self, member: Member, prompt: Prompt, cancellation: Cancellation) -> str | None:
         """Return a title, or `None` if the call failed, which doesn't affect the run."""
         call = Call(
             step="title",
             member=member,
-            messages=messages,
+            prompt=prompt,
             deadline=self.brief.profile.call_deadline,
             idle_timeout=self.brief.profile.idle_timeout,
             profile=self.brief.profile.name,

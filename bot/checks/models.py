@@ -178,7 +178,7 @@ class ModelChecks:
             (seat.model, seat.endpoint): Call(
                 step="doctor",
                 member=seat.model_copy(update={"fallbacks": ()}),
-                messages=(WORD,),
+                prompt=lambda: (WORD,),
                 deadline=CALL_SECONDS,
                 profile=name,
                 max_tokens=CALL_TOKENS,

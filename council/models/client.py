@@ -134,7 +134,7 @@ class ModelClient:
 
         Of a member with fallbacks, it is the dearest of each price.
         """
-        call = Call(step="", member=member, messages=(), deadline=0.0, profile=profile)
+        call = Call(step="", member=member, prompt=tuple, deadline=0.0, profile=profile)
         try:
             found = self._find(call)
             price = self._prices(found, self._provider(found))

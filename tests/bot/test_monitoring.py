@@ -36,7 +36,7 @@ from tests.storage.examples import new_id
 
 HELD = f"stage1.1:{FOUR[0]}"
 USAGE = Usage(prompt_tokens=100, completion_tokens=20, cost=0.25)
-CALL = Call(step="stage1.1:a/one", member=Member(model="a/one"), messages=(), deadline=60)
+CALL = Call(step="stage1.1:a/one", member=Member(model="a/one"), prompt=tuple, deadline=60)
 
 
 @dataclass

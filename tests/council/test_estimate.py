@@ -125,7 +125,7 @@ def test_web_searches_cost_where_the_provider_makes_them() -> None:
 
 def test_one_call_is_estimated_by_its_own_prompt() -> None:
     """Its prompt is known just before it is made."""
-    call = Call("stage1.1:a", Member(model="a"), ({"role": "user", "content": "x" * 400},), 1.0)
+    call = Call("stage1.1:a", Member(model="a"), lambda: ({"role": "user", "content": "x" * 400},), 1.0)
     assert call_cost(call, CHEAP, 0.5) == CHEAP.cost(100, REPLY_TOKENS)
     assert call_cost(call, None, 0.5) == 0.5
 

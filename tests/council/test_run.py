@@ -1,9 +1,11 @@
 """The run: order, scheduling, what each stage hands on, and what ends up in the document."""
 
 import asyncio
+from functools import partial
 
 import pytest
 
+from council import prompts
 from council.brief import Attachment, Discussion, History, ThreadMessage, Turn
 from council.calls import MemorySteps
 from council.document.conversation import peer_critiques
@@ -345,6 +347,22 @@ async def test_a_replayed_run_asks_nothing_and_says_the_same() -> None:
     replayed = await again.run()
     assert again.calls == []
     assert replayed.message.dump() == deliberation.message.dump()
+
+
+async def test_a_replay_writes_no_prompt_for_what_is_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A thousand runs may resume at once after a restart."""
+    first = ScriptedCouncil()
+    deliberation = await first.run()
+    written: list[str] = []
+    for stage in ("answer", "review", "correction", "synthesis", "title"):
+        monkeypatch.setattr(prompts, stage, partial(_noted, written, stage))
+    replayed = await ScriptedCouncil(steps=first.steps).run()
+    assert written == []
+    assert replayed.message.dump() == deliberation.message.dump()
+
+
+def _noted(written: list[str], stage: str, *_: object, **__: object) -> None:
+    written.append(stage)
 
 
 async def test_a_replay_makes_only_the_missing_calls_from_the_same_prompts() -> None:

@@ -12,7 +12,7 @@ from bot.service.acknowledge_first import (
 from council.calls import Call
 from tests.council.scripted import ScriptedCouncil, profile
 
-CALL = Call(step="title", member=profile().members[0], messages=(), deadline=1.0)
+CALL = Call(step="title", member=profile().members[0], prompt=tuple, deadline=1.0)
 PASSES = 20
 """Of the event loop: more than a call needs that nothing holds back."""
 

@@ -67,7 +67,7 @@ async def ask(
             Call(
                 step="stage1:1:a",
                 member=profile.members[0],
-                messages=tuple(messages),
+                prompt=lambda: tuple(messages),
                 deadline=profile.call_deadline,
                 schema=schema,
                 max_tokens=tokens,

@@ -85,7 +85,7 @@ def call(
     return Call(
         step="stage1:1:a",
         member=Member.model_validate({"model": model, **member}),
-        messages=QUESTION,
+        prompt=lambda: QUESTION,
         deadline=deadline,
         schema=schema,
         temperature=temperature,

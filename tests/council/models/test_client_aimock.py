@@ -65,7 +65,7 @@ class Asked:
                 Call(
                     step="stage1:1:a",
                     member=Member(model="openai/gpt-5", fallbacks=fallbacks),
-                    messages=({"role": "user", "content": question},),
+                    prompt=lambda: ({"role": "user", "content": question},),
                     deadline=10.0,
                     on_text=self.heard.append,
                 )

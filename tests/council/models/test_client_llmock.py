@@ -51,7 +51,7 @@ async def ask(llmock: LLMock, question: str, *, idle_timeout: float = 10.0) -> R
         call = Call(
             step="stage1:1:a",
             member=Member(model="gpt-4o"),
-            messages=({"role": "user", "content": question},),
+            prompt=lambda: ({"role": "user", "content": question},),
             deadline=10.0,
             idle_timeout=idle_timeout,
         )

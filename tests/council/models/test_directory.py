@@ -18,7 +18,7 @@ TODAY = Profile(members=(OWN, ROUTED), chairman=ROUTED)
 
 def call(member: Member, profile: str = "default") -> Call:
     """Call a member as a run does: without what only the configuration may say."""
-    return Call(step="stage1.1:a", member=member.in_a_run(), messages=(), deadline=1.0, profile=profile)
+    return Call(step="stage1.1:a", member=member.in_a_run(), prompt=tuple, deadline=1.0, profile=profile)
 
 
 def refused(called: Call, *profiles: Profile) -> Cause:
@@ -39,7 +39,7 @@ def test_a_member_has_the_endpoint_and_the_key_of_today() -> None:
 def test_a_member_without_an_endpoint_is_the_councils_own() -> None:
     """Whatever a row says beside its model."""
     crafted = ROUTED.model_copy(update={"endpoint": THERE, "api_key_env": "DISCORD_TOKEN"})
-    found = Directory([TODAY]).find(Call("stage1.1:a", crafted, (), 1.0))
+    found = Directory([TODAY]).find(Call("stage1.1:a", crafted, tuple, 1.0))
     assert (found.endpoint, found.api_key_env) == (None, None)
 
 

@@ -24,7 +24,7 @@ def call(**changes: object) -> Call:
     return Call(
         step="stage1:1:a",
         member=member,
-        messages=({"role": "user", "content": "Why is it?"},),
+        prompt=lambda: ({"role": "user", "content": "Why is it?"},),
         deadline=5.0,
     )
 
