@@ -82,6 +82,8 @@ class Member(BaseModel):
 
     def in_a_run(self) -> "Member":
         """Return the member without its endpoint and key, which only today's configuration may name."""
+        if self.endpoint is None and self.api_key_env is None:
+            return self
         return self.model_copy(update={"endpoint": None, "api_key_env": None})
 
 

@@ -83,8 +83,7 @@ def fold(view: RunView, event: Event, now: float) -> RunView:
         case MemberRetried():
             return _moved(view, event, Working(event.failure, now + event.wait))
         case MemberAnswered():
-            answered = _moved(view, event, Answered(event.latency_ms))
-            return _with_result(answered, event.result)
+            return _member_answered(view, event)
         case MemberFailed():
             return _moved(view, event, Failed(event.failure))
         case TitleCompleted():
@@ -97,6 +96,12 @@ def fold(view: RunView, event: Event, now: float) -> RunView:
             return replace(_closed(view, now), error=error)
         case CallSpent() | RunQueued() | RunAdmitted() | RunHeld() | HistoryShortened() | ContextRead():
             return _noted(view, event, now)
+
+
+def _member_answered(view: RunView, event: MemberAnswered) -> RunView:
+    answered = Answered(event.latency_ms)
+    written = _moved(view, event, answered) if event.stage == "stage3" else view
+    return _with_result(written, event.result, answered)
 
 
 def _noted(
@@ -275,33 +280,33 @@ def _with_seat(view: RunView, name: str, change: Callable[[Seat], Seat]) -> RunV
     return view if seats == view.seats else replace(view, seats=seats)
 
 
-def _with_result(view: RunView, result: StageResult) -> RunView:
+def _with_result(view: RunView, result: StageResult, state: Answered | None = None) -> RunView:
     match result:
         case Stage1Result():
-            return _with_seat(view, result.model, lambda seat: _answered(seat, result))
+            return _with_seat(view, result.model, lambda seat: _answered(seat, result, state))
         case Stage2Result():
-            return _with_seat(view, result.model, lambda seat: _reviewed(seat, result))
+            return _with_seat(view, result.model, lambda seat: _reviewed(seat, result, state))
         case Stage2_5Result():
-            return _with_seat(view, result.model, lambda seat: _corrected(seat, result))
+            return _with_seat(view, result.model, lambda seat: _corrected(seat, result, state))
         case Stage3Result():
             return replace(view, final=result)
 
 
-def _answered(seat: Seat, result: Stage1Result) -> Seat:
+def _answered(seat: Seat, result: Stage1Result, state: Answered | None) -> Seat:
     persona = seat.persona or result.persona
-    return replace(seat, answer=result, persona=persona, answering=_ended(seat.answering))
+    return replace(seat, answer=result, persona=persona, answering=state or _ended(seat.answering))
 
 
-def _reviewed(seat: Seat, result: Stage2Result) -> Seat:
-    return replace(seat, review=result, reviewing=_ended(seat.reviewing))
+def _reviewed(seat: Seat, result: Stage2Result, state: Answered | None) -> Seat:
+    return replace(seat, review=result, reviewing=state or _ended(seat.reviewing))
 
 
-def _corrected(seat: Seat, result: Stage2_5Result) -> Seat:
-    state = Failed(result.fallback) if result.fallback else _ended(seat.correcting)
-    return replace(seat, correction=result, correcting=state)
+def _corrected(seat: Seat, result: Stage2_5Result, state: Answered | None) -> Seat:
+    ended = Failed(result.fallback) if result.fallback else state or _ended(seat.correcting)
+    return replace(seat, correction=result, correcting=ended)
 
 
-def _ended(state: State) -> State:
+def _ended(state: State) -> Answered:
     return state if isinstance(state, Answered) else Answered()
 
 

@@ -51,8 +51,10 @@ def parse_ranking(text: str, labels: Collection[str]) -> list[str]:
             own = ranking
         elif last == end:
             framed = ranking
+    if own or framed:
+        return own or framed
     alone = _ranking(_alone(lines), known)
-    return own or framed or (alone if len(alone) > 1 else [])
+    return alone if len(alone) > 1 else []
 
 
 def opening_labels(text: str, labels: Collection[str]) -> list[str]:
