@@ -94,14 +94,15 @@ async def leave(folder: Path, runs: int) -> None:
 async def go_on(folder: Path, runs: int) -> Resumption:
     """Continue them until each has asked something new."""
     reached: set[str] = set()
-    all_there = asyncio.Event()
+    all_there = asyncio.Future[Resumption]()
 
     async def ask(call: Call) -> Reply:
         if call.step.startswith(FINISHED):
             sys.exit(f"{call.step} was in the journal and is asked again")
         reached.add(asked(call))
-        if len(reached) == runs:
-            all_there.set()
+        if len(reached) == runs and not all_there.done():
+            wall, cpu = time.perf_counter() - began, time.process_time() - busy
+            all_there.set_result(Resumption(wall=wall, cpu=cpu))
         return await asyncio.Future[Reply]()
 
     collect_rarely()
@@ -111,8 +112,7 @@ async def go_on(folder: Path, runs: int) -> Resumption:
         await dispatcher.resuming.resume(
             await dispatcher.resuming.undelivered("bench"), lambda _: SilentVenue()
         )
-        await all_there.wait()
-        measured = Resumption(wall=time.perf_counter() - began, cpu=time.process_time() - busy)
+        measured = await all_there
         await dispatcher.drain(0)
     return measured
 
