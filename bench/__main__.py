@@ -193,7 +193,9 @@ async def log_normal() -> None:
 def start() -> None:
     """Time a fresh process from its start to a council that could be asked."""
     ready = (
-        "import asyncio, bot.cli, bot.terminal.ask\n"
+        "from bot.__main__ import command_line\n"
+        "command_line()\n"
+        "import asyncio, bot.terminal.ask\n"
         "from bot.app import open_council, open_library\n"
         "from bot.config.configuration import load\n"
         "async def main():\n"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from council.reviews.own_lines import Line
 
 # A script without spaces touches a letter without belonging to it.
-_WORD = r"[0-9A-Za-z_\u00c0-\u024f\u0400-\u04ff]"
+_WORD = r"(?-i:[0-9A-Za-z_\u00c0-\u024f\u0400-\u04ff])"
 _NOUN = (
     rf"(?<!{_WORD})(?:responses?|answers?|replies|reply|candidates?|submissions?|antwort(?:en)?|réponses?"
     r"|respuestas?|respostas?|rispost[ae]|odpowied\w+|\u043e\u0442\u0432\u0435\u0442\w{0,3}"

@@ -4,6 +4,7 @@ JSON reviews give it themselves, in any language.
 """
 
 import re
+from functools import cache, partial
 
 from council.document.results import Severity
 
@@ -12,32 +13,35 @@ GRADES: tuple[Severity, ...] = ("high", "medium", "low")
 
 def severity(sentence: str) -> Severity | None:
     """Return how grave a sentence is; `None` if it criticizes nothing."""
-    said = _PRAISE.sub(" ", sentence)
-    if _LOW.search(said) and not (_GRAVE.search(said) or _EMPTY.search(said)):
+    said = _PRAISE().sub(" ", sentence)
+    if _LOW().search(said) and not (_GRAVE().search(said) or _EMPTY().search(said)):
         return "low"
-    if _HIGH.search(said):
+    if _HIGH().search(said):
         return "high"
-    return "medium" if _MEDIUM.search(said) or _EMPTY.search(said) else None
+    return "medium" if _MEDIUM().search(said) or _EMPTY().search(said) else None
 
 
 def praises(sentence: str) -> bool:
     """Return whether a sentence praises, even in words of critique: `no errors`, `catches the bug`."""
-    return bool(_PRAISE.search(sentence) or (_GOOD.search(sentence) and severity(sentence) is None))
+    return bool(_PRAISE().search(sentence) or (_GOOD().search(sentence) and severity(sentence) is None))
 
 
+@cache  # at the first review: compiling takes a tenth of what is imported at a start
 def _any_of(*phrases: str) -> re.Pattern[str]:
     """Return a pattern that finds any of these as whole words; a blank is any white space."""
     return re.compile(rf"\b(?:{'|'.join(phrases)})(?!\w)".replace(" ", r"\s+"), re.IGNORECASE)
 
 
-_GRAVE = _any_of("dangerous", "unsafe", "insecure", "data loss", "loses data")
-_EMPTY = _any_of(
+_GRAVE = partial(_any_of, "dangerous", "unsafe", "insecure", "data loss", "loses data")
+_EMPTY = partial(
+    _any_of,
     r"(?:only|simply|just|merely|nothing but) (?:a )?"
-    r"(?:repeats?|repetition of|restates?|restatement of)(?! itself)"
+    r"(?:repeats?|repetition of|restates?|restatement of)(?! itself)",
 )
 """What only repeats adds nothing, which is more than a fault of form."""
 
-_HIGH = _any_of(
+_HIGH = partial(
+    _any_of,
     r"wrong(?:ly)?|incorrect(?:ly)?|inaccura\w+|false(?:ly)?|untrue|erroneous\w*|mistake[ns]?|errors?",
     r"dangerous\w*|unsafe|insecure|vulnerab\w+|harmful|mislead\w*|illegal|data loss|loses data|exposes",
     r"fabricat\w+|hallucinat\w+|made[ -]up|invent(?:s|ed)|contradict\w*|broken|breaks|crash\w*"
@@ -47,7 +51,8 @@ _HIGH = _any_of(
     r"critical (?:flaw|gap|issue|omission|error)|ignores the question|off[ -]topic",
     r"fails? to (?:answer|address the question)|steers?|manipulat\w+|(?:prompt )?injection attempt",
 )
-_MEDIUM = _any_of(
+_MEDIUM = partial(
+    _any_of,
     r"lack(?:s|ed|ing)?|miss(?:es|ed|ing)|omit\w*|omission\w*|ignor(?:es?|ed|ing)|overlook\w*"
     r"|neglect\w*",
     r"without (?:a|any|citing|giving|explaining|evidence|sources?|examples?|saying)",
@@ -71,13 +76,15 @@ _MEDIUM = _any_of(
     r"rambl\w+|disorgani[sz]ed|inconsisten\w+|skips?|skipped|glosses|leaves out|leaves open|stops short",
     r"falls short|brief|short on|light on|behind",
 )
-_LOW = _any_of(
+_LOW = partial(
+    _any_of,
     r"minor|slight(?:ly)?|nit(?:pick\w*)?|typos?|spelling|cosmetic|word(?:y|iness)|verbos\w+"
     r"|repetiti\w+",
     r"redundan\w+|long-?winded|a (?:bit|little|touch)|somewhat|formatting|tone|phrasing|wording|small",
 )
 
-_GOOD = _any_of(
+_GOOD = partial(
+    _any_of,
     r"(?:is|are|it's) (?:(?:already|also|both|very|quite|a|an|the) )*(?:clear|correct|accurate|concise"
     r"|complete|straightforward|excellent|good|right|best|useful|helpful|sound|thorough|well)",
     r"already \w+|easy to (?:understand|follow|read)|would not make it better",
@@ -98,7 +105,8 @@ _DEALS_WITH = (
     r"|spot|cover"
     r"|point|flag|list|recogni[sz]|notic|acknowledg|prevent|correct)\w*"
 )
-_PRAISE = _any_of(
+_PRAISE = partial(
+    _any_of,
     rf"(?:no|not any|free (?:of|from)|without(?: any)?|hardly any|zero"
     rf"|nothing) (?:\w+ ){{0,2}}?{_FAULTS}",
     rf"(?:doesn't|does not|don't|do not) (?:contain|have|include|introduce|make|show) (?:any |a )?"
