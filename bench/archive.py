@@ -23,7 +23,7 @@ import orjson
 import psycopg
 
 from bot.app import open_stores
-from bot.serve import collect_rarely
+from bot.serve import tune_interpreter
 from council.calls import JsonObject
 from council.document.conversation import Source
 from storage.archive import Archive
@@ -63,7 +63,7 @@ async def past_answers(conversations: int = CONVERSATIONS, address: str | None =
 
     With an address, all of it is in that PostgreSQL database.
     """
-    collect_rarely()
+    tune_interpreter()
     measured = Measured()
     rng = random.Random(7)  # noqa: S311 - a benchmark
     words = Words(rng)

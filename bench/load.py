@@ -27,7 +27,7 @@ from pydantic import BaseModel
 from bot.app import Library, open_library
 from bot.config import logs
 from bot.errors import Refusal
-from bot.serve import collect_rarely
+from bot.serve import tune_interpreter
 from bot.service.access import AT_TERMINAL
 from bot.service.channels import Channels, Operator
 from bot.service.dispatcher import Dispatcher
@@ -368,7 +368,7 @@ def main() -> None:
     parser.add_argument("--spread", type=float, default=0.0)
     parser.add_argument("--waiting", type=int, default=0)
     arguments = cast("dict[str, object]", vars(parser.parse_args()))
-    collect_rarely()  # as the bot does
+    tune_interpreter()  # as the bot does
     print(asyncio.run(under(Load.model_validate(arguments))).model_dump_json())
 
 

@@ -20,7 +20,7 @@ from pydantic import BaseModel
 from bench.load import ANSWER, BALLOT, SilentVenue, asked, dispatcher_of, place, text
 from bot.app import open_library
 from bot.config import logs
-from bot.serve import collect_rarely
+from bot.serve import tune_interpreter
 from bot.service.access import AT_TERMINAL
 from bot.service.question import Question
 from council.calls import Call, Reply
@@ -105,7 +105,7 @@ async def go_on(folder: Path, runs: int) -> Resumption:
             all_there.set_result(Resumption(wall=wall, cpu=cpu))
         return await asyncio.Future[Reply]()
 
-    collect_rarely()
+    tune_interpreter()
     began, busy = time.perf_counter(), time.process_time()
     async with open_library(folder) as library:
         dispatcher = dispatcher_of(library, ask, runs)

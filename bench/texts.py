@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from bench.archive import lag_of_the_loop
 from bench.load import PROFILE, QUESTION, silent
-from bot.serve import collect_rarely
+from bot.serve import tune_interpreter
 from bot.service.runs import utc_now
 from council.brief import Brief
 from council.calls import Call, MemorySteps, Reply
@@ -52,7 +52,7 @@ async def lag_over_long_reviews() -> float:
     """Return the longest that the loop was late while points were read out of four reviews of 30 kB."""
     profile = PROFILE.model_copy(update={"critique_mode": "extracted"})
     lags: list[float] = []
-    collect_rarely()  # as the bot does
+    tune_interpreter()  # as the bot does
     async with lag_of_the_loop(lags):
         await deliberate(
             Brief(question=QUESTION, profile=profile, seed=7, boundary="b0undary"),

@@ -32,7 +32,7 @@ from bot.app import open_council, open_dispatcher, open_library
 from bot.config import logs
 from bot.config.configuration import load
 from bot.errors import Refusal
-from bot.serve import collect_rarely
+from bot.serve import tune_interpreter
 from bot.service.access import AT_TERMINAL
 from bot.service.dispatcher import Dispatcher
 from bot.service.question import Question
@@ -200,7 +200,7 @@ def work() -> None:
 async def ask(asked: Asked) -> Shared:
     """Ask all questions, and measure until every run is shown."""
     configuration = load()
-    collect_rarely()
+    tune_interpreter()
     async with AsyncExitStack() as stack:
         library = await stack.enter_async_context(
             open_library(configuration.settings.council_data_dir, configuration.database)

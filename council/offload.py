@@ -1,6 +1,7 @@
 """Work on long texts, kept off the event loop."""
 
 import asyncio
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -15,6 +16,40 @@ AT_ONCE = 1_500
 # More threads wouldn't finish sooner: they share one interpreter with the loop, which would have
 # to wait for its turn.
 _READER = ThreadPoolExecutor(max_workers=1, thread_name_prefix="reader")
+
+
+class _Paced:
+    """Does work in one thread, and rests after each piece for as long as that took."""
+
+    def __init__(self) -> None:
+        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="paced")
+        self._rested = 0.0
+
+    async def do(self, work: Callable[[*Given], Result], *given: *Given) -> Result:
+        """Return what some work returns."""
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._thread, self._after_rest, partial(work, *given))
+
+    def _after_rest(self, work: Callable[[], Result]) -> Result:
+        time.sleep(max(0.0, self._rested - time.monotonic()))
+        began = time.monotonic()
+        try:
+            return work()
+        finally:
+            ended = time.monotonic()
+            self._rested = ended + (ended - began)
+
+
+_PACED = _Paced()
+
+
+async def in_turn(work: Callable[[*Given], Result], *given: *Given) -> Result:
+    """Do work on a whole run's texts that comes after its answer, such as a transcript, when it is due.
+
+    Without the rests, a hundred answers that come together would make each other late by seconds: a
+    thread that computes holds up the loop whenever that has waited for anything.
+    """
+    return await _PACED.do(work, *given)
 
 
 async def offload(characters: int, work: Callable[[*Given], Result], *given: *Given) -> Result:

@@ -21,7 +21,7 @@ from bot.service.help import guide
 from bot.service.limits import Backlog, Durability, channel_of, user_of
 from bot.service.options import RunOptions
 from bot.service.permissions import Action, Admins, check, check_place
-from bot.service.presenter import Presenter, files_of
+from bot.service.presenter import Presenter, files_of, page_of
 from bot.service.question import Question
 from bot.service.queue import Queue, Ticket
 from bot.service.resuming import Resuming, Stops, Together, VenueOf, catch_up
@@ -36,9 +36,10 @@ from bot.view.wording import failures, replies
 from bot.view.wording.permissions import NOT_HERE
 from council.brief import Attachment
 from council.cancel import Stop
-from council.document.conversation import Source
+from council.document.conversation import Conversation, Source
 from council.errors import ModelError, RunStopped
 from council.events import RunAdmitted, RunQueued
+from council.offload import in_turn
 from council.profile import Profile
 from council.task_group import TaskGroup
 from storage.conversations import Conversations
@@ -287,19 +288,22 @@ class Dispatcher:
     async def transcript(self, run: RunRow) -> tuple[File, ...]:
         """Return a run's conversation as files. Raises `Refusal`."""
         try:
-            return await self._files(run)
+            return await asyncio.to_thread(files_of, await self._stored(run))
         except StorageError as error:
             raise Refusal(failures.explain(error, run.id)) from error
 
-    async def _files(self, run: RunRow) -> tuple[File, ...]:
-        return await asyncio.to_thread(files_of, await self._store.load(run.conversation_id))
+    async def _page(self, run: RunRow) -> File:
+        return await in_turn(page_of, await self._stored(run))
+
+    async def _stored(self, run: RunRow) -> Conversation:
+        return await self._store.load(run.conversation_id)
 
     async def detail(self, run: RunRow, what: Detail, seat: int) -> Message:
         """Return what a button below a thread's message shows. Raises `Refusal`."""
         if presenter := self._presenters.get(run.id):
             return await asyncio.to_thread(detail, presenter.view, what, seat)
         try:
-            conversation = await self._store.load(run.conversation_id)
+            conversation = await self._stored(run)
         except ConversationNotFound as error:
             raise Refusal(self._why_no_detail(run)) from error
         except StorageError as error:
@@ -487,7 +491,7 @@ class Dispatcher:
             place=place,
             note=note,
             is_wanted=is_wanted,
-            transcript=lambda: self._files(run),
+            page=partial(self._page, run),
             edited=partial(self._runs.metrics.edited, run.origin.platform),
             none_due=self._runs.acknowledgements.none_due,
         )

@@ -30,6 +30,7 @@ from bot.view.thread import ThreadMessage, is_final, thread
 from bot.view.wording import delivery as wording
 from council.document.conversation import Conversation
 from council.events import Event, MemberStarted, RunAdmitted, RunCompleted, RunFailed, RunQueued
+from council.offload import in_turn
 from council.task_group import TaskGroup
 from storage.errors import StorageError
 from storage.journal import Delivery, Posts, Telling
@@ -57,7 +58,7 @@ class Presenter:
 
     `posts` remembers what the run has posted below its card; `telling` is what is known of its mention,
     and `note` writes down more; `place` writes down where its card and its thread are; `is_wanted` tells
-    whether the run is still on record; `transcript` returns its stored conversation as files. `edited`
+    whether the run is still on record; `page` returns its stored conversation as an HTML file. `edited`
     hears of each edit of the card, with how many changes it shows. `none_due` waits for others'
     acknowledgements.
     """
@@ -74,7 +75,7 @@ class Presenter:
         place: Place,
         note: Callable[[Telling], Awaitable[None]],
         is_wanted: Callable[[], Awaitable[bool]],
-        transcript: Callable[[], Awaitable[tuple[File, ...]]],
+        page: Callable[[], Awaitable[File]],
         edited: Callable[[int], None],
         none_due: Callable[[], Awaitable[None]],
     ) -> None:
@@ -91,7 +92,7 @@ class Presenter:
         self._telling = telling
         self._note = note
         self._is_wanted = is_wanted
-        self._transcript = transcript
+        self._page = page
         self._edited = edited
         self._none_due = none_due
         self._changes = 0
@@ -334,7 +335,7 @@ class Presenter:
         with self._taking_refusals():
             await self._none_due()
             # Counting changed words and choosing critics' sentences would block the loop too long.
-            messages = await asyncio.to_thread(thread, self.view)
+            messages = await in_turn(thread, self.view)
             if not self._is_open and (messages or self.view.final):
                 await self._open_thread()
             for each in messages:
@@ -400,7 +401,7 @@ class Presenter:
         note = wording.in_file(str(why), with_answer=is_cut) if why else wording.RECORD
 
         async def attach(sent: Sent) -> str:
-            return await self._venue.attach(note, sent, *await self._files())
+            return await self._venue.attach(note, sent, await self._file())
 
         try:
             await self._once("transcript", note, attach)
@@ -415,13 +416,12 @@ class Presenter:
             log.exception("transcript_crashed")
             self._is_stalled = True
 
-    async def _files(self) -> tuple[File, ...]:
+    async def _file(self) -> File:
         await self._none_due()
         if self.view.conversation_id:
-            page, *_ = await self._transcript()
-            return (replace(page, name=f"council-{self._run_id[:8]}.html"),)
+            return replace(await self._page(), name=f"council-{self._run_id[:8]}.html")
         said = "\n\n".join(render(section.message) for section in record(self.view))
-        return (File(f"council-{self._run_id[:8]}-thread.md", said),)
+        return File(f"council-{self._run_id[:8]}-thread.md", said)
 
     async def _post(self, message: Message, urgency: Urgency, buttons: tuple[Button, ...] = ()) -> None:
         """Post a message in as many parts as it takes, its buttons below the last one."""
@@ -458,7 +458,12 @@ class Presenter:
             log.exception("post_not_recorded", key=key)
 
 
+def page_of(conversation: Conversation) -> File:
+    """Return a conversation's transcript as an HTML page; too slow for an event loop."""
+    return File(f"council-{conversation.id[:8]}.html", to_html(conversation))
+
+
 def files_of(conversation: Conversation) -> tuple[File, ...]:
     """Return a conversation's transcript, as a page and as Markdown; too slow for an event loop."""
-    name = f"council-{conversation.id[:8]}"
-    return File(f"{name}.html", to_html(conversation)), File(f"{name}.md", to_markdown(conversation))
+    markdown = File(f"council-{conversation.id[:8]}.md", to_markdown(conversation))
+    return page_of(conversation), markdown

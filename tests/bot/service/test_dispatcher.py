@@ -502,13 +502,13 @@ async def test_a_transcript_that_cannot_be_posted_costs_itself_alone(
 ) -> None:
     """The thread and the mention are there; what may pass is tried again later."""
 
-    def broken(_: Conversation) -> tuple[File, ...]:
+    def broken(_: Conversation) -> File:
         raise error
 
     is_refused = isinstance(error, VenueError)
     venue = RecordingVenue(refuse={"attach": error} if is_refused else {})
     if not is_refused:
-        monkeypatch.setattr("bot.service.dispatcher.files_of", broken)
+        monkeypatch.setattr("bot.service.dispatcher.page_of", broken)
     async with office(tmp_path, ScriptedCouncil()) as place:
         run = await place.see(venue)
         row = await place.library.journal.get(run.id)
