@@ -22,7 +22,7 @@ from bench import peer
 from bench.archive import CONVERSATIONS, Measured, on_postgres, past_answers
 from bench.bombs import slowest, worst
 from bench.burst import Waits, acknowledgements, beside
-from bench.load import PROFILE, QUESTION, Engine, Load, measure, no_models, p99, silent
+from bench.load import BALLOT, PROFILE, QUESTION, Engine, Load, measure, no_models, p99, silent
 from bench.resume import resumption
 from bench.streams import AT_ONCE, behind, many, reading, serving
 from bench.texts import comparisons, lag_over_long_reviews
@@ -377,7 +377,8 @@ async def delayed(call: Call) -> Reply:
     seed = int(text.partition(f"{QUESTION} [")[2].partition("]")[0])
     seconds = latency(seed, call.step)
     await asyncio.sleep(seconds)
-    return Reply(text=f"{call.step} says yes.", usage=Usage(), latency_ms=round(seconds * 1000))
+    ballot = BALLOT if call.step.startswith("stage2.") else ""  # without one it would be asked again
+    return Reply(text=f"{call.step} says yes.{ballot}", usage=Usage(), latency_ms=round(seconds * 1000))
 
 
 def schedules(seed: int) -> tuple[float, float]:

@@ -5,7 +5,7 @@ language. What was in the author's own answer already is its own, and a few word
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from council.errors import Cause
@@ -61,7 +61,11 @@ class Given:
 
 def fault(reply: str, given: Given, *, keeps: bool = False) -> Cause | None:
     """Return why a reply is no correction; `None` if it is one, or `keeps` the answer with a reason."""
-    if _repeats(reply, given.prompt) or _is_question(reply, given):
+    if reply == given.original:
+        return None
+    words = _words(reply)
+    prompt = _words(given.prompt)
+    if _repeats(words, prompt) or _is_question(reply, words, given):
         return "echoed_prompt"
     if keeps:
         return None
@@ -69,20 +73,19 @@ def fault(reply: str, given: Given, *, keeps: bool = False) -> Cause | None:
         return "sent_ranking"
     if _declines(reply) and not _declines(given.original):
         return "declined"
-    if cause := _taken_from(reply, given):
+    if cause := _taken_from(words, prompt, given):
         return cause
     return "changed_language" if _changes_language(reply, given) else None
 
 
-def _repeats(reply: str, prompt: str) -> bool:
+def _repeats(words: Sequence[str], prompt: Sequence[str]) -> bool:
     """Return whether a reply is nothing but our own words, however few."""
-    words = _words(reply)
     return len(words) >= RUN and sum(_covered(words, [prompt])) >= ALL * len(words)
 
 
-def _is_question(reply: str, given: Given) -> bool:
+def _is_question(reply: str, said: Sequence[str], given: Given) -> bool:
     """Return whether a reply only asks the question again, or a part of it, which the answer didn't."""
-    said, asked = _words(reply), _words(given.question)
+    asked = _words(given.question)
     if said == _words(given.original):
         return False
     asks_a_part = reply.rstrip().endswith(_ASKS) and len(said) >= RUN
@@ -104,19 +107,18 @@ def _declines(text: str) -> bool:
     return bool(_DECLINES.match(text)) and len(_words(text)) <= SHORT
 
 
-def _taken_from(reply: str, given: Given) -> Cause | None:
+def _taken_from(words: Sequence[str], prompt: Sequence[str], given: Given) -> Cause | None:
     """Return whose words most of a reply's new ones are."""
-    words = _words(reply)
     if len(words) < ENOUGH:
         return None
-    own = _covered(words, [given.original])
+    own = _covered(words, [_words(given.original)])
     new = [at for at in range(len(words)) if not own[at]]
     if len(new) < NEW * len(words):
         return None
-    sources: tuple[tuple[Cause, Iterable[str]], ...] = (
-        ("echoed_prompt", [given.prompt, given.question]),
-        ("echoed_reviews", given.reviews),
-        ("echoed_answer", given.others),
+    sources: tuple[tuple[Cause, Iterable[Sequence[str]]], ...] = (
+        ("echoed_prompt", [prompt, _words(given.question)]),
+        ("echoed_reviews", map(_words, given.reviews)),
+        ("echoed_answer", map(_words, given.others)),
     )
     shares: list[tuple[int, Cause]] = [
         (sum(map(_covered(words, texts).__getitem__, new)), cause) for cause, texts in sources
@@ -137,14 +139,17 @@ def _words(text: str) -> list[str]:
     return _WORD.findall(text.casefold())
 
 
-def _covered(words: Sequence[str], texts: Iterable[str]) -> list[bool]:
+def _covered(words: Sequence[str], texts: Iterable[Sequence[str]]) -> list[bool]:
     """Return for each word whether it is in a run of words that one of the texts has, too."""
-    runs: set[tuple[str, ...]] = set()
-    for text in texts:
-        said = _words(text)
-        runs.update(zip(*(said[at:] for at in range(RUN)), strict=False))
+    runs = [*_runs(words)]
+    own = {*runs}
+    shared = {run for text in texts for run in own.intersection(_runs(text))}
     covered = [False] * len(words)
-    for at in range(len(words) - RUN + 1):
-        if tuple(words[at : at + RUN]) in runs:
+    for at, run in enumerate(runs):
+        if run in shared:
             covered[at : at + RUN] = [True] * RUN
     return covered
+
+
+def _runs(words: Sequence[str]) -> Iterator[tuple[str, ...]]:
+    return zip(*(words[at:] for at in range(RUN)), strict=False)

@@ -27,7 +27,7 @@ from council.document.iteration import (
 from council.document.results import MemberAnswer, Stage1Result, Stage2_5Result, Stage2Result
 from council.document.rounds import Round
 from council.echo import Given, fault
-from council.errors import Failure
+from council.errors import Cause, Failure
 from council.events import StageCompleted, StageStarted
 from council.offload import offload
 from council.profile import Member
@@ -274,13 +274,16 @@ class _Table:
 
         session, number = self._session, self._data.round_number
 
+        def judged(said: Reply) -> tuple[Stage2_5Result, Cause | None]:
+            result = corrected(answer, critiques, said)
+            keeps = result.kept_because is not None
+            return result, fault(said.text, self._given(name, reviews), keeps=keeps)
+
         async def read(reply: Reply) -> ReadCorrection:
             said = await consultants.read(session, member, reply, after=number)
             size = len(answer.text) + len(said.text)
-            result = await offload(size, corrected, answer, critiques, said)
-            keeps = result.kept_because is not None
-            given = self._given(name, reviews)
-            if cause := await offload(size, partial(fault, keeps=keeps), said.text, given):
+            result, cause = await offload(size, judged, said)
+            if cause:
                 return AskAgain(prompts.no_correction(session.brief, cause), Failure(cause=cause))
             return consultants.or_again(result)
 

@@ -62,6 +62,8 @@ def share_changed(original: str, refined: str) -> float:
 
 def words_changed(original: str, refined: str) -> tuple[int, int]:
     """Count the words that a correction removed and added, as they are read: without Markdown."""
+    if original == refined:
+        return 0, 0
     old, new = map(_readable, _words(original, refined))
     in_common = _in_common(old, new, at_least=0)
     return len(old) - in_common, len(new) - in_common
