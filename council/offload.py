@@ -19,11 +19,11 @@ _READER = ThreadPoolExecutor(max_workers=1, thread_name_prefix="reader")
 
 
 class _Paced:
-    """Does work in one thread, and rests after each piece for as long as that took."""
+    """Does work in one thread, and rests after each piece for as long as that computed."""
 
     def __init__(self) -> None:
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="paced")
-        self._rested = 0.0
+        self._took = self._ended = 0.0
 
     async def do(self, work: Callable[[*Given], Result], *given: *Given) -> Result:
         """Return what some work returns."""
@@ -31,13 +31,14 @@ class _Paced:
         return await loop.run_in_executor(self._thread, self._after_rest, partial(work, *given))
 
     def _after_rest(self, work: Callable[[], Result]) -> Result:
-        time.sleep(max(0.0, self._rested - time.monotonic()))
-        began = time.monotonic()
+        rested = time.perf_counter() - self._ended
+        time.sleep(max(0.0, self._took - max(0.0, rested)))
+        began = time.thread_time()
         try:
             return work()
         finally:
-            ended = time.monotonic()
-            self._rested = ended + (ended - began)
+            self._took = time.thread_time() - began
+            self._ended = time.perf_counter()
 
 
 _PACED = _Paced()

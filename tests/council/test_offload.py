@@ -24,10 +24,14 @@ async def test_what_comes_after_an_answer_rests_as_long_as_it_took(
 ) -> None:
     """Between two pieces the loop has the interpreter for itself, whoever asks for them."""
     rests: list[float] = []
-    times = iter((10.0, 10.0, 13.0, 14.0, 16.0, 17.0))  # before, at its beginning, at its end; twice
-    clock = SimpleNamespace(monotonic=lambda: next(times), sleep=rests.append)
+    busy = iter((0.0, 3.0, 3.0, 4.0, 4.0, 5.0))  # CPU at the beginning and at the end of each piece
+    times = iter((10.0, 13.0, 14.0, 17.0, 2.0, 3.0))  # the last one after the clock was set back
+    clock = SimpleNamespace(
+        thread_time=lambda: next(busy), perf_counter=lambda: next(times), sleep=rests.append
+    )
     monkeypatch.setattr("council.offload.time", clock)
-    monkeypatch.setattr("council.offload._PACED._rested", 0.0)
-    first, second = await in_turn(threading.get_ident), await in_turn(threading.get_ident)
-    assert first == second != threading.get_ident()
-    assert rests == [0.0, 2.0]
+    monkeypatch.setattr("council.offload._PACED._took", 0.0)
+    threads = {await in_turn(threading.get_ident) for _ in range(3)}
+    assert len(threads) == 1
+    assert threads != {threading.get_ident()}
+    assert rests == [0.0, 2.0, 1.0]
