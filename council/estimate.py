@@ -7,10 +7,11 @@ retries and replies that are asked for again aren't included.
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from functools import lru_cache
+from typing import Literal, NamedTuple
 
 from council import prompts
-from council.brief import Brief, History
+from council.brief import Brief
 from council.calls import Call, ChatMessage
 from council.context import BYTES_PER_TOKEN
 from council.profile import Member, Profile
@@ -94,8 +95,7 @@ class Estimate:
         return sum(each.cost for each in self.stages if each.stage == stage)
 
 
-@dataclass(frozen=True, slots=True)
-class _Asked:
+class _Asked(NamedTuple):
     """One expected call."""
 
     stage: Part
@@ -137,17 +137,26 @@ def tokens(text: str) -> int:
 
 
 def _foreseen(brief: Brief) -> Iterator[_Asked]:
-    profile, reply = brief.profile, reply_tokens(brief.profile)
-    bare, given = _bare(brief), _given(brief)
-    seats = len(profile.members)
+    given, is_first = _given(brief), brief.history.is_empty
+    for call in _calls(brief.profile):
+        if call.stage != "title" or is_first:
+            yield call._replace(prompt=call.prompt + given)
+
+
+@lru_cache(maxsize=64)  # the same councils are asked again and again
+def _calls(profile: Profile) -> Sequence[_Asked]:
+    """Return every call of a run, its prompt without the question's texts."""
+    bare = Brief(question="?", profile=profile, seed=0, boundary="0" * 16, notes_mark="0" * 16)
+    calls: list[_Asked] = []
+    reply, seats = reply_tokens(profile), len(profile.members)
     labels = [(f"Response {number}", "") for number in range(1, seats + 1)]
     read = seats if profile.self_review else seats - 1
     critiques = min(profile.max_critique_tokens, (seats - 1) * reply)
     rounds = profile.max_rounds if seats > 1 else 0
     for member in profile.members:
-        first = given + _written(prompts.answer(bare, member))
-        yield _Asked("stage1", member, first, reply, profile.web)
-        review = given + _written(prompts.review(bare, member, labels[: max(read, 1)])) + read * reply
+        first = _written(prompts.answer(bare, member))
+        calls.append(_Asked("stage1", member, first, reply, profile.web))
+        review = _written(prompts.review(bare, member, labels[: max(read, 1)])) + read * reply
         again = prompts.correction(
             bare,
             member,
@@ -155,19 +164,22 @@ def _foreseen(brief: Brief) -> Iterator[_Asked]:
             label=labels[0][0],
             critiques=[(name, "") for name, _ in labels[1:]],
         )
-        correction = given + _written(again) + reply + critiques
+        correction = _written(again) + reply + critiques
         for _ in range(rounds):
-            yield _Asked("stage2", member, review, reply)
-            yield _Asked("stage2_5", member, correction, reply, profile.web)
+            calls.append(_Asked("stage2", member, review, reply))
+            calls.append(_Asked("stage2_5", member, correction, reply, profile.web))
     if seats > 1:
         reviews = min(profile.max_critique_tokens, seats * reply)
         heard = seats * (reply + RANKING_TOKENS) + WITHDRAWN_TOKENS
         heard += reviews if prompts.STRATEGIES[profile.strategy].reads_reviews else 0
-        for member in (profile.chairman, *profile.chairman_fallbacks):
-            yield _Asked("stage3", member, given + heard + _synthesis(bare, member, labels), reply)
-    if profile.title_model and brief.history.is_empty:
-        titled = given + _written(prompts.title(bare, profile.title_model))
-        yield _Asked("title", profile.title_model, titled, TITLE_TOKENS)
+        calls += [
+            _Asked("stage3", member, heard + _synthesis(bare, member, labels), reply)
+            for member in (profile.chairman, *profile.chairman_fallbacks)
+        ]
+    if profile.title_model:
+        titled = _written(prompts.title(bare, profile.title_model))
+        calls.append(_Asked("title", profile.title_model, titled, TITLE_TOKENS))
+    return tuple(calls)
 
 
 def _synthesis(bare: Brief, member: Member, labels: Sequence[tuple[str, str]]) -> int:
@@ -183,18 +195,6 @@ def _synthesis(bare: Brief, member: Member, labels: Sequence[tuple[str, str]]) -
         reviews=(),
     )
     return _written(written)
-
-
-def _bare(brief: Brief) -> Brief:
-    """Return a brief that asks next to nothing, to see what prompts say besides the question's texts."""
-    nothing = {
-        "question": "?",
-        "attachments": (),
-        "context": None,
-        "history": History(),
-        "notes_mark": "0" * 16,
-    }
-    return brief.model_copy(update=nothing)
 
 
 def _given(brief: Brief) -> int:

@@ -101,13 +101,13 @@ Seat = Annotated[Member, BeforeValidator(_seat)]
 """A member, or only its model's id."""
 
 
-class Profile(BaseModel):
+class Profile(BaseModel, frozen=True):
     """A council's members and the settings of its runs, times in seconds.
 
     It is stored with every run, so that a resumed run keeps the settings it started with.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
 
     name: Text = "default"
     members: tuple[Seat, ...] = Field(min_length=1, max_length=MAX_MEMBERS)

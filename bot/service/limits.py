@@ -1,7 +1,7 @@
 """A process's limits: runs at once, waiting questions, and the times for runs."""
 
 import time
-from collections import Counter
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import Annotated
@@ -87,7 +87,7 @@ class Backlog:
     def __init__(self, limits: Limits, clock: Callable[[], float] = time.monotonic) -> None:
         self._limits = limits
         self._clock = clock
-        self._asked: dict[str, float] = {}
+        self._asked: OrderedDict[str, float] = OrderedDict()  # whoever must wait, by time
         self._sources: dict[str, Source] = {}
         self._users: Counter[str] = Counter()
         self._channels: Counter[str] = Counter()
@@ -99,7 +99,6 @@ class Backlog:
         Yields whether it is new, not counted already. Raises `OverLimit`.
         """
         is_new = key not in self._sources
-        before = self._asked.get(user_of(source), float("-inf"))
         if is_new:
             self._check(source)
             self.count(key, source)
@@ -109,7 +108,7 @@ class Backlog:
         except BaseException:
             if is_new:
                 self.release(key)
-                self._asked[user_of(source)] = before
+                self._asked.pop(user_of(source), None)
             raise
 
     def count(self, key: str, source: Source) -> None:
@@ -132,10 +131,11 @@ class Backlog:
             raise OverLimit(replies.too_many_of_person(self._limits.waiting_per_user))
         if self._channels[channel_of(source)] >= self._limits.waiting_per_channel:
             raise OverLimit(replies.too_many_of_channel(self._limits.waiting_per_channel))
-        self._asked = {user: at for user, at in self._asked.items() if self._left(at) > 0}
-        if (at := self._asked.get(user_of(source))) is not None:
-            raise OverLimit(replies.too_soon(self._left(at)))
+        while self._asked and self._left(next(iter(self._asked))) <= 0:
+            self._asked.popitem(last=False)
+        if user_of(source) in self._asked:
+            raise OverLimit(replies.too_soon(self._left(user_of(source))))
 
-    def _left(self, asked: float) -> float:
-        """Return the seconds until somebody who last asked then may ask again."""
-        return asked + self._limits.cooldown - self._clock()
+    def _left(self, user: str) -> float:
+        """Return the seconds until somebody who has asked may ask again."""
+        return self._asked[user] + self._limits.cooldown - self._clock()

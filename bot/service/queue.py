@@ -99,7 +99,11 @@ class Queue:
 
     def _next(self) -> _Place | None:
         """Return whoever may start: of the channel that was served longest ago, then by arrival."""
-        return min(filter(self._may_start, self._waiting), key=self._served_at, default=None)
+        first: dict[str, _Place] = {}  # by channel
+        for place in self._waiting:
+            if place.ticket.channel not in first and self._may_start(place):
+                first[place.ticket.channel] = place
+        return min(first.values(), key=self._served_at, default=None)
 
     def _may_start(self, place: _Place) -> bool:
         ticket = place.ticket

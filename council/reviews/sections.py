@@ -64,7 +64,8 @@ def divide(text: str, labels: Collection[str]) -> dict[str, Section]:
     found = _entries(text, labels)
     if found is None:
         found = [*remarks(text, labels)]
-    if not _is_english(text):
+    guessed = any(remark.severity and not remark.is_given for remark in found)
+    if guessed and not _is_english(text):
         found = [remark if remark.is_given else replace(remark, severity=None) for remark in found]
     alone = sorted((remark for remark in found if remark.is_alone), key=lambda each: each.label)
     return {label: Section(tuple(said)) for label, said in groupby(alone, key=lambda each: each.label)}
