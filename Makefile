@@ -8,8 +8,8 @@ Q ?= What is the capital of France, and since when?
 export Q
 # The tests start a hundred processes: what Python compiled for the first is kept for the rest.
 unexport PYTHONDONTWRITEBYTECODE
-# Three processes for two cores: many tests wait for a process or a server.
-PYTEST := pytest -n 3 --dist loadfile --no-loadscope-reorder
+# Four processes for two cores: many tests wait for a process or a server, and with three both cores idle a tenth of the time.
+PYTEST := pytest -n 4 --dist loadfile --no-loadscope-reorder
 
 .PHONY: help setup demo init ask run test coverage lint check fuzz soak pictures bench
 

@@ -1,5 +1,6 @@
 """Ports for programs that are started later."""
 
+import atexit
 import os
 import socket
 from collections import deque
@@ -14,6 +15,13 @@ KEPT = 64
 
 _next = count()
 _kept = deque[socket.socket]()
+
+
+@atexit.register
+def _close_kept() -> None:
+    """Close them at the end: Python warns of each one that is left open."""
+    while _kept:
+        _kept.popleft().close()
 
 
 def free_port() -> int:
