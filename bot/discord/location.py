@@ -5,7 +5,8 @@ from typing import Self
 
 import discord
 
-from bot.view.wording.discord import PERMISSIONS
+from bot.errors import Refusal
+from bot.view.wording.discord import PERMISSIONS, UNKNOWN_PLACE, needs
 from council.document.conversation import Source
 from storage.journal import RunRow
 
@@ -25,6 +26,13 @@ class Location:
         if isinstance(channel, discord.Thread):
             return cls(channel.id, guild, channel.parent_id, channel.is_private())
         return cls(channel.id, guild)
+
+    @classmethod
+    def of_interaction(cls, interaction: discord.Interaction) -> Self:
+        """Return where somebody typed a command or pressed a button. Raises `Refusal`."""
+        if interaction.channel is None:
+            raise Refusal(UNKNOWN_PLACE)
+        return cls.of(interaction.channel, interaction.guild_id)
 
     @classmethod
     def of_run(cls, run: RunRow) -> Self:
@@ -53,6 +61,11 @@ class Location:
             return []
         send = "send_messages_in_threads" if self.parent else "send_messages"
         return lacking(has, "view_channel", send, "embed_links")
+
+    def require(self, has: discord.Permissions) -> None:
+        """Raise `Refusal`, naming them, if permissions to show a run here are missing."""
+        if missing := self.missing(has):
+            raise Refusal(needs(missing))
 
     @property
     def channel_link(self) -> str:
