@@ -25,6 +25,7 @@ from bot.service.dispatcher import Dispatcher
 from bot.service.metrics import Metrics
 from bot.service.outbox import Outbox, Patience
 from bot.service.venue import Venue
+from bot.slack.asking import Asking
 from bot.slack.client import Installation, Json, asking_client, granted, introduced, sending_client
 from bot.slack.discussion import DiscussionReader
 from bot.slack.incoming import Reader
@@ -126,7 +127,7 @@ class SlackBot:
 
     def venue_of(self, run: RunRow) -> Venue | None:
         """Return where a run is shown; `None` if it is another workspace's."""
-        return self._listeners.venue_of(run)
+        return self._asking.venue_of(run)
 
     async def notify(self, notice: Notice) -> None:
         """Send somebody of the workspace a direct message. Raises `VenueError`."""
@@ -201,25 +202,28 @@ class SlackBot:
             sleep=self._sleep,
         )
         self._me = str(bot.me["user_id"])
-        self._listeners = Listeners(
+        self._asking = Asking(
+            self._dispatcher, self._client, self._workspace, reader, self._me, now=self._now
+        )
+        listeners = Listeners(
             self._dispatcher,
             self._lookup,
             self._client,
             self._workspace,
             reader,
             bot.me,
-            now=self._now,
+            self._asking,
         )
         interrupted = await self._dispatcher.resuming.undelivered(
             "slack", None if self._is_alone else team
         )
-        self._app = self._listeners.app(self._signing_secret)
+        self._app = listeners.app(self._signing_secret)
         self._app.event("app_uninstalled")(self._on_uninstalled)
         self._app.event("tokens_revoked")(self._on_revoked)
         return interrupted
 
     async def _resume(self, interrupted: list[RunRow]) -> None:
-        await self._dispatcher.resuming.resume(interrupted, self._listeners.venue_of)
+        await self._dispatcher.resuming.resume(interrupted, self._asking.venue_of)
 
     async def _open_socket(self, token: str, stack: AsyncExitStack) -> None:
         socket = AsyncSocketModeHandler(self._app, token, web_client=self._client)

@@ -7,9 +7,7 @@ listener before it answers, and keeps no reference to later work, so that is the
 # pyright: reportUnknownMemberType=false
 # slack-bolt and slack-sdk annotate their dictionaries and keyword arguments without types.
 
-import asyncio
 import logging
-import time
 import uuid
 from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine
@@ -27,8 +25,6 @@ from bot.errors import Refusal, VenueError
 from bot.past import chart
 from bot.past.lookup import Lookup
 from bot.past.pages import Sheet
-from bot.service.access import Standing
-from bot.service.acknowledge_first import LOOKUP_SECONDS
 from bot.service.commands import (
     ASK,
     CONFIG,
@@ -36,21 +32,17 @@ from bot.service.commands import (
     HELP,
     PAST,
     Command,
-    Typed,
     argument,
-    parse,
-    parse_message,
     parse_options,
     person,
 )
 from bot.service.configure import configure
 from bot.service.dispatcher import Click, Dispatcher
-from bot.service.options import RunOptions
 from bot.service.permissions import depends_on_admin
-from bot.service.question import Question
 from bot.service.venue import LABELS, Button, File
 from bot.slack import modals
 from bot.slack import past as slack_past
+from bot.slack.asking import Asking, standing
 from bot.slack.card import action_id
 from bot.slack.client import Json, granted
 from bot.slack.incoming import Reader, installed_in, plain
@@ -61,7 +53,6 @@ from bot.slack.workspace import Workspace
 from bot.view.wording import slack as wording
 from bot.view.wording.delivery import TRANSCRIPT
 from bot.view.wording.failures import UNEXPECTED
-from bot.view.wording.follow_ups import ALREADY_ASKED, ASKED_BELOW
 from bot.view.wording.permissions import NOT_HERE
 from bot.view.wording.replies import NO_QUESTION, NO_TEXT
 from bot.view.wording.statistics import PICTURE
@@ -87,8 +78,7 @@ class Listeners:
         workspace: Workspace,
         reader: Reader,
         me: Json,
-        *,
-        now: Callable[[], float] = time.time,
+        asking: Asking,
     ) -> None:
         self._dispatcher = dispatcher
         self._lookup = lookup
@@ -98,7 +88,7 @@ class Listeners:
         self._introduction = me
         self._me = str(me["user_id"])
         self._team = workspace.team
-        self._now = now
+        self._asking = asking
         self._link = slack_past.linked(workspace)
         self._clicks: deque[str] = deque(maxlen=CLICKS_REMEMBERED)
         self._strangers: set[str] = set()
@@ -157,46 +147,15 @@ class Listeners:
 
     async def _on_ask(self, ack: AsyncAck, respond: AsyncRespond, command: Json) -> None:
         tell = privately(respond)
-        await self._attempt(tell, self._ask(command, tell))
+        await self._attempt(tell, self._asking.ask(command, tell))
         await ack()
-
-    async def _ask(self, command: Json, tell: Tell) -> None:
-        typed = parse(plain(command["text"]))
-        options = RunOptions.read(typed.given)
-        channel, user = command["channel_id"], command["user_id"]
-        here = self._source(channel, user)
-        looking = self._standing_of(here)
-        if typed.is_private:
-            standing, direct = await asyncio.gather(looking, self._direct(user))
-            where = here.model_copy(update={"channel": direct})
-        else:
-            standing, where = await looking, here
-        question = Question(
-            text=typed.question,
-            source=where,
-            entry_key=command["trigger_id"],
-            standing=standing,
-            asker=command["user_name"],
-            options=options,
-            asked_in=here if typed.is_private else None,
-        )
-        if await self._take(question, tell) and question.source.channel != channel:
-            self._dispatcher.spawn(tell(line(wording.IN_PRIVATE)))
-
-    async def _direct(self, user: str) -> str:
-        try:
-            async with asyncio.timeout(LOOKUP_SECONDS):
-                opened = await granted(self._client.conversations_open(users=user))
-        except TimeoutError as error:
-            raise Refusal(wording.TOO_SLOW) from error
-        return opened["channel"]["id"]
 
     async def _on_help(self, ack: AsyncAck, respond: AsyncRespond, command: Json) -> None:
         await self._attempt(privately(respond), self._help(command, respond))
         await ack()
 
     async def _help(self, command: Json, respond: AsyncRespond) -> None:
-        here = self._source(command["channel_id"], command["user_id"])
+        here = self._asking.source(command["channel_id"], command["user_id"])
         self._reply(respond, Sheet(await self._dispatcher.help(here)), here)
 
     async def _on_config(self, ack: AsyncAck, respond: AsyncRespond, command: Json) -> None:
@@ -204,10 +163,10 @@ class Listeners:
         await ack()
 
     async def _configure(self, command: Json, respond: AsyncRespond) -> None:
-        who = self._source(command["channel_id"], command["user_id"])
+        who = self._asking.source(command["channel_id"], command["user_id"])
         given = parse_options(CONFIG, command["text"])
         is_admin = await self._may(who)
-        shown = await configure(self._dispatcher.channels, given, who, _standing(who), is_admin=is_admin)
+        shown = await configure(self._dispatcher.channels, given, who, standing(who), is_admin=is_admin)
         self._reply(respond, Sheet(shown), who)
 
     def _reply(self, respond: AsyncRespond, sheet: Sheet, who: Source) -> None:
@@ -229,7 +188,7 @@ class Listeners:
         return listener
 
     async def _look_up(self, past: Command, command: Json, respond: AsyncRespond) -> None:
-        here = self._source(command["channel_id"], command["user_id"])
+        here = self._asking.source(command["channel_id"], command["user_id"])
         given = argument(past, plain(command["text"]))
         self._reply(respond, await self._lookup.answer(past, given, here, self._link), here)
 
@@ -238,7 +197,7 @@ class Listeners:
         await ack()
 
     async def _ask_to_forget(self, command: Json, respond: AsyncRespond) -> None:
-        who = self._source(command["channel_id"], command["user_id"])
+        who = self._asking.source(command["channel_id"], command["user_id"])
         text = command["text"]
         given = argument(FORGET, text if person(text) else plain(text))
         is_admin = await self._may(who)
@@ -250,13 +209,6 @@ class Listeners:
         said = await self._lookup.forget(about, who, self._dispatcher.halt, is_admin=is_admin)
         self._dispatcher.spawn(self._lookup.scrub())
         await tell(line(said))
-
-    async def _standing_of(self, here: Source) -> Standing:
-        """Return what decides whether somebody may ask here. Raises `Refusal` if Slack doesn't say."""
-        groups = (await self._dispatcher.in_force(here)).groups
-        return replace(
-            _standing(here), memberships=await self._reader.memberships(str(here.user), groups)
-        )
 
     async def _may(self, who: Source) -> bool:
         person = await self._reader.person(str(who.user))
@@ -272,7 +224,7 @@ class Listeners:
     async def _turn(self, body: Json, action: Json, respond: AsyncRespond) -> None:
         """Show what a button below past answers opens, if it belongs to this channel."""
         who, shown, about = body["user"], body["container"], str(action["value"])
-        here = self._source(shown["channel_id"], who["id"])
+        here = self._asking.source(shown["channel_id"], who["id"])
         verb = slack_past.verb(action["action_id"])
         tell = privately(respond)
         if verb == "forget":
@@ -305,7 +257,7 @@ class Listeners:
     async def _send_directly(self, conversation_id: str, here: Source, tell: Tell) -> None:
         """Send a transcript directly: a message that only one person sees can't have a file."""
         files = await self._lookup.transcript(conversation_id, here)
-        direct = here.model_copy(update={"channel": await self._direct(str(here.user))})
+        direct = here.model_copy(update={"channel": await self._asking.direct(str(here.user))})
         venue = SlackVenue(self._workspace, str(here.user), tell, direct)
         await venue.attach(TRANSCRIPT, unrecorded, *files)
         await tell(line(wording.IN_DIRECT))
@@ -313,9 +265,11 @@ class Listeners:
     async def _on_shortcut(self, ack: AsyncAck, respond: AsyncRespond, body: Json) -> None:
         tell = privately(respond)
         who, message = body["user"], body["message"]
-        here = self._source(body["channel"]["id"], who["id"], message.get("thread_ts"))
+        here = self._asking.source(body["channel"]["id"], who["id"], message.get("thread_ts"))
         context = Discussion(until=str(body["action_ts"]), question=message["ts"])
-        reading = self._read(message, here, body["trigger_id"], who["name"], NO_TEXT, tell, context)
+        reading = self._asking.ask_about(
+            message, here, body["trigger_id"], who["name"], NO_TEXT, tell, context
+        )
         await self._attempt(tell, reading)
         await ack()
 
@@ -326,65 +280,13 @@ class Listeners:
             return
         if event["type"] == "message" and event.get("channel_type") != "im":
             return
-        here = self._source(event["channel"], event["user"], event.get("thread_ts"))
+        here = self._asking.source(event["channel"], event["user"], event.get("thread_ts"))
         tell = ephemerally(self._client, here)
         nothing = NO_QUESTION if event["type"] == "message" else wording.NOT_AFTER_MENTION
         context = Discussion(until=event["ts"])
         await self._attempt(
-            tell, self._read(event, here, body["event_id"], None, nothing, tell, context)
+            tell, self._asking.ask_about(event, here, body["event_id"], None, nothing, tell, context)
         )
-
-    async def _read(
-        self,
-        message: Json,
-        here: Source,
-        entry_key: str,
-        asker: str | None,
-        nothing: str,
-        tell: Tell,
-        context: Discussion,
-    ) -> None:
-        """Take a message as the question, with its text files; answer `nothing` to an empty one.
-
-        Options count in what somebody writes to the bot, not in a message that a shortcut picks.
-        """
-        text = plain(message.get("text", ""), self._me)
-        typed = parse_message(text) if asker is None else Typed(text, {})
-
-        async def name() -> str:
-            return (await self._reader.person(str(here.user))).name if asker is None else asker
-
-        (attachments, left_out), called, standing = await asyncio.gather(
-            self._reader.files(message), name(), self._standing_of(here)
-        )
-        if not typed.question and not attachments:
-            raise Refusal(" ".join(filter(None, (nothing, left_out))))
-        question = Question(
-            text=typed.question,
-            source=here,
-            entry_key=entry_key,
-            standing=standing,
-            asker=called,
-            attachments=attachments,
-            context=None if here.thread is None or _is_direct(here) else context,
-            options=RunOptions.read(typed.given),
-        )
-        if await self._take(question, tell) and left_out:
-            self._dispatcher.spawn(tell(line(left_out)))
-
-    async def _take(self, question: Question, tell: Tell) -> bool:
-        """Pass a question to the dispatcher; return whether it is new."""
-        run = await self._dispatcher.accept(question)
-        if run is not None:
-            self._dispatcher.begin(run, SlackVenue(self._workspace, run.id, tell, question.source))
-        return run is not None
-
-    def venue_of(self, run: RunRow) -> SlackVenue | None:
-        """Return where a run is shown; `None` if it is another workspace's."""
-        where = run.origin
-        if where.workspace != self._team:
-            return None
-        return SlackVenue(self._workspace, run.id, ephemerally(self._client, where), where)
 
     async def _on_click(self, ack: AsyncAck, respond: AsyncRespond, body: Json, action: Json) -> None:
         if await self._is_new(body):  # a second press of Stop means something else
@@ -403,7 +305,7 @@ class Listeners:
     async def _click(self, body: Json, action: Json, tell: Tell) -> None:
         who, card = body["user"], body["container"]
         thread = card.get("thread_ts")
-        here = self._source(card["channel_id"], who["id"], thread)
+        here = self._asking.source(card["channel_id"], who["id"], thread)
         button = _button(action)
         click = Click(button.run_id, here)
         run = await self._dispatcher.run_of(click, button.permission)
@@ -415,8 +317,8 @@ class Listeners:
                     click = replace(click, is_admin=(await self._reader.person(who["id"])).is_admin)
                 self._dispatcher.spawn(tell(line(await self._dispatcher.stop(click, run.origin.user))))
             case "retry":
-                standing = await self._standing_of(here)
-                said = await self._dispatcher.retry(click, standing, self.venue_of)
+                standing = await self._asking.standing_of(here)
+                said = await self._dispatcher.retry(click, standing, self._asking.venue_of)
                 self._dispatcher.spawn(tell(line(said)))
             case "transcript":
                 below = here.model_copy(update={"thread": thread or card["message_ts"]})
@@ -445,19 +347,8 @@ class Listeners:
                     log.info("form_not_shown", reason=error)
                     self._dispatcher.spawn(tell(line(said)))
             case "again":
-                question = Question(
-                    text=run.brief.question,
-                    source=here.model_copy(update={"thread": None}) if own else here,
-                    entry_key=body["trigger_id"],
-                    standing=await self._standing_of(here),
-                    asker=who["name"],
-                    attachments=run.brief.attachments,
-                    context=None
-                    if own or run.brief.context is None
-                    else run.brief.context.without_messages,
-                    options=RunOptions.of(run.brief.profile),
-                )
-                await self._take(question, tell)
+                place = here.model_copy(update={"thread": None}) if own else here
+                await self._asking.ask_again(run, place, body["trigger_id"], who["name"], tell)
 
     async def _show_form(self, body: Json, form: Json) -> None:
         """Show somebody a form within the 3 s for which their click counts."""
@@ -467,12 +358,12 @@ class Listeners:
         """Handle a submitted form; show errors in it, so that nothing written is lost."""
         try:
             about = modals.Opened.read(view)
-            here = self._source(about.channel, body["user"]["id"], about.thread)
+            here = self._asking.source(about.channel, body["user"]["id"], about.thread)
             run = await self._dispatcher.run_of(Click(about.run_id, here))
             if view["callback_id"] == modals.WHY:
                 await self._give_reason(run, here, modals.reason(view))
             else:
-                await self._follow_up(run, here, body["user"]["name"], view)
+                await self._asking.follow_up(run, here, body["user"]["name"], view)
         except Refusal as error:
             said = str(error)
         except Exception:
@@ -483,25 +374,6 @@ class Listeners:
             await ack()
             return
         await ack(response_action="errors", errors={modals.FIRST[view["callback_id"]]: said})
-
-    async def _follow_up(self, run: RunRow, here: Source, asker: str, view: Json) -> None:
-        """Ask a form's question in the conversation's thread."""
-        below = here.model_copy(update={"thread": run.origin.thread or run.origin.message})
-        text, profile = modals.question(view)
-        question = self._dispatcher.follow_ups.question(
-            run,
-            below,
-            text,
-            profile=profile,
-            entry_key=f"form {view['id']}",  # one form asks one question, however often it is sent
-            asker=asker,
-            standing=await self._standing_of(below),
-            context=None if _is_direct(below) else Discussion(until=f"{self._now():.6f}"),
-        )
-        is_new = await self._take(question, ephemerally(self._client, below))
-        said = ASKED_BELOW if is_new else ALREADY_ASKED
-        if not is_new or here.thread != below.thread:  # whoever is in the thread sees the card
-            self._dispatcher.spawn(ephemerally(self._client, here)(line(said)))
 
     async def _give_reason(self, run: RunRow, here: Source, reason: str) -> None:
         said = await self._dispatcher.votes.cast(run, here, helpful=False, reason=reason)
@@ -525,22 +397,6 @@ class Listeners:
         else:
             return
         self._dispatcher.spawn(tell(line(said)))
-
-    def _source(self, channel: str, user: str, thread: str | None = None) -> Source:
-        return Source(platform="slack", workspace=self._team, channel=channel, thread=thread, user=user)
-
-
-def _is_direct(here: Source) -> bool:
-    return str(here.channel).startswith("D")
-
-
-def _standing(here: Source) -> Standing:
-    """Return what an event says about where somebody is."""
-    return Standing(
-        workspace=here.workspace,
-        places=frozenset({str(here.channel)}),
-        is_direct=_is_direct(here),
-    )
 
 
 def _button(action: Json) -> Button:
