@@ -11,7 +11,7 @@ import logging
 import os
 import resource
 import sys
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Coroutine
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
@@ -20,12 +20,12 @@ from typing import TYPE_CHECKING, Annotated, NoReturn, TypeVar, cast
 from urllib.parse import urlsplit
 
 import typer
-from pydantic import SecretStr
 
 from bot.app import Library, open_council, open_library
 from bot.config import logs
-from bot.config.configuration import INNER_KEYS, Configuration, load
-from bot.config.settings import POSTGRES, given_secrets
+from bot.config.configuration import Configuration, load
+from bot.config.in_force import in_force
+from bot.config.settings import given_secrets
 from bot.errors import ConfigurationError, Refusal, UsageError
 from bot.service.attachments import LARGEST_FILE, text_file
 from bot.service.commands import described
@@ -37,7 +37,6 @@ from bot.view.wording import estimates, serving
 from bot.view.wording.failures import explain
 from council.brief import Attachment
 from council.errors import CouncilError
-from council.profile import Member
 from council.redaction import Redaction
 from storage.documents import is_id
 from storage.index import IndexReport
@@ -49,8 +48,6 @@ if TYPE_CHECKING:
 FAILED = 1
 MISUSED = 2
 LOST = 78  # EX_CONFIG of sysexits.h: a restart would only fail again
-HIDDEN = "\u2022" * 4
-LONG_SECRET = 16  # characters: its last four identify it and reveal little
 
 T = TypeVar("T")
 
@@ -301,7 +298,7 @@ def discord() -> None:
 def config() -> None:
     """Show the settings in force and where each comes from; secrets are masked."""
     configuration = _configuration()
-    for line in _in_force(configuration):
+    for line in in_force(configuration):
         say(line)
 
 
@@ -600,59 +597,6 @@ def _tell(report: IndexReport) -> None:
         say(wording.unreadable(escaped_line(problem.name), escaped_line(problem.reason)))
     for name in report.set_aside:
         say(wording.set_aside(escaped_line(name)))
-
-
-def _in_force(configuration: Configuration) -> Iterator[str]:
-    hide = Redaction(configuration.secrets).hide
-
-    def line(name: str, value: object, source: str, width: int = 22) -> str:
-        shown = hide(_shown(value))
-        return f"{name:<{width}} {shown}" + ("" if shown == wording.NOT_SET else f"  ({source})")
-
-    names = [*type(configuration.settings).model_fields]
-    longest = max(map(len, names))
-    for name in names:
-        value = getattr(configuration.settings, name)
-        yield line(name.upper(), value, configuration.origins[name.upper()], longest)
-    for name, profile in configuration.profiles.items():
-        yield f"\n[profiles.{name}]"
-        for key, value in profile:
-            if key not in INNER_KEYS:
-                yield line(key, value, configuration.origins.get(f"profiles.{name}.{key}", "default"))
-    for name, operations in configuration.operations:
-        yield f"\n[{name}]"
-        for key, value in operations:
-            yield line(key, value, configuration.origins.get(f"{name}.{key}", "default"))
-    if configuration.is_demonstration:
-        yield wording.DEMONSTRATION
-
-
-def _shown(value: object) -> str:
-    match value:
-        case None | ():
-            return wording.NOT_SET
-        case SecretStr():
-            secret = value.get_secret_value()
-            if secret.startswith(POSTGRES):
-                return _without_password(secret)
-            return HIDDEN + (secret[-4:] if len(secret) >= LONG_SECRET else "")
-        case frozenset():
-            return ", ".join(sorted(cast("frozenset[str]", value))) or wording.NOT_SET
-        case list() | tuple():
-            return ", ".join(map(_shown, cast("Iterable[object]", value)))
-        case Member():
-            persona = value.persona.name if value.persona else None
-            return wording.seat(value.model, persona, value.endpoint)
-        case _:
-            return str(value)
-
-
-def _without_password(address: str) -> str:
-    """Return a database's address as it may be seen."""
-    before, at, server = address.rpartition("@")
-    name, colon, _ = before.partition("://")[2].partition(":")
-    scheme = address.partition("://")[0]
-    return f"{scheme}://{name}{colon and f':{HIDDEN}'}{at}{server}" if at else address
 
 
 def _end(message: str, code: int) -> NoReturn:
