@@ -28,7 +28,7 @@ from bench.streams import AT_ONCE, behind, many, reading, serving
 from bench.texts import comparisons, lag_over_long_reviews
 from bench.workers import measure as measure_workers
 from bot.app import open_library
-from bot.service.access import AT_TERMINAL
+from bot.service.admission.access import AT_TERMINAL
 from bot.service.question import Question
 from bot.service.runs import Runs
 from council.calls import Ask, Call, Reply

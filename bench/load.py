@@ -28,13 +28,13 @@ from bot.app import Library, open_library
 from bot.config import logs
 from bot.errors import Refusal
 from bot.serve import tune_interpreter
-from bot.service.access import AT_TERMINAL
-from bot.service.channels import Channels, Operator
+from bot.service.admission.access import AT_TERMINAL
+from bot.service.admission.channels import Channels, Operator
+from bot.service.admission.limits import Limits
+from bot.service.admission.queue import Queue
 from bot.service.dispatcher import Dispatcher
-from bot.service.limits import Limits
 from bot.service.outbox import Urgency
 from bot.service.question import Question
-from bot.service.queue import Queue
 from bot.service.runs import Runs, utc_now
 from bot.service.venue import Card, File, Mention, Part, Sent
 from bot.view.message import Message

@@ -21,7 +21,7 @@ from bench.load import ANSWER, BALLOT, SilentVenue, asked, dispatcher_of, place,
 from bot.app import open_library
 from bot.config import logs
 from bot.serve import tune_interpreter
-from bot.service.access import AT_TERMINAL
+from bot.service.admission.access import AT_TERMINAL
 from bot.service.question import Question
 from council.calls import Call, Reply
 from council.usage import Usage

@@ -33,7 +33,7 @@ from bot.config import logs
 from bot.config.configuration import load
 from bot.errors import Refusal
 from bot.serve import tune_interpreter
-from bot.service.access import AT_TERMINAL
+from bot.service.admission.access import AT_TERMINAL
 from bot.service.dispatcher import Dispatcher
 from bot.service.question import Question
 from bot.worker import open_handover

@@ -13,13 +13,13 @@ from bot.config.configuration import NOBODY_TO_ASK, Configuration
 from bot.config.settings import OPENROUTER
 from bot.errors import ConfigurationError
 from bot.past.lookup import Lookup
-from bot.service.budget_warnings import BudgetWarnings
-from bot.service.channels import Channels, Operator
+from bot.service.admission.budget_warnings import BudgetWarnings
+from bot.service.admission.channels import Channels, Operator
+from bot.service.admission.permissions import Admins
+from bot.service.admission.queue import Queue
 from bot.service.dispatcher import Dispatcher
 from bot.service.handover import Handover
 from bot.service.metrics import Metrics
-from bot.service.permissions import Admins
-from bot.service.queue import Queue
 from bot.service.runs import Runs
 from bot.service.traces import Traces, can_trace, untraced
 from bot.view.wording import cli as wording

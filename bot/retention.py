@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 import structlog
 
 from bot.app import Library
-from bot.service.channels import Operator, Own, resolve
+from bot.service.admission.channels import Operator, Own, resolve
 from council.document.conversation import timestamp
 from storage.retention_clock import look_at_clock
 

@@ -9,7 +9,7 @@ import structlog
 
 from bot.app import Library
 from bot.retention import forget_old
-from bot.service.channels import Own
+from bot.service.admission.channels import Own
 from storage.errors import StorageError
 
 log = structlog.get_logger()

@@ -14,10 +14,10 @@ import structlog
 
 from bot.app import Library, open_jobs
 from bot.config.configuration import Configuration
+from bot.service.admission.limits import Durability, Limits
 from bot.service.claims import Claims
 from bot.service.dispatcher import Dispatcher
 from bot.service.handover import Handover
-from bot.service.limits import Durability, Limits
 from bot.service.resuming import TELLING_DAYS, VenueOf
 from bot.service.runs import Runs
 from storage.errors import StorageError

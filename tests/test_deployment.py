@@ -11,7 +11,7 @@ import pytest
 
 from bot.cli import LOST, MISUSED, app
 from bot.config.settings import Settings
-from bot.service.limits import Durability
+from bot.service.admission.limits import Durability
 from storage.postgres import database, jobs
 
 ROOT = Path(__file__).parent.parent

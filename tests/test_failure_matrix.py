@@ -14,7 +14,7 @@ from typing import Literal
 import pytest
 from rich.console import Console
 
-from bot.service.access import AT_TERMINAL
+from bot.service.admission.access import AT_TERMINAL
 from bot.service.question import Question
 from bot.service.runs import Runs
 from bot.terminal.venue import TerminalChannel

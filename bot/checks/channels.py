@@ -8,9 +8,9 @@ from functools import partial
 from pydantic import ValidationError
 
 from bot.checks.check import Check, Finding, Outcome, found
-from bot.service.access import Rules
-from bot.service.budgets import Budgets
-from bot.service.channels import BUDGETS, InForce, Operator, Own
+from bot.service.admission.access import Rules
+from bot.service.admission.budgets import Budgets
+from bot.service.admission.channels import BUDGETS, InForce, Operator, Own
 from bot.service.options import RunOptions
 from bot.view.wording import doctor_channels as wording
 from council.brief import Brief

@@ -28,9 +28,9 @@ from bot.config.settings import (
     variables,
 )
 from bot.errors import ConfigurationError, Problem
-from bot.service.access import Access, Rules
-from bot.service.budgets import Budgets
-from bot.service.limits import Durability, Limits
+from bot.service.admission.access import Access, Rules
+from bot.service.admission.budgets import Budgets
+from bot.service.admission.limits import Durability, Limits
 from bot.service.options import DEFAULT
 from bot.view.wording import configuration as wording
 from council.criteria import Criterion

@@ -18,7 +18,7 @@ from bot.discord.notices import NOBODY, reply, whisper
 from bot.discord.transport import Transport
 from bot.discord.venue import EDIT_SECONDS, DiscordVenue
 from bot.errors import Gone, NotAllowed, Refusal, VenueError
-from bot.service.access import Standing
+from bot.service.admission.access import Standing
 from bot.service.commands import parse_message
 from bot.service.dispatcher import Dispatcher
 from bot.service.options import AS_THE_PROFILE_HAS_IT, RunOptions

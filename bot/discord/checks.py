@@ -20,7 +20,7 @@ from bot.discord.errors import classify
 from bot.discord.invite import PERMISSIONS, application_id
 from bot.discord.transport import single_attempts
 from bot.errors import ConfigurationError, Unreachable, VenueError
-from bot.service.access import Access, Rules
+from bot.service.admission.access import Access, Rules
 from bot.service.commands import COMMANDS, Given, Kind
 from bot.view.message import escaped_line
 from bot.view.wording import doctor_discord as wording

@@ -14,6 +14,7 @@ from bot.errors import Refusal
 from bot.past import pages
 from bot.past.buttons import Answer, Detail, Figures, History, Look, Search, Verb, read
 from bot.past.pages import HITS, Found, Link, Sheet
+from bot.service.admission.permissions import check
 from bot.service.commands import (
     AT_ONCE,
     DAYS,
@@ -25,7 +26,6 @@ from bot.service.commands import (
     Given,
     person,
 )
-from bot.service.permissions import check
 from bot.service.presenter import files_of
 from bot.service.venue import File
 from bot.view.message import printable

@@ -7,10 +7,10 @@ from typing import TypeVar
 from rapidfuzz import process
 
 from bot.errors import UsageError
-from bot.service.access import Rules, Standing
-from bot.service.channels import BUDGETS, Channels, InForce, Own
+from bot.service.admission.access import Rules, Standing
+from bot.service.admission.channels import BUDGETS, Channels, InForce, Own
+from bot.service.admission.permissions import check
 from bot.service.commands import CONFIG, Given, Option
-from bot.service.permissions import check
 from bot.view.message import Heading, Line, Message, Pairs
 from bot.view.wording import channels as wording
 from bot.view.wording.replies import NOT_CHANGED

@@ -11,19 +11,19 @@ from typing import Any
 import structlog
 
 from bot.errors import OverLimit, Refusal
-from bot.service.access import Standing
 from bot.service.acknowledge_first import ACCEPT_SECONDS
-from bot.service.budgets import Budgets
-from bot.service.channels import InForce, Operator
+from bot.service.admission.access import Standing
+from bot.service.admission.budgets import Budgets
+from bot.service.admission.channels import InForce, Operator
+from bot.service.admission.limits import Backlog, Durability, channel_of, user_of
+from bot.service.admission.permissions import Action, Admins, check, check_place
+from bot.service.admission.queue import Queue, Ticket
 from bot.service.follow_ups import FollowUps
 from bot.service.handover import Handover
 from bot.service.help import guide
-from bot.service.limits import Backlog, Durability, channel_of, user_of
 from bot.service.options import RunOptions
-from bot.service.permissions import Action, Admins, check, check_place
 from bot.service.presenter import Presenter, files_of, page_of
 from bot.service.question import Question
-from bot.service.queue import Queue, Ticket
 from bot.service.resuming import Resuming, Stops, Together, VenueOf, catch_up
 from bot.service.runs import Runs
 from bot.service.venue import File, Venue

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bot.errors import Refusal
-from bot.service.access import Standing
+from bot.service.admission.access import Standing
+from bot.service.admission.permissions import check, check_place
 from bot.service.options import RunOptions
-from bot.service.permissions import check, check_place
 from bot.service.question import Question
 from bot.view.wording import follow_ups as wording
 from bot.view.wording.failures import explain

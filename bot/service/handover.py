@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 import structlog
 
 from bot.errors import Refusal
+from bot.service.admission.limits import Limits
 from bot.service.claims import LOOK_SECONDS, Claims
-from bot.service.limits import Limits
 from bot.service.resuming import LONGEST_RETELL_SECONDS, RETELL_SECONDS, TELLING_DAYS
 from bot.service.runs import Runs
 from bot.view.wording import failures, replies

@@ -3,9 +3,9 @@
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 
-from bot.service.budgets import NANO
+from bot.service.admission.budgets import NANO
+from bot.service.admission.limits import Limits
 from bot.service.commands import ASK, FORGET, PAST, described, usage
-from bot.service.limits import Limits
 from bot.view.message import Block, Heading, Line, Message, Pairs
 from bot.view.wording import budgets, commands, estimates
 from bot.view.wording import help as wording

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from bot.service.access import Standing
+from bot.service.admission.access import Standing
 from bot.service.options import AS_THE_PROFILE_HAS_IT, RunOptions
 from council.brief import Attachment, Discussion
 from council.document.conversation import Source

@@ -13,11 +13,11 @@ from functools import partial
 import structlog
 
 from bot.service.acknowledge_first import Acknowledgements
-from bot.service.budget_warnings import BudgetWarnings
-from bot.service.budgets import Budgets, RunBudget, nanos, refusal
-from bot.service.channels import Channels
+from bot.service.admission.budget_warnings import BudgetWarnings
+from bot.service.admission.budgets import Budgets, RunBudget, nanos, refusal
+from bot.service.admission.channels import Channels
+from bot.service.admission.limits import entry_of, over_limit
 from bot.service.durable_writes import DurableSteps, keep, until_written
-from bot.service.limits import entry_of, over_limit
 from bot.service.metrics import Metrics
 from bot.service.question import Question
 from bot.service.traces import Trace, Traces, untraced

@@ -11,7 +11,7 @@ from datetime import datetime
 import structlog
 
 from bot.errors import Refusal
-from bot.service.permissions import check, check_place
+from bot.service.admission.permissions import check, check_place
 from bot.view.message import printable
 from bot.view.wording import votes as wording
 from bot.view.wording.failures import explain

@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable, Iterable
 
 from bot.checks.check import Check, Finding, Outcome, found, wrong
 from bot.errors import Malformed, NotAllowed, Revoked, VenueError
-from bot.service.access import Rules
+from bot.service.admission.access import Rules
 from bot.slack.client import Installation, Introduction, Json, granted, introduced, sending_client
 from bot.slack.manifest import OPTIONAL, REQUIRED, THREADS
 from bot.view.message import escaped_line

@@ -25,6 +25,7 @@ from bot.errors import Refusal, VenueError
 from bot.past import chart
 from bot.past.lookup import Lookup
 from bot.past.pages import Sheet
+from bot.service.admission.permissions import depends_on_admin
 from bot.service.commands import (
     ASK,
     CONFIG,
@@ -38,7 +39,6 @@ from bot.service.commands import (
 )
 from bot.service.configure import configure
 from bot.service.dispatcher import Click, Dispatcher
-from bot.service.permissions import depends_on_admin
 from bot.service.venue import LABELS, Button, File
 from bot.slack import modals
 from bot.slack import past as slack_past

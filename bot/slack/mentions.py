@@ -20,7 +20,7 @@ from dataclasses import replace
 import structlog
 
 from bot.errors import Unreachable, VenueError
-from bot.service.budget_warnings import Notice
+from bot.service.admission.budget_warnings import Notice
 from bot.service.outbox import Repeat, Urgency
 from bot.service.venue import Mention, Part, Sent
 from bot.slack.client import Json, granted

@@ -8,7 +8,7 @@ from bot.errors import Refusal
 from bot.past.buttons import Choice
 from bot.past.lookup import Halt, Lookup
 from bot.past.pages import Sheet
-from bot.service.access import AT_TERMINAL as ANYTHING
+from bot.service.admission.access import AT_TERMINAL as ANYTHING
 from bot.service.commands import ASK, CONFIG, FORGET, HELP, PAST, argument, parse, parse_options, usage
 from bot.service.configure import configure
 from bot.service.dispatcher import Click, Dispatcher

@@ -11,16 +11,16 @@ import pytest
 
 from bot.app import Library, open_jobs, open_library
 from bot.errors import NotAllowed, OverLimit, Refusal, Unreachable
-from bot.service.access import AT_TERMINAL
 from bot.service.acknowledge_first import Acknowledgements
-from bot.service.channels import Channels, Operator
+from bot.service.admission.access import AT_TERMINAL
+from bot.service.admission.channels import Channels, Operator
+from bot.service.admission.limits import Durability, Limits
+from bot.service.admission.permissions import Admins
+from bot.service.admission.queue import Queue
 from bot.service.claims import Claims
 from bot.service.dispatcher import Click, Dispatcher
 from bot.service.handover import Handover
-from bot.service.limits import Durability, Limits
-from bot.service.permissions import Admins
 from bot.service.question import Question
-from bot.service.queue import Queue
 from bot.service.runs import Runs
 from bot.worker import Worker
 from council.models.catalog import Catalog

@@ -16,11 +16,11 @@ from typing import Any, Literal, Protocol, Self
 from bot.app import Library, open_lookup
 from bot.discord.bot import DiscordBot
 from bot.past.lookup import Lookup
-from bot.service.channels import Channels, Operator
+from bot.service.admission.channels import Channels, Operator
+from bot.service.admission.limits import Limits
+from bot.service.admission.queue import Queue
 from bot.service.dispatcher import Dispatcher
-from bot.service.limits import Limits
 from bot.service.outbox import Outbox
-from bot.service.queue import Queue
 from bot.service.runs import Runs
 from bot.slack.bot import SlackBot
 from council.calls import Ask, Call, Reply

@@ -18,7 +18,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.checks.check import Check, Finding, Outcome, found, wrong
 from bot.errors import ConfigurationError, Revoked, VenueError
-from bot.service.access import Access
+from bot.service.admission.access import Access
 from bot.slack.checks import by_http, lacking, trouble
 from bot.slack.client import SLACK, Installation, granted, introduced, sending_client
 from bot.slack.errors import code_of

@@ -31,7 +31,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 from bot.errors import Revoked, VenueError
 from bot.past.lookup import Lookup
 from bot.service.acknowledge_first import LOOKUP_SECONDS
-from bot.service.budget_warnings import Notice
+from bot.service.admission.budget_warnings import Notice
 from bot.service.dispatcher import Dispatcher
 from bot.service.metrics import Metrics
 from bot.service.outbox import Outbox, Patience

@@ -10,9 +10,9 @@ from bot.checks.check import Checked, carry_out
 from bot.checks.models import ModelChecks
 from bot.config.configuration import Configuration
 from bot.config.settings import OPENROUTER, Settings, address, sources, variables
-from bot.service.access import Access
-from bot.service.budgets import Budgets
-from bot.service.limits import Durability, Limits
+from bot.service.admission.access import Access
+from bot.service.admission.budgets import Budgets
+from bot.service.admission.limits import Durability, Limits
 from bot.terminal.ask import say
 from bot.terminal.init.files import Existing
 from bot.terminal.init.prompts import choose, confirm, fit, kept, line, secret

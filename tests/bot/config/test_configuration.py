@@ -9,7 +9,7 @@ from pydantic import SecretStr
 from bot.config.configuration import Configuration, load
 from bot.config.settings import given_secrets
 from bot.errors import ConfigurationError
-from bot.service.budgets import Budgets
+from bot.service.admission.budgets import Budgets
 from council.personas import PRESETS
 from council.profile import Persona
 from council.redaction import Redaction

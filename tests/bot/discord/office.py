@@ -9,13 +9,13 @@ from pathlib import Path
 
 from bot.app import Library, open_lookup
 from bot.discord.bot import DiscordBot
-from bot.service.budget_warnings import BudgetWarnings
-from bot.service.channels import Channels, Operator
+from bot.service.admission.budget_warnings import BudgetWarnings
+from bot.service.admission.channels import Channels, Operator
+from bot.service.admission.limits import Limits
+from bot.service.admission.permissions import Admins
+from bot.service.admission.queue import Queue
 from bot.service.dispatcher import Dispatcher
-from bot.service.limits import Limits
 from bot.service.outbox import Outbox, Patience, RateLimits
-from bot.service.permissions import Admins
-from bot.service.queue import Queue
 from bot.service.runs import Runs
 from council.errors import ModelError
 from council.models.catalog import Catalog

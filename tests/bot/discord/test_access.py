@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from bot.service.access import Access
+from bot.service.admission.access import Access
 from council.document.conversation import Source
 from tests.bot.discord.office import Office
 from tests.bot.discord.test_bot import button

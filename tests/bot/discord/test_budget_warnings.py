@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import structlog.testing
 
-from bot.service.budgets import Budgets
+from bot.service.admission.budgets import Budgets
 from council.estimate import UNPRICED_CALL
 from tests.bot.discord.office import HELD, Office, office
 from tests.council.scripted import ScriptedCouncil

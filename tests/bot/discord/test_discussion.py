@@ -9,7 +9,7 @@ import pytest_asyncio
 from discord.gateway import DiscordWebSocket
 from discord.http import Route
 
-from bot.service.channels import Operator
+from bot.service.admission.channels import Operator
 from bot.service.commands import ACTION
 from council.calls import Call
 from tests.bot.discord.office import Office, office

@@ -3,8 +3,8 @@
 import asyncio
 from dataclasses import replace
 
-from bot.service.access import Access
-from bot.service.channels import Operator
+from bot.service.admission.access import Access
+from bot.service.admission.channels import Operator
 from council.document.conversation import Conversation, UserMessage
 from tests.bot.discord.office import HELD, Office
 from tests.bot.discord.test_bot import ANSWER, button

@@ -18,7 +18,7 @@ from simcord import ChannelHandle, Env, GuildHandle, InteractionResult, MemberAc
 from bot.discord.bot import DiscordBot
 from bot.discord.commands import register
 from bot.past.lookup import Lookup
-from bot.service.access import Access
+from bot.service.admission.access import Access
 from bot.service.dispatcher import Dispatcher
 from council.document.conversation import AssistantMessage, UserMessage
 from tests.bot.discord.office import impatient

@@ -14,16 +14,16 @@ import pytest
 from bot.app import Library
 from bot.errors import Malformed, NotAllowed, Refusal, Unreachable, UsageError, VenueError
 from bot.render.markdown import render
-from bot.service.access import AT_TERMINAL
 from bot.service.acknowledge_first import Acknowledgements
-from bot.service.budget_warnings import BudgetWarnings
-from bot.service.channels import Channels, Operator
+from bot.service.admission.access import AT_TERMINAL
+from bot.service.admission.budget_warnings import BudgetWarnings
+from bot.service.admission.channels import Channels, Operator
+from bot.service.admission.limits import Durability, Limits
+from bot.service.admission.permissions import Admins
+from bot.service.admission.queue import Queue
 from bot.service.dispatcher import Click, Dispatcher
-from bot.service.limits import Durability, Limits
 from bot.service.outbox import Urgency
-from bot.service.permissions import Admins
 from bot.service.question import Question
-from bot.service.queue import Queue
 from bot.service.runs import Prices, Runs, unknown
 from bot.service.venue import Button, Card, File, Part, Sent
 from bot.view.details import Detail

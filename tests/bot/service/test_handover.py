@@ -3,9 +3,9 @@
 import asyncio
 from typing import cast
 
+from bot.service.admission.limits import Limits
 from bot.service.claims import Claims
 from bot.service.handover import Handover
-from bot.service.limits import Limits
 from bot.service.runs import Runs
 from storage.errors import DatabaseError
 from storage.jobs import Jobs

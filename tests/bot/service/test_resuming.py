@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from bot.errors import Gone, Refusal, Unreachable
-from bot.service.access import AT_TERMINAL
+from bot.service.admission.access import AT_TERMINAL
 from bot.service.runs import utc_now
 from bot.service.venue import Mention, Sent
 from council import session

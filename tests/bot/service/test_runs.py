@@ -15,7 +15,7 @@ import pytest
 import structlog.testing
 
 from bot.app import Library
-from bot.service.access import AT_TERMINAL
+from bot.service.admission.access import AT_TERMINAL
 from bot.service.question import Question
 from bot.service.runs import Runs, turns
 from council.brief import Brief, Discussion, ThreadMessage

@@ -8,8 +8,8 @@ import pytest
 
 from bot.errors import Gone, Malformed, NotAllowed, Unreachable, VenueError
 from bot.render.markdown import render
+from bot.service.admission.queue import Queue
 from bot.service.outbox import Urgency
-from bot.service.queue import Queue
 from bot.service.venue import Card, Mention, Part, Sent
 from storage.journal import Telling
 from tests.bot.service.recording_venue import RecordingVenue

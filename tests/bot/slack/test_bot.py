@@ -16,13 +16,13 @@ from slack_sdk.web.async_slack_response import AsyncSlackResponse
 from bot.app import Library, open_lookup
 from bot.errors import VenueError
 from bot.past.lookup import Lookup
+from bot.service.admission.budget_warnings import BudgetWarnings
+from bot.service.admission.channels import Channels, Operator
+from bot.service.admission.limits import Limits
+from bot.service.admission.permissions import Admins
+from bot.service.admission.queue import Queue
 from bot.service.attachments import LARGEST_FILE
-from bot.service.budget_warnings import BudgetWarnings
-from bot.service.channels import Channels, Operator
 from bot.service.dispatcher import Dispatcher
-from bot.service.limits import Limits
-from bot.service.permissions import Admins
-from bot.service.queue import Queue
 from bot.service.runs import Runs
 from bot.slack.bot import SlackBot
 from bot.slack.client import granted

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 import structlog.testing
 
-from bot.service.budgets import Budgets
-from bot.service.channels import Operator
+from bot.service.admission.budgets import Budgets
+from bot.service.admission.channels import Operator
 from bot.service.dispatcher import Dispatcher
 from bot.slack.mentions import AHEAD_SECONDS
 from council.estimate import UNPRICED_CALL

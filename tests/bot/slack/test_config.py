@@ -6,8 +6,8 @@ from pathlib import Path
 
 import structlog.testing
 
-from bot.service.access import Access
-from bot.service.budgets import Budgets
+from bot.service.admission.access import Access
+from bot.service.admission.budgets import Budgets
 from bot.upkeep import look_after
 from council.document.conversation import timestamp
 from storage.database import Database

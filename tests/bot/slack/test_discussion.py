@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from bot.service.channels import Operator
+from bot.service.admission.channels import Operator
 from bot.slack.discussion import MOST_PAGES, PAGE
 from bot.slack.manifest import SHORTCUT, THREADS
 from council.calls import Call

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from bot.service.access import Access
-from bot.service.channels import Operator
+from bot.service.admission.access import Access
+from bot.service.admission.channels import Operator
 from council.document.conversation import Conversation, UserMessage
 from tests.bot.slack.test_bot import Place, at_work, cards_in, labels, restarted
 from tests.council.scripted import FOUR, ScriptedCouncil, asking, failure, profile

@@ -15,7 +15,7 @@ ELSEWHERE = {
     "bot/config/ports.py": "the same",
     "bot/config/settings.py": "a setting is described where it is declared",
     "bot/demo/scenario.py": "an example of what people and models write",
-    "bot/service/permissions.py": "rules are named, nobody reads them",
+    "bot/service/admission/permissions.py": "rules are named, nobody reads them",
     "bot/monitoring.py": "a metric's help is read by programs, beside its name",
 }
 """Files with sentences of their own, and why."""

@@ -14,8 +14,8 @@ from urllib.parse import urlsplit
 import aiohttp
 
 from bot.app import Library, open_lookup
-from bot.service.access import Access
-from bot.service.channels import Operator
+from bot.service.admission.access import Access
+from bot.service.admission.channels import Operator
 from bot.service.dispatcher import Dispatcher
 from bot.slack.oauth.flow import SlackApp
 from bot.slack.oauth.installations import Installations, open_installations

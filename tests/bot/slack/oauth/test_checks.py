@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from bot.checks.check import Checked, Outcome, carry_out
-from bot.service.access import Access
+from bot.service.admission.access import Access
 from bot.slack.oauth.checks import WorkspaceChecks
 from bot.slack.oauth.flow import SlackApp
 from bot.slack.oauth.installations import NAME

@@ -9,8 +9,8 @@ from typing import Any
 import aiohttp
 import pytest
 
-from bot.service.budgets import Budgets
-from bot.service.channels import Operator
+from bot.service.admission.budgets import Budgets
+from bot.service.admission.channels import Operator
 from bot.slack.oauth import installations, workspaces
 from bot.slack.oauth.installations import NAME
 from bot.slack.workspace import AT_ONCE

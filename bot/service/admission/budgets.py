@@ -11,7 +11,7 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field
 
 from bot.errors import Refusal
-from bot.service.limits import channel_of, user_of
+from bot.service.admission.limits import channel_of, user_of
 from bot.view.wording import budgets as wording
 from council.calls import Ask, Call, Reply
 from council.document.conversation import Source

@@ -16,12 +16,12 @@ from pydantic import ValidationError
 
 from bot.errors import Refusal
 from bot.render.markdown import render
-from bot.service.access import AT_TERMINAL
-from bot.service.budget_warnings import BudgetWarnings, Notice
-from bot.service.budgets import NANO, Budgets
-from bot.service.channels import Operator
+from bot.service.admission.access import AT_TERMINAL
+from bot.service.admission.budget_warnings import BudgetWarnings, Notice
+from bot.service.admission.budgets import NANO, Budgets
+from bot.service.admission.channels import Operator
+from bot.service.admission.permissions import Admins
 from bot.service.dispatcher import Click
-from bot.service.permissions import Admins
 from bot.view.message import Message
 from bot.view.wording.estimates import amount
 from council.brief import Attachment, Discussion

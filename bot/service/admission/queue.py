@@ -10,7 +10,7 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
-from bot.service.limits import Limits
+from bot.service.admission.limits import Limits
 from bot.view.state import EXACT_POSITIONS
 
 # Further back, a position is reported on arrival and again when it reaches one of these.

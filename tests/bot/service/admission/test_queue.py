@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.service.limits import Limits
-from bot.service.queue import MARKS, Queue, Ticket
+from bot.service.admission.limits import Limits
+from bot.service.admission.queue import MARKS, Queue, Ticket
 from bot.view.state import EXACT_POSITIONS
 
 

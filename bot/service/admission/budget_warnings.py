@@ -13,9 +13,9 @@ from functools import partial
 import structlog
 
 from bot.errors import VenueError
-from bot.service.budgets import NANO, Budgets, nanos, payer
-from bot.service.channels import Channels, place_of
-from bot.service.permissions import Admins
+from bot.service.admission.budgets import NANO, Budgets, nanos, payer
+from bot.service.admission.channels import Channels, place_of
+from bot.service.admission.permissions import Admins
 from bot.view.message import Line, Message
 from bot.view.wording.budgets import NearlyUsed
 from council.document.conversation import Source

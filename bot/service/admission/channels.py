@@ -13,8 +13,8 @@ from typing import Annotated, Literal, cast
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from bot.errors import Refusal
-from bot.service.access import OPEN, Access, Rules, Standing, not_allowed
-from bot.service.budgets import NO_BUDGETS, Budgets, Dollars
+from bot.service.admission.access import OPEN, Access, Rules, Standing, not_allowed
+from bot.service.admission.budgets import NO_BUDGETS, Budgets, Dollars
 from bot.service.commands import MOST_RETENTION
 from bot.service.options import DEFAULT, RunOptions
 from bot.view.wording import channels as wording

@@ -5,7 +5,7 @@ from typing import get_args
 import pytest
 
 from bot.errors import Refusal
-from bot.service.permissions import RULES, Action, Admins, check, check_place, depends_on_admin
+from bot.service.admission.permissions import RULES, Action, Admins, check, check_place, depends_on_admin
 from council.document.conversation import Source
 
 ADA = Source(platform="slack", workspace="T1", channel="C1", user="U1")

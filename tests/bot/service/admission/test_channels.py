@@ -7,9 +7,9 @@ import pytest
 
 from bot.app import Library
 from bot.errors import Refusal, UsageError
-from bot.service.access import AT_TERMINAL, Access, Standing
-from bot.service.budgets import Budgets
-from bot.service.channels import Channels, InForce, Operator, Own, resolve
+from bot.service.admission.access import AT_TERMINAL, Access, Standing
+from bot.service.admission.budgets import Budgets
+from bot.service.admission.channels import Channels, InForce, Operator, Own, resolve
 from bot.service.commands import CONFIG, parse_options
 from bot.service.configure import configure
 from bot.service.options import RunOptions

@@ -5,7 +5,7 @@ from contextlib import suppress
 import pytest
 
 from bot.errors import OverLimit
-from bot.service.limits import Backlog, Limits
+from bot.service.admission.limits import Backlog, Limits
 from council.document.conversation import Source
 
 HERE = Source(platform="slack", workspace="T1", channel="C1", user="U1")

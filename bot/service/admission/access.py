@@ -84,7 +84,7 @@ AT_TERMINAL = Standing()
 class Access(BaseModel):
     """Who may ask; `profiles` restricts single councils further.
 
-    With `opt_in`, a channel is closed until an admin opens it (`bot.service.channels`).
+    With `opt_in`, a channel is closed until an admin opens it (`bot.service.admission.channels`).
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")

@@ -5,8 +5,8 @@ import itertools
 import pytest
 
 from bot.errors import Refusal
-from bot.service.access import AT_TERMINAL, OPEN, Access, Standing
-from bot.service.channels import InForce, Operator, Own
+from bot.service.admission.access import AT_TERMINAL, OPEN, Access, Standing
+from bot.service.admission.channels import InForce, Operator, Own
 from council.document.conversation import Source
 from tests.council.scripted import profile
 

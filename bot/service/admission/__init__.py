@@ -1,0 +1,1 @@
+"""Who may ask, how much and when: access, permissions, limits, budgets, the queue."""
