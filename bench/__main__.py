@@ -29,7 +29,7 @@ from bench.texts import comparisons, lag_over_long_reviews
 from bench.workers import measure as measure_workers
 from bot.app import open_library
 from bot.service.admission.access import AT_TERMINAL
-from bot.service.question import Question
+from bot.service.requests.question import Question
 from bot.service.runs import Runs
 from council.calls import Ask, Call, Reply
 from council.document.conversation import Source

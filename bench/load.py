@@ -34,7 +34,7 @@ from bot.service.admission.limits import Limits
 from bot.service.admission.queue import Queue
 from bot.service.dispatcher import Dispatcher
 from bot.service.outbox import Urgency
-from bot.service.question import Question
+from bot.service.requests.question import Question
 from bot.service.runs import Runs, utc_now
 from bot.service.venue import Card, File, Mention, Part, Sent
 from bot.view.message import Message

@@ -22,7 +22,7 @@ from bot.app import open_library
 from bot.config import logs
 from bot.serve import tune_interpreter
 from bot.service.admission.access import AT_TERMINAL
-from bot.service.question import Question
+from bot.service.requests.question import Question
 from council.calls import Call, Reply
 from council.usage import Usage
 

@@ -35,7 +35,7 @@ from bot.errors import Refusal
 from bot.serve import tune_interpreter
 from bot.service.admission.access import AT_TERMINAL
 from bot.service.dispatcher import Dispatcher
-from bot.service.question import Question
+from bot.service.requests.question import Question
 from bot.worker import open_handover
 from council.document.conversation import Source
 from tests.discord_server import DiscordServer

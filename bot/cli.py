@@ -27,9 +27,9 @@ from bot.config.configuration import Configuration, load
 from bot.config.in_force import in_force
 from bot.config.settings import given_secrets
 from bot.errors import ConfigurationError, Refusal, UsageError
-from bot.service.attachments import LARGEST_FILE, text_file
 from bot.service.commands import described
 from bot.service.options import RunOptions
+from bot.service.requests.attachments import LARGEST_FILE, text_file
 from bot.terminal.ask import say, show, warn
 from bot.view.message import escaped_line
 from bot.view.wording import cli as wording

@@ -15,7 +15,7 @@ import pytest
 from rich.console import Console
 
 from bot.service.admission.access import AT_TERMINAL
-from bot.service.question import Question
+from bot.service.requests.question import Question
 from bot.service.runs import Runs
 from bot.terminal.venue import TerminalChannel
 from bot.view.state import opening

@@ -23,7 +23,7 @@ from bot.service.commands import parse_message
 from bot.service.dispatcher import Dispatcher
 from bot.service.options import AS_THE_PROFILE_HAS_IT, RunOptions
 from bot.service.outbox import Urgency
-from bot.service.question import Question
+from bot.service.requests.question import Question
 from bot.view.wording import discord as wording
 from bot.view.wording.follow_ups import ALREADY_ASKED, ASKED_HERE, USE_THE_BUTTON, asked
 from bot.view.wording.replies import NO_TEXT

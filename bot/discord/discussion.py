@@ -13,9 +13,9 @@ from bot.discord.incoming import read_file
 from bot.discord.location import Location, lacking
 from bot.discord.transport import Transport
 from bot.errors import Gone, NotAllowed, NotTaken
-from bot.service import discussion
-from bot.service.discussion import Written
 from bot.service.outbox import Urgency
+from bot.service.requests import discussion
+from bot.service.requests.discussion import Written
 from bot.view.wording import discord as wording
 from council.brief import Attachment, Brief, Discussion
 
@@ -49,7 +49,7 @@ async def read(
 
 
 class _DiscordThread:
-    """One thread; a `bot.service.discussion.Thread`."""
+    """One thread; a `bot.service.requests.discussion.Thread`."""
 
     platform = "Discord"
 

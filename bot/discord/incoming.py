@@ -7,7 +7,7 @@ import aiohttp
 import discord
 
 from bot.errors import NotTaken
-from bot.service.attachments import admitted, not_given, one_line, sorted_out, text_file
+from bot.service.requests.attachments import admitted, not_given, one_line, sorted_out, text_file
 from council.brief import Attachment
 
 FILE_SECONDS = 1.0

@@ -12,8 +12,8 @@ from typing import Any, cast
 import discord
 from discord import ui
 
-from bot.service.follow_ups import LONGEST_TEXT, Form
-from bot.service.votes import LONGEST_REASON
+from bot.service.requests.follow_ups import LONGEST_TEXT, Form
+from bot.service.requests.votes import LONGEST_REASON
 from bot.view.wording import follow_ups as following
 from bot.view.wording import votes as voting
 from bot.view.wording.buttons import ANSWER_IT, FOLLOW_UP, UNHELPFUL

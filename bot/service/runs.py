@@ -19,7 +19,7 @@ from bot.service.admission.channels import Channels
 from bot.service.admission.limits import entry_of, over_limit
 from bot.service.durable_writes import DurableSteps, keep, until_written
 from bot.service.metrics import Metrics
-from bot.service.question import Question
+from bot.service.requests.question import Question
 from bot.service.traces import Trace, Traces, untraced
 from bot.view.wording.failures import INTERRUPTED, explain
 from council.brief import Attachment, Brief, Discussion, History, ThreadMessage, Turn

@@ -20,7 +20,7 @@ from bot.service.commands import (
 )
 from bot.service.dispatcher import Dispatcher
 from bot.service.options import RunOptions
-from bot.service.question import Question
+from bot.service.requests.question import Question
 from bot.slack import modals
 from bot.slack.client import Json, granted
 from bot.slack.incoming import Reader, plain

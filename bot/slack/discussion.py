@@ -11,9 +11,9 @@ from collections.abc import Awaitable, Callable
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.errors import NotAllowed, NotTaken
-from bot.service import discussion
-from bot.service.discussion import Written
 from bot.service.outbox import Lane, Outbox, Urgency
+from bot.service.requests import discussion
+from bot.service.requests.discussion import Written
 from bot.slack.client import Json, granted
 from bot.slack.incoming import Reader, file_name, file_size, plain
 from bot.slack.manifest import THREADS
@@ -64,7 +64,7 @@ class DiscussionReader:
 
 
 class _SlackThread:
-    """One thread, which `page` returns by cursor; a `bot.service.discussion.Thread`."""
+    """One thread, which `page` returns by cursor; a `bot.service.requests.discussion.Thread`."""
 
     platform = "Slack"
 

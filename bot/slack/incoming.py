@@ -19,7 +19,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.errors import NotTaken, Refusal, VenueError
 from bot.service.acknowledge_first import LOOKUP_SECONDS
-from bot.service.attachments import (
+from bot.service.requests.attachments import (
     LARGEST_FILE,
     admitted,
     not_given,

@@ -11,8 +11,8 @@ from typing import Self
 import orjson
 
 from bot.errors import Refusal
-from bot.service.follow_ups import LONGEST_TEXT, Form
-from bot.service.votes import LONGEST_REASON
+from bot.service.requests.follow_ups import LONGEST_TEXT, Form
+from bot.service.requests.votes import LONGEST_REASON
 from bot.slack.client import Json
 from bot.view.wording import follow_ups as following
 from bot.view.wording import votes as voting

@@ -28,7 +28,7 @@ import structlog
 from bot.app import Library
 from bot.errors import Refusal
 from bot.service.admission.access import AT_TERMINAL
-from bot.service.question import Question
+from bot.service.requests.question import Question
 from bot.service.runs import Runs
 from bot.view.message import Message, escaped, printable
 from bot.view.wording import estimates

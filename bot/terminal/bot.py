@@ -10,9 +10,9 @@ from bot.past.lookup import Halt, Lookup
 from bot.past.pages import Sheet
 from bot.service.admission.access import AT_TERMINAL as ANYTHING
 from bot.service.commands import ASK, CONFIG, FORGET, HELP, PAST, argument, parse, parse_options, usage
-from bot.service.configure import configure
 from bot.service.dispatcher import Click, Dispatcher
 from bot.service.options import RunOptions
+from bot.service.requests.configure import configure
 from bot.terminal import ask as terminal_ask
 from bot.terminal.ask import display, say
 from bot.terminal.typed import read_line

@@ -18,7 +18,7 @@ from bot.app import Library, open_library
 from bot.demo.player import PROFILE, SECONDS, Player
 from bot.demo.scenario import MISTAKEN, question
 from bot.service.admission.access import AT_TERMINAL
-from bot.service.question import Question
+from bot.service.requests.question import Question
 from bot.service.runs import Runs
 from bot.terminal.ask import Surface, lasting_output, person, say
 from bot.terminal.typed import read_line

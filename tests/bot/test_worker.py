@@ -20,7 +20,7 @@ from bot.service.admission.queue import Queue
 from bot.service.claims import Claims
 from bot.service.dispatcher import Click, Dispatcher
 from bot.service.handover import Handover
-from bot.service.question import Question
+from bot.service.requests.question import Question
 from bot.service.runs import Runs
 from bot.worker import Worker
 from council.models.catalog import Catalog

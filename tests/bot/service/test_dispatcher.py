@@ -23,7 +23,7 @@ from bot.service.admission.permissions import Admins
 from bot.service.admission.queue import Queue
 from bot.service.dispatcher import Click, Dispatcher
 from bot.service.outbox import Urgency
-from bot.service.question import Question
+from bot.service.requests.question import Question
 from bot.service.runs import Prices, Runs, unknown
 from bot.service.venue import Button, Card, File, Part, Sent
 from bot.view.details import Detail

@@ -16,7 +16,7 @@ import structlog.testing
 
 from bot.app import Library
 from bot.service.admission.access import AT_TERMINAL
-from bot.service.question import Question
+from bot.service.requests.question import Question
 from bot.service.runs import Runs, turns
 from council.brief import Brief, Discussion, ThreadMessage
 from council.cancel import Stop

@@ -21,8 +21,8 @@ from bot.service.admission.channels import Channels, Operator
 from bot.service.admission.limits import Limits
 from bot.service.admission.permissions import Admins
 from bot.service.admission.queue import Queue
-from bot.service.attachments import LARGEST_FILE
 from bot.service.dispatcher import Dispatcher
+from bot.service.requests.attachments import LARGEST_FILE
 from bot.service.runs import Runs
 from bot.slack.bot import SlackBot
 from bot.slack.client import granted

@@ -292,7 +292,7 @@ class TestTrouble:
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: dict[str, Any]
     ) -> None:
         """The run continues after some seconds, whatever Slack does."""
-        monkeypatch.setattr("bot.service.discussion.READ_SECONDS", 0.05)
+        monkeypatch.setattr("bot.service.requests.discussion.READ_SECONDS", 0.05)
         monkeypatch.setattr("bot.service.outbox.FINISH_SECONDS", 0.01)
         async with at_work(tmp_path, scopes=frozenset(THREADS)) as place:
             place.slack.fail("conversations.replies", **fault)

@@ -11,8 +11,8 @@ from bot.service.admission.access import AT_TERMINAL, Access, Standing
 from bot.service.admission.budgets import Budgets
 from bot.service.admission.channels import Channels, InForce, Operator, Own, resolve
 from bot.service.commands import CONFIG, parse_options
-from bot.service.configure import configure
 from bot.service.options import RunOptions
+from bot.service.requests.configure import configure
 from bot.view.message import Line, Message, Pairs
 from council.document.conversation import Source
 from storage.database import Database

@@ -9,7 +9,7 @@ from typing import Generic, Protocol, TypeVar
 import structlog
 
 from bot.errors import NotTaken, VenueError
-from bot.service.attachments import admitted, one_line
+from bot.service.requests.attachments import admitted, one_line
 from bot.view.wording.context import took_too_long
 from council.brief import Attachment, Brief, Discussion, ThreadMessage
 from council.context import newest

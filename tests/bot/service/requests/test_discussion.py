@@ -4,8 +4,8 @@ import asyncio
 from dataclasses import dataclass, field
 
 from bot.errors import NotAllowed, NotTaken
-from bot.service.attachments import LARGEST_FILE, MOST_FILES, not_text
-from bot.service.discussion import NAMES_SECONDS, Written, read
+from bot.service.requests.attachments import LARGEST_FILE, MOST_FILES, not_text
+from bot.service.requests.discussion import NAMES_SECONDS, Written, read
 from council.brief import Attachment, Discussion
 from tests.council.scripted import ScriptedCouncil
 from tests.passing_time import let_pass

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import pytest
 
 from bot.errors import NotTaken
-from bot.service.attachments import (
+from bot.service.requests.attachments import (
     LARGEST_FILE,
     LARGEST_TOGETHER,
     MOST_FILES,

@@ -10,7 +10,7 @@ from bot.errors import Refusal
 from bot.service.admission.access import Standing
 from bot.service.admission.permissions import check, check_place
 from bot.service.options import RunOptions
-from bot.service.question import Question
+from bot.service.requests.question import Question
 from bot.view.wording import follow_ups as wording
 from bot.view.wording.failures import explain
 from bot.view.wording.permissions import NOT_HERE

@@ -1,0 +1,1 @@
+"""What people ask of the bot: questions and follow-ups, votes, settings, help."""
