@@ -32,11 +32,11 @@ from bot.service.admission.access import AT_TERMINAL
 from bot.service.admission.channels import Channels, Operator
 from bot.service.admission.limits import Limits
 from bot.service.admission.queue import Queue
+from bot.service.delivery.outbox import Urgency
+from bot.service.delivery.venue import Card, File, Mention, Part, Sent
 from bot.service.dispatcher import Dispatcher
-from bot.service.outbox import Urgency
 from bot.service.requests.question import Question
 from bot.service.runs import Runs, utc_now
-from bot.service.venue import Card, File, Mention, Part, Sent
 from bot.view.message import Message
 from council.brief import Brief, Discussion
 from council.calls import Ask, Call, MemorySteps, Reply

@@ -29,8 +29,8 @@ from prometheus_client.core import (
 from prometheus_client.registry import Collector
 
 from bot.health import Health
+from bot.service.delivery.outbox import Urgency
 from bot.service.metrics import Durations, Metrics
-from bot.service.outbox import Urgency
 from storage.errors import StorageError
 from storage.journal import ENDED, Budgeted
 from storage.spending import Spending

@@ -27,9 +27,9 @@ from bot.config.settings import Settings, token_keys
 from bot.errors import ConfigurationError, Problem, VenueError
 from bot.health import Health
 from bot.past.lookup import Lookup
+from bot.service.delivery.outbox import Outbox, SharedRateLimits
 from bot.service.dispatcher import Dispatcher
 from bot.service.metrics import Metrics
-from bot.service.outbox import Outbox, SharedRateLimits
 from bot.upkeep import Job, forget_removed, maintain
 from bot.view.wording import serving as wording
 from bot.worker import Worker, open_handover

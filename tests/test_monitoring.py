@@ -12,7 +12,7 @@ from typing import Any
 import aiohttp
 import pytest
 
-from bot.service.outbox import Outbox
+from bot.service.delivery.outbox import Outbox
 from council.events import STAGES
 from tests.bot.test_monitoring import Served, connected, served
 from tests.ports import free_port

@@ -20,9 +20,9 @@ from bot.discord.venue import EDIT_SECONDS, DiscordVenue
 from bot.errors import Gone, NotAllowed, Refusal, VenueError
 from bot.service.admission.access import Standing
 from bot.service.commands import parse_message
+from bot.service.delivery.outbox import Urgency
 from bot.service.dispatcher import Dispatcher
 from bot.service.options import AS_THE_PROFILE_HAS_IT, RunOptions
-from bot.service.outbox import Urgency
 from bot.service.requests.question import Question
 from bot.view.wording import discord as wording
 from bot.view.wording.follow_ups import ALREADY_ASKED, ASKED_HERE, USE_THE_BUTTON, asked

@@ -29,9 +29,9 @@ from bot.discord.transport import Transport, single_attempts
 from bot.discord.venue import EDIT_SECONDS, DiscordVenue
 from bot.errors import ConfigurationError
 from bot.past.lookup import Lookup
+from bot.service.delivery.outbox import Outbox
 from bot.service.dispatcher import Dispatcher
 from bot.service.metrics import Metrics
-from bot.service.outbox import Outbox
 from bot.view.wording import discord_errors
 from storage.journal import RunRow
 

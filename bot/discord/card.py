@@ -11,7 +11,7 @@ from discord import ui
 
 from bot.discord.text import CardText
 from bot.discord.text import card as text_of
-from bot.service.venue import LABELS, Button, Card
+from bot.service.delivery.venue import LABELS, Button, Card
 from bot.view.message import Tone
 
 PRESSED = "council_button"

@@ -13,7 +13,7 @@ from bot.discord.incoming import read_file
 from bot.discord.location import Location, lacking
 from bot.discord.transport import Transport
 from bot.errors import Gone, NotAllowed, NotTaken
-from bot.service.outbox import Urgency
+from bot.service.delivery.outbox import Urgency
 from bot.service.requests import discussion
 from bot.service.requests.discussion import Written
 from bot.view.wording import discord as wording

@@ -30,10 +30,10 @@ from bot.past.buttons import Choice
 from bot.past.lookup import Lookup
 from bot.past.pages import Sheet
 from bot.service.commands import ASK, CONFIG, FORGET, HELP, PAST, Command, Given, Kind
+from bot.service.delivery.venue import Button, File
 from bot.service.dispatcher import Click, Dispatcher
 from bot.service.options import RunOptions
 from bot.service.requests.configure import configure
-from bot.service.venue import Button, File
 from bot.view.message import Message
 from bot.view.wording import delivery
 from bot.view.wording.failures import UNEXPECTED

@@ -10,7 +10,7 @@ import structlog
 from bot.discord.transport import Transport
 from bot.errors import VenueError
 from bot.service.admission.budget_warnings import Notice
-from bot.service.outbox import Urgency
+from bot.service.delivery.outbox import Urgency
 from storage.journal import Telling
 
 log = structlog.get_logger()

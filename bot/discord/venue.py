@@ -30,8 +30,8 @@ from bot.discord.notices import LOOKED_THROUGH, NOBODY, NONCE_SECONDS, whisper
 from bot.discord.text import pages, units
 from bot.discord.transport import Transport
 from bot.errors import Gone, Malformed, NotAllowed, Unreachable, VenueError
-from bot.service.outbox import Urgency
-from bot.service.venue import Card, CardAction, File, Mention, Part, Sent
+from bot.service.delivery.outbox import Urgency
+from bot.service.delivery.venue import Card, CardAction, File, Mention, Part, Sent
 from bot.view.message import Message
 from bot.view.wording import discord as wording
 from bot.view.wording.card import BELOW, IN_THREAD
@@ -86,7 +86,7 @@ class _Post:
 
 
 class DiscordVenue:
-    """Shows one run where it was asked for; a `bot.service.venue.Venue`.
+    """Shows one run where it was asked for; a `bot.service.delivery.venue.Venue`.
 
     The card is the message that the run's row names, else the response to `interaction` if there
     is one, else a message of its own.

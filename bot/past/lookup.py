@@ -26,8 +26,8 @@ from bot.service.commands import (
     Given,
     person,
 )
-from bot.service.presenter import files_of
-from bot.service.venue import File
+from bot.service.delivery.presenter import files_of
+from bot.service.delivery.venue import File
 from bot.view.message import printable
 from bot.view.wording import failures, forgetting
 from bot.view.wording import past as wording

@@ -18,16 +18,16 @@ from bot.service.admission.channels import InForce, Operator
 from bot.service.admission.limits import Backlog, Durability, channel_of, user_of
 from bot.service.admission.permissions import Action, Admins, check, check_place
 from bot.service.admission.queue import Queue, Ticket
+from bot.service.delivery.presenter import Presenter, files_of, page_of
+from bot.service.delivery.venue import File, Venue
 from bot.service.handover import Handover
 from bot.service.options import RunOptions
-from bot.service.presenter import Presenter, files_of, page_of
 from bot.service.requests.follow_ups import FollowUps
 from bot.service.requests.help import guide
 from bot.service.requests.question import Question
 from bot.service.requests.votes import Votes
 from bot.service.resuming import Resuming, Stops, Together, VenueOf, catch_up
 from bot.service.runs import Runs
-from bot.service.venue import File, Venue
 from bot.view.details import Detail, detail
 from bot.view.fold import run_view
 from bot.view.message import Message

@@ -7,9 +7,9 @@ from datetime import timedelta
 
 import structlog
 
-from bot.service.presenter import Presenter
+from bot.service.delivery.presenter import Presenter
+from bot.service.delivery.venue import Venue
 from bot.service.runs import Runs
-from bot.service.venue import Venue
 from council.cancel import Stop
 from storage.errors import StorageError
 from storage.journal import Delivery, Journal, RunRow

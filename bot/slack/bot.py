@@ -21,10 +21,10 @@ from slack_sdk.socket_mode.aiohttp import SocketModeClient
 from bot.past.lookup import Lookup
 from bot.service.acknowledge_first import LOOKUP_SECONDS
 from bot.service.admission.budget_warnings import Notice
+from bot.service.delivery.outbox import Outbox, Patience
+from bot.service.delivery.venue import Venue
 from bot.service.dispatcher import Dispatcher
 from bot.service.metrics import Metrics
-from bot.service.outbox import Outbox, Patience
-from bot.service.venue import Venue
 from bot.slack.asking import Asking
 from bot.slack.client import Installation, Json, asking_client, granted, introduced, sending_client
 from bot.slack.discussion import DiscussionReader

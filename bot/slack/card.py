@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from bot.service.venue import Button, Card
+from bot.service.delivery.venue import Button, Card
 from bot.slack.client import Json
 from bot.slack.text import card as blocks_of
 

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.errors import NotAllowed, NotTaken
-from bot.service.outbox import Lane, Outbox, Urgency
+from bot.service.delivery.outbox import Lane, Outbox, Urgency
 from bot.service.requests import discussion
 from bot.service.requests.discussion import Written
 from bot.slack.client import Json, granted

@@ -37,9 +37,9 @@ from bot.service.commands import (
     parse_options,
     person,
 )
+from bot.service.delivery.venue import LABELS, Button, File
 from bot.service.dispatcher import Click, Dispatcher
 from bot.service.requests.configure import configure
-from bot.service.venue import LABELS, Button, File
 from bot.slack import modals
 from bot.slack import past as slack_past
 from bot.slack.asking import Asking, standing

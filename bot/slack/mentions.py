@@ -21,8 +21,8 @@ import structlog
 
 from bot.errors import Unreachable, VenueError
 from bot.service.admission.budget_warnings import Notice
-from bot.service.outbox import Repeat, Urgency
-from bot.service.venue import Mention, Part, Sent
+from bot.service.delivery.outbox import Repeat, Urgency
+from bot.service.delivery.venue import Mention, Part, Sent
 from bot.slack.client import Json, granted
 from bot.slack.workspace import TIER_3, Workspace
 from bot.view.wording.slack_errors import NO_ANSWER

@@ -17,8 +17,8 @@ import aiohttp
 import structlog
 
 from bot.errors import Gone, NotAllowed, NoThread, Unreachable, VenueError
-from bot.service.outbox import Lane, Repeat, Urgency
-from bot.service.venue import Card, File, Mention, Part, Sent
+from bot.service.delivery.outbox import Lane, Repeat, Urgency
+from bot.service.delivery.venue import Card, File, Mention, Part, Sent
 from bot.slack import text as slack_text
 from bot.slack.card import Drawn, buttons_of, draw
 from bot.slack.client import Json, granted

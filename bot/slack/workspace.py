@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import aiohttp
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.service.outbox import Lane, Outbox
+from bot.service.delivery.outbox import Lane, Outbox
 from bot.slack.client import Json, granted
 from council.brief import Brief, Discussion
 from council.document.conversation import Source

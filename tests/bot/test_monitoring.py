@@ -19,8 +19,8 @@ from bot.app import Library
 from bot.errors import Gone, RateLimited, Unreachable
 from bot.health import Health
 from bot.monitoring import Status
+from bot.service.delivery.outbox import Lane, Outbox, Patience, Urgency
 from bot.service.metrics import Metrics
-from bot.service.outbox import Lane, Outbox, Patience, Urgency
 from council.calls import Call, Reply
 from council.document.conversation import Source
 from council.errors import Failure, ModelError

@@ -19,8 +19,8 @@ from bot.past.lookup import Lookup
 from bot.service.admission.channels import Channels, Operator
 from bot.service.admission.limits import Limits
 from bot.service.admission.queue import Queue
+from bot.service.delivery.outbox import Outbox
 from bot.service.dispatcher import Dispatcher
-from bot.service.outbox import Outbox
 from bot.service.runs import Runs
 from bot.slack.bot import SlackBot
 from council.calls import Ask, Call, Reply

@@ -32,9 +32,9 @@ from bot.errors import Revoked, VenueError
 from bot.past.lookup import Lookup
 from bot.service.acknowledge_first import LOOKUP_SECONDS
 from bot.service.admission.budget_warnings import Notice
+from bot.service.delivery.outbox import Outbox, Patience
 from bot.service.dispatcher import Dispatcher
 from bot.service.metrics import Metrics
-from bot.service.outbox import Outbox, Patience
 from bot.slack.bot import SlackBot, listen
 from bot.slack.client import SLACK, Json
 from bot.slack.incoming import installed_in

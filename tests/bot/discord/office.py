@@ -14,8 +14,8 @@ from bot.service.admission.channels import Channels, Operator
 from bot.service.admission.limits import Limits
 from bot.service.admission.permissions import Admins
 from bot.service.admission.queue import Queue
+from bot.service.delivery.outbox import Outbox, Patience, RateLimits
 from bot.service.dispatcher import Dispatcher
-from bot.service.outbox import Outbox, Patience, RateLimits
 from bot.service.runs import Runs
 from council.errors import ModelError
 from council.models.catalog import Catalog

@@ -17,8 +17,8 @@ from bot.discord.transport import Transport, single_attempts
 from bot.discord.venue import DiscordVenue
 from bot.errors import ConfigurationError, Gone, Malformed, NotAllowed, VenueError
 from bot.service.commands import ACTION, COMMANDS
+from bot.service.delivery.venue import File, Part
 from bot.service.dispatcher import Dispatcher
-from bot.service.venue import File, Part
 from bot.view.wording.discord import HINT
 from tests.bot.discord.office import HELD, Office, impatient, office
 from tests.bot.sample_run import accepted

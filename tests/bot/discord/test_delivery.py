@@ -13,8 +13,8 @@ from bot.discord.location import Location
 from bot.discord.transport import Transport, single_attempts
 from bot.discord.venue import NONCE_SECONDS, DiscordVenue
 from bot.errors import NotAllowed
-from bot.service.outbox import Urgency
-from bot.service.venue import Button, Card, File, Mention, Part
+from bot.service.delivery.outbox import Urgency
+from bot.service.delivery.venue import Button, Card, File, Mention, Part
 from bot.view.message import Heading, Line, Message, Prose
 from bot.view.wording.delivery import RECORD
 from council.document.conversation import Source

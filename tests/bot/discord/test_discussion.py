@@ -281,7 +281,7 @@ async def test_a_thread_that_doesnt_come_is_not_waited_for(
 ) -> None:
     """The run continues after some seconds, whatever Discord does."""
     monkeypatch.setattr("bot.service.requests.discussion.READ_SECONDS", 0.05)
-    monkeypatch.setattr("bot.service.outbox.FINISH_SECONDS", 0.01)
+    monkeypatch.setattr("bot.service.delivery.outbox.FINISH_SECONDS", 0.01)
     thread, _ = discuss(reading, 5)
     reading.server.fail(MESSAGES, breaks="hang")
     card = await asked(reading, thread, "What now?")

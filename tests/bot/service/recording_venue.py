@@ -5,8 +5,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from bot.render.markdown import render
-from bot.service.outbox import Urgency
-from bot.service.venue import Card, File, Mention, Part, Sent
+from bot.service.delivery.outbox import Urgency
+from bot.service.delivery.venue import Card, File, Mention, Part, Sent
 from bot.view.message import Line, Message, Prose
 from council.brief import Brief, Discussion
 from storage.journal import Telling

@@ -21,11 +21,11 @@ from bot.service.admission.channels import Channels, Operator
 from bot.service.admission.limits import Durability, Limits
 from bot.service.admission.permissions import Admins
 from bot.service.admission.queue import Queue
+from bot.service.delivery.outbox import Urgency
+from bot.service.delivery.venue import Button, Card, File, Part, Sent
 from bot.service.dispatcher import Click, Dispatcher
-from bot.service.outbox import Urgency
 from bot.service.requests.question import Question
 from bot.service.runs import Prices, Runs, unknown
-from bot.service.venue import Button, Card, File, Part, Sent
 from bot.view.details import Detail
 from council.brief import Attachment, Discussion
 from council.document.conversation import Conversation, Source

@@ -10,8 +10,8 @@ import pytest
 
 from bot.errors import Gone, Refusal, Unreachable
 from bot.service.admission.access import AT_TERMINAL
+from bot.service.delivery.venue import Mention, Sent
 from bot.service.runs import utc_now
-from bot.service.venue import Mention, Sent
 from council import session
 from council.calls import Steps
 from council.document.conversation import AssistantMessage, Source

@@ -9,8 +9,8 @@ import pytest
 from bot.errors import Gone, Malformed, NotAllowed, Unreachable, VenueError
 from bot.render.markdown import render
 from bot.service.admission.queue import Queue
-from bot.service.outbox import Urgency
-from bot.service.venue import Card, Mention, Part, Sent
+from bot.service.delivery.outbox import Urgency
+from bot.service.delivery.venue import Card, Mention, Part, Sent
 from storage.journal import Telling
 from tests.bot.service.recording_venue import RecordingVenue
 from tests.bot.service.test_dispatcher import WHOLE_THREAD, click, office

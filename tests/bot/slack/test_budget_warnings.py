@@ -52,7 +52,7 @@ def told(place: Place, admin: User) -> list[str]:
 @pytest.fixture(autouse=True)
 def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
     """A process that dies waits for no request."""
-    monkeypatch.setattr("bot.service.outbox.FINISH_SECONDS", 0.01)
+    monkeypatch.setattr("bot.service.delivery.outbox.FINISH_SECONDS", 0.01)
 
 
 async def settled(dispatcher: Dispatcher) -> None:

@@ -293,7 +293,7 @@ class TestTrouble:
     ) -> None:
         """The run continues after some seconds, whatever Slack does."""
         monkeypatch.setattr("bot.service.requests.discussion.READ_SECONDS", 0.05)
-        monkeypatch.setattr("bot.service.outbox.FINISH_SECONDS", 0.01)
+        monkeypatch.setattr("bot.service.delivery.outbox.FINISH_SECONDS", 0.01)
         async with at_work(tmp_path, scopes=frozenset(THREADS)) as place:
             place.slack.fail("conversations.replies", **fault)
             first, people = discuss(place, 5)

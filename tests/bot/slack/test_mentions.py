@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from bot.errors import NotAllowed, Unreachable
-from bot.service.venue import Mention, Part
+from bot.service.delivery.venue import Mention, Part
 from bot.slack.mentions import AHEAD_SECONDS, MentionSender
 from storage.journal import Telling
 from tests.bot.shown import blocks_text

@@ -17,8 +17,8 @@ import structlog
 
 from bot.errors import Gone, Malformed, NotAllowed, Unreachable, VenueError
 from bot.render.markdown import render
-from bot.service.outbox import Urgency
-from bot.service.venue import Action, Button, Card, File, Mention, Part, Sent, Venue
+from bot.service.delivery.outbox import Urgency
+from bot.service.delivery.venue import Action, Button, Card, File, Mention, Part, Sent, Venue
 from bot.transcript.html import to_html
 from bot.transcript.markdown import to_markdown
 from bot.view.card import answer, card, title

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from bot.errors import Gone, Malformed, NotAllowed, RateLimited, Unreachable, VenueError
-from bot.service.outbox import Lane, Outbox, Patience, RateLimits, Repeat, Urgency
+from bot.service.delivery.outbox import Lane, Outbox, Patience, RateLimits, Repeat, Urgency
 
 POSTS = Lane("posts:C1", interval=1.0)
 FREE = Lane("edits:C1")

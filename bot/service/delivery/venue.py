@@ -8,7 +8,7 @@ from typing import Any, Literal, Protocol, Self
 import orjson
 
 from bot.service.admission import permissions
-from bot.service.outbox import Urgency
+from bot.service.delivery.outbox import Urgency
 from bot.view.details import Detail
 from bot.view.message import Message
 from bot.view.wording import buttons
