@@ -94,7 +94,7 @@ async def test_what_is_in_the_folder_moves_there_and_back(tmp_path: Path, postgr
         assert (nowhere.code, nowhere.out) == (2, "")
         assert (
             nowhere.err
-            == "DATABASE_URL isn't set: it says where everything is to be copied to, or from.\n"
+            == "DATABASE_URL isn't set: it names the database to copy to or from.\n"
         )
 
 

@@ -108,7 +108,7 @@ class FolderChecks:
 
 
 def of_the_index(where: str, report: IndexReport) -> Outcome:
-    """Say how an index compares with the documents."""
+    """Report how an index compares with the documents."""
     findings = [
         found(escaped_line(one.name), wording.unreadable_document(escaped_line(one.reason)), "warning")
         for one in report.unreadable[:MOST_NAMED]

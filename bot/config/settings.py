@@ -412,7 +412,7 @@ def _names_a_secret(name: str, value: str) -> bool:
 
 
 def sources() -> dict[str, str]:
-    """Say where the value of each setting comes from."""
+    """Return where the value of each setting comes from."""
     environment, dotenv, secrets = _environment(), _filled(dotenv_variables()), secret_names()
 
     def origin(name: str) -> str:

@@ -225,7 +225,7 @@ class DiscordChecks:
 
 
 def token_advice(token: str) -> Advice | None:
-    """Say what is wrong with a bot token, as far as its looks tell."""
+    """Return what looks wrong with a bot token."""
     try:
         application_id(token)
     except ConfigurationError:

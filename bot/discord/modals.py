@@ -90,7 +90,7 @@ def _profiles(form: Form) -> Iterator[ui.Label[ui.Modal]]:
 
 
 def read(interaction: discord.Interaction) -> Submitted | None:
-    """Return the form that was submitted, if it is one of ours."""
+    """Return the submitted form if it is one of the bot's."""
     if interaction.type is not discord.InteractionType.modal_submit:
         return None
     data = cast("Json", interaction.data or {})

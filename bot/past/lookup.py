@@ -236,7 +236,7 @@ def _line(text: str) -> str:
 
 @contextmanager
 def _told() -> Generator[None]:
-    """Say in people's words what is wrong with the council's data."""
+    """Describe in plain words what is wrong with the council's data."""
     try:
         yield
     except ConversationNotFound as error:  # forgotten a moment ago

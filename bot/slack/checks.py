@@ -166,14 +166,14 @@ def trouble(error: VenueError) -> Finding:
 
 
 def bot_token_advice(token: str) -> Advice | None:
-    """Say what is wrong with a bot token, as far as its looks tell."""
+    """Return what looks wrong with a bot token."""
     if token.startswith("xapp-"):
         return wording.TOKENS_SWAPPED
     return None if token.startswith("xoxb-") else wording.BOT_TOKEN_SHAPE
 
 
 def app_token_advice(token: str) -> Advice | None:
-    """Say what is wrong with an app-level token, as far as its looks tell."""
+    """Return what looks wrong with an app-level token."""
     return None if token.startswith("xapp-") else wording.APP_TOKEN_SHAPE
 
 

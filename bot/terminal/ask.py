@@ -103,7 +103,7 @@ class Asking:
         return said
 
     async def retry(self, run_id: str, surface: Surface) -> str | None:
-        """Let a run without an answer run again; return what `ask` returns. Raises `Refusal`."""
+        """Run a question without an answer again; return what `ask` returns. Raises `Refusal`."""
         run = await self.library.journal.get(run_id)
         if run is None or run.origin.platform != HERE.platform:
             raise Refusal(wording.no_run(run_id))

@@ -8,7 +8,7 @@ from bot.view.wording.terminal import NOT_UTF8
 
 
 def read_line() -> str | None:
-    """Wait for a line; `None` where the input ends, or at Ctrl-C. Nothing else happens meanwhile."""
+    """Wait for a line, blocking everything else; return `None` at the end of input or at Ctrl-C."""
     before = signal.getsignal(signal.SIGINT)
     try:
         signal.signal(signal.SIGINT, signal.default_int_handler)

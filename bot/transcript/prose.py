@@ -45,7 +45,7 @@ def written(tokens: Sequence[Token]) -> Markup:
 
 
 def _shown(tokens: Iterable[Token]) -> Iterator[Token]:
-    """Return tokens with their code blocks, and what is marked, as HTML of ours."""
+    """Return tokens with their code blocks and marked text rendered as the bot's HTML."""
     for token in tokens:
         match token.type:
             case "inline":

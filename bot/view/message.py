@@ -73,7 +73,7 @@ class Heading(_Plain):
 
 @dataclass(frozen=True, slots=True)
 class Line(_Plain):
-    """A sentence of ours."""
+    """A sentence that the bot wrote."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -142,7 +142,7 @@ def _denied(deny: Rules, allow: Rules, source: Source, standing: Standing) -> st
 
 
 def not_allowed(allow: Rules, source: Source, standing: Standing) -> str | None:
-    """Say why lists that allow don't let a question in; `None` if they do."""
+    """Return why the allow lists refuse a question; `None` if they don't."""
     is_listed = source.user in allow.users
     is_known_directly = standing.is_direct and is_listed
     if allow.workspaces and standing.workspace not in allow.workspaces:

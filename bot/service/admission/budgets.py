@@ -92,7 +92,7 @@ NO_BUDGETS = Budgets()
 
 
 def payer(source: Source) -> Payer:
-    """Say whose budgets a question asked there counts toward.
+    """Return whose budgets a question asked there counts toward.
 
     On Discord a person is the same in every server. Its direct messages belong to no server: together
     they count as one. Its private threads count toward their channel.

@@ -101,7 +101,7 @@ class RateLimits:
         return 0.0
 
     async def block(self, lane: Lane, seconds: float) -> None:
-        """Let nothing through a lane for some time."""
+        """Block a lane for some time."""
         until = self._clock() + seconds
         self._blocked_until[lane.name] = max(until, self._blocked_until.get(lane.name, until))
 
@@ -135,7 +135,7 @@ class SharedRateLimits:
             return await self._own.take(lane, urgency)
 
     async def block(self, lane: Lane, seconds: float) -> None:
-        """Let nothing through a lane for some time."""
+        """Block a lane for some time."""
         await self._own.block(lane, seconds)
         if lane.interval:
             with suppress(StorageError):  # the platform says it again to whoever sends
@@ -392,7 +392,7 @@ class Outbox:
         queue.freed.set()
 
     async def _pump(self, lane: Lane, queue: _Queue) -> None:
-        """Let a lane's requests through, one after the other, until none is left."""
+        """Send a lane's requests one after the other until none is left."""
         try:
             while queue.waiting or queue.under_way:
                 queue.freed.clear()

@@ -63,7 +63,7 @@ def _written(member: Member) -> str:
 
 
 def _cost(profile: Profile, provider: Provider) -> str | None:
-    """Say what a word from each model costs at most; `None` where a price is unknown."""
+    """Return the most that a word from each model costs; `None` if a price is unknown."""
     if provider.endpoint is not None:
         return NO_COST
     listed = (find_listing(provider.listings, model) for model in {one.model for one in profile.seats})

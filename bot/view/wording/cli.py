@@ -20,7 +20,7 @@ NOT_CONFIGURED = "The configuration can't be used:"
 MISSING = "not in the index"
 STALE = "changed since they were indexed"
 ORPHANED = "in the index without a document"
-NO_DATABASE = "DATABASE_URL isn't set: it says where everything is to be copied to, or from."
+NO_DATABASE = "DATABASE_URL isn't set: it names the database to copy to or from."
 NO_POSTGRES = (
     "DATABASE_URL is set, but the extra postgres isn't installed. "
     "Run uv sync --frozen --inexact --extra postgres, or unset DATABASE_URL"
