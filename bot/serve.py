@@ -1,4 +1,4 @@
-"""`council run`: every configured platform in one process, until it is told to stop.
+"""`council run`: serve every configured platform in one process until it is told to stop.
 
 With a database that several processes share, each may receive questions, carry out runs, or both
 (`council worker` only carries them out), and one at a time listens to Discord.

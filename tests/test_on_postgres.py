@@ -92,10 +92,7 @@ async def test_what_is_in_the_folder_moves_there_and_back(tmp_path: Path, postgr
         assert len(models.history) == 2 * 10
         nowhere = await folder("migrate")
         assert (nowhere.code, nowhere.out) == (2, "")
-        assert (
-            nowhere.err
-            == "DATABASE_URL isn't set: it names the database to copy to or from.\n"
-        )
+        assert nowhere.err == "DATABASE_URL isn't set: it names the database to copy to or from.\n"
 
 
 async def test_nothing_is_asked_while_a_database_is_moved(tmp_path: Path, postgres: str) -> None:

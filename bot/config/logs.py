@@ -31,12 +31,12 @@ from storage.errors import StorageError
 Kind = Literal["id", "number", "code", "name", "path", "sentence", "error"]
 """What a field holds.
 
-    id        a key of ours or a platform's
+    id        the bot's or a platform's key
     number    how many, how long, whether
     code      one of a known set of words: a cause, a status, a scope
     name      what whoever runs the council has called a profile or a model
-    path      a file or a folder of ours
-    sentence  words of ours
+    path      one of the bot's files or folders
+    sentence  the bot's own words
     error     an exception: its type, its numbers, and its message where the words are ours
 """
 
@@ -93,7 +93,7 @@ FIELDS: Mapping[str, Kind] = {
 """What a line above DEBUG may carry beside its event; whatever holds people's words isn't here."""
 
 OUR_WORDS = (StorageError, VenueError, ConfigurationError)
-"""Errors whose messages are made of our own words, paths of ours and the system's."""
+"""Errors whose messages are made of the bot's own words and paths, and the system's."""
 
 _ALWAYS = frozenset({"event", "level", "timestamp", "_record", "_from_structlog"})
 """What the processors before and after this one put there."""

@@ -95,7 +95,7 @@ class Asking:
     async def estimate(
         self, profile: Profile, text: str, attachments: tuple[Attachment, ...], *, as_json: bool
     ) -> str:
-        """Say what a question may cost, and ask nothing; return what was said."""
+        """Print what a question may cost without asking it; return the printed text."""
         await self.runs.look_up_prices()
         found = self.runs.estimate(_question(text, attachments), profile)
         said = _json(found) if as_json else estimates.dry_run(found)

@@ -286,7 +286,7 @@ def cautions(view: RunView, final: Stage3Result) -> tuple[Line, ...]:
 
 
 def _weaknesses(view: RunView, final: Stage3Result) -> Iterator[str]:
-    """Say how an answer falls short of the chairman's after a full run, the worst first."""
+    """List how an answer falls short of the chairman's after a full run, the worst first."""
     short = names(view)
     if final.source == "single":
         yield wording.only_answer(short[final.model])

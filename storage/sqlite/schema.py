@@ -31,7 +31,7 @@ def known_schema() -> int:
 def read_schema(connection: sqlite3.Connection) -> int:
     """Return the number of a database's schema.
 
-    Raises `sqlite3.Error`, or `ValueError` where its record of migrations is not one of ours.
+    Raises `sqlite3.Error`, or `ValueError` if its record of migrations isn't the council's.
     """
     if ("table", "migrations") not in _objects(connection):  # a view of that name might never end
         raise ValueError("it has no record of migrations")

@@ -86,7 +86,7 @@ class Plan:
         return [*names, *(twin for name in secrets if given.get(twin := f"{name}_FILE"))]
 
     def show(self, existing: Existing) -> bool:
-        """Say what is to be written; return whether that replaces anything."""
+        """Show what will be written; return whether it replaces anything."""
         changes, replaces = self.changes(existing), False
         if changes:
             say(wording.to_write(existing.dotenv))

@@ -62,7 +62,7 @@ class Provider:
         )
 
     def show(self, checked: Iterable[Checked]) -> None:
-        """Say what checks found there, without the key."""
+        """Describe what checks found there, without the key."""
         hide = Redaction([self.key]).hide
         for one in checked:
             say(hide("\n".join(one.lines())))
