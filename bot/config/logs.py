@@ -2,8 +2,8 @@
 
 Above DEBUG, a line has only the fields of `FIELDS`, each in the form of its kind; any others are
 named under `omitted`. An error is logged as its type and where it was raised; its message is logged
-only if its words are ours. DEBUG lines may contain questions and answers. No line contains a secret
-or a control character.
+only if its words are the bot's own. DEBUG lines may contain questions and answers. No line contains
+a secret or a control character.
 """
 
 import logging
@@ -37,7 +37,7 @@ Kind = Literal["id", "number", "code", "name", "path", "sentence", "error"]
     name      what whoever runs the council has called a profile or a model
     path      one of the bot's files or folders
     sentence  the bot's own words
-    error     an exception: its type, its numbers, and its message where the words are ours
+    error     an exception: its type, its numbers, and its message where the words are the bot's own
 """
 
 FIELDS: Mapping[str, Kind] = {
@@ -269,7 +269,7 @@ _KINDS: Mapping[Kind, Callable[[object], object | None]] = {
 
 
 def _told(error: BaseException) -> str:
-    """Describe an error: its type, its numbers, and its message if the words are ours."""
+    """Describe an error: its type, its numbers, and its message if the words are the bot's own."""
     name = type(error).__name__
     match error:
         case AccountError() | ModelError():

@@ -215,7 +215,7 @@ class Dispatcher:
         return await self._see_through(run, venue, stop, Together(1))
 
     async def retry(self, click: Click, standing: Standing, venue_of: VenueOf) -> str:
-        """Run a question without an answer again on its card; return what happens. Raises `Refusal`."""
+        """Repeat a run that has no answer, on its card; return what happens. Raises `Refusal`."""
         run = await self.run_of(click)
         here = await self.in_force(click.source)
         here.check(click.source, standing, run.brief.profile.name)

@@ -103,7 +103,7 @@ class Asking:
         return said
 
     async def retry(self, run_id: str, surface: Surface) -> str | None:
-        """Run a question without an answer again; return what `ask` returns. Raises `Refusal`."""
+        """Repeat a run that has no answer; return what `ask` returns. Raises `Refusal`."""
         run = await self.library.journal.get(run_id)
         if run is None or run.origin.platform != HERE.platform:
             raise Refusal(wording.no_run(run_id))
