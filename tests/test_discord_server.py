@@ -13,6 +13,9 @@ import discord
 import pytest
 import pytest_asyncio
 import yarl
+from aiohttp.base_protocol import BaseProtocol
+from aiohttp.streams import StreamReader
+from aiohttp.test_utils import make_mocked_request
 from discord import app_commands, ui
 from discord.gateway import DiscordWebSocket
 from discord.http import Route
@@ -29,6 +32,7 @@ from tests.discord_server import (
     Remote,
     User,
 )
+from tests.discord_server.rest import Call, read_parts
 
 SEND = "POST /channels/{channel_id}/messages"
 EDIT = "PATCH /channels/{channel_id}/messages/{message_id}"
@@ -1140,6 +1144,30 @@ async def test_it_runs_as_a_process_of_its_own() -> None:
         assert (await remote("message", message=said["id"]))["text"] == "hello"
     process.terminate()
     assert await process.wait() == 0
+
+
+async def test_a_file_is_read_however_the_network_cuts_it(server: DiscordServer) -> None:
+    """A few bytes alone, then many: aiohttp puts some back, and warns of how it does that."""
+    content = b"0123456789" * 3_000
+    body = (
+        b'--cut\r\nContent-Disposition: form-data; name="files[0]"; filename="f"\r\n\r\n'
+        + content
+        + b"\r\n--cut--\r\n"
+    )
+    protocol = BaseProtocol(asyncio.get_running_loop())
+    protocol.connection_made(asyncio.Transport())
+    stream = StreamReader(protocol, 2**16)
+    headers = {"Content-Type": "multipart/form-data; boundary=cut"}
+    call = Call(server.world, {}, {})
+    reading = asyncio.create_task(
+        read_parts(make_mocked_request("POST", "/", headers, payload=stream), call)
+    )
+    for start, end in ((0, 200), (200, 203), (203, len(body))):
+        stream.feed_data(body[start:end])
+        await asyncio.sleep(0)
+    stream.feed_eof()
+    await reading
+    assert call.uploads[0].data == content
 
 
 async def test_a_burst_beside_busy_cards_is_answered_in_time(

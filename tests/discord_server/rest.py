@@ -148,7 +148,7 @@ class Api:
             raise errors.unauthorized()
         call = Call(self.world, dict(request.match_info), dict(request.query))
         if request.content_type.startswith("multipart/"):
-            await _read_parts(request, call)
+            await read_parts(request, call)
         elif raw := await request.read():
             try:
                 call.body = orjson.loads(raw)
@@ -198,7 +198,7 @@ def _refuse(_: Call) -> None:
     raise errors.not_found()
 
 
-async def _read_parts(request: web.Request, call: Call) -> None:
+async def read_parts(request: web.Request, call: Call) -> None:
     """Read a multipart body: `payload_json`, then `files[n]`."""
     async for part in await request.multipart():
         assert isinstance(part, BodyPartReader)
