@@ -468,7 +468,7 @@ class Progress:
         self._told = -1
 
     def __call__(self, done: int, total: int) -> None:
-        """Hear how many documents are copied, and how many there are."""
+        """Show how many documents are copied, and how many there are."""
         tenth = 10 * done // total if total else 10
         if tenth > self._told:
             self._told = tenth

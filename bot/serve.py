@@ -304,7 +304,7 @@ def shares(configuration: Configuration) -> bool:
 
 
 async def _hold_platforms(configuration: Configuration, library: Library, stack: AsyncExitStack) -> None:
-    """Be the only process that serves a platform from this folder: two would resume the same runs.
+    """Allow only one process to serve a platform from this folder: two would resume the same runs.
 
     A database may be shared, but not while it is moved.
     """

@@ -230,7 +230,7 @@ class RunTrace:
         return hear
 
     def ended(self, status: Ended, error: Exception | None = None) -> None:
-        """Say how the run ended."""
+        """Record how the run ended."""
         self._status = status
         if error is not None:
             why = error.failure.cause if isinstance(error, AccountError) else type(error).__name__

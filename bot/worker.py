@@ -112,7 +112,7 @@ class Worker:
             await self.handover.try_later(run.id, attempts)
 
     async def _leave_to_others(self, run: RunRow, attempts: int) -> None:
-        """Let another worker try, for as long as an interrupted run may continue."""
+        """Leave a run to another worker, for as long as an interrupted run may continue."""
         if self.handover.runs.age(run) <= self.dispatcher.resume_within:
             await self.handover.jobs.defer(run.id, after=AGAIN_SECONDS, attempts=attempts)
             return

@@ -84,7 +84,7 @@ async def stage2_5_refine_responses(
     *,
     ask: Ask,
 ) -> tuple[list[RefinedResult], IterationRound]:
-    """Let every model correct its answer by the points its peers make about it, all at once.
+    """Have every model correct its answer by its peers' points about it, all at once.
 
     Results keep the order of `stage1_results`. A model without points keeps its position and isn't
     asked; one whose call fails or gives nothing keeps its answer. The round is added to the state.

@@ -196,7 +196,7 @@ class Database(ABC):
             log.critical("database_writer_failed", exc_info=error)
 
     def fail(self) -> None:
-        """Let nothing be written any more."""
+        """Refuse every further write."""
         self._fail_all(self._queue)
 
     def close(self) -> None:

@@ -29,7 +29,7 @@ class Jobs(Protocol):
     """The jobs of all processes. Methods may raise `DatabaseError`."""
 
     async def defer(self, run_id: str, *, after: float = 0.0, attempts: int = 0) -> None:
-        """Let a worker take up a run, now or `after` this many seconds.
+        """Queue a run for a worker, now or `after` this many seconds.
 
         A run has one job that waits, at most: the sooner one.
         """

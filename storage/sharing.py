@@ -48,11 +48,11 @@ class Sharing(Protocol):
     """The shared queue, clicks and rate limits. Every method may raise `DatabaseError`."""
 
     async def ready(self, run: str) -> bool:
-        """Let an accepted run wait for its turn; return whether it was accepted and no more."""
+        """Queue an accepted run; return whether it was accepted and no more."""
         ...
 
     async def enter(self, entry: Entry) -> bool:
-        """Let a recorded run wait, whatever the bounds say; return whether it had no entry before.
+        """Queue a recorded run, whatever the bounds are; return whether it had no entry before.
 
         A run that is forgotten gets none, and the answer is false.
         """
@@ -119,7 +119,7 @@ class Sharing(Protocol):
         ...
 
     async def block(self, lane: str, seconds: float) -> None:
-        """Let nothing through a lane for some time."""
+        """Block a lane for some time."""
         ...
 
     async def tidy(self) -> None:

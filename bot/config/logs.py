@@ -213,7 +213,7 @@ class Redacted:
 
 
 def _library_message(event: MutableMapping[str, Any], *, is_debug: bool) -> list[str]:
-    """Say which library logs and where; keep its sentence only if it is a literal in its code."""
+    """Return which library logs and where; keep its sentence only if it is a literal in its code."""
     record = cast("logging.LogRecord", event["_record"])
     arguments: object = event.pop("positional_args", ())
     event["event"] = "library_message"

@@ -11,7 +11,7 @@ from bot.errors import ConfigurationError, Problem
 
 @contextmanager
 def listening(variables: str, host: str, port: int | None) -> Generator[None]:
-    """Say which setting is wrong if nothing can listen there. Raises `ConfigurationError`."""
+    """Check that a server can listen there; name the setting if not. Raises `ConfigurationError`."""
     try:
         yield
     except OSError as error:

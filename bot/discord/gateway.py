@@ -100,7 +100,7 @@ def refused(error: Exception) -> ConfigurationError:
 
 
 def tolerate_unreadable_frames(sleep: Callable[[float], Awaitable[object]] = asyncio.sleep) -> None:
-    """Let discord.py reconnect, and resume the session, after a frame that it can't read.
+    """Make discord.py reconnect and resume the session after a frame that it can't read.
 
     On its own, discord.py would close the client and never reconnect.
     """

@@ -438,7 +438,7 @@ class DiscordVenue:
         return str(await self._post(post, place))
 
     async def _conclude(self, say: Callable[[int], Awaitable[str]]) -> str:
-        """Say something below the card, or beside it if the thread is lost."""
+        """Post below the card, or beside it if the thread is lost."""
         try:
             return await say(self._below)
         except (Gone, NotAllowed):
@@ -574,7 +574,7 @@ class DiscordVenue:
         return self._drawn[2]
 
     def _why_no_thread(self) -> str | None:
-        """Say what is known to prevent a thread for the parts."""
+        """Return what is known to prevent a thread for the parts."""
         if not self._client.is_ready():  # over REST alone, only trying tells
             return None
         channel = self._client.get_channel(self._location.channel)

@@ -122,7 +122,7 @@ class Lookup:
             return await asyncio.to_thread(files_of, await self._store.load(row.id))
 
     async def ask_to_forget(self, given: Given, who: Source, *, is_admin: bool) -> Sheet:
-        """Say what would be deleted, with the button that does it."""
+        """Return what would be deleted, with the button that deletes it."""
         wanted = _line(str(given["what"]))
         about, row = wanted.lower(), None
         with _told():

@@ -260,7 +260,7 @@ def _number(option: Option, value: str) -> int:
 
 
 def described(name: str) -> str:
-    """Say what an option of `/council` is for, and what it takes unless that is any text."""
+    """Describe an option of `/council`, and what it takes unless that is any text."""
     [option] = [option for option in ASK.options if option.name == name]
     allowed = option.allowed if option.kind in ("number", "choice") else ""
     return wording.described(option.description, allowed)

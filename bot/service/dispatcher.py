@@ -318,7 +318,7 @@ class Dispatcher:
         return replies.IN_PROGRESS if is_elsewhere else replies.NOT_KEPT
 
     async def help(self, here: Source) -> Message:
-        """Say what the council is, which models see a question, and what was spent here."""
+        """Describe the council, the models that see a question, and what was spent here."""
         now = await self.in_force(here)
         return guide(
             [now.profile(RunOptions(profile=name)) for name in now.open_profiles],

@@ -65,12 +65,12 @@ class Handover:
         )
 
     async def begin(self, run_id: str) -> None:
-        """Let a run wait for its turn, now that its card is there."""
+        """Queue a run, now that its card is there."""
         await self.sharing.ready(run_id)
         await self.let_in()
 
     async def retry(self, run: RunRow, by: Source) -> str:
-        """Let a run without an answer wait for another turn; return what happens. Raises `Refusal`."""
+        """Queue a run without an answer again; return what happens. Raises `Refusal`."""
         try:
             if await self._is_live(run.id):
                 raise Refusal(replies.IN_PROGRESS)
@@ -211,7 +211,7 @@ class Handover:
         self._untold.discard(run_id)
 
     async def try_later(self, run_id: str, attempts: int) -> None:
-        """Let somebody show a run again whose asker couldn't be told."""
+        """Queue a run whose asker couldn't be told, to be shown again."""
         wait = min(RETELL_SECONDS * 2**attempts, LONGEST_RETELL_SECONDS)
         log.warning("run_not_shown", run=run_id, attempts=attempts + 1, again_in=wait)
         await self.jobs.defer(run_id, after=wait, attempts=attempts + 1)

@@ -520,7 +520,7 @@ class Runs:
 
 
 def _to_nobody(event: Event) -> None:
-    """Tell nobody: all that people see is shown."""
+    """Ignore an event: all that people see is shown."""
     del event
 
 

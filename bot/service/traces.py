@@ -34,7 +34,7 @@ class Trace(Protocol):
         ...
 
     def ended(self, status: Ended, error: Exception | None = None) -> None:
-        """Say how the run ended; `error` is why it has no answer."""
+        """Record how the run ended; `error` is why it has no answer."""
         ...
 
 
@@ -58,7 +58,7 @@ class Untraced:
         return emit
 
     def ended(self, status: Ended, error: Exception | None = None) -> None:
-        """Tell nobody."""
+        """Record nothing."""
 
 
 UNTRACED = nullcontext(Untraced())

@@ -128,7 +128,7 @@ class MentionSender:
             raise Unsure(str(error)) from error
 
     async def _schedule(self, part: Part, channel: str, thread: str | None, mention: Mention) -> None:
-        """Let Slack post the mention; ask again until it certainly will."""
+        """Have Slack post the mention; ask again until it certainly will."""
         before, post_at = mention.telling, 0
 
         async def request() -> None:

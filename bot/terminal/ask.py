@@ -167,7 +167,7 @@ class Asking:
 
     @asynccontextmanager
     async def _data_stays(self) -> AsyncGenerator[None]:
-        """Let nobody copy or replace a database meanwhile: what is recorded would be lost."""
+        """Keep the database from being copied or replaced, which would lose what is recorded now."""
         if not self.library.database.is_shared:
             yield
             return
@@ -352,7 +352,7 @@ class Output(io.FileIO):
 
 @contextmanager
 def lasting_output(lose: Callable[[OSError], None]) -> Generator[Output]:
-    """Let standard output fail: tell `lose` once and drop the rest."""
+    """Tolerate a failing standard output: call `lose` once and drop the rest."""
     sys.stdout.flush()
     raw = Output(sys.stdout.fileno(), lose)
     out = io.TextIOWrapper(

@@ -136,5 +136,5 @@ class _Shelf:
 
 
 def _nowhere(row: IndexRow) -> None:
-    """Say that a conversation of the terminal has no address."""
+    """Return no address: a conversation of the terminal has none."""
     del row

@@ -85,7 +85,7 @@ def progress(view: RunView, now: float) -> Message:
 
 
 def asked(view: RunView) -> str:
-    """Say who asked which council."""
+    """Return who asked which council."""
     council = wording.council(
         view.profile,
         _members(view, len(view.seats)),
@@ -103,7 +103,7 @@ def asked(view: RunView) -> str:
 
 
 def origin(view: RunView) -> Iterator[str]:
-    """Say where the texts come from if no real models are asked."""
+    """Return where the texts come from if no real models are asked."""
     if view.demonstration:
         yield wording.DEMONSTRATION
     if view.example:
@@ -111,7 +111,7 @@ def origin(view: RunView) -> Iterator[str]:
 
 
 def expected(view: RunView) -> Iterator[str]:
-    """Say what a question takes there, if that is known."""
+    """Return what a question takes there, if that is known."""
     if view.typical:
         yield wording.lately(view.typical)
 
@@ -121,7 +121,7 @@ def _members(view: RunView, number: int) -> str:
 
 
 def _history(view: RunView) -> list[Line]:
-    """Say what was read with the question, of its thread and of its conversation."""
+    """Return what was read with the question of its thread and its conversation."""
     thread = [Line(context.thread(view.context))] if view.context else []
     return [*thread, *([Line(context.conversation(view.history))] if view.history else [])]
 
@@ -186,7 +186,7 @@ def _writing(view: RunView, now: float) -> str:
 
 
 def _mark(seat: Seat, now: float) -> str:
-    """Say what a member does now, or else what it did last."""
+    """Return what a member is doing now, or else what it did last."""
     if isinstance(seat.answering, Failed):
         return wording.member_failed(failures.failure(seat.answering.failure))
     stages = (
@@ -310,7 +310,7 @@ def _weaknesses(view: RunView, final: Stage3Result) -> Iterator[str]:
 
 
 def _writer(view: RunView, final: Stage3Result, short: dict[str, str]) -> Iterator[str]:
-    """Say who wrote an answer if it wasn't the chairman."""
+    """Return who wrote an answer if it wasn't the chairman."""
     failed = [
         wording.failed(short[writer.name], failures.cause(writer.state.failure))
         for writer in view.chair
@@ -324,7 +324,7 @@ def _writer(view: RunView, final: Stage3Result, short: dict[str, str]) -> Iterat
 
 
 def _failures(view: RunView, short: dict[str, str], stage: Stage) -> Iterator[str]:
-    """Say what failed in a stage; those that were only stopped are counted."""
+    """Return what failed in a stage; members that were only stopped are counted."""
     what, said = _MISSED[stage]
     missed = [
         (short[seat.name], state.failure)
@@ -378,7 +378,7 @@ def _kept(unsaved: Stage3Result | None) -> tuple[Block, ...]:
 
 
 def _voices(view: RunView, final: Stage3Result) -> Iterator[str]:
-    """Say who took part, how they were combined, and how alike the reviewers ranked.
+    """Return who took part, how answers were combined, and how alike the reviewers ranked.
 
     If the chairman names dissent, readers need that: alike rankings are no agreement.
     """
@@ -397,7 +397,7 @@ def _voices(view: RunView, final: Stage3Result) -> Iterator[str]:
 
 
 def _by_criteria(view: RunView, short: dict[str, str]) -> Iterator[str]:
-    """Say which answer scores best, and which are disqualified."""
+    """Return which answer scores best, and which are disqualified."""
     answers = view.scores.answers if view.scores else []
     best = next((each for each in answers if not each.is_disqualified), None)
     if best and best.total is not None:
@@ -408,7 +408,7 @@ def _by_criteria(view: RunView, short: dict[str, str]) -> Iterator[str]:
 
 
 def _effort(view: RunView, now: float) -> list[str]:
-    """Say what the run took so far: time and cost."""
+    """Return what the run has taken so far: time and cost."""
     elapsed = view.elapsed(now)
     facts = [] if elapsed is None else [figures.duration(elapsed)]
     if view.usage is not None:

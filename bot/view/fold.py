@@ -183,7 +183,7 @@ def _profile(message: AssistantMessage) -> Profile | None:
 
 
 def _timed(view: RunView, message: AssistantMessage) -> RunView:
-    """Let a run take as long as its document says: whoever shows it again says the same of it."""
+    """Take the duration from the document, so that a run shown again shows the same."""
     took = _seconds(message.started_at, message.finished_at)
     return view if took is None else replace(view, started=0.0, ended=took)
 

@@ -47,7 +47,7 @@ def moved(seat: Seat, answer: Stage1Result) -> tuple[int, int]:
 
 
 def standing(view: RunView, seat: Seat, answer: Stage1Result) -> Line:
-    """Say how a member's answer fared, in a line."""
+    """Return how a member's answer fared, in a line."""
     return Line(" ".join(_standing(view, seat, answer)))
 
 

@@ -29,7 +29,7 @@ def places(view: RunView) -> Iterator[tuple[str, Place]]:
 
 
 def explained(view: RunView) -> Iterator[Line]:
-    """Say how to read a ranking."""
+    """Return how to read a ranking."""
     yield Line(wording.ONE_IS_BEST_OF_TWO if len(view.labels) == 2 else wording.ONE_IS_BEST)
     if view.ranking and (alike := agreement(view.ranking.agreement_word)):
         yield Line(wording.agreement(alike))
@@ -98,7 +98,7 @@ def _score(score: float | None) -> str:
 
 
 def missing(view: RunView) -> Iterator[Line]:
-    """Say whose vote is missing from a ranking, and why."""
+    """Return whose vote is missing from a ranking, and why."""
     short = names(view)
     for seat in view.seats:
         name = short[seat.name]

@@ -100,7 +100,7 @@ def _vote(ballot: list[str], label: str, *, own: bool) -> str:
 
 
 def _moves(view: RunView, iteration: IterationState) -> Iterator[Block]:
-    """Say how each answer changed from round to round, and why there was no further one."""
+    """Return how each answer changed from round to round, and why the rounds ended."""
     yield Heading(wording.ROUNDS)
     yield Line(wording.rounds(rounds(iteration)))
     held = (*view.earlier, view)[: len(iteration.rounds)]

@@ -56,7 +56,7 @@ def detect_significant_changes(original: str, refined: str) -> bool:
 
 
 def share_changed(original: str, refined: str) -> float:
-    """Say how much of the words two texts have together isn't common to both, from 0 to 1."""
+    """Return the share of two texts' words that isn't common to both, from 0 to 1."""
     return _distance(original.lower(), refined.lower())
 
 

@@ -144,7 +144,7 @@ class _Body(httpx.AsyncByteStream):
             return await self._response.content.readany()
 
     async def _collect(self) -> None:
-        """Let the kernel collect what arrives for a while, or until it is much."""
+        """Have the kernel collect what arrives, for a while or until there is a lot."""
         connection = self._response.connection
         if connection is None or connection.transport is None:
             return

@@ -127,7 +127,7 @@ class PostgresDatabase(Database):
         return [outcome for job in jobs for outcome in await self._transact([job])]
 
     async def _without_late(self, jobs: Sequence[Job], error: Exception) -> list[Exception | None]:
-        """Tell the late ones at once, and run the others again; return why each of these failed."""
+        """Fail the late ones at once, and run the others again; return why each of these failed."""
         now = asyncio.get_running_loop().time()
         late = {job for job in jobs if job.by is not None and job.by <= now}
         if not late:

@@ -14,7 +14,7 @@ Age = Literal["new", "older", "current", "newer"]
 
 
 async def inspect_server(address: str) -> Age:
-    """Say how old the tables are. Raises `DatabaseError`, also where the server can't serve."""
+    """Return how old the tables are. Raises `DatabaseError`, also where the server can't serve."""
     name = server(address)
     try:
         async with await connect(address) as connection:

@@ -99,7 +99,7 @@ class PostgresJobs:
         self._name = name
 
     async def defer(self, run_id: str, *, after: float = 0.0, attempts: int = 0) -> None:
-        """Let a worker take up a run; a job that waits for a later time is replaced."""
+        """Queue a run for a worker; a job that waits for a later time is replaced."""
         when = {"seconds": round(after)} if after else None
         job = self._deferring.configure_task(RUN, queue=RUNS, queueing_lock=run_id, schedule_in=when)
         for _ in range(3):

@@ -182,7 +182,7 @@ class PostgresSearch:
         return await asyncio.to_thread(cut)
 
     async def merge(self) -> None:
-        """Tell the planner what is there now: an index that was empty looks useless to it."""
+        """Update the planner's statistics: an index that was empty looks useless to it."""
 
         async def analyze(connection: Connection) -> None:
             await connection.execute(b"ANALYZE")

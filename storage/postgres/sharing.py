@@ -94,11 +94,11 @@ class PostgresSharing:
         self._new_id = new_id
 
     async def ready(self, run: str) -> bool:
-        """Let an accepted run wait for its turn; return whether it was accepted and no more."""
+        """Queue an accepted run; return whether it was accepted and no more."""
         return bool(await self._database.change(_READY, (run,)))
 
     async def enter(self, entry: Entry) -> bool:
-        """Let a recorded run wait, whatever the bounds say; return whether it had no entry before."""
+        """Queue a recorded run, whatever the bounds are; return whether it had no entry before."""
         row = entry.channel, entry.user, entry.conversation, entry.run
         try:
             return bool(await self._database.change(_ENTER, row))
@@ -156,7 +156,7 @@ class PostgresSharing:
         return row["wait"]
 
     async def block(self, lane: str, seconds: float) -> None:
-        """Let nothing through a lane for some time."""
+        """Block a lane for some time."""
         await self._database.change(_BLOCK, (lane, float(seconds)))
 
     async def tidy(self) -> None:

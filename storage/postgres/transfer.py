@@ -113,7 +113,7 @@ async def restore_server(source: Path, address: str, *, replace: bool = False) -
 
 
 def _nobody(done: int, total: int) -> None:
-    """Hear of progress that nobody is shown."""
+    """Ignore progress that nobody is shown."""
     del done, total
 
 

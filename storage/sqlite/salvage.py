@@ -93,7 +93,7 @@ def held_alone(path: Path) -> Generator[bool]:
 
 @contextmanager
 def _held_open(path: Path) -> Generator[int]:
-    """Let other processes know that this one has the database open."""
+    """Mark the database as open in this process, for others to see."""
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         descriptor = os.open(path.with_name(f".{path.name}.open"), os.O_RDWR | os.O_CREAT, 0o600)

@@ -66,7 +66,7 @@ class Operator:
         return DEFAULT if DEFAULT in self.profiles else next(iter(self.profiles), DEFAULT)
 
     def origin(self, key: str) -> str:
-        """Say where a value comes from: a key of the file, or a variable."""
+        """Return where a value comes from: a key of the file, or a variable."""
         source = self.origins.get(key, "default")
         if source == "default":
             return wording.BUILT_IN

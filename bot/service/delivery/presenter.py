@@ -115,7 +115,7 @@ class Presenter:
         return self._view
 
     def hear(self, event: Event) -> None:
-        """Hear an event; show what it changes later."""
+        """Take in an event; what it changes is shown later."""
         self._heard.append((event, self._clock()))
         self._changes += 1
         self._changed.set()

@@ -226,7 +226,7 @@ class SlackWorkspaces:
         return app
 
     async def _on_other(self, body: Json) -> BoltResponse:
-        """Let Slack repeat what is for a workspace that can't be served yet; acknowledge the rest."""
+        """Have Slack repeat what is for a workspace that can't be served yet; acknowledge the rest."""
         waiting = {place.installed.user: team for team, place in self._places.items() if place.installed}
         if installed_in(body, waiting):
             return BoltResponse(status=HTTPStatus.SERVICE_UNAVAILABLE)
