@@ -120,6 +120,7 @@ async def test_forgetting_ends_a_run_of_another_process(tmp_path: Path, postgres
         assert played.talk.calls == 3
 
 
+@pytest.mark.soak
 async def test_no_more_wait_than_may(tmp_path: Path, postgres: str) -> None:
     """One person asks at both processes at once: what is over the limit is refused, and the rest answered."""
     limits = "[limits]\nwaiting_per_user = 3\nruns_per_user = 1\n"
@@ -133,6 +134,7 @@ async def test_no_more_wait_than_may(tmp_path: Path, postgres: str) -> None:
         assert played.models.most_in_flight <= 3  # the calls of one run
 
 
+@pytest.mark.soak
 async def test_no_more_is_spent_than_may_be(tmp_path: Path, postgres: str) -> None:
     """One person asks at both processes at once, with a budget for two questions."""
     budgets = "[budgets]\nunpriced_call = 0.1\nuser_day = 2.5\n[limits]\nwaiting_per_user = 50\n"

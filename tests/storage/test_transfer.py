@@ -210,7 +210,9 @@ async def test_a_database_that_is_used_is_neither_copied_nor_replaced(
     assert (await move_to_server(folder.folder, postgres, silent)).conversations == 5
 
 
-@pytest.mark.parametrize("moment", [0, 2, 5])
+@pytest.mark.parametrize(
+    "moment", [pytest.param(0, marks=pytest.mark.soak), 2, pytest.param(5, marks=pytest.mark.soak)]
+)
 @pytest.mark.parametrize("way", ["to", "back"])
 async def test_a_copy_that_was_killed_is_made_again(
     tmp_path: Path, postgres: str, moment: int, way: str
