@@ -159,7 +159,7 @@ class TestRuns:
             going = asyncio.create_task(runs.carry_out(run, council.events.append, stop))
             await council.until_called(*(f"stage1.1:{name}" for name in FOUR))
             while len(council.finished) < 3:
-                await asyncio.sleep(0)
+                await asyncio.sleep(0.001)
             stop.press()
             await going
             await telemetry.close()

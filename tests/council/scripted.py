@@ -79,10 +79,12 @@ class ScriptedCouncil:
     steps: MemorySteps = field(default_factory=MemorySteps)
     stop: Stop = field(default_factory=Stop)
     _gates: dict[str, asyncio.Event] = field(default_factory=dict[str, asyncio.Event])
+    _called: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def ask(self, call: Call) -> Reply:
         """Answer as the script says; raises `ModelError` for a scripted failure."""
         self.calls.append(call)
+        self._called.set()
         if call.step in self.held:
             await self._gate(call.step).wait()
         stage = call.step.partition(".")[0]
@@ -124,7 +126,8 @@ class ScriptedCouncil:
     async def until_called(self, *steps: str) -> None:
         """Wait until these calls were made."""
         while not set(steps) <= {call.step for call in self.calls}:
-            await asyncio.sleep(0)
+            self._called.clear()
+            await self._called.wait()
 
     async def run(self, seats: Profile | None = None, **brief: object) -> Deliberation:
         """Take a question through the stages."""

@@ -74,7 +74,7 @@ OPENROUTER_PATH = [
 async def asleep(pid: int) -> None:
     """Wait until a program that has shown its question sleeps: Python misses a Ctrl-C just before."""
     while state(pid) != "S":
-        await asyncio.sleep(0)
+        await asyncio.sleep(0.001)
 
 
 def state(pid: int) -> str:
@@ -377,7 +377,7 @@ async def test_leaving_while_models_are_asked_leaves_no_file(desk: Desk) -> None
         await asleep(terminal.process.pid)
         terminal.press(f"{typed}\n")
     while desk.openrouter.in_flight < 4:
-        await asyncio.sleep(0)
+        await asyncio.sleep(0.001)
     terminal.press(ETX)
     assert (await terminal.rest()).rstrip().endswith(wording.LEFT)
     assert (await terminal.ended())[0] == 1
