@@ -67,6 +67,7 @@ async def _burst(loop: VirtualLoop, name: PlatformName, questions: int, channels
     )
 
 
+@pytest.mark.soak
 def test_a_burst_over_many_channels_stays_within_discords_global_limit() -> None:
     """Each channel has rate limits of its own; fifty requests a second are for all of them together."""
     result = burst("Discord", 20, 20)
