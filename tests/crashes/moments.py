@@ -40,9 +40,6 @@ CHOSEN = (
     Moment("before commit of conversations", 1),
 )
 
-QUICK = CHOSEN[1::2]
-"""Every second one, of each kind; all of them are a slow proof."""
-
 LASTS = {
     **{f"call {phase}": CALLS for phase in ("asked", "answered")},
     **{f"{when} commit of steps": STEPS_COMMITS for when in ("before", "after")},

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.crashes.figures import CALLS, Figures, count, crashed, journal
-from tests.crashes.moments import CHOSEN, QUICK, drawn
+from tests.crashes.moments import CHOSEN, drawn
 from tests.crashes.people import Asked
 from tests.crashes.scene import Scene, scene
 from tests.crashes.trap import Moment
@@ -97,13 +97,11 @@ async def at_once(folder: Path, moments: Sequence[Moment]) -> Figures:
     return figures
 
 
-@pytest.mark.parametrize(
-    "moments", [QUICK, pytest.param(CHOSEN, marks=pytest.mark.soak)], ids=["quick", "all"]
-)
-async def test_chosen_moments(tmp_path: Path, moments: Sequence[Moment]) -> None:
+@pytest.mark.soak
+async def test_chosen_moments(tmp_path: Path) -> None:
     """No recorded call is repeated, no message posted twice, every run finished, every document whole."""
-    figures = await at_once(tmp_path, moments)
-    assert figures.crashes == len(moments)
+    figures = await at_once(tmp_path, CHOSEN)
+    assert figures.crashes == len(CHOSEN)
     assert not figures.too_late
     check(figures)
 

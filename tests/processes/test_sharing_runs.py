@@ -77,6 +77,7 @@ async def test_discord_is_taken_over(tmp_path: Path, postgres: str) -> None:
         check(played, await settle(played, played.ask_on_discord()))
 
 
+@pytest.mark.soak
 async def test_stop_pressed_at_one_process_ends_a_run_of_another(tmp_path: Path, postgres: str) -> None:
     """Pressed twice, it ends without an answer, though no model ever replies."""
     async with scene(tmp_path, postgres) as played:
@@ -98,6 +99,7 @@ async def test_stop_pressed_at_one_process_ends_a_run_of_another(tmp_path: Path,
         assert played.talk.calls == 3
 
 
+@pytest.mark.soak
 async def test_forgetting_ends_a_run_of_another_process(tmp_path: Path, postgres: str) -> None:
     """Nothing of it is left, and what the models say later isn't kept."""
     async with scene(tmp_path, postgres) as played:
