@@ -43,7 +43,7 @@ def too_slow(seconds: float) -> Advice:
 
 CHECK_FAILED = Advice(
     "the check itself failed",
-    "Report what was logged; everything else below was checked",
+    "Report what was logged; the checks that don't depend on it still ran",
 )
 
 # ── settings and files ────────────────────────────────────────────────────────────────────────

@@ -22,7 +22,7 @@ IN_PROGRESS = "This run is already in progress."
 ANSWERED = "This run has its answer; there is nothing to retry."
 RESUMING = "Resuming this run; finished calls aren't paid for twice."
 OVER = "This run is over."
-STOPPING = "Stopping. With two answers you still get a summary; press again to end now."
+STOPPING = "Stopping. With enough answers you still get a final one; press again to end now."
 ENDING = "Ending the run now."
 
 

@@ -704,7 +704,7 @@ class TestClicks:
             place.council.release(chairman)
             await place.dispatcher.settled()
             assert place.told(place.ada) == [
-                "Stopping. With two answers you still get a summary; press again to end now."
+                "Stopping. With enough answers you still get a final one; press again to end now."
             ]
             assert "Stopped early" in card.text
 
