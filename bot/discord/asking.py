@@ -82,6 +82,13 @@ class Asking:
             await whisper(interaction, left_out)
         self._dispatcher.begin(run, self.venue_of(run, None if left_out else interaction))
 
+    async def ask_again(self, interaction: discord.Interaction, run: RunRow) -> None:
+        """Ask a run's question again, with its options; the same part of a thread is read again."""
+        brief = run.brief
+        context = brief.context.without_messages if brief.context else None
+        options = RunOptions.of(brief.profile)
+        await self.ask(interaction, brief.question, brief.attachments, options, context=context)
+
     async def ask_about(self, interaction: discord.Interaction, message: discord.Message) -> None:
         """Ask a message as a question, with its text files as attachments."""
         attachments, left_out = await read_files(message.attachments)

@@ -204,7 +204,7 @@ class Listeners:
         await self._answer(interaction, work())
 
     async def on_message(self, message: discord.Message) -> None:
-        """Take a message that mentions the bot, or a direct one, as a question."""
+        """Take a mention of the bot, a reply to it or a direct message as a question."""
         me = self._client.user
         if me is None or message.author.bot:
             return
@@ -237,9 +237,7 @@ class Listeners:
                 case "stop":
                     await whisper(interaction, await self._dispatcher.stop(click, run.origin.user))
                 case "retry":
-                    known = self._asking.standing_of(
-                        interaction.user, Location.of_interaction(interaction)
-                    )
+                    known = self._asking.standing_of(interaction.user, here)
                     said = await self._dispatcher.retry(click, known, self._asking.venue_of)
                     await whisper(interaction, said)
                 case "transcript":
@@ -259,12 +257,7 @@ class Listeners:
                     await self._dispatcher.votes.cast(run, source, helpful=False)
                     await interaction.response.send_modal(modals.why(run.id))
                 case "again":
-                    brief = run.brief
-                    options = RunOptions.of(brief.profile)
-                    context = brief.context.without_messages if brief.context else None
-                    await self._asking.ask(
-                        interaction, brief.question, brief.attachments, options, context=context
-                    )
+                    await self._asking.ask_again(interaction, run)
 
         if interaction.id not in self._clicks:  # a second press of Stop means something else
             self._clicks.append(interaction.id)

@@ -13,11 +13,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 from bot.errors import Refusal
 from bot.service.acknowledge_first import LOOKUP_SECONDS
 from bot.service.admission.access import Standing
-from bot.service.commands import (
-    Typed,
-    parse,
-    parse_message,
-)
+from bot.service.commands import Typed, parse, parse_message
 from bot.service.dispatcher import Dispatcher
 from bot.service.options import RunOptions
 from bot.service.requests.question import Question
@@ -78,7 +74,7 @@ class Asking:
             options=options,
             asked_in=here if typed.is_private else None,
         )
-        if await self.take(question, tell) and question.source.channel != channel:
+        if await self._take(question, tell) and question.source.channel != channel:
             self._dispatcher.spawn(tell(line(wording.IN_PRIVATE)))
 
     async def ask_about(
@@ -116,7 +112,7 @@ class Asking:
             context=None if here.thread is None or is_direct(here) else context,
             options=RunOptions.read(typed.given),
         )
-        if await self.take(question, tell) and left_out:
+        if await self._take(question, tell) and left_out:
             self._dispatcher.spawn(tell(line(left_out)))
 
     async def follow_up(self, run: RunRow, here: Source, asker: str, view: Json) -> None:
@@ -133,7 +129,7 @@ class Asking:
             standing=await self.standing_of(below),
             context=None if is_direct(below) else Discussion(until=f"{self._now():.6f}"),
         )
-        is_new = await self.take(question, ephemerally(self._client, below))
+        is_new = await self._take(question, ephemerally(self._client, below))
         said = ASKED_BELOW if is_new else ALREADY_ASKED
         if not is_new or here.thread != below.thread:  # whoever is in the thread sees the card
             self._dispatcher.spawn(ephemerally(self._client, here)(line(said)))
@@ -151,7 +147,7 @@ class Asking:
             context=context.without_messages if context else None,
             options=RunOptions.of(run.brief.profile),
         )
-        await self.take(question, tell)
+        await self._take(question, tell)
 
     def venue_of(self, run: RunRow) -> SlackVenue | None:
         """Return where a run is shown; `None` if it is another workspace's."""
@@ -167,7 +163,7 @@ class Asking:
             standing(here), memberships=await self._reader.memberships(str(here.user), groups)
         )
 
-    async def take(self, question: Question, tell: Tell) -> bool:
+    async def _take(self, question: Question, tell: Tell) -> bool:
         """Pass a question to the dispatcher; return whether it is new."""
         run = await self._dispatcher.accept(question)
         if run is not None:
