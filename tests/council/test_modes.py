@@ -12,6 +12,7 @@ from council.document.conversation import AssistantMessage
 from council.document.iteration import IterationState
 from tests.council.consultations import AGAIN, FIRST, faults
 from tests.council.scripted import FOUR, ScriptedCouncil, labels_in, profile
+from tests.pairs import pairs
 
 MEMBERS = FOUR[:3]
 STRUCTURED = {"answer_format": "structured"}
@@ -146,8 +147,7 @@ async def test_the_chairman_reads_the_last_rounds_scores(mode: str) -> None:
     assert "Cost 8.0" not in told
 
 
-@pytest.mark.parametrize("injection", INJECTIONS)
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize(("injection", "mode"), pairs(INJECTIONS, [*MODES]))
 async def test_an_injection_changes_nothing(injection: str, mode: str) -> None:
     """Reviewers quote what answers and corrections say, but it gets no vote in any round."""
     seats = profile(*MEMBERS, **MODES[mode])

@@ -18,7 +18,7 @@ LONG = "\n\n".join(f"Reason {number}: " + "why " * 30 for number in range(90))
 """More than a card holds, and more than one message of the thread."""
 
 
-AMID = range(4, 9)
+AMID = range(3, 11)
 """The posts of the other members, which are as those of the first."""
 
 Shown = tuple[str, list[str], int]

@@ -311,6 +311,7 @@ async def at_once(env: Env, monkeypatch: pytest.MonkeyPatch, times: int = 1) -> 
     await env.settle()
 
 
+@pytest.mark.soak
 async def test_a_follow_up_is_answered_in_the_same_thread_and_conversation(tmp_path: Path) -> None:
     """Whoever asks it, with a button or a form of before a restart, and below a card of the thread."""
     async with office(tmp_path, ScriptedCouncil()) as before, team(before.dispatcher) as here:
@@ -354,6 +355,7 @@ async def test_a_form_delivered_twice_asks_once(tmp_path: Path, monkeypatch: pyt
         assert len(cards_below(general.threads[0])) == 2
 
 
+@pytest.mark.soak
 async def test_follow_ups_at_once_wait_for_each_other(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -445,6 +447,7 @@ async def test_votes_at_once_are_all_counted_once(
         }
 
 
+@pytest.mark.soak
 async def test_who_may_not_ask_votes_and_asks_no_follow_up(tmp_path: Path) -> None:
     """A stranger is told why, alone; nothing is asked."""
     async with office(tmp_path, ScriptedCouncil()) as place, team(place.dispatcher) as here:

@@ -25,7 +25,7 @@ from tests.slack_server.rules import Rules
 
 MOST_CELLS = 3_500
 MOST_TOKENS = 12_000
-SHORTER = 6_000
+SHORTER = 4_000
 
 
 @pytest.fixture

@@ -10,6 +10,7 @@ from storage.journal import RunRow
 from tests.bot.shown import FINISHED, blocks_text
 from tests.bot.slack.test_bot import Place, at_work, labels
 from tests.council.scripted import FOUR, ScriptedCouncil
+from tests.pairs import pairs
 from tests.slack_server import Message
 from tests.slack_server.faults import ALWAYS
 from tests.slack_server.rules import TIERS
@@ -25,6 +26,7 @@ TRANSIENT = (
     "ratelimited",
     "an_error_that_nobody_knows",
 )
+METHODS = ("chat.update", "chat.postMessage", "chat.getPermalink")
 
 
 async def run_of(place: Place) -> RunRow:
@@ -59,8 +61,7 @@ async def ended(place: Place) -> None:
 class TestErrors:
     """Temporary errors."""
 
-    @pytest.mark.parametrize("method", ["chat.update", "chat.postMessage", "chat.getPermalink"])
-    @pytest.mark.parametrize("code", TRANSIENT)
+    @pytest.mark.parametrize(("code", "method"), pairs(TRANSIENT, METHODS))
     async def test_a_transient_error_loses_nothing(self, tmp_path: Path, method: str, code: str) -> None:
         """Neither the question, nor the answer, nor the mention, nor a part of the thread."""
         async with at_work(tmp_path) as place:

@@ -21,7 +21,7 @@ TOOK = re.compile(r"(?<= )[\d.]+ s\b")
 LONG = "\n\n".join(f"Reason {number}: " + "why " * 30 for number in range(120))
 """More than a card holds, and more than one message of the thread."""
 
-AMID = range(3, 5)
+AMID = range(2, 6)
 """The posts of further members, which are as that of the first."""
 
 Shown = tuple[str, list[str], int]

@@ -16,6 +16,7 @@ from bot.slack.oauth.installations import NAME
 from bot.view.wording import slack_install as wording
 from tests.bot.slack.oauth import scene as scenes
 from tests.bot.slack.oauth.scene import Home, Page, Scene, scene_in
+from tests.pairs import pairs
 
 
 def asked_scopes(address: str) -> set[str]:
@@ -202,18 +203,16 @@ FAULTS: list[tuple[dict[str, Any], str, int]] = [
 class TestNotInstalled:
     """Each way in which it fails has a page, and leaves nothing behind."""
 
-    @pytest.mark.parametrize("method", ["oauth.v2.access", "auth.test"])
-    @pytest.mark.parametrize(("fault", "why", "status"), FAULTS, ids=[str(each[0]) for each in FAULTS])
+    @pytest.mark.parametrize(("method", "failing"), pairs(["oauth.v2.access", "auth.test"], FAULTS))
     async def test_slack_fails(
         self,
         tmp_path: Path,
         monkeypatch: pytest.MonkeyPatch,
         method: str,
-        fault: dict[str, Any],
-        why: str,
-        status: int,
+        failing: tuple[dict[str, Any], str, int],
     ) -> None:
         """Or never answers; the next attempt succeeds."""
+        fault, why, status = failing
         monkeypatch.setattr(flow, "EXCHANGE_SECONDS", 0.3)
         async with scene_in(tmp_path) as scene:
             acme = scene.workspace("Acme Two")

@@ -1,0 +1,28 @@
+"""Pairs of values to parametrize a test with."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+
+def pairs(one: Sequence[Any], other: Sequence[Any]) -> list[Any]:
+    """Return each value of one with each of the other, enough of them for every value to come up.
+
+    The rest, which only combine what has come up, are for `make soak`.
+    """
+    always = {(turn % len(one), turn % len(other)) for turn in range(max(len(one), len(other)))}
+    return [
+        pytest.param(
+            value,
+            partner,
+            marks=() if (first, second) in always else (pytest.mark.soak,),
+            id=f"{_name(value)}-{_name(partner)}",
+        )
+        for first, value in enumerate(one)
+        for second, partner in enumerate(other)
+    ]
+
+
+def _name(value: object) -> str:
+    return str(value)[:40].splitlines()[0]
