@@ -26,8 +26,8 @@ from bot.app import open_stores
 from bot.serve import tune_interpreter
 from council.calls import JsonObject
 from council.document.conversation import Source
-from storage.archive import Archive
-from storage.index import Index
+from storage.index.archive import Archive
+from storage.index.index import Index
 from storage.scope import Scope
 from tests.postgres_server import serve
 

@@ -29,19 +29,19 @@ from council.errors import ModelError
 from council.models.catalog import Catalog
 from council.models.directory import Directory
 from council.profile import Profile
-from storage.archive import Archive
-from storage.budget_warnings import BudgetRecord
-from storage.conversations import Documents
 from storage.database import Database
+from storage.documents.conversations import Documents
 from storage.errors import DatabaseError, StorageError
 from storage.forgetting import Forgetting
-from storage.index import Index
-from storage.jobs import Jobs
-from storage.journal import Journal
-from storage.locks import Holds
+from storage.index.archive import Archive
+from storage.index.index import Index
+from storage.journal.budget_warnings import BudgetRecord
+from storage.journal.journal import Journal
+from storage.journal.sql_journal import SqlJournal
 from storage.overrides import Overrides
-from storage.sharing import Sharing
-from storage.sql_journal import SqlJournal
+from storage.processes.jobs import Jobs
+from storage.processes.locks import Holds
+from storage.processes.sharing import Sharing
 from storage.sqlite.opening import open_folder
 from storage.stores import Stores
 

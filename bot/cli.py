@@ -38,8 +38,8 @@ from bot.view.wording.failures import explain
 from council.brief import Attachment
 from council.errors import CouncilError
 from council.redaction import Redaction
-from storage.documents import is_id
-from storage.index import IndexReport
+from storage.documents.codec import is_id
+from storage.index.index import IndexReport
 from storage.sqlite.database import copies_set_aside
 
 if TYPE_CHECKING:
@@ -218,7 +218,7 @@ def run(
     *,
     receive_only: Annotated[
         bool,
-        typer.Option("--receive-only", help="Leave the runs to council worker (wants DATABASE_URL)."),
+        typer.Option("--receive-only", help="Leave the runs to council worker (needs DATABASE_URL)."),
     ] = False,
 ) -> None:
     """Run the Discord and Slack bot."""
@@ -267,7 +267,7 @@ def slack(
         typer.Option(help="For HTTP instead of Socket Mode: the public https address of your proxy."),
     ] = None,
 ) -> None:
-    """Print the manifest to make the Slack app from."""
+    """Print the manifest for creating the Slack app."""
     from bot.slack.manifest import PLACEHOLDER, app_manifest
 
     if url is not None and not (url.startswith("https://") and urlsplit(url).hostname):
@@ -395,7 +395,7 @@ def import_(folder: Annotated[Path, typer.Argument(help="A folder of conversatio
 @app.command()
 def backup(file: Annotated[Path, typer.Argument(help="The file to write, a .tar.gz.")]) -> None:
     """Write everything in the data folder into one file; the bot may be running."""
-    from storage.backup import backup as write_backup
+    from storage.backups.backup import backup as write_backup
 
     configuration = _configuration()
     if configuration.database is None:
@@ -412,7 +412,7 @@ def restore(
     replace: Annotated[bool, typer.Option("--replace", help="Overwrite existing data.")] = False,
 ) -> None:
     """Restore a backup, after checking all of it."""
-    from storage.restore import restore as read_backup
+    from storage.backups.restore import restore as read_backup
 
     configuration = _configuration()
     folder: object = configuration.settings.council_data_dir

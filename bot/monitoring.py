@@ -32,8 +32,8 @@ from bot.health import Health
 from bot.service.delivery.outbox import Urgency
 from bot.service.metrics import Durations, Metrics
 from storage.errors import StorageError
-from storage.journal import ENDED, Budgeted
-from storage.spending import Spending
+from storage.journal.journal import ENDED, Budgeted
+from storage.journal.spending import Spending
 
 log = structlog.get_logger()
 

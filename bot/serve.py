@@ -35,7 +35,7 @@ from bot.view.wording import serving as wording
 from bot.worker import Worker, open_handover
 from storage.database import Database
 from storage.errors import DatabaseError
-from storage.locks import LOOK_SECONDS, SHARED
+from storage.processes.locks import LOOK_SECONDS, SHARED
 
 if TYPE_CHECKING:
     from bot.discord.bot import DiscordBot

@@ -21,8 +21,8 @@ from bot.service.handover import Handover
 from bot.service.resuming import TELLING_DAYS, VenueOf
 from bot.service.runs import Runs
 from storage.errors import StorageError
-from storage.jobs import Working
-from storage.journal import RunRow
+from storage.journal.journal import RunRow
+from storage.processes.jobs import Working
 
 log = structlog.get_logger()
 

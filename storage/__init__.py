@@ -1,1 +1,1 @@
-"""Conversations as JSON files, the index, the run journal. SQL lives only here."""
+"""Conversations as JSON files, the index, the run journal. SQL is only here."""

@@ -18,12 +18,13 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from council.calls import JsonObject
 from council.document.conversation import Source, timestamp
-from storage import documents, spending
 from storage.audit import AuditLog
-from storage.conversations import Documents
 from storage.database import Database, SqlValue, Statement, listed
+from storage.documents import codec
+from storage.documents.conversations import Documents
 from storage.errors import StorageError
-from storage.index import Index
+from storage.index.index import Index
+from storage.journal import spending
 from storage.scope import Scope
 
 What = Literal["conversation", "user", "channel", "retention"]
@@ -228,7 +229,7 @@ class Forgetting:
             shared=(*(row["id"] for row in found if row["asked"] and row["shared"]), *unknown),
             heard=(
                 *(row["id"] for row in found if row["wrote"] and not row["asked"]),
-                *await self._store.present(sorted(filter(documents.is_id, heard))),
+                *await self._store.present(sorted(filter(codec.is_id, heard))),
             ),
             read=tuple(row["id"] for row in read),
             voted=tuple(row["id"] for row in found if not (row["asked"] or row["wrote"])),
@@ -418,7 +419,7 @@ class Forgetting:
 
 
 def _documents_of(runs: Sequence[SelectedRun]) -> list[str]:
-    return sorted({run.conversation_id for run in runs if documents.is_id(run.conversation_id)})
+    return sorted({run.conversation_id for run in runs if codec.is_id(run.conversation_id)})
 
 
 def _place(scope: Scope) -> dict[str, SqlValue]:

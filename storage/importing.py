@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from storage.atomic import read_regular
-from storage.conversations import Documents, Problem, Stored
+from storage.documents.conversations import Documents, Problem, Stored
 from storage.errors import DocumentError, FolderError, explain_system
-from storage.index import Index
+from storage.index.index import Index
 
 _BATCH = 100
 _LARGEST = 32_000_000  # bytes: reading one takes up to twenty times as much memory

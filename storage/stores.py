@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from storage.audit import AuditLog
-from storage.conversations import Documents
 from storage.database import Database
-from storage.locks import Holds
-from storage.sharing import Sharing
+from storage.documents.conversations import Documents
+from storage.processes.locks import Holds
+from storage.processes.sharing import Sharing
 
 
 @dataclass(frozen=True, slots=True)

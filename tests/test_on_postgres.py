@@ -10,8 +10,8 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from storage.locks import SHARED
 from storage.postgres.opening import open_server
+from storage.processes.locks import SHARED
 from tests.postgres_server import PASSWORD
 from tests.storage.examples import CONTRACT_EXAMPLE
 from tests.storage.test_postgres import disconnect

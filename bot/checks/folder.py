@@ -11,9 +11,9 @@ from bot.checks.check import Check, Outcome, found, wrong
 from bot.view.message import escaped_line
 from bot.view.wording import doctor as wording
 from storage.audit import Audit
-from storage.conversations import ConversationStore
+from storage.documents.conversations import ConversationStore
 from storage.errors import DamageError, StorageError, explain_system
-from storage.index import Index, IndexReport
+from storage.index.index import Index, IndexReport
 from storage.overrides import Overrides
 from storage.sqlite.database import open_database
 from storage.sqlite.inspection import Inspection, inspect

@@ -14,7 +14,7 @@ from bot.config.ports import listening
 from bot.config.settings import secret_names
 from bot.errors import ConfigurationError
 from bot.view.wording import doctor as wording
-from storage.locks import PLATFORMS, SHARED, Locks
+from storage.processes.locks import PLATFORMS, SHARED, Locks
 
 SECRETS, STATUS, CLOCK = "Secret files", "Status port", "Clock"
 MOST_SKEW = 60.0

@@ -6,7 +6,7 @@ from bot.checks.folder import DATABASE, INDEX, INDEX_SECONDS, of_the_index
 from bot.view.wording import cli as cli_wording
 from bot.view.wording import doctor as wording
 from storage.errors import StorageError
-from storage.index import Index
+from storage.index.index import Index
 from storage.overrides import Overrides
 
 WHERE = "DATABASE_URL"

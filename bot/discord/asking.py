@@ -28,7 +28,7 @@ from bot.view.wording import discord as wording
 from bot.view.wording.follow_ups import ALREADY_ASKED, ASKED_HERE, USE_THE_BUTTON, asked
 from bot.view.wording.replies import NO_TEXT
 from council.brief import Attachment, Discussion
-from storage.journal import RunRow
+from storage.journal.journal import RunRow
 
 log = structlog.get_logger()
 

@@ -33,7 +33,7 @@ from bot.service.delivery.outbox import Outbox
 from bot.service.dispatcher import Dispatcher
 from bot.service.metrics import Metrics
 from bot.view.wording import discord_errors
-from storage.journal import RunRow
+from storage.journal.journal import RunRow
 
 log = structlog.get_logger()
 

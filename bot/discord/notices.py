@@ -11,7 +11,7 @@ from bot.discord.transport import Transport
 from bot.errors import VenueError
 from bot.service.admission.budget_warnings import Notice
 from bot.service.delivery.outbox import Urgency
-from storage.journal import Telling
+from storage.journal.journal import Telling
 
 log = structlog.get_logger()
 

@@ -23,7 +23,7 @@ from bot.view.wording import figures
 from bot.view.wording.discord import SILENT
 from bot.view.wording.past import short_id
 from council.characters import clip
-from storage.index_rows import IndexRow
+from storage.index.rows import IndexRow
 
 PRESSED = "past_button"
 """The client's event for a pressed button, with the interaction and the `Choice`."""

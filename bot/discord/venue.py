@@ -37,7 +37,7 @@ from bot.view.wording import discord as wording
 from bot.view.wording.card import BELOW, IN_THREAD
 from bot.view.wording.delivery import NO_CARD
 from council.brief import Brief, Discussion
-from storage.journal import RunRow
+from storage.journal.journal import RunRow
 
 log = structlog.get_logger()
 

@@ -26,7 +26,7 @@ from bot.view.wording import statistics as wording
 from bot.view.wording.names import short_names
 from council.characters import clip
 from council.usage import Usage
-from storage.statistics import Figure, MemberStatistics
+from storage.index.statistics import Figure, MemberStatistics
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -33,12 +33,12 @@ from bot.view.wording import failures, forgetting
 from bot.view.wording import past as wording
 from council.characters import clip
 from council.document.conversation import Source
-from storage.archive import Archive
-from storage.conversations import Documents
+from storage.documents.conversations import Documents
 from storage.errors import ConversationNotFound, StorageError
 from storage.forgetting import Forgetting, Selection
-from storage.index_rows import IndexRow
-from storage.journal import Journal
+from storage.index.archive import Archive
+from storage.index.rows import IndexRow
+from storage.journal.journal import Journal
 from storage.scope import TERMINAL, Scope
 
 log = structlog.get_logger()

@@ -25,10 +25,10 @@ from bot.view.wording.names import short_names
 from council.characters import clip
 from council.document.conversation import AssistantMessage, Conversation, UserMessage
 from council.usage import Usage
-from storage.archive import Hits, Page
 from storage.forgetting import Selection
-from storage.index_rows import IndexRow
-from storage.statistics import Figure, MemberStatistics, Statistics, VoteCount
+from storage.index.archive import Hits, Page
+from storage.index.rows import IndexRow
+from storage.index.statistics import Figure, MemberStatistics, Statistics, VoteCount
 
 Link = Callable[[IndexRow], str | None]
 """Returns the address of a conversation on its platform, if it has one."""

@@ -16,8 +16,8 @@ from bot.errors import Unreachable
 from bot.view.wording.delivery import NOTHING_SENT
 from council.cancel import Stop
 from storage.errors import StorageError
-from storage.journal import RunRow
-from storage.sharing import Sharing
+from storage.journal.journal import RunRow
+from storage.processes.sharing import Sharing
 
 log = structlog.get_logger()
 

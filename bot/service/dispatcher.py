@@ -42,11 +42,11 @@ from council.events import RunAdmitted, RunQueued
 from council.offload import in_turn
 from council.profile import Profile
 from council.task_group import TaskGroup
-from storage.conversations import Conversations
+from storage.documents.conversations import Conversations
 from storage.errors import ConversationNotFound, RunSuperseded, StorageError
-from storage.index import Index
-from storage.journal import Delivery, Journal, RunRow, Telling
-from storage.statistics import Typical
+from storage.index.index import Index
+from storage.index.statistics import Typical
+from storage.journal.journal import Delivery, Journal, RunRow, Telling
 
 log = structlog.get_logger()
 

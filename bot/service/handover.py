@@ -21,9 +21,9 @@ from bot.service.runs import Runs
 from bot.view.wording import failures, replies
 from council.document.conversation import Source
 from storage.errors import StorageError
-from storage.jobs import Jobs
-from storage.journal import Journal, RunRow
-from storage.sharing import Bounds, Sharing
+from storage.journal.journal import Journal, RunRow
+from storage.processes.jobs import Jobs
+from storage.processes.sharing import Bounds, Sharing
 
 log = structlog.get_logger()
 

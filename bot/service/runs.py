@@ -40,7 +40,7 @@ from council.models.catalog import Catalog
 from council.profile import Member, Profile
 from council.run import deliberate
 from council.usage import Price
-from storage.conversations import Conversations, Stored
+from storage.documents.conversations import Conversations, Stored
 from storage.errors import (
     BudgetExceeded,
     ConstraintError,
@@ -51,10 +51,10 @@ from storage.errors import (
     StorageError,
     Used,
 )
-from storage.index import Index
-from storage.journal import Begun, Delivery, Ended, Journal, NewRun, RunRow, Why
+from storage.index.index import Index
+from storage.journal.journal import Begun, Delivery, Ended, Journal, NewRun, RunRow, Why
+from storage.processes.sharing import Bounds
 from storage.scope import TERMINAL
-from storage.sharing import Bounds
 
 log = structlog.get_logger()
 

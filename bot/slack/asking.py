@@ -27,7 +27,7 @@ from bot.view.wording import slack as wording
 from bot.view.wording.follow_ups import ALREADY_ASKED, ASKED_BELOW
 from council.brief import Discussion
 from council.document.conversation import Source
-from storage.journal import RunRow
+from storage.journal.journal import RunRow
 
 
 class Asking:

@@ -33,7 +33,7 @@ from bot.slack.listeners import Listeners
 from bot.slack.manifest import PATH, REQUIRED
 from bot.slack.mentions import send_notice
 from bot.slack.workspace import Workspace
-from storage.journal import RunRow
+from storage.journal.journal import RunRow
 
 log = structlog.get_logger()
 

@@ -58,7 +58,7 @@ from bot.view.wording.replies import NO_QUESTION, NO_TEXT
 from bot.view.wording.statistics import PICTURE
 from council.brief import Discussion
 from council.document.conversation import Source
-from storage.journal import RunRow
+from storage.journal.journal import RunRow
 
 log = structlog.get_logger()
 

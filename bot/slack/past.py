@@ -18,7 +18,7 @@ from bot.slack.client import Json
 from bot.slack.notices import USES, say
 from bot.slack.workspace import Workspace
 from bot.view.wording.past import CUT
-from storage.index_rows import IndexRow
+from storage.index.rows import IndexRow
 
 log = structlog.get_logger()
 

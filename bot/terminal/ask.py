@@ -41,10 +41,10 @@ from council.estimate import Estimate
 from council.events import Emit, Event, RunCompleted, RunFailed, to_json
 from council.profile import Profile
 from storage.errors import StorageError
-from storage.journal import RunRow
-from storage.locks import LOOK_SECONDS, SHARED
+from storage.index.statistics import Typical
+from storage.journal.journal import RunRow
+from storage.processes.locks import LOOK_SECONDS, SHARED
 from storage.scope import TERMINAL
-from storage.statistics import Typical
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer

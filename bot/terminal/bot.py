@@ -22,7 +22,7 @@ from bot.view.wording.buttons import HELPFUL, UNHELPFUL
 from bot.view.wording.votes import AT_TERMINAL, NOTHING_TO_VOTE_ON
 from council.document.conversation import AssistantMessage
 from storage.errors import ConversationNotFound
-from storage.index_rows import IndexRow
+from storage.index.rows import IndexRow
 
 HINT = wording.hint(
     f"/{ASK.name}",

@@ -35,8 +35,8 @@ from council.document.conversation import AssistantMessage
 from council.events import Emit
 from council.models.catalog import Catalog
 from council.profile import Profile
-from storage.journal import RunRow
-from storage.statistics import Typical
+from storage.index.statistics import Typical
+from storage.journal.journal import RunRow
 
 Open = Callable[[], Awaitable[Message | Path]]
 """Opens what a button or the thread shows: a message or a file."""

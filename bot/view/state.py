@@ -23,7 +23,7 @@ from council.events import (
 )
 from council.profile import Profile, Strategy
 from council.usage import Usage
-from storage.statistics import Typical
+from storage.index.statistics import Typical
 
 
 @dataclass(frozen=True, slots=True)

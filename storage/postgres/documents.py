@@ -8,11 +8,11 @@ from datetime import UTC, datetime
 
 from council.brief import Discussion
 from council.document.conversation import AssistantMessage, Conversation, Source, Vote, timestamp
-from storage import documents, edits
 from storage.atomic import Stamp
-from storage.conversations import Listing, Problem, Stored
 from storage.database import Database, Statement, listed
-from storage.edits import Edit
+from storage.documents import codec, edits
+from storage.documents.conversations import Listing, Problem, Stored
+from storage.documents.edits import Edit
 from storage.errors import ConstraintError, ConversationNotFound, DocumentError
 
 _READ = "SELECT content, mtime_ns FROM documents WHERE id = ?"
@@ -36,7 +36,7 @@ _DELETE_COPIES = "DELETE FROM documents_set_aside WHERE id = ?"
 
 
 class PostgresDocuments:
-    """All conversation documents in an open database; a `storage.conversations.Documents`."""
+    """All conversation documents in an open database; a `storage.documents.conversations.Documents`."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -117,7 +117,7 @@ class PostgresDocuments:
 
     async def adopt(self, content: bytes) -> Stored | None:
         """Store another program's document, byte for byte; return `None` if its id is taken."""
-        conversation = (await asyncio.to_thread(documents.parse, content)).conversation
+        conversation = (await asyncio.to_thread(codec.parse, content)).conversation
         edits.check_id(conversation.id)
         mtime_ns = time.time_ns()
         try:

@@ -22,9 +22,9 @@ from psycopg_pool import PoolTimeout
 from tenacity import AsyncRetrying, retry_if_exception, wait_random_exponential
 
 from storage.errors import DatabaseError
-from storage.jobs import Sweep, TakeUp, Working
 from storage.postgres.connection import settings
 from storage.postgres.errors import NO_ANSWER, explain_postgres
+from storage.processes.jobs import Sweep, TakeUp, Working
 
 log = structlog.stdlib.get_logger()
 logging.getLogger("procrastinate").setLevel(logging.CRITICAL)  # what matters is logged here
@@ -90,7 +90,7 @@ class _PatientConnector(PsycopgConnector):
 
 
 class PostgresJobs:
-    """The jobs in one database; a `storage.jobs.Jobs`. `name` is what errors call the database."""
+    """The jobs in one database, as `storage.processes.jobs.Jobs`; `name` is what errors call it."""
 
     def __init__(self, deferring: App, working: App, connector: _PatientConnector, name: str) -> None:
         self._deferring = deferring

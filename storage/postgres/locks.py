@@ -36,7 +36,7 @@ class _Hold:
 class PostgresLocks:
     """Names that one process at a time can hold, on a connection of their own.
 
-    A `storage.locks.Holds`.
+    A `storage.processes.locks.Holds`.
     """
 
     def __init__(self, address: str, database: Database, key: int) -> None:

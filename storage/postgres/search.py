@@ -15,12 +15,12 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from storage import edits
 from storage.atomic import Stamp
-from storage.conversations import Stored
 from storage.database import Parameters, Row, listed
+from storage.documents import edits
+from storage.documents.conversations import Stored
 from storage.errors import DocumentError
-from storage.index_rows import derive
+from storage.index.rows import derive
 from storage.postgres.connection import Connection
 from storage.scope import Scope
 from storage.search_terms import match, spaced

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection
 from storage.database import listed
 from storage.errors import ConstraintError
 from storage.postgres.database import PostgresDatabase
-from storage.sharing import Entry, Watched
+from storage.processes.sharing import Entry, Watched
 
 _READY = """
 UPDATE turns SET state = 'waiting', changed_at = clock_timestamp()
@@ -85,7 +85,7 @@ _TIDY = (
 
 
 class PostgresSharing:
-    """What processes agree on, in an open database; a `storage.sharing.Sharing`."""
+    """What processes agree on, in an open database; a `storage.processes.sharing.Sharing`."""
 
     def __init__(
         self, database: PostgresDatabase, new_id: Callable[[], str] = lambda: str(uuid.uuid4())

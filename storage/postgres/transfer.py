@@ -16,18 +16,18 @@ from typing import Any
 
 import psycopg
 
-from storage import documents, edits
 from storage.atomic import Stamp, clear_abandoned, read_regular, staging, sync_folder
-from storage.backup import LARGEST_DOCUMENT, BackupReport, backup
-from storage.conversations import Stored
+from storage.backups.backup import LARGEST_DOCUMENT, BackupReport, backup
+from storage.backups.restore import restore
+from storage.documents import codec, edits
+from storage.documents.conversations import Stored
 from storage.errors import BackupError, DatabaseError, DocumentError, explain_sqlite, explain_system
-from storage.index_rows import derive
-from storage.locks import LOOK_SECONDS, PLATFORMS, SHARED
+from storage.index.rows import derive
 from storage.postgres.connection import Connection, connect, server
 from storage.postgres.database import PostgresDatabase, open_postgres
 from storage.postgres.errors import explain_postgres
 from storage.postgres.locks import PostgresLocks
-from storage.restore import restore
+from storage.processes.locks import LOOK_SECONDS, PLATFORMS, SHARED
 from storage.sqlite.database import open_database
 from storage.sqlite.opening import AUDIT, DATABASE, DOCUMENTS, open_folder
 from storage.sqlite.salvage import held_alone
@@ -88,7 +88,7 @@ class _Contents:
 
 
 async def backup_server(address: str, target: Path) -> BackupReport:
-    """Write a database into one file, as `storage.backup` does a data folder. Raises `StorageError`."""
+    """Write a database into one file, as `backup` does a data folder. Raises `StorageError`."""
     try:
         with staging(target.parent) as place:
             await save(address, place, _nobody)
@@ -263,7 +263,7 @@ async def _copy_documents(
     progress: Progress,
 ) -> int:
     paths = await asyncio.to_thread(lambda: sorted((folder / DOCUMENTS).glob("*.json*")))
-    files = [path for path in paths if documents.is_id(path.name.removesuffix(".json"))]
+    files = [path for path in paths if codec.is_id(path.name.removesuffix(".json"))]
     progress(0, len(files))
     for start in range(0, len(files), _BATCH):
         batch = files[start : start + _BATCH]
@@ -381,7 +381,7 @@ async def _batches(connection: Connection, query: str) -> AsyncGenerator[list[di
 
 def _write_all(folder: Path, files: Sequence[tuple[str, bytes, int | None]]) -> None:
     for name, content, mtime_ns in files:
-        if not (documents.is_id(name.removesuffix(".json")) or _COPY.fullmatch(name)):
+        if not (codec.is_id(name.removesuffix(".json")) or _COPY.fullmatch(name)):
             continue  # restored from a stranger's backup, it could be any path
         path = folder / name
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
@@ -433,7 +433,7 @@ async def _of_folder(folder: Path) -> _Contents:
         found = {
             path.stem: Stamp(status.st_mtime_ns, status.st_size)
             for path in (folder / DOCUMENTS).glob("*.json")
-            if documents.is_id(path.stem) and (status := path.stat())
+            if codec.is_id(path.stem) and (status := path.stat())
         }
         path = folder / DATABASE
         if not path.exists():

@@ -5,8 +5,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from storage.audit import Audit
-from storage.conversations import ConversationStore
-from storage.locks import Locks
+from storage.documents.conversations import ConversationStore
+from storage.processes.locks import Locks
 from storage.sqlite.salvage import open_sound_database
 from storage.stores import Recovered, Stores
 

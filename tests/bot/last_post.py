@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from bot.service.dispatcher import Dispatcher
-from storage.journal import Journal, Posts, RunRow
+from storage.journal.journal import Journal, Posts, RunRow
 
 
 @dataclass

@@ -38,7 +38,7 @@ from council.events import (
 )
 from council.profile import Member, Persona, Profile
 from council.usage import Usage, total
-from storage.journal import RunRow
+from storage.journal.journal import RunRow
 
 GPT = "openai/gpt-5"
 CLAUDE = "anthropic/claude-sonnet-4.5"

@@ -25,7 +25,7 @@ from bot.service.runs import Runs
 from bot.worker import Worker
 from council.models.catalog import Catalog
 from storage.errors import DatabaseError
-from storage.journal import RunRow
+from storage.journal.journal import RunRow
 from tests.bot.service.recording_venue import RecordingVenue
 from tests.bot.service.test_dispatcher import TEAM, no_list
 from tests.council.scripted import ScriptedCouncil, failure, profile

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from storage.conversations import ConversationStore
 from storage.database import Database
+from storage.documents.conversations import ConversationStore
 from storage.errors import DatabaseError, FolderError
-from storage.index import Index
+from storage.index.index import Index
 from storage.sqlite.database import open_database
 from tests.storage.examples import NOW, answer, new_id
 

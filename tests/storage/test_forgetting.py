@@ -13,21 +13,21 @@ from council.brief import Attachment, Discussion, History, ThreadMessage, Turn
 from council.calls import Reply
 from council.document.conversation import Source, UserMessage, timestamp
 from council.usage import Usage
-from storage.archive import Archive
 from storage.atomic import staging
 from storage.audit import Audit, AuditLog
-from storage.conversations import Documents
 from storage.database import Database
+from storage.documents.conversations import Documents
 from storage.errors import ConversationNotFound, DatabaseError, FolderError, StorageError
 from storage.forgetting import Forgetting, Selection
-from storage.index import Index
-from storage.journal import Journal, NewRun
+from storage.index.archive import Archive
+from storage.index.index import Index
+from storage.journal.journal import Journal, NewRun
+from storage.journal.sql_journal import SqlJournal
 from storage.scope import Scope
-from storage.sql_journal import SqlJournal
 from storage.sqlite.database import SqliteDatabase
 from tests.storage.examples import NOW, answer, new_id
+from tests.storage.journal.test_journal import BRIEF, call
 from tests.storage.test_bad_disks import room
-from tests.storage.test_journal import BRIEF, call
 from tests.stores import Home
 
 HERE = Source(platform="discord", workspace="W", channel="C", message="M", user="ada")

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from storage.conversations import Documents, Problem
+from storage.documents.conversations import Documents, Problem
 from storage.errors import FolderError
 from storage.importing import ImportReport, import_folder
-from storage.index import Index
+from storage.index.index import Index
 from storage.stores import Stores
 from tests.storage.examples import CONTRACT_EXAMPLE, CONTRACT_ID, NOW, answer, legacy, new_id, put
 from tests.stores import Home

@@ -9,15 +9,15 @@ import psycopg
 import pytest
 
 from storage.errors import BudgetExceeded, ConstraintError, DatabaseError
-from storage.journal import Payer, Reservation
+from storage.journal.journal import Payer, Reservation
+from storage.journal.sql_journal import SqlJournal
 from storage.postgres import connection as connections
 from storage.postgres.database import PostgresDatabase, open_postgres, server
-from storage.sql_journal import SqlJournal
 from tests.postgres_server import PASSWORD, PostgresServer
 from tests.storage.examples import NOW
+from tests.storage.journal.test_journal import RUN
 from tests.storage.test_database import RUN as ROW
 from tests.storage.test_database import keys, soon, step
-from tests.storage.test_journal import RUN
 
 TERMINATE = """
 SELECT pg_terminate_backend(pid) FROM pg_stat_activity

@@ -8,13 +8,13 @@ from typing import NoReturn
 import pytest
 
 from storage.errors import DatabaseError
-from storage.journal import NewRun
-from storage.sql_journal import SqlJournal
+from storage.journal.journal import NewRun
+from storage.journal.sql_journal import SqlJournal
 from storage.sqlite.database import open_database
 from storage.sqlite.salvage import Opened, copies_set_aside, open_sound_database
 from tests.storage.examples import NOW
+from tests.storage.journal.test_journal import BRIEF, REPLY, RUN, call
 from tests.storage.test_bad_disks import room
-from tests.storage.test_journal import BRIEF, REPLY, RUN, call
 
 RUNS = 200
 PAGE = 4096  # bytes

@@ -7,9 +7,9 @@ from uuid import UUID
 import pytest
 
 from council.document.conversation import Source, timestamp
-from storage.archive import Archive, Hits
-from storage.conversations import Stored
-from storage.index import Index
+from storage.documents.conversations import Stored
+from storage.index.archive import Archive, Hits
+from storage.index.index import Index
 from storage.scope import Scope
 from tests.storage.examples import NOW, answer
 from tests.stores import Home

@@ -18,12 +18,13 @@ import pytest
 
 from council.brief import Attachment
 from council.document.conversation import Source, Vote
-from storage.archive import Archive
-from storage.backup import backup
+from storage.backups.backup import backup
+from storage.backups.restore import restore
 from storage.errors import BackupError, DatabaseError
-from storage.index import Index
-from storage.journal import Payer, Reservation
-from storage.locks import PLATFORMS, SHARED
+from storage.index.archive import Archive
+from storage.index.index import Index
+from storage.journal.journal import Payer, Reservation
+from storage.journal.sql_journal import SqlJournal
 from storage.overrides import Overrides
 from storage.postgres.opening import open_server
 from storage.postgres.transfer import (
@@ -33,13 +34,12 @@ from storage.postgres.transfer import (
     move_to_server,
     restore_server,
 )
-from storage.restore import restore
+from storage.processes.locks import PLATFORMS, SHARED
+from storage.processes.sharing import Entry
 from storage.scope import Scope
-from storage.sharing import Entry
-from storage.sql_journal import SqlJournal
 from tests.postgres_server import PostgresServer
 from tests.storage.examples import NOW, answer, legacy, new_id
-from tests.storage.test_journal import REPLY, RUN, call
+from tests.storage.journal.test_journal import REPLY, RUN, call
 from tests.stores import Home
 
 HERE = Source(platform="slack", workspace="W", channel="C", user="ada")

@@ -19,9 +19,9 @@ from bot.service.admission.permissions import Admins
 from bot.view.message import Line, Message
 from bot.view.wording.budgets import NearlyUsed
 from council.document.conversation import Source
-from storage.budget_warnings import Budget, BudgetRecord
 from storage.errors import StorageError, Used
-from storage.journal import Journal, Telling
+from storage.journal.budget_warnings import Budget, BudgetRecord
+from storage.journal.journal import Journal, Telling
 
 log = structlog.get_logger()
 

@@ -1,7 +1,7 @@
 """What questions may cost: `[budgets]` of `council.toml`, in US dollars; days and months are UTC.
 
-`storage.spending` keeps what is reserved and spent. Whoever asks at the terminal runs the program, so
-nothing bounds them.
+`storage.journal.spending` keeps what is reserved and spent. Nothing bounds whoever asks at the terminal:
+they run the program.
 """
 
 import asyncio
@@ -19,7 +19,7 @@ from council.errors import Failure, ModelError
 from council.estimate import UNPRICED_CALL, Estimate, PriceOf, call_cost
 from council.usage import Usage
 from storage.errors import BudgetExceeded, Used
-from storage.journal import BUDGETED, Allowance, Budgeted, Journal, Payer, Reservation
+from storage.journal.journal import BUDGETED, Allowance, Budgeted, Journal, Payer, Reservation
 from storage.scope import TERMINAL
 
 NANO = 1_000_000_000

@@ -12,8 +12,8 @@ from bot.errors import OverLimit
 from bot.view.wording import replies
 from council.document.conversation import Source
 from storage.errors import QueueFull
-from storage.journal import NewRun
-from storage.sharing import Bounds, Entry
+from storage.journal.journal import NewRun
+from storage.processes.sharing import Bounds, Entry
 
 
 class Limits(BaseModel):

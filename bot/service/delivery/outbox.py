@@ -22,7 +22,7 @@ from bot.errors import Gone, NotAllowed, RateLimited, Unreachable
 from bot.service.metrics import Metrics
 from bot.view.wording import delivery as wording
 from storage.errors import StorageError
-from storage.sharing import Sharing
+from storage.processes.sharing import Sharing
 
 log = structlog.get_logger()
 

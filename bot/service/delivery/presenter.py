@@ -33,7 +33,7 @@ from council.events import Event, MemberStarted, RunAdmitted, RunCompleted, RunF
 from council.offload import in_turn
 from council.task_group import TaskGroup
 from storage.errors import StorageError
-from storage.journal import Delivery, Posts, Telling
+from storage.journal.journal import Delivery, Posts, Telling
 
 log = structlog.get_logger()
 

@@ -13,7 +13,7 @@ from bot.view.details import Detail
 from bot.view.message import Message
 from bot.view.wording import buttons
 from council.brief import Brief, Discussion
-from storage.journal import Telling
+from storage.journal.journal import Telling
 
 CardAction = Literal["stop", "answer", "follow", "transcript", "again", "retry", "helpful", "unhelpful"]
 Action = CardAction | Detail

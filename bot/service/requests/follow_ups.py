@@ -17,9 +17,9 @@ from bot.view.wording.permissions import NOT_HERE
 from council.brief import Discussion
 from council.characters import clip
 from council.document.conversation import AssistantMessage, Source
-from storage.conversations import Conversations
+from storage.documents.conversations import Conversations
 from storage.errors import ConversationNotFound, StorageError
-from storage.journal import RunRow
+from storage.journal.journal import RunRow
 
 LONGEST_TEXT = 3000
 """How much a form takes: Slack's limit, which is below Discord's."""

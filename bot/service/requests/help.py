@@ -13,7 +13,7 @@ from council.context import MOST_MESSAGES
 from council.estimate import Estimate
 from council.profile import Member, Profile
 from storage.errors import Used
-from storage.statistics import Spent
+from storage.index.statistics import Spent
 
 
 def guide(

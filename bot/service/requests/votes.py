@@ -1,7 +1,6 @@
 """Casts votes on answers, one per person.
 
-`storage.documents.with_vote` puts them into the conversation's document, `storage.index_rows` into the
-index, and `storage.statistics` counts them.
+The conversation's document has them; the index that is derived from it counts them.
 """
 
 from collections.abc import Callable
@@ -16,10 +15,10 @@ from bot.view.message import printable
 from bot.view.wording import votes as wording
 from bot.view.wording.failures import explain
 from council.document.conversation import Source, Vote, timestamp
-from storage.conversations import Conversations
+from storage.documents.conversations import Conversations
 from storage.errors import ConversationNotFound, StorageError
-from storage.index import Index
-from storage.journal import RunRow
+from storage.index.index import Index
+from storage.journal.journal import RunRow
 
 log = structlog.get_logger()
 

@@ -6,7 +6,7 @@ from bot.view.wording.figures import count, duration, ordinal, took
 from bot.view.wording.names import listing
 from council.document.iteration import IterationState, TerminationReason
 from council.events import Stage
-from storage.statistics import Typical
+from storage.index.statistics import Typical
 
 DEMONSTRATION = (
     "Demonstration: the built-in model is tiny and often wrong. "

@@ -118,7 +118,7 @@ DAMAGED = Advice(
     "its journal is carried over, and the index is rebuilt",
 )
 NEWER = Advice(
-    "a newer version of this program has written it",
+    "it was written by a newer version of this program",
     "Update this program, or restore an earlier backup",
 )
 SOUND = "sound, and its journal can be read"

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 from council.document.results import Rank
 from council.usage import Usage
-from storage.statistics import Spent, Typical
+from storage.index.statistics import Spent, Typical
 
 NO_COST = "no cost"
 _ORDINALS = {1: "st", 2: "nd", 3: "rd"}

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from bot.view.wording.figures import count, paid, runs, took
-from storage.statistics import Spent, Typical
+from storage.index.statistics import Spent, Typical
 
 COUNCIL = "The council"
 WHAT_IT_DOES = (

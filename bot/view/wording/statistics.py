@@ -1,7 +1,7 @@
 """What people read in a channel's statistics, as text and in the picture."""
 
 from bot.view.wording.figures import count, duration, paid, runs
-from storage.statistics import Statistics
+from storage.index.statistics import Statistics
 
 NOTHING_ASKED = "Nothing was asked here in this period."
 HEADER = ("Member", "Mean rank", "Came first", "Changed", "Failed", "Cost per run", "Time per call")

@@ -11,7 +11,7 @@ from bot.terminal.demo import replay
 from council.document.conversation import AssistantMessage
 from council.events import AnswerStreamed, Emit, Event, RunCompleted, TitleCompleted
 from council.profile import Profile
-from storage.statistics import Typical
+from storage.index.statistics import Typical
 
 FAST = Player(speed=1000)
 

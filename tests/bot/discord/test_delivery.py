@@ -18,7 +18,7 @@ from bot.service.delivery.venue import Button, Card, File, Mention, Part
 from bot.view.message import Heading, Line, Message, Prose
 from bot.view.wording.delivery import RECORD
 from council.document.conversation import Source
-from storage.journal import NOTHING_TOLD, RunRow
+from storage.journal.journal import NOTHING_TOLD, RunRow
 from tests.bot.discord.office import HELD, Office, impatient
 from tests.bot.sample_run import accepted
 from tests.bot.shown import FINISHED

@@ -4,8 +4,8 @@ import pytest
 
 from bot.service import dispatcher
 from council.document.conversation import Source
-from storage.index import Index
-from storage.statistics import Typical
+from storage.index.index import Index
+from storage.index.statistics import Typical
 from tests.bot.discord.office import HELD, Office
 from tests.council.scripted import ScriptedCouncil
 from tests.discord_server.state import shown

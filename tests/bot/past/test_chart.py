@@ -9,7 +9,7 @@ from matplotlib.font_manager import fontManager
 from bot.errors import ChartError
 from bot.past import chart as module
 from bot.past.chart import MOST_MEMBERS, Chart, draw, lay_out
-from storage.statistics import Figure, MemberStatistics
+from storage.index.statistics import Figure, MemberStatistics
 
 CLAUDE = MemberStatistics(
     member="anthropic/claude-sonnet-4.5",

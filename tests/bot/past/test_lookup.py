@@ -17,9 +17,9 @@ from bot.service.commands import HISTORY, PAST, SEARCH, SHOW, STATS, Given
 from bot.view.wording.past import NO_SUCH
 from council.brief import Brief
 from council.document.conversation import Source, timestamp
-from storage.archive import Cursor
-from storage.index_rows import IndexRow
-from storage.journal import NewRun
+from storage.index.archive import Cursor
+from storage.index.rows import IndexRow
+from storage.journal.journal import NewRun
 from tests.bot.sample_run import PROFILE
 from tests.library import open_library
 from tests.storage.examples import NOW, answer, new_id

@@ -9,7 +9,7 @@ from bot.service.delivery.outbox import Urgency
 from bot.service.delivery.venue import Card, File, Mention, Part, Sent
 from bot.view.message import Line, Message, Prose
 from council.brief import Brief, Discussion
-from storage.journal import Telling
+from storage.journal.journal import Telling
 
 
 @dataclass

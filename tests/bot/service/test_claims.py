@@ -10,8 +10,8 @@ import pytest
 from bot.service.claims import Claims
 from council.cancel import Stop
 from council.document.conversation import Source
-from storage.journal import RunRow
-from storage.sharing import Sharing, Watched
+from storage.journal.journal import RunRow
+from storage.processes.sharing import Sharing, Watched
 from tests.bot.sample_run import accepted
 
 

@@ -33,10 +33,10 @@ from council.errors import ModelError
 from council.models.catalog import Catalog
 from council.profile import Member, Persona
 from council.usage import Price
-from storage.budget_warnings import BudgetRecord
 from storage.errors import DocumentError
-from storage.journal import RunRow
-from storage.sql_journal import SqlJournal
+from storage.journal.budget_warnings import BudgetRecord
+from storage.journal.journal import RunRow
+from storage.journal.sql_journal import SqlJournal
 from tests.bot.service.recording_venue import RecordingVenue
 from tests.council.scripted import FOUR, Clock, ScriptedCouncil, failure, profile
 from tests.library import open_library

@@ -8,9 +8,9 @@ from bot.service.claims import Claims
 from bot.service.handover import Handover
 from bot.service.runs import Runs
 from storage.errors import DatabaseError
-from storage.jobs import Jobs
-from storage.journal import Journal
-from storage.sharing import Sharing
+from storage.journal.journal import Journal
+from storage.processes.jobs import Jobs
+from storage.processes.sharing import Sharing
 
 
 class SlowSharing:

@@ -25,9 +25,9 @@ from council.errors import ModelError
 from council.events import ContextRead, HistoryShortened, RunCompleted, RunFailed
 from council.models.catalog import Catalog
 from council.profile import Profile
-from storage.conversations import Conversations, Stored
+from storage.documents.conversations import Conversations, Stored
 from storage.errors import ConversationNotFound
-from storage.journal import Journal, RunRow
+from storage.journal.journal import Journal, RunRow
 from tests.council.scripted import FOUR, Clock, ScriptedCouncil, failure, profile
 from tests.library import open_library
 

@@ -11,7 +11,7 @@ from bot.render.markdown import render
 from bot.service.admission.queue import Queue
 from bot.service.delivery.outbox import Urgency
 from bot.service.delivery.venue import Card, Mention, Part, Sent
-from storage.journal import Telling
+from storage.journal.journal import Telling
 from tests.bot.service.recording_venue import RecordingVenue
 from tests.bot.service.test_dispatcher import WHOLE_THREAD, click, office
 from tests.council.scripted import FOUR, ScriptedCouncil

@@ -15,8 +15,8 @@ from bot.view.state import RunView, opening
 from council.document.conversation import Source
 from council.events import AnswerStreamed
 from storage.errors import DatabaseError
-from storage.index import Index
-from storage.statistics import Typical
+from storage.index.index import Index
+from storage.index.statistics import Typical
 from tests.bot.sample_run import PROFILE, QUESTION, seen
 from tests.bot.service.recording_venue import RecordingVenue
 from tests.bot.service.test_dispatcher import TEAM, office

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from bot.slack import card as slack_card
-from storage.journal import RunRow
+from storage.journal.journal import RunRow
 from tests.bot.shown import FINISHED, blocks_text
 from tests.bot.slack.test_bot import Place, at_work, labels
 from tests.council.scripted import FOUR, ScriptedCouncil

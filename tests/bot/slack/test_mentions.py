@@ -10,7 +10,7 @@ import pytest
 from bot.errors import NotAllowed, Unreachable
 from bot.service.delivery.venue import Mention, Part
 from bot.slack.mentions import AHEAD_SECONDS, MentionSender
-from storage.journal import Telling
+from storage.journal.journal import Telling
 from tests.bot.shown import blocks_text
 from tests.bot.slack.test_bot import Place, at_work
 from tests.bot.slack.test_delivery import ANSWER, CHAIRMAN, begun, ended, run_of

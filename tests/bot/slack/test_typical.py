@@ -6,8 +6,8 @@ import pytest
 
 from bot.service import dispatcher
 from council.document.conversation import Source
-from storage.index import Index
-from storage.statistics import Typical
+from storage.index.index import Index
+from storage.index.statistics import Typical
 from tests.bot.slack.test_bot import at_work
 from tests.council.scripted import FOUR, ScriptedCouncil
 

@@ -15,7 +15,7 @@ from bot.view.record import record
 from bot.view.state import RunView, opening
 from bot.view.thread import thread
 from council.events import AnswerStreamed, Event, MemberFailed, RunCompleted, RunFailed, StageCompleted
-from storage.statistics import Typical
+from storage.index.statistics import Typical
 from tests.bot.sample_run import (
     CHAIRMAN,
     COMPLETED,

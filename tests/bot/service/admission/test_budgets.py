@@ -29,7 +29,7 @@ from council.calls import Call, Reply
 from council.document.conversation import AssistantMessage, Source
 from council.profile import Member
 from council.usage import Price, Usage
-from storage.journal import RunRow, Telling
+from storage.journal.journal import RunRow, Telling
 from storage.scope import Scope
 from tests.bot.service.recording_venue import RecordingVenue
 from tests.bot.service.test_dispatcher import TEAM, Office, office

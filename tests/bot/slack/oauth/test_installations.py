@@ -16,9 +16,9 @@ from bot.app import open_library
 from bot.errors import ConfigurationError
 from bot.slack.oauth import installations as installations_file
 from bot.slack.oauth.installations import NAME, SECRETS, Installations, open_installations
-from storage.backup import backup
+from storage.backups.backup import backup
+from storage.backups.restore import restore
 from storage.errors import DatabaseError
-from storage.restore import restore
 from tests.bot.slack.oauth.scene import KEY, OTHER_KEY
 
 TOKEN = "xoxb-Qz7KxWv9JyHb3FdRm5Tn"  # noqa: S105 - no real token

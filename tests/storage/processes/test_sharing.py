@@ -11,13 +11,13 @@ import pytest
 
 from council.document.conversation import Source
 from storage.errors import BudgetExceeded, ConstraintError, QueueFull, RunSuperseded
-from storage.journal import Begun, Payer, Reservation, RunRow, Telling
+from storage.journal.journal import Begun, Payer, Reservation, RunRow, Telling
+from storage.journal.sql_journal import SqlJournal
 from storage.postgres.database import PostgresDatabase, open_postgres
 from storage.postgres.sharing import PostgresSharing
-from storage.sharing import Bounds, Entry, State, Watched
-from storage.sql_journal import SqlJournal
+from storage.processes.sharing import Bounds, Entry, State, Watched
 from storage.stores import Stores
-from tests.storage.test_journal import REPLY, RUN, call
+from tests.storage.journal.test_journal import REPLY, RUN, call
 from tests.stores import Home
 
 BOUNDS = Bounds(

@@ -12,21 +12,21 @@ from pathlib import Path
 import pytest
 
 from council.document.conversation import Source
-from storage.archive import Archive
 from storage.audit import Audit
-from storage.backup import backup
-from storage.conversations import ConversationStore
+from storage.backups.backup import backup
+from storage.backups.restore import restore
 from storage.database import Database
+from storage.documents.conversations import ConversationStore
 from storage.errors import BackupError
-from storage.index import Index
-from storage.restore import restore
+from storage.index.archive import Archive
+from storage.index.index import Index
+from storage.journal.sql_journal import SqlJournal
 from storage.scope import Scope
-from storage.sql_journal import SqlJournal
 from storage.sqlite.database import damage_mark, open_database
 from storage.sqlite.salvage import open_sound_database
 from tests.storage.examples import NOW, answer, new_id, unpack
+from tests.storage.journal.test_journal import RUN
 from tests.storage.test_bad_disks import garbage_in_front, garbage_inside, room
-from tests.storage.test_journal import RUN
 
 HERE = Source(platform="slack", workspace="W", channel="C", user="U")
 

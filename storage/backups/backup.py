@@ -19,8 +19,8 @@ from pathlib import Path
 
 import orjson
 
-from storage import documents
 from storage.atomic import read_regular, staging, sync_folder
+from storage.documents import codec
 from storage.errors import BackupError, explain_sqlite, explain_system
 from storage.sqlite.schema import foreign_objects, known_schema, read_schema
 
@@ -97,7 +97,7 @@ def _fill(archive: tarfile.TarFile, folder: Path) -> int:
         archive.add(folder / AUDIT, AUDIT)
     conversations = 0
     for path in sorted((folder / DOCUMENTS).glob("*.json")):
-        if not documents.is_id(path.stem):
+        if not codec.is_id(path.stem):
             continue
         try:
             content, stamp = read_regular(path, LARGEST_DOCUMENT)

@@ -23,16 +23,16 @@ from council.document.conversation import (
 from council.document.results import ChairNotes
 from council.errors import Failure
 from council.usage import Usage
-from storage.archive import Archive, Cursor, Hit
-from storage.conversations import Documents
 from storage.database import Database
-from storage.index import Index
-from storage.journal import NewRun
+from storage.documents.conversations import Documents
+from storage.index.archive import Archive, Cursor, Hit
+from storage.index.index import Index
+from storage.index.statistics import Figure, MemberStatistics, Typical
+from storage.journal.journal import NewRun
+from storage.journal.sql_journal import SqlJournal
 from storage.scope import Scope
-from storage.sql_journal import SqlJournal
-from storage.statistics import Figure, MemberStatistics, Typical
 from tests.storage.examples import NOW, answer, legacy, new_id
-from tests.storage.test_journal import BRIEF, call
+from tests.storage.journal.test_journal import BRIEF, call
 from tests.stores import Home
 
 HERE = Source(platform="slack", workspace="W", channel="C", user="U")

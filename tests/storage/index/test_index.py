@@ -8,10 +8,10 @@ import orjson
 import pytest
 
 from council.document.conversation import Source
-from storage.conversations import Documents, Problem, Stored
 from storage.database import Database, Row
-from storage.index import Index, IndexReport
-from storage.index_rows import IndexRow
+from storage.documents.conversations import Documents, Problem, Stored
+from storage.index.index import Index, IndexReport
+from storage.index.rows import IndexRow
 from storage.stores import Stores
 from tests.storage.examples import CONTRACT_EXAMPLE, CONTRACT_ID, NOW, answer, legacy, new_id
 from tests.stores import Home

@@ -17,7 +17,7 @@ from filelock import FileLock
 from council.brief import Attachment, Discussion, ThreadMessage
 from council.calls import JsonObject
 from council.document.conversation import AssistantMessage, Source, UserMessage
-from storage.conversations import ConversationStore, Documents, Problem, Stored
+from storage.documents.conversations import ConversationStore, Documents, Problem, Stored
 from storage.errors import ConversationNotFound, DocumentError, FolderError
 from tests.storage.examples import CONTRACT_EXAMPLE, CONTRACT_ID, DATA, NOW, answer, legacy, new_id
 from tests.stores import Home
@@ -345,7 +345,7 @@ async def test_concurrent_exchanges_are_all_kept(documents: Documents) -> None:
 ANOTHER_PROCESS = """
 import asyncio, os, signal, sys
 from pathlib import Path
-from storage.conversations import ConversationStore
+from storage.documents.conversations import ConversationStore
 from tests.storage.examples import NOW, answer
 
 async def main(folder, conversation_id, times):
@@ -364,7 +364,7 @@ DIES_BEFORE_THE_RENAME = (
 
 async def other_process(script: str, *arguments: str) -> int:
     """Run a script in its own process and return the exit code."""
-    root = Path(__file__).parents[2]
+    root = Path(__file__).parents[3]
     process = await asyncio.create_subprocess_exec(sys.executable, "-c", script, *arguments, cwd=root)
     return await process.wait()
 

@@ -15,10 +15,10 @@ from council.brief import Brief
 from council.calls import Call, Outcome, Reply
 from council.document.conversation import Source, timestamp
 from council.errors import Failure
-from storage import spending
 from storage.database import Database, Row, SqlValue, Statement, listed
 from storage.errors import ConstraintError, DamageError, QueueFull, RunSuperseded, StorageError, Used
-from storage.journal import (
+from storage.journal import spending
+from storage.journal.journal import (
     NOTHING_TOLD,
     Allowance,
     Begun,
@@ -31,8 +31,8 @@ from storage.journal import (
     Telling,
     Why,
 )
-from storage.sharing import Bounds, Entry
-from storage.spending import Spending
+from storage.journal.spending import Spending
+from storage.processes.sharing import Bounds, Entry
 
 log = structlog.stdlib.get_logger()
 
@@ -156,7 +156,7 @@ class _Steps:
 
 
 class _Posts:
-    """One run's posts, kept in memory and in the table; a `storage.journal.Posts`."""
+    """One run's posts, kept in memory and in the table; a `storage.journal.journal.Posts`."""
 
     def __init__(
         self, write: _Write, run: RunRow, posted: dict[str, tuple[str, str]], now: Clock
@@ -185,7 +185,7 @@ class _Posts:
 
 
 class SqlJournal:
-    """All runs, in an open database; a `storage.journal.Journal`."""
+    """All runs, in an open database; a `storage.journal.journal.Journal`."""
 
     def __init__(self, database: Database, now: Clock = lambda: datetime.now(UTC)) -> None:
         self._database = database

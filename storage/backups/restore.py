@@ -19,9 +19,8 @@ from pathlib import Path
 
 import orjson
 
-from storage import documents
 from storage.atomic import staging, sync_folder
-from storage.backup import (
+from storage.backups.backup import (
     AUDIT,
     DATABASE,
     DOCUMENTS,
@@ -32,6 +31,7 @@ from storage.backup import (
     check_database,
     explained,
 )
+from storage.documents import codec
 from storage.errors import BackupError, explain_sqlite
 from storage.sqlite.database import damage_mark
 from storage.sqlite.salvage import held_alone
@@ -217,7 +217,7 @@ def _unpack(source: Path, tar: _Tar, place: Path) -> set[str]:
     found: set[str] = set()
     for member in members:
         folder, _, name = member.name.rpartition("/")
-        is_document = folder == DOCUMENTS and documents.is_id(name.removesuffix(".json"))
+        is_document = folder == DOCUMENTS and codec.is_id(name.removesuffix(".json"))
         if not (is_document and name.endswith(".json")) and member.name not in (DATABASE, AUDIT):
             raise tar.refused(member.name, "which no backup holds")
         if name in found:
@@ -280,7 +280,7 @@ def _overwrite_database(new: Path, live: Path) -> None:
 
 
 def _present(folder: Path) -> set[str]:
-    return {path.name for path in (folder / DOCUMENTS).glob("*.json") if documents.is_id(path.stem)}
+    return {path.name for path in (folder / DOCUMENTS).glob("*.json") if codec.is_id(path.stem)}
 
 
 def _would_lose(folder: Path, present: set[str]) -> str:

@@ -11,9 +11,9 @@ from council.document.conversation import AssistantMessage, Conversation, UserMe
 from council.document.results import Stage3Result
 from council.profile import Profile
 from council.usage import Usage
-from storage.conversations import Stored
 from storage.database import Row
-from storage.documents import askers
+from storage.documents.codec import askers
+from storage.documents.conversations import Stored
 from storage.scope import Scope
 
 _QUESTION_LENGTH = 200

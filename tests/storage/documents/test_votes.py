@@ -15,8 +15,8 @@ from council.document.conversation import AssistantMessage, Source, Vote
 from council.document.results import Stage3Result
 from storage.errors import ConversationNotFound
 from storage.importing import import_folder
+from storage.index.statistics import VoteCount
 from storage.scope import Scope
-from storage.statistics import VoteCount
 from tests.storage.examples import NOW, answer, legacy, new_id
 from tests.stores import Home
 

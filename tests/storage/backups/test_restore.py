@@ -18,10 +18,10 @@ from typing import NamedTuple
 
 import pytest
 
-from storage.backup import backup
-from storage.conversations import ConversationStore
+from storage.backups.backup import backup
+from storage.backups.restore import restore
+from storage.documents.conversations import ConversationStore
 from storage.errors import BackupError
-from storage.restore import restore
 from storage.sqlite.salvage import open_sound_database
 from tests.storage.examples import NOW, answer, new_id
 

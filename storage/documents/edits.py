@@ -17,8 +17,8 @@ from council.document.conversation import (
     Vote,
     timestamp,
 )
-from storage import documents
-from storage.documents import Document
+from storage.documents import codec
+from storage.documents.codec import Document
 from storage.errors import ConversationNotFound, DocumentError
 
 
@@ -44,7 +44,7 @@ def read(conversation_id: str, content: bytes, path: Path | None = None) -> Docu
     """Read a document under its id; `path` is its file's, if it has one. Raises `DocumentError`."""
     path = path or Path(f"{conversation_id}.json")
     try:
-        document = documents.parse(content)
+        document = codec.parse(content)
     except DocumentError as error:
         raise DocumentError(error.reason, path) from error
     if document.conversation.id != conversation_id:
@@ -54,7 +54,7 @@ def read(conversation_id: str, content: bytes, path: Path | None = None) -> Docu
 
 def check_id(conversation_id: str) -> None:
     """Refuse what can't be a conversation's id. Raises `DocumentError`."""
-    if not documents.is_id(conversation_id):
+    if not codec.is_id(conversation_id):
         raise DocumentError("the conversation's id is not a uuid in lower case with hyphens")
 
 
@@ -72,7 +72,7 @@ def exchange(
 
     Raises `DocumentError` if the answer breaks the contract.
     """
-    documents.check(answer)
+    codec.check(answer)
     asked = UserMessage(role="user", content=question, context=context and _kept(context))
 
     def edit(old: bytes | None) -> Edited:
@@ -83,12 +83,12 @@ def exchange(
             except DocumentError:
                 sets_aside = True
         if document is None:
-            document = documents.blank(
+            document = codec.blank(
                 conversation_id, created_at=timestamp(now), title=title, source=source
             )
         elif _holds(document.conversation, answer):
             return Edited(document.conversation)
-        return _edited(documents.append(document, asked, answer), sets_aside=sets_aside)
+        return _edited(codec.append(document, asked, answer), sets_aside=sets_aside)
 
     return edit
 
@@ -97,7 +97,7 @@ def vote(conversation_id: str, run_id: str, cast: Vote, place: Path | str) -> Ed
     """Put somebody's vote in place of an earlier one of theirs; errors name the `place` of documents."""
 
     def edit(old: bytes | None) -> Edited:
-        voted = documents.with_vote(_existing(conversation_id, old, place), run_id, cast)
+        voted = codec.with_vote(_existing(conversation_id, old, place), run_id, cast)
         if voted is None:
             raise ConversationNotFound(conversation_id, place)
         return _edited(voted)
@@ -114,8 +114,8 @@ def response(
     place: Path | str,
 ) -> Edit:
     """Append an answer to a question that is already stored."""
-    answer = documents.answer_of(stage1, stage2, stage2_5, stage3)
-    documents.check(answer)
+    answer = codec.answer_of(stage1, stage2, stage2_5, stage3)
+    codec.check(answer)
 
     def edit(old: bytes | None) -> Edited:
         document = _existing(conversation_id, old, place)
@@ -123,7 +123,7 @@ def response(
         if not messages or messages[-1].role != "user":
             where = _file(place, conversation_id)
             raise DocumentError("it has no question that waits for an answer", where)
-        return _edited(documents.append(document, answer))
+        return _edited(codec.append(document, answer))
 
     return edit
 
@@ -135,7 +135,7 @@ def cut(conversation_id: str, user: str) -> Edit:
         if old is None:
             return None
         try:
-            left = documents.without(read(conversation_id, old), user)
+            left = codec.without(read(conversation_id, old), user)
         except DocumentError:
             return None
         return None if left is None else _edited(left, drops_copies=True)
@@ -154,7 +154,7 @@ def _file(place: Path | str, conversation_id: str) -> Path | None:
 
 
 def _edited(document: Document, *, sets_aside: bool = False, drops_copies: bool = False) -> Edited:
-    return Edited(document.conversation, documents.encode(document), sets_aside, drops_copies)
+    return Edited(document.conversation, codec.encode(document), sets_aside, drops_copies)
 
 
 def _kept(context: Discussion) -> Discussion:

@@ -7,8 +7,8 @@ from typing import Literal
 
 from council.document.conversation import Source, timestamp
 from storage.database import Database
-from storage.journal import NOTHING_TOLD, Budgeted, Payer, Telling
-from storage.spending import Spending
+from storage.journal.journal import NOTHING_TOLD, Budgeted, Payer, Telling
+from storage.journal.spending import Spending
 
 State = Literal["owed", "told", "failed"]
 """Whether an admin is still to be told, has been told, or couldn't be reached."""

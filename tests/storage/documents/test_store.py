@@ -7,7 +7,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 import pytest
 
 from council.document.conversation import AssistantMessage, Source, UserMessage
-from storage.conversations import Conversations
+from storage.documents.conversations import Conversations
 from storage.errors import ConversationNotFound, DocumentError
 from tests.storage.examples import NOW, answer, new_id
 from tests.stores import Home

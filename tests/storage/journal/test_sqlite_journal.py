@@ -14,12 +14,12 @@ from council.calls import Reply
 from council.document.conversation import UserMessage
 from storage.database import Database, Parameters, Statement
 from storage.errors import DamageError
-from storage.journal import Why
-from storage.sql_journal import SqlJournal
+from storage.journal.journal import Why
+from storage.journal.sql_journal import SqlJournal
 from storage.sqlite.database import open_database
 from storage.sqlite.salvage import open_sound_database
 from tests.storage.examples import trace_sql
-from tests.storage.test_journal import REPLY, RUN, call
+from tests.storage.journal.test_journal import REPLY, RUN, call
 
 OTHER = replace(RUN, id="run-2", entry_key="2", conversation_id="conversation-2")
 

@@ -7,10 +7,10 @@ from datetime import UTC, datetime
 from typing import Self
 
 from storage.database import Database, listed
-from storage.index_rows import LONGEST_PREFIX, IndexRow, index_row
+from storage.index.rows import LONGEST_PREFIX, IndexRow, index_row
+from storage.index.statistics import Statistics, statistics
 from storage.scope import Scope
 from storage.search_terms import joined, phrases
-from storage.statistics import Statistics, statistics
 
 _HISTORY = """
 SELECT * FROM conversations

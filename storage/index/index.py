@@ -15,11 +15,11 @@ import orjson
 from council.calls import JsonObject
 from council.document.conversation import Source
 from storage.atomic import Stamp
-from storage.conversations import Documents, Listing, Problem, Stored
 from storage.database import Database, Row, Statement
-from storage.index_rows import LONGEST_PREFIX, IndexRow, SeatRow, Texts, VoteRow, derive, index_row
+from storage.documents.conversations import Documents, Listing, Problem, Stored
+from storage.index.rows import LONGEST_PREFIX, IndexRow, SeatRow, Texts, VoteRow, derive, index_row
+from storage.index.statistics import Spent, Typical, spent, typical
 from storage.scope import Scope
-from storage.statistics import Spent, Typical, spent, typical
 from storage.text_search import TEXT_COLUMNS, TextSearch
 
 _BATCH = 400  # documents read by one thread call and written by one transaction

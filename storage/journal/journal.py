@@ -1,6 +1,6 @@
 """The run journal: what each run was asked, every model call that has ended, every message posted.
 
-A run whose process has died is continued from it. `storage.sql_journal` stores it.
+A run whose process has died is continued from it. `sql_journal` stores it.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -15,7 +15,7 @@ from council.calls import Steps
 from council.document.conversation import Source
 from council.errors import Failure
 from storage.errors import Used
-from storage.sharing import Bounds, Entry
+from storage.processes.sharing import Bounds, Entry
 
 RunStatus = Literal["running", "answered", "failed", "stopped"]
 Ended = Literal["answered", "failed", "stopped"]

@@ -25,10 +25,10 @@ from council.document.conversation import (
     Vote,
     timestamp,
 )
-from storage import documents, edits
 from storage.atomic import Stamp, read_regular, replace_file, stamp, sync_folder
-from storage.documents import Document
-from storage.edits import Edit
+from storage.documents import codec, edits
+from storage.documents.codec import Document
+from storage.documents.edits import Edit
 from storage.errors import ConversationNotFound, DocumentError, FolderError, explain_system
 
 T = TypeVar("T")
@@ -233,7 +233,7 @@ class ConversationStore:
     async def vote(self, conversation_id: str, run_id: str, vote: Vote) -> Stored:
         """Store somebody's vote on a run's answer in place of an earlier one of theirs.
 
-        A reason stays until the vote or the reason changes (`storage.documents.with_vote`). Raises
+        A reason stays until the vote or the reason changes (`storage.documents.codec.with_vote`). Raises
         `ConversationNotFound` where there is no such answer, and `DocumentError`.
         """
         edit = edits.vote(conversation_id, run_id, vote, self.folder)
@@ -262,7 +262,7 @@ class ConversationStore:
         """
 
         def take_in() -> Stored | None:
-            conversation = documents.parse(content).conversation
+            conversation = codec.parse(content).conversation
             path = self._path(conversation.id)
             with self._locked(conversation.id):
                 if path.exists():
@@ -378,7 +378,7 @@ class ConversationStore:
                     continue
                 if rest.startswith(".broken-"):
                     listing.set_aside.append(entry.name)
-                elif not rest and documents.is_id(name):
+                elif not rest and codec.is_id(name):
                     with suppress(FileNotFoundError):  # deleted since the folder was read
                         listing.documents[name] = stamp(entry.stat())
                 elif not rest:

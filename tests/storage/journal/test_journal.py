@@ -14,8 +14,8 @@ from council.errors import Failure
 from council.profile import Member, Persona, Profile
 from council.usage import Usage
 from storage.errors import DatabaseError
-from storage.journal import Journal, NewRun, RunRow, Telling, Why
-from storage.sql_journal import SqlJournal
+from storage.journal.journal import Journal, NewRun, RunRow, Telling, Why
+from storage.journal.sql_journal import SqlJournal
 from tests.storage.examples import Clock
 from tests.stores import Home
 

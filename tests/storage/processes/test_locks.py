@@ -5,7 +5,7 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-from storage.locks import Holds, Locks
+from storage.processes.locks import Holds, Locks
 from tests.stores import Home
 
 

@@ -1,0 +1,1 @@
+"""What processes agree on: locks, whose turn it is, and runs as jobs."""
