@@ -13,6 +13,7 @@ from bot.cli import LOST, MISUSED, app
 from bot.config.settings import Settings
 from bot.service.admission.limits import Durability
 from storage.postgres import database, jobs
+from tests.launcher import start
 
 ROOT = Path(__file__).parent.parent
 DEPLOY = ROOT / "deploy"
@@ -142,15 +143,15 @@ class TestContainer:
         assert f"a worker {OF_WORKER}" in page
         assert f"a receiver {OF_RECEIVER}" in page
 
-    def test_the_command_of_each_container_is_there(self) -> None:
+    async def test_the_command_of_each_container_is_there(self) -> None:
         """With its option."""
         shared = text("compose.postgres.yaml")
         words = [re.findall(r'"([^"]+)"', line) for line in re.findall(r"    command: (.*)", shared)]
         assert words[1:] == [["run", "--receive-only"], ["worker"]]
         for command in words[1:]:
-            assert (
-                ran(sys.executable, "-c", "from bot.cli import main; main()", *command, "--help")[0] == 0
-            )
+            process = await start(*command, "--help", cwd=ROOT, env={})
+            await process.communicate()
+            assert process.returncode == 0
 
     def test_what_is_copied_is_there_and_nothing_else_is_sent(self) -> None:
         """Neither `.env` nor data: everything is left out but what is named."""

@@ -5,6 +5,8 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
+import pytest
+
 from council.document.iteration import TerminationReason
 from tests.crashes.figures import CALLS, Crash, answers, count, count_calls, crashed, journal, leftovers
 from tests.crashes.people import Asked
@@ -153,6 +155,7 @@ async def test_a_crash_in_a_further_round(tmp_path: Path) -> None:
             assert len(answer.iteration.rounds) == 2
 
 
+@pytest.mark.soak
 async def test_a_run_stopped_in_a_further_round_stays_stopped(tmp_path: Path) -> None:
     """It ends with that round, for that reason, and the chairman has what was there."""
     async with scene(tmp_path) as played:
@@ -177,6 +180,7 @@ async def test_a_run_stopped_in_a_further_round_stays_stopped(tmp_path: Path) ->
                     assert len(answer.iteration.rounds) == 2
 
 
+@pytest.mark.soak
 async def test_a_second_crash_while_it_continues(tmp_path: Path) -> None:
     """The same figures as after one."""
     async with scene(tmp_path) as played:

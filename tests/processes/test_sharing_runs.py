@@ -66,6 +66,7 @@ async def test_a_killed_workers_run_is_finished_by_the_other(tmp_path: Path, pos
         assert played.talk.calls <= 2 * (CALLS + 3)
 
 
+@pytest.mark.soak
 async def test_discord_is_taken_over(tmp_path: Path, postgres: str) -> None:
     """Within half a minute, another `council run` hears questions."""
     async with scene(tmp_path, postgres) as played:

@@ -86,6 +86,7 @@ async def test_the_model_answers_in_words(served: Mapping[str, str]) -> None:
 
 
 @installed
+@pytest.mark.soak
 async def test_the_model_fills_in_a_ballot(served: Mapping[str, str]) -> None:
     """Held to the schema by its grammar."""
     question = "Response A: Paris.\nResponse B: Lyon.\nReview both and rank them."
@@ -118,6 +119,7 @@ async def test_a_prompt_over_the_context_is_a_clear_failure(served: Mapping[str,
 
 
 @installed
+@pytest.mark.soak
 async def test_the_server_is_gone_after_its_use(capfd: pytest.CaptureFixture[str]) -> None:
     """With its port and its threads, and without a word on the terminal."""
     before = _threads()
