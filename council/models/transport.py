@@ -85,10 +85,17 @@ class Transport(httpx.AsyncBaseTransport):
         return httpx.create_ssl_context()
 
 
-class _Connections(aiohttp.TCPConnector):
-    """Connections to keep; one on which a server has said something unasked isn't used again.
+TURNS_TO_HEAR = 2
+"""Turns of the event loop until it has heard what the kernel has received."""
+MOST_CONNECTIONS = 3
+"""How many are tried for one request: a server may close every new one."""
 
-    aiohttp would take that for the reply to the next call, whoever's it is.
+
+class _Connections(aiohttp.TCPConnector):
+    """Connections to keep; none that a server has closed, or on which it has spoken unasked, is used.
+
+    aiohttp would take what was said for the reply to the next call, whoever's it is. Of a request on a
+    closed connection, nobody would know whether it was worked on.
     """
 
     async def connect(
@@ -97,12 +104,24 @@ class _Connections(aiohttp.TCPConnector):
         traces: list[Trace],
         timeout: aiohttp.ClientTimeout,  # noqa: ASYNC109 - aiohttp's own
     ) -> Connection:
-        """Return a connection on which nothing has arrived."""
-        while True:
+        """Return an open connection on which nothing has arrived. Raises `aiohttp.ClientError`."""
+        for _ in range(MOST_CONNECTIONS):
             connection = await super().connect(req, traces, timeout)
-            if connection.protocol is None or not connection.protocol.should_close:
-                return connection
+            try:
+                if await _is_sound(connection):
+                    return connection
+            except BaseException:
+                connection.close()
+                raise
             connection.close()
+        raise aiohttp.ServerDisconnectedError
+
+
+async def _is_sound(connection: Connection) -> bool:
+    for _ in range(TURNS_TO_HEAR):
+        await asyncio.sleep(0)
+    protocol = connection.protocol
+    return protocol is not None and protocol.is_connected() and not protocol.should_close
 
 
 class _Body(httpx.AsyncByteStream):

@@ -20,7 +20,7 @@ from council.events import AnswerStreamed, Event
 from council.models.client import ModelClient, is_own
 from council.models.reply import parse
 from council.models.retries import Backoff, Retries
-from council.models.transport import LINES_AT_ONCE
+from council.models.transport import LINES_AT_ONCE, MOST_CONNECTIONS
 from council.profile import Member, Profile
 from council.run import deliberate
 from council.usage import Price, Usage
@@ -780,14 +780,34 @@ async def test_the_deadline_starts_when_a_call_has_its_place() -> None:
     assert len(provider.history) == 2
 
 
-async def test_a_connection_that_the_server_closed_is_not_used_again() -> None:
-    """A kept connection may have died since."""
+@pytest.mark.parametrize("turns", range(6))
+async def test_a_connection_that_the_server_closed_is_not_used_again(turns: int) -> None:
+    """A kept connection may have died since, however few turns of the event loop ago."""
     async with ModelServer() as provider, opened(provider, retries=quick(max_attempts=1)) as client:
         await client.ask(call())
         provider.hang_up()
-        await until(lambda: provider.open_connections == 0)
+        while provider.open_connections:
+            await asyncio.sleep(0)
+        for _ in range(turns):
+            await asyncio.sleep(0)
         assert (await client.ask(call())).text
     assert provider.connections == 2
+
+
+async def test_a_server_that_closes_every_connection_at_once_is_a_failure() -> None:
+    """It isn't connected to for ever."""
+    accepted: list[object] = []
+
+    async def close(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        accepted.append(writer)
+        writer.close()
+
+    async with await asyncio.start_server(close, "127.0.0.1", 0) as server, ModelServer() as provider:
+        port: int = server.sockets[0].getsockname()[1]
+        async with opened(provider, retries=quick(max_attempts=1)) as client:
+            why = await failure(client, call(endpoint=f"http://127.0.0.1:{port}/v1"))
+    assert why.cause == "lost"
+    assert 1 <= len(accepted) <= MOST_CONNECTIONS
 
 
 async def test_certificates_are_read_only_for_https(monkeypatch: pytest.MonkeyPatch) -> None:
