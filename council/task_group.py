@@ -1,8 +1,10 @@
 """Tasks that belong together, whose typed errors stay what they are."""
 
 import asyncio
+import sys
 from collections.abc import Iterator
 from types import TracebackType
+from typing import Self, cast
 
 from council.errors import CouncilError
 
@@ -11,8 +13,16 @@ class TaskGroup(asyncio.TaskGroup):
     """An `asyncio.TaskGroup` that raises a task's `CouncilError` itself, not within an `ExceptionGroup`.
 
     Whoever waits for the group can then write `except CouncilError` as if there were no group. If
-    anything unexpected was raised as well, the group's error is raised as it is.
+    anything unexpected was raised as well, the group's error is raised as it is. Whoever handles either
+    is cancelled at the next wait if it was cancelled meanwhile, as Python does itself since 3.13.
     """
+
+    _cancelled_before = 0
+
+    async def __aenter__(self) -> Self:
+        """Begin."""
+        self._cancelled_before = _running().cancelling()
+        return await super().__aenter__()
 
     async def __aexit__(
         self,
@@ -21,13 +31,33 @@ class TaskGroup(asyncio.TaskGroup):
         traceback: TracebackType | None,
     ) -> None:
         """Wait for every task."""
+        had_cancelled = self._has_cancelled
         try:
             await super().__aexit__(kind, error, traceback)
         except BaseExceptionGroup as group:
+            if sys.version_info < (3, 13):
+                self._cancel_again(had_cancelled)
             typed = [each for each in _leaves(group) if isinstance(each, CouncilError)]
             if len(typed) < len([*_leaves(group)]):
                 raise
             raise typed[0] from group
+
+    @property
+    def _has_cancelled(self) -> bool:
+        return self._parent_cancel_requested  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType, reportUnknownVariableType] - asyncio's own
+
+    def _cancel_again(self, had_cancelled: bool) -> None:
+        """The group's error has taken the place of a cancellation, which nobody would hear of."""
+        waiting = _running()
+        if self._has_cancelled and not had_cancelled:  # by the group itself, while it waited
+            waiting.uncancel()
+        if waiting.cancelling() > self._cancelled_before:
+            waiting.uncancel()
+            waiting.cancel()
+
+
+def _running() -> asyncio.Task[object]:
+    return cast("asyncio.Task[object]", asyncio.current_task())
 
 
 def _leaves(group: BaseExceptionGroup[BaseException]) -> Iterator[BaseException]:

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Coroutine
+from contextlib import suppress
 
 import pytest
 
@@ -67,3 +68,75 @@ async def test_without_an_error_nothing_is_raised() -> None:
     async with TaskGroup() as group:
         task = group.create_task(asyncio.sleep(0, "done"))
     assert task.result() == "done"
+
+
+async def test_a_cancellation_is_heard_though_a_task_fails_with_it() -> None:
+    """Whoever handles the failure is cancelled at the next wait, and doesn't carry on for ever."""
+    handled: list[BaseException] = []
+
+    async def fails_at_its_end() -> None:
+        try:
+            await asyncio.sleep(60)
+        finally:
+            raise RuntimeError("the session is closed")
+
+    async def work() -> None:
+        try:
+            async with TaskGroup() as group:
+                group.create_task(fails_at_its_end())
+                await asyncio.sleep(60)
+        except ExceptionGroup as error:
+            handled.append(error)
+        await asyncio.sleep(60)
+
+    working = asyncio.create_task(work())
+    await asyncio.sleep(0.001)
+    working.cancel()
+    done, _ = await asyncio.wait({working}, timeout=5)
+    assert done
+    assert working.cancelled()
+    assert len(handled) == 1
+
+
+async def test_a_cancellation_is_heard_while_a_failed_group_still_waits_for_a_task() -> None:
+    """What began to end the group was its own error; the cancellation came later."""
+    ending, handled = asyncio.Event(), list[BaseException]()
+
+    async def takes_its_time() -> None:
+        try:
+            await asyncio.sleep(60)
+        finally:
+            ending.set()
+            await asyncio.sleep(0.005)
+
+    async def work() -> None:
+        try:
+            async with TaskGroup() as group:
+                group.create_task(takes_its_time())
+                await asyncio.sleep(0)
+                raise RuntimeError("the card crashed")
+        except ExceptionGroup as error:
+            handled.append(error)
+        await asyncio.sleep(60)
+
+    working = asyncio.create_task(work())
+    await ending.wait()
+    working.cancel()
+    done, _ = await asyncio.wait({working}, timeout=5)
+    assert done
+    assert working.cancelled()
+    assert len(handled) == 1
+
+
+async def test_a_group_that_failed_by_itself_cancels_nobody() -> None:
+    """Whoever handles the failure carries on."""
+
+    async def work() -> str:
+        with suppress(CouncilError):
+            await together(fail(REFUSED), asyncio.sleep(60))
+        await asyncio.sleep(0.001)
+        return "carried on"
+
+    working = asyncio.create_task(work())
+    assert await working == "carried on"
+    assert working.cancelling() == 0
