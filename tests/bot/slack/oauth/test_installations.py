@@ -265,7 +265,11 @@ class TestRemoved:
             await installations.remove("T1")
         assert await self.pass_time(tmp_path, clock, 1) == ["T1"]
 
-    @pytest.mark.parametrize("jump", [-1, 4000], ids=lambda days: f"{days} days")
+    @pytest.mark.parametrize(
+        "jump",
+        [-1, 4000, *(pytest.param(days, marks=pytest.mark.soak) for days in (-4000, 3, 29))],
+        ids=lambda days: f"{days} days",
+    )
     async def test_a_clock_that_jumps_brings_it_hardly_closer(self, tmp_path: Path, jump: int) -> None:
         """By two days at most, in whichever direction, and also if it is set right again."""
         clock = Clock()
