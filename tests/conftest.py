@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tests.stores import Home
 
 # The same examples every time, and few; `make fuzz` looks for new ones. A busy machine isn't a slow program.
-settings.register_profile("tests", max_examples=40, deadline=None, derandomize=True, database=None)
+settings.register_profile("tests", max_examples=25, deadline=None, derandomize=True, database=None)
 settings.load_profile("tests")
 
 FAKES_TESTS = (

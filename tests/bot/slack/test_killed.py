@@ -46,7 +46,7 @@ async def test_a_run_killed_at_any_post_is_shown_whole(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, recorded: bool, left_out: Container[int]
 ) -> None:
     """In order, with the final buttons; only an unrecorded message may be there twice."""
-    script = {"stage2_5": LONG, "stage3": LONG}
+    script = {"stage3": LONG}
     (tmp_path / "whole").mkdir()
     async with at_work(tmp_path / "whole", ScriptedCouncil(script={**script})) as place:
         whole = shown(place, await place.ask())
