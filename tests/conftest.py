@@ -4,6 +4,7 @@ import gc
 import os
 import shutil
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,6 +12,8 @@ from typing import TYPE_CHECKING
 import pytest
 import structlog
 from hypothesis import settings
+
+from tests.launcher import PLACE
 
 if TYPE_CHECKING:
     from tests.postgres_server import PostgresServer
@@ -38,14 +41,19 @@ MEMORY = Path("/dev/shm")  # noqa: S108 - pytest makes a private folder in it
 ROOM = 2_000_000_000  # bytes
 
 
-def pytest_configure() -> None:
-    """Keep files in memory where there is room, and log plainly.
+def pytest_configure(config: pytest.Config) -> None:
+    """Keep files in memory where there is room, log plainly, and share the process to fork from.
 
     Tests sync thousands of files, and on a busy disk wait for that longer than for anything else.
-    Drawing an exception with all its variables takes half a second.
+    Drawing an exception with all its variables takes half a second. All workers start processes from
+    the same one, which they find in a folder of this run.
     """
     if MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > ROOM:
         os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
+    if not hasattr(config, "workerinput"):
+        place = tempfile.mkdtemp(prefix="council-tests-")
+        config.add_cleanup(lambda: shutil.rmtree(place))
+        os.environ[PLACE] = place
     structlog.configure(
         processors=[
             structlog.contextvars.merge_contextvars,

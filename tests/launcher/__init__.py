@@ -7,6 +7,7 @@ two hundred times.
 
 import asyncio
 import atexit
+import fcntl
 import json
 import os
 import signal
@@ -14,12 +15,15 @@ import socket
 import subprocess
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import IO
 
 MAIN = "from bot.cli import main; main()"
 LONGEST_REQUEST = 1 << 16  # bytes: a test's words and environment
+PLACE = "TESTS_LAUNCHER"
+"""The variable that names the folder in which all workers of a run find the process to fork from."""
 _STREAM_LIMIT = 1 << 16  # as asyncio's own
 
 
@@ -136,21 +140,43 @@ async def _all(reader: asyncio.StreamReader | None) -> bytes:
 
 @cache
 def _parent() -> socket.socket:
-    """Start the process that all others are forked from, once for a worker; it ends with it."""
-    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    kept = {name: value for name, value in os.environ.items() if name.startswith("COVERAGE")}
-    process = subprocess.Popen(  # noqa: S603 - our own
-        [sys.executable, "-m", "tests.launcher", str(theirs.fileno())],
-        pass_fds=[theirs.fileno()],
-        cwd=Path(__file__).parents[2],
-        env={"PATH": os.environ["PATH"], "LANG": "C.UTF-8", **kept},
-        stdin=subprocess.DEVNULL,
-    )
-    theirs.close()
-
-    def end() -> None:
-        ours.close()
-        process.wait()
-
-    atexit.register(end)
+    """Connect to the process that all others are forked from, and start it where no other worker has."""
+    place = Path(os.environ[PLACE])
+    with (place / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        ours = _connected(place / "socket")
+        if ours is None:
+            _start(place / "socket")
+            ours = _connected(place / "socket")
+    if ours is None:
+        raise RuntimeError("the process that others are forked from has ended")
+    atexit.register(ours.close)
     return ours
+
+
+def _connected(address: Path) -> socket.socket | None:
+    """Return a connection to it; None where it isn't there, or is just ending."""
+    ours = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    with suppress(OSError):
+        ours.connect(str(address))
+        if ours.recv(1):
+            return ours
+    ours.close()
+    return None
+
+
+def _start(address: Path) -> None:
+    """Start it; it listens at once, and ends when the last worker that is connected does."""
+    address.unlink(missing_ok=True)
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as theirs:
+        theirs.bind(str(address))
+        theirs.listen()
+        kept = {name: value for name, value in os.environ.items() if name.startswith("COVERAGE")}
+        process = subprocess.Popen(  # noqa: S603 - our own
+            [sys.executable, "-m", "tests.launcher", str(theirs.fileno())],
+            pass_fds=[theirs.fileno()],
+            cwd=Path(__file__).parents[2],
+            env={"PATH": os.environ["PATH"], "LANG": "C.UTF-8", **kept},
+            stdin=subprocess.DEVNULL,
+        )
+    atexit.register(process.wait)

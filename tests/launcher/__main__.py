@@ -10,8 +10,10 @@ import signal
 import socket
 import sys
 import threading
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pkgutil import walk_packages
+from typing import cast
 
 import bot
 import council
@@ -45,11 +47,11 @@ class Start:
     streams: list[int]
 
 
-def serve(connection: socket.socket) -> Start | None:
+def serve(listening: socket.socket) -> Start | None:
     """Fork for each request, and tell who asked how each child ended.
 
-    Returns in each child what it is to run, and None in the parent once nobody asks any more; children
-    that a failed test has left are killed then.
+    Returns in each child what it is to run, and None in the parent once nobody is connected any more;
+    children that a failed test has left are killed then.
     """
     children: dict[int, int] = {}
     wake, woken = socket.socketpair()
@@ -57,19 +59,31 @@ def serve(connection: socket.socket) -> Start | None:
     woken.setblocking(False)
     signal.set_wakeup_fd(woken.fileno())
     signal.signal(signal.SIGCHLD, _nothing)  # the descriptor above hears of it
+    workers: set[socket.socket] = set()
     selector = selectors.DefaultSelector()
-    selector.register(connection, selectors.EVENT_READ)
-    selector.register(wake, selectors.EVENT_READ)
+    for each in (listening, wake):
+        selector.register(each, selectors.EVENT_READ)
     while True:
         for key, _ in selector.select():
             if key.fileobj is wake:
                 wake.recv(4096)
                 reap(children)
                 continue
-            said, descriptors, _, _ = socket.recv_fds(connection, LONGEST_REQUEST, 4)
+            if key.fileobj is listening:
+                worker, _ = listening.accept()
+                worker.send(b"+")
+                workers.add(worker)
+                selector.register(worker, selectors.EVENT_READ)
+                continue
+            worker = cast("socket.socket", key.fileobj)
+            said, descriptors, _, _ = socket.recv_fds(worker, LONGEST_REQUEST, 4)
             if not said:
-                for pid in children:
-                    os.kill(pid, signal.SIGKILL)
+                selector.unregister(worker)
+                workers.remove(worker)
+                worker.close()
+                if workers:
+                    continue
+                kill(children)
                 return None
             *streams, tells = descriptors
             if (pid := os.fork()) == 0:
@@ -77,7 +91,7 @@ def serve(connection: socket.socket) -> Start | None:
                 signal.signal(signal.SIGCHLD, signal.SIG_DFL)
                 # A shell's background job ignores Ctrl-C, and so would all that it starts.
                 signal.signal(signal.SIGINT, signal.default_int_handler)
-                for each in (selector, connection, wake, woken):
+                for each in (selector, listening, wake, woken, *workers):
                     each.close()
                 for descriptor in (tells, *children.values()):
                     os.close(descriptor)
@@ -85,11 +99,17 @@ def serve(connection: socket.socket) -> Start | None:
             children[pid] = tells
             for descriptor in streams:
                 os.close(descriptor)
-            connection.send(str(pid).encode())
+            worker.send(str(pid).encode())
 
 
 def _nothing(*_: object) -> None:
     pass
+
+
+def kill(children: Iterable[int]) -> None:
+    """Kill what tests have left."""
+    for pid in children:
+        os.kill(pid, signal.SIGKILL)
 
 
 def reap(children: dict[int, int]) -> None:
