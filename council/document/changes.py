@@ -77,7 +77,7 @@ def _words(before: str, after: str) -> tuple[list[str], list[str]]:
 
 def _readable(words: list[str]) -> list[str]:
     bare = (word.strip(MARKDOWN).rstrip(PUNCTUATION + MARKDOWN) for word in words)
-    return [word for word in bare if any(map(str.isalnum, word))]
+    return [word for word in bare if word.isalnum() or any(map(str.isalnum, word))]
 
 
 def _distance(before: str, after: str, likeness: float = 0.0) -> float:

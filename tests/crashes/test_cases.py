@@ -135,6 +135,7 @@ async def test_a_stopped_run_stays_stopped(tmp_path: Path) -> None:
                     assert written[question.text].stage3.stopped_early
 
 
+@pytest.mark.soak
 async def test_a_crash_in_a_further_round(tmp_path: Path) -> None:
     """The same figures in round 2's reviews, its corrections, and while it is told, on each platform."""
     async with scene(tmp_path) as played:
