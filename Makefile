@@ -63,6 +63,7 @@ bench: setup ## Measure speed, as ratios in one run
 
 .venv/.made: pyproject.toml uv.lock | $(filter .tools/%,$(UV))
 	$(UV) sync --frozen --quiet --compile-bytecode --extra local
+	@.venv/bin/python -m compileall -q -j 0 bot council storage tests
 	@touch $@
 
 .tools/bin/uv:

@@ -200,12 +200,16 @@ async def test_a_second_crash_while_it_continues(tmp_path: Path) -> None:
             check(count(played, asked, first, between))
 
 
-async def test_what_waited_in_the_queue_has_its_turn(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "moment",
+    [Moment("call asked", 1), pytest.param(Moment("after rename", 1), marks=pytest.mark.soak)],
+    ids=str,
+)
+async def test_what_waited_in_the_queue_has_its_turn(tmp_path: Path, moment: Moment) -> None:
     """Questions that were taken and hadn't begun are answered, too."""
     async with scene(tmp_path) as played:
         await played.start()
-        for moment in (Moment("call asked", 1), Moment("after rename", 1)):
-            check(await crash(played, moment, each=4))
+        check(await crash(played, moment, each=4))
 
 
 async def test_a_run_too_old_is_closed_and_continues_on_retry(tmp_path: Path) -> None:
