@@ -1,7 +1,7 @@
 """Task groups: a typed error leaves them as it is."""
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
 
 import pytest
@@ -70,27 +70,22 @@ async def test_without_an_error_nothing_is_raised() -> None:
     assert task.result() == "done"
 
 
-async def test_a_cancellation_is_heard_though_a_task_fails_with_it() -> None:
-    """Whoever handles the failure is cancelled at the next wait, and doesn't carry on for ever."""
+async def cancelled_within(
+    block: Callable[[TaskGroup], Awaitable[object]], begun: asyncio.Event
+) -> None:
+    """Cancel a task in a group's block once it has begun; check that it still hears that in its handler."""
     handled: list[BaseException] = []
-
-    async def fails_at_its_end() -> None:
-        try:
-            await asyncio.sleep(60)
-        finally:
-            raise RuntimeError("the session is closed")
 
     async def work() -> None:
         try:
             async with TaskGroup() as group:
-                group.create_task(fails_at_its_end())
-                await asyncio.sleep(60)
+                await block(group)
         except ExceptionGroup as error:
             handled.append(error)
         await asyncio.sleep(60)
 
     working = asyncio.create_task(work())
-    await asyncio.sleep(0.001)
+    await begun.wait()
     working.cancel()
     done, _ = await asyncio.wait({working}, timeout=5)
     assert done
@@ -98,9 +93,27 @@ async def test_a_cancellation_is_heard_though_a_task_fails_with_it() -> None:
     assert len(handled) == 1
 
 
+async def test_a_cancellation_is_heard_though_a_task_fails_with_it() -> None:
+    """Whoever handles the failure is cancelled at the next wait, and doesn't carry on for ever."""
+    begun = asyncio.Event()
+
+    async def fails_at_its_end() -> None:
+        begun.set()
+        try:
+            await asyncio.sleep(60)
+        finally:
+            raise RuntimeError("the session is closed")
+
+    async def block(group: TaskGroup) -> None:
+        group.create_task(fails_at_its_end())
+        await asyncio.sleep(60)
+
+    await cancelled_within(block, begun)
+
+
 async def test_a_cancellation_is_heard_while_a_failed_group_still_waits_for_a_task() -> None:
     """What began to end the group was its own error; the cancellation came later."""
-    ending, handled = asyncio.Event(), list[BaseException]()
+    ending = asyncio.Event()
 
     async def takes_its_time() -> None:
         try:
@@ -109,23 +122,12 @@ async def test_a_cancellation_is_heard_while_a_failed_group_still_waits_for_a_ta
             ending.set()
             await asyncio.sleep(0.005)
 
-    async def work() -> None:
-        try:
-            async with TaskGroup() as group:
-                group.create_task(takes_its_time())
-                await asyncio.sleep(0)
-                raise RuntimeError("the card crashed")
-        except ExceptionGroup as error:
-            handled.append(error)
-        await asyncio.sleep(60)
+    async def block(group: TaskGroup) -> None:
+        group.create_task(takes_its_time())
+        await asyncio.sleep(0)
+        raise RuntimeError("the card crashed")
 
-    working = asyncio.create_task(work())
-    await ending.wait()
-    working.cancel()
-    done, _ = await asyncio.wait({working}, timeout=5)
-    assert done
-    assert working.cancelled()
-    assert len(handled) == 1
+    await cancelled_within(block, ending)
 
 
 async def test_a_group_that_failed_by_itself_cancels_nobody() -> None:
