@@ -47,7 +47,7 @@ class TaskGroup(asyncio.TaskGroup):
         return self._parent_cancel_requested  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType, reportUnknownVariableType] - asyncio's own
 
     def _cancel_again(self, had_cancelled: bool) -> None:
-        """The group's error has taken the place of a cancellation, which nobody would hear of."""
+        """Cancel the waiting task again: the group's error has hidden its cancellation."""
         waiting = _running()
         if self._has_cancelled and not had_cancelled:  # by the group itself, while it waited
             waiting.uncancel()

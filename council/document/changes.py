@@ -77,6 +77,7 @@ def _words(before: str, after: str) -> tuple[list[str], list[str]]:
 
 def _readable(words: list[str]) -> list[str]:
     bare = (word.strip(MARKDOWN).rstrip(PUNCTUATION + MARKDOWN) for word in words)
+    # Most words are letters alone, and `isalnum` alone is fast.
     return [word for word in bare if word.isalnum() or any(map(str.isalnum, word))]
 
 
