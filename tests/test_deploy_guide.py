@@ -21,6 +21,8 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import pytest
+
 from tests.bot.doctor.scene import GOOD_KEY, KEY
 from tests.launcher import Process, start
 from tests.model_server import ModelServer
@@ -180,6 +182,7 @@ def environment_of(values: list[str]) -> dict[str, str]:
     return dict(word.split("=", 1) for value in values for word in shlex.split(value))
 
 
+@pytest.mark.soak
 @needs_systemd
 async def test_the_steps_for_systemd_end_with_an_answer(tmp_path: Path) -> None:
     """As root types them; then the unit's own command, environment, reload and stop."""

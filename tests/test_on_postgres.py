@@ -211,7 +211,7 @@ main()
 """
 
 
-@pytest.mark.parametrize("command", ["ask", "migrate"])
+@pytest.mark.parametrize("command", [pytest.param("ask", marks=pytest.mark.soak), "migrate"])
 async def test_a_missing_extra_is_named(tmp_path: Path, command: str) -> None:
     """With the command that installs it."""
     async with asked(tmp_path) as (council, _):

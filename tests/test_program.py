@@ -7,7 +7,6 @@ import re
 import signal
 import sqlite3
 import subprocess
-import sys
 import sysconfig
 import termios
 from collections.abc import AsyncGenerator
@@ -644,9 +643,13 @@ async def test_the_built_in_consultants_debate_in_form(tmp_path: Path) -> None:
     assert [faults(each["consultation"], schema) for each in stored] == [[]] * len(stored)
 
 
-async def test_heavy_libraries_are_loaded_only_when_used() -> None:
-    """Nobody waits for llama.cpp to read the help."""
-    code = "import sys, bot.cli; print([n for n in ('xllamacpp', 'discord', 'slack_bolt') if n in sys.modules])"
-    process = await asyncio.create_subprocess_exec(sys.executable, "-c", code, stdout=subprocess.PIPE)
-    out, _ = await process.communicate()
-    assert out.decode().strip() == "[]"
+async def test_heavy_libraries_are_loaded_only_when_used(tmp_path: Path) -> None:
+    """A question at the terminal waits for no platform, model, database server or collector."""
+    async with asked(tmp_path) as (usual, _):
+        given = usual.environment | {"PYTHONPROFILEIMPORTTIME": "1"}
+        ended = await Program(tmp_path, given)("ask", QUESTION)
+    assert ended.code == 0
+    loaded = {line.rpartition("|")[2].strip().partition(".")[0] for line in ended.err.splitlines()}
+    assert "bot" in loaded
+    assert not loaded & {"discord", "slack_bolt", "sqlalchemy", "matplotlib", "xllamacpp"}
+    assert not loaded & {"opentelemetry", "google", "requests", "psycopg"}

@@ -327,17 +327,6 @@ class TestProgram:
         assert "traces_need_extra" in line
         assert "the extra otel isn't installed" in line
 
-    async def test_without_a_collector_opentelemetry_is_not_loaded(self, tmp_path: Path) -> None:
-        """Nor anything it brings along."""
-        async with asked(tmp_path) as (usual, _):
-            given = usual.environment | {"PYTHONPROFILEIMPORTTIME": "1"}
-            ended = await Program(tmp_path, given)("ask", QUESTION)
-        assert ended.code == 0
-        assert "bot.app" in ended.err
-        loaded = {line.rpartition("|")[2].strip().partition(".")[0] for line in ended.err.splitlines()}
-        assert "bot" in loaded
-        assert not loaded & {"opentelemetry", "google", "requests"}
-
     async def test_headers_are_masked(self, tmp_path: Path) -> None:
         """In what is shown of the configuration; what isn't a header is refused."""
         place = {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:4318", "COUNCIL_MEMBERS": MEMBERS}

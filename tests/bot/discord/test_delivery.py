@@ -231,13 +231,22 @@ async def test_where_the_card_is_refused_the_asker_alone_learns_why(
         (403, 50001, "the bot has no access to this channel"),
         (403, 0, "Discord refused it without saying why"),
         (400, 0, "Discord doesn't accept its content"),
-        (403, 20026, "Discord has restricted the bot for sending too much"),
+        pytest.param(
+            403, 20026, "Discord has restricted the bot for sending too much", marks=pytest.mark.soak
+        ),
         (403, 50013, "the bot lacks Create Public Threads"),
-        (400, 50024, "this kind of channel doesn't allow it"),
+        pytest.param(400, 50024, "this kind of channel doesn't allow it", marks=pytest.mark.soak),
         (400, 160006, "this server has reached its limit of active threads"),
-        (400, 160007, "this server has reached its limit of active announcement threads"),
-        (400, 200001, "Discord's content filter blocked it"),
-        (403, 60003, "the server requires two-factor authentication"),
+        pytest.param(
+            400,
+            160007,
+            "this server has reached its limit of active announcement threads",
+            marks=pytest.mark.soak,
+        ),
+        pytest.param(400, 200001, "Discord's content filter blocked it", marks=pytest.mark.soak),
+        pytest.param(
+            403, 60003, "the server requires two-factor authentication", marks=pytest.mark.soak
+        ),
     ],
 )
 async def test_whatever_refuses_a_thread_the_parts_come_in_place(

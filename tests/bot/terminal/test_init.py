@@ -69,6 +69,7 @@ OPENROUTER_PATH = [
     (SLACK_APP, APP),
     (WRITE, ""),
 ]
+LAST = len(OPENROUTER_PATH) - 1
 
 
 async def asleep(pid: int) -> None:
@@ -354,8 +355,15 @@ async def test_settings_that_the_environment_overrides_are_named(desk: Desk) -> 
     assert "overrides .env: COUNCIL_CHAIRMAN and OPENROUTER_API_KEY_FILE." in desk.said
 
 
-@pytest.mark.parametrize("typed", [ETX, EOT])
-@pytest.mark.parametrize("number", range(len(OPENROUTER_PATH)))
+@pytest.mark.parametrize(
+    ("number", "typed"),
+    [
+        # Ctrl-D reads as Ctrl-C does: it is tried at the first and the last question.
+        pytest.param(number, typed, marks=pytest.mark.soak if 0 < number < LAST and typed == EOT else ())
+        for number in range(LAST + 1)
+        for typed in (ETX, EOT)
+    ],
+)
 async def test_leaving_at_any_question_leaves_no_file(desk: Desk, number: int, typed: str) -> None:
     """Ctrl-C and Ctrl-D: one line, no trace."""
     path = [*OPENROUTER_PATH[:number], (OPENROUTER_PATH[number][0], typed)]

@@ -182,27 +182,27 @@ async def test_a_hit_in_the_title_shows_the_text_below_it(room: Room) -> None:
     assert hit.context == ()
 
 
-@pytest.mark.parametrize("word", ["京", "北京", "在北京", "在北京的", "カタ", "한국", "GPT模型"])
-async def test_words_without_spaces_are_found_inside_sentences(room: Room, word: str) -> None:
+async def test_words_without_spaces_are_found_inside_sentences(room: Room) -> None:
     """Chinese, Japanese and Korean words of one to four characters are found; others are not."""
     found = await room.ask("我在北京的公司用GPT模型、カタカナ도 한국어도")
     await room.ask("东京的模型")
-    if word == "京":
-        assert len(await room.found(word)) == 2
-    else:
-        assert await room.found(word) == [found]
+    for word in ("北京", "在北京", "在北京的", "カタ", "한국", "GPT模型"):
+        assert await room.found(word) == [found], word
+    assert len(await room.found("京")) == 2
     assert await room.found("京北") == []
 
 
-@pytest.mark.parametrize(
-    "words",
-    ['"', '""', "*", "scope : x", "a AND", "NOT", "NEAR(", "^", "{title}:", "\0", "-", "(", "' --", "c++",
-     "tenant*", 'say "tenant', "𐀀 tenant", "👍", "", "   ", "\ud800", "x" * 9_000, "\U0001e6c0 tenant"],
+TYPED = (
+    '"', '""', "*", "scope : x", "a AND", "NOT", "NEAR(", "^", "{title}:", "\0", "-", "(", "' --", "c++",
+    "tenant*", 'say "tenant', "𐀀 tenant", "👍", "", "   ", "\ud800", "x" * 9_000, "\U0001e6c0 tenant",
 )  # fmt: skip
-async def test_whatever_is_typed_is_only_words(room: Room, words: str) -> None:
+
+
+async def test_whatever_is_typed_is_only_words(room: Room) -> None:
     """Nothing typed is an operator or an error."""
     await room.ask(text="tenant")
-    assert len(await room.found(words)) <= 1
+    for words in TYPED:
+        assert len(await room.found(words)) <= 1, words
     assert await room.found(f"scope : {SCOPE.word}") == []
 
 

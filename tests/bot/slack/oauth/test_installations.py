@@ -225,12 +225,13 @@ class TestRemoved:
     """When a removed workspace's conversations are due."""
 
     async def pass_time(self, folder: Path, clock: Clock, days: float) -> list[str]:
-        """Start again, and look every six hours; return what is due at the end."""
-        due: list[str] = []
+        """Start again, look at once and then daily; return what is due at the end."""
         async with opened(folder, clock=clock) as installations:
-            for _ in range(round(days * 4)):
-                clock.now += timedelta(hours=6)
+            due = await installations.removed(MONTH)
+            while days > 0:
+                clock.now += timedelta(days=min(days, 1))
                 due = await installations.removed(MONTH)
+                days -= 1
         return due
 
     async def gone(self, folder: Path, clock: Clock) -> None:

@@ -42,10 +42,11 @@ async def forget(scene: Scene) -> None:
 
 
 async def days(scene: Scene, number: float) -> None:
-    """Let days pass, and look every six hours."""
-    for _ in range(round(number * 4)):
-        scene.clock.advance(timedelta(hours=6).total_seconds())
+    """Let days pass, and look at least once in each."""
+    while number > 0:
+        scene.clock.advance(timedelta(days=min(number, 1)).total_seconds())
         await forget(scene)
+        number -= 1
 
 
 async def kept(scene: Scene, home: Home) -> int:
@@ -392,8 +393,8 @@ class TestRemoved:
             for home in (acme, globex):
                 await scene.ask(home)
                 await told(scene, home, "/council-config", "--rounds 3")
-            scene.slack.uninstall(acme.team)
-            await scene.slack.until(lambda: len(scene.workspaces.open_workspaces) == 1)
+            for event in scene.slack.uninstall(acme.team):
+                await event
             await days(scene, 15)
             await scene.restart()
             await days(scene, 14.5)
@@ -412,8 +413,8 @@ class TestRemoved:
             [acme] = await scene.installed("Acme Two")
             await scene.ask(acme)
             for _ in range(2):
-                scene.slack.uninstall(acme.team)
-                await scene.slack.until(lambda: not scene.workspaces.open_workspaces)
+                for event in scene.slack.uninstall(acme.team):
+                    await event
                 await days(scene, 29)
                 assert (await scene.install(acme)).status == 200
             await days(scene, 40)
