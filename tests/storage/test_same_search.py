@@ -119,7 +119,7 @@ async def test_both_stores_find_the_same_in_the_same_order(
     rng = random.Random(seed)  # noqa: S311 - a corpus
     corpus: list[Stored] = []
     async with Home(tmp_path / "corpus").open() as stores:
-        for number in range(60):
+        for number in range(40):
             title, question, said = (text(rng, most) for most in (6, 30, 120))
             if number == 7:
                 said += " " + "x" * 300 + " " + "ha " * 400
