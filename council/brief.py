@@ -1,6 +1,7 @@
 """What a council is asked, with everything its answer depends on."""
 
 from collections.abc import Iterator
+from functools import cached_property
 from typing import Annotated, cast
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator
@@ -126,7 +127,7 @@ class Brief(BaseModel):
         """Rows of earlier versions list the turns."""
         return {"turns": cast("object", stored)} if isinstance(stored, list | tuple) else stored
 
-    @property
+    @cached_property
     def language(self) -> str:
         """How prompts name the question's language, if it is certain."""
         return language(self.question) or "the question's language"

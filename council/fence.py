@@ -18,6 +18,8 @@ from rapidfuzz import fuzz
 
 GAP = "..."
 NAME_LENGTH = 120
+BOUNDARIES = 4096
+"""How many boundaries' own forms are kept: more than runs at once."""
 PASSES = 3
 """How often a reply is searched for a boundary that taking one out has put together."""
 LONGEST_HELD = 400
@@ -143,7 +145,7 @@ def _altered(boundary: str, text: str) -> list[tuple[int, int]]:
     return sorted({*found})
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=BOUNDARIES)
 def _parts(boundary: str) -> tuple[str, ...]:
     """Return what is enough of the boundary to be a copy; a short one is copied whole or not at all."""
     return (
@@ -313,12 +315,12 @@ def _from_the_end(text: str, seen: int) -> int:
     return at
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=BOUNDARIES)
 def _folded(boundary: str) -> str:
     return boundary.translate(_folding())
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=BOUNDARIES)
 def _digits(boundary: str) -> frozenset[str]:
     """Return the digits of a boundary, which a plain text writes in one way only."""
     return frozenset(filter(str.isdecimal, _folded(boundary)))

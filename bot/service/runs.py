@@ -52,7 +52,7 @@ from storage.errors import (
     Used,
 )
 from storage.index.index import Index
-from storage.journal.journal import Begun, Delivery, Ended, Journal, NewRun, RunRow, Why
+from storage.journal.journal import Allowance, Begun, Delivery, Ended, Journal, NewRun, RunRow, Why
 from storage.processes.sharing import Bounds
 from storage.scope import TERMINAL
 
@@ -340,8 +340,8 @@ class Runs:
             emit(read)
         if shortened := _shortened(brief):
             emit(shortened)
-        ask = trace.asked(await self._bounded(run, brief, emit))
         steps = await until_written(lambda: self.journal.steps(run), emit)
+        ask = trace.asked(self._bounded(run, brief, steps.allowance, emit))
         deliberation = await deliberate(
             brief,
             ask=self.acknowledgements.before(self._while_ours(run, ask)),
@@ -390,9 +390,8 @@ class Runs:
 
         return asked
 
-    async def _bounded(self, run: RunRow, brief: Brief, emit: Emit) -> Ask:
+    def _bounded(self, run: RunRow, brief: Brief, allowance: Allowance | None, emit: Emit) -> Ask:
         """Return what makes a run's calls, within its reservation if a budget bounds it."""
-        allowance = await until_written(lambda: self.journal.allowance(run.id), emit)
         if allowance is None:
             return self.ask
 

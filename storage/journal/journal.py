@@ -153,6 +153,15 @@ class Allowance:
     unpriced_call: int
 
 
+class RunSteps(Steps, Protocol):
+    """What one run remembers of its calls, and what it might spend when that was loaded."""
+
+    @property
+    def allowance(self) -> Allowance | None:
+        """What the run may spend; `None` if no budget bounds it."""
+        ...
+
+
 class Posts(Protocol):
     """What one run has posted beside its card: a run that is continued posts nothing twice."""
 
@@ -241,7 +250,7 @@ class Journal(Protocol):
         """
         ...
 
-    async def steps(self, run: RunRow) -> Steps:
+    async def steps(self, run: RunRow) -> RunSteps:
         """Load what a run has recorded so far, ready to record more."""
         ...
 
@@ -274,10 +283,6 @@ class Journal(Protocol):
 
     async def note_telling(self, run_id: str, telling: Telling) -> None:
         """Record what is known of a run's mention, before it is sent and after."""
-        ...
-
-    async def allowance(self, run_id: str) -> Allowance | None:
-        """Return what an open run may spend; `None` where nothing bounds that."""
         ...
 
     async def reserve(self, run_id: str, reservation: Reservation) -> None:

@@ -51,6 +51,12 @@ SET digest = excluded.digest, outcome = excluded.outcome, recorded_at = excluded
     attempt = excluded.attempt
 WHERE steps.digest <> excluded.digest
 """
+# One statement, because each waits for the database's thread: a thousand runs may resume at once.
+_STEPS = f"""
+WITH allowance AS MATERIALIZED ({spending.ALLOWANCE})
+SELECT key, digest, outcome, reserved, spent, unpriced_call
+FROM (SELECT 1) AS always LEFT JOIN steps ON run_id = ? LEFT JOIN allowance ON true
+"""  # noqa: S608 - our own words
 _RECORD_POST = """
 INSERT INTO posts (run_id, key, digest, message, posted_at) VALUES (?, ?, ?, ?, ?)
 ON CONFLICT (run_id, key) DO UPDATE
@@ -112,11 +118,17 @@ class _Write(Protocol):
 
 
 class _Steps:
-    """One run's steps, kept in memory and in the table; a `council.calls.Steps`."""
+    """One run's steps, kept in memory and in the table; a `storage.journal.journal.RunSteps`."""
 
     def __init__(
-        self, write: _Write, run: RunRow, recorded: dict[str, tuple[str, Outcome]], now: Clock
+        self,
+        write: _Write,
+        run: RunRow,
+        recorded: dict[str, tuple[str, Outcome]],
+        allowance: Allowance | None,
+        now: Clock,
     ) -> None:
+        self.allowance = allowance
         self._write = write
         self._run = run
         self._recorded = recorded
@@ -295,17 +307,19 @@ class SqlJournal:
         )
 
     async def steps(self, run: RunRow) -> _Steps:
-        """Load a run's recorded steps; new ones can be recorded."""
-        rows = await self._database.read(
-            "SELECT key, digest, outcome FROM steps WHERE run_id = ?", (run.id,)
-        )
+        """Load a run's recorded steps and its allowance; new steps can be recorded."""
+        rows = await self._database.read(_STEPS, (run.id, run.id))
         recorded: dict[str, tuple[str, Outcome]] = {}
         for row in rows:
+            if row["key"] is None:  # there is no step yet
+                continue
             try:
                 recorded[row["key"]] = row["digest"], _outcome(row["outcome"])
             except ValidationError as error:  # the call is made again
                 self._leave_out(run.id, error)
-        return _Steps(self._write, run, recorded, self._now)
+        bounds = {name: rows[0][name] for name in ("reserved", "spent", "unpriced_call")}
+        allowance = None if bounds["reserved"] is None else Allowance(**bounds)
+        return _Steps(self._write, run, recorded, allowance, self._now)
 
     async def posts(self, run: RunRow, *, is_new: bool = False) -> _Posts:
         """Load a run's recorded posts; new ones can be recorded. A new run has none."""
@@ -339,11 +353,6 @@ class SqlJournal:
     async def note_telling(self, run_id: str, telling: Telling) -> None:
         """Record what is known of a run's mention, before it is sent and after."""
         await self._update("telling = ?", run_id, telling.model_dump_json(exclude_defaults=True))
-
-    async def allowance(self, run_id: str) -> Allowance | None:
-        """Return what an open run may spend; `None` if no budget bounds it."""
-        rows = await self._database.read(spending.ALLOWANCE, (run_id,))
-        return Allowance(**dict(rows[0])) if rows else None
 
     async def reserve(self, run_id: str, reservation: Reservation) -> None:
         """Replace what an open run has reserved, if the budgets allow it."""

@@ -14,7 +14,7 @@ from council.errors import Failure
 from council.profile import Member, Persona, Profile
 from council.usage import Usage
 from storage.errors import DatabaseError
-from storage.journal.journal import Journal, NewRun, RunRow, Telling, Why
+from storage.journal.journal import Allowance, Journal, NewRun, Payer, Reservation, RunRow, Telling, Why
 from storage.journal.sql_journal import SqlJournal
 from tests.storage.examples import Clock
 from tests.stores import Home
@@ -161,6 +161,26 @@ async def test_a_recorded_outcome_comes_back_in_the_next_process(
         assert steps.recall(call("stage1.1:b/two")) is None
         assert steps.has_begun("stage1.1")
         assert not steps.has_begun("stage1")
+
+
+async def test_steps_come_with_what_the_run_may_spend(opened: Opened) -> None:
+    """What it has reserved, and what its steps have cost; nothing where no budget bounds it."""
+    payer = Payer(user="u", channel="c", workspace="w")
+    reservation = Reservation(payer=payer, amount=2, unpriced_call=1, limits={}, is_bound=True)
+    async with opened() as journal:
+        run = (await journal.begin(RUN, reservation=reservation)).run
+        steps = await journal.steps(run)
+        assert steps.allowance == Allowance(reserved=2, spent=0, unpriced_call=1)
+        await steps.record(call("stage1.1:a/one"), REPLY)
+        await steps.record(call("stage1.1:b/two"), REPLY)
+        later = await journal.steps(run)
+        assert later.allowance == Allowance(reserved=2, spent=1_000_000_000, unpriced_call=1)
+        assert later.recall(call("stage1.1:b/two")) == REPLY
+        free = replace(RUN, id="run-2", entry_key="discord:interaction:2")
+        steps = await journal.steps((await journal.begin(free)).run)
+        assert steps.allowance is None
+        await steps.record(call("stage1.1:a/one"), REPLY)
+        assert (await journal.steps((await journal.begin(free)).run)).allowance is None
 
 
 async def test_the_first_record_of_a_step_is_kept(opened: Opened) -> None:

@@ -484,7 +484,7 @@ async def test_a_resumed_run_has_spent_what_it_recorded(tmp_path: Path) -> None:
         place.dispatcher.begin(run, RecordingVenue())
         await council.until_called(held)
         await place.dispatcher.drain(0)
-        allowance = await place.library.journal.allowance(run.id)
+        allowance = (await place.library.journal.steps(run)).allowance
         assert allowance is not None
         assert allowance.spent == round(0.012 * NANO)
     council.held.clear()
