@@ -27,7 +27,7 @@ init: setup ## Set up a council of your own, by a few questions
 ask: setup ## Ask a council: make ask Q="your question"
 	@.venv/bin/council ask "$$Q"
 
-test: setup ## Run the tests
+test: setup .venv/.collected ## Run the tests
 	$(RUN) $(PYTEST)
 
 coverage: setup ## Run the tests and say which lines they leave out
@@ -64,6 +64,11 @@ bench: setup ## Measure speed, as ratios in one run
 .venv/.made: pyproject.toml uv.lock | $(filter .tools/%,$(UV))
 	$(UV) sync --frozen --quiet --compile-bytecode --extra local
 	@.venv/bin/python -m compileall -q -j 0 bot council storage tests
+	@touch $@
+
+# pytest and Hypothesis keep what they have read of each file; otherwise all four processes would read all of it.
+.venv/.collected: | .venv/.made
+	@$(RUN) pytest --collect-only --quiet > /dev/null
 	@touch $@
 
 .tools/bin/uv:

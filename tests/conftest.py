@@ -34,6 +34,7 @@ FAKES_TESTS = (
 )
 """These call whatever their servers have; `council doctor` calls what isn't on any answer's way."""
 
+COUNCIL = Path(__file__).parent / "council"
 FIRST_PART = 0.7
 """Of the run: where the files that start processes are."""
 
@@ -80,10 +81,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mix the files that start processes, and mostly wait, with those that mostly compute.
 
     The former come evenly spread over the first part of the run: beside each, others keep the cores
-    busy, and none is left when the rest is done.
+    busy, and none is left when the rest is done. The council's come last: they are quick, so that no
+    worker is left alone with a long one.
     """
     kinds: dict[bool, dict[Path, float]] = {True: {}, False: {}}
-    for item in items:
+    for item in sorted(items, key=lambda item: item.path.is_relative_to(COUNCIL)):
         kinds[_starts_processes(item.path)].setdefault(item.path, 0.0)
     for starts, files in kinds.items():
         for number, file in enumerate(files):

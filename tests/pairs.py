@@ -1,6 +1,6 @@
-"""Pairs of values to parametrize a test with."""
+"""Values to parametrize a test with, of which some are for `make soak` alone."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
@@ -21,6 +21,14 @@ def pairs(one: Sequence[Any], other: Sequence[Any]) -> list[Any]:
         )
         for first, value in enumerate(one)
         for second, partner in enumerate(other)
+    ]
+
+
+def every_other(values: Sequence[Any], name: Callable[[Any], str]) -> list[Any]:
+    """Return values that one piece of code treats alike, every second one for `make soak`."""
+    return [
+        pytest.param(value, marks=(pytest.mark.soak,) if number % 2 else (), id=name(value))
+        for number, value in enumerate(values)
     ]
 
 

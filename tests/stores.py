@@ -15,8 +15,7 @@ from storage.sqlite.opening import open_folder
 from storage.stores import Stores
 
 TABLES: LiteralString = """
-SELECT table_name FROM information_schema.tables
-WHERE table_schema = current_schema() AND table_type = 'BASE TABLE' ORDER BY 1
+SELECT tablename FROM pg_tables WHERE schemaname = current_schema() ORDER BY 1
 """
 
 

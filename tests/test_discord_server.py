@@ -1170,6 +1170,7 @@ async def test_a_file_is_read_however_the_network_cuts_it(server: DiscordServer)
     assert call.uploads[0].data == content
 
 
+@pytest.mark.soak
 async def test_a_burst_beside_busy_cards_is_answered_in_time(
     server: DiscordServer, bot: Bot, guild: Guild, ada: User
 ) -> None:

@@ -12,6 +12,7 @@ from storage.journal.journal import NewRun
 from storage.journal.sql_journal import SqlJournal
 from storage.sqlite.database import open_database
 from storage.sqlite.salvage import Opened, copies_set_aside, open_sound_database
+from tests.pairs import every_other
 from tests.storage.examples import NOW
 from tests.storage.journal.test_journal import BRIEF, REPLY, RUN, call
 from tests.storage.test_bad_disks import room
@@ -169,7 +170,7 @@ class Killed(BaseException):
     """The process dies here."""
 
 
-@pytest.mark.parametrize("renamed", [None, 0, 1, 2, 3])
+@pytest.mark.parametrize("renamed", every_other([None, 0, 1, 2, 3], str))
 async def test_a_recovery_that_was_killed_is_done_by_the_next_start(
     path: Path, monkeypatch: pytest.MonkeyPatch, renamed: int | None
 ) -> None:

@@ -14,6 +14,7 @@ from tests.bot.doctor import channel_faults, discord_faults, machine_faults, mod
 from tests.bot.doctor.scene import MEMBERS, Planted, Scene
 from tests.discord_server import Fault, Permission
 from tests.model_server import Json, Turn
+from tests.pairs import every_other
 
 FAULTS = [
     *machine_faults.FAULTS,
@@ -27,7 +28,7 @@ FAULTS = [
 class TestFaults:
     """Each fault, planted alone in an installation in which all else is well."""
 
-    @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name.replace(" ", "-"))
+    @pytest.mark.parametrize("fault", every_other(FAULTS, lambda fault: fault.name.replace(" ", "-")))
     async def test_it_is_named_alone_with_its_fix(self, scene: Scene, fault: Planted) -> None:
         """What depends on it is skipped; everything else was looked at and is well."""
         fault.plant(scene)

@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from council.calls import Call
 from tests.bot.service.recording_venue import RecordingVenue
 from tests.bot.service.test_dispatcher import office
@@ -13,6 +15,7 @@ BOUND = 60_000
 """Characters: 16,000 tokens, the window of a model that the catalog doesn't know, at under 4 each."""
 
 
+@pytest.mark.soak
 async def test_twelve_questions_stay_within_the_window_and_know_the_first_decision(
     tmp_path: Path,
 ) -> None:
