@@ -5,7 +5,8 @@ import os
 import pty
 import re
 import signal
-from contextlib import suppress
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -44,11 +45,22 @@ class Watched:
 
     async def until(self, said: str) -> str:
         """Return everything up to these words, without cursor codes; the rest is kept."""
-        async with asyncio.timeout(SECONDS):
+        async with self._patience():
             while said not in (text := ESCAPES.sub("", self._shown.decode(errors="replace"))):
                 self._shown += await asyncio.to_thread(self._read)
         self._shown = text.partition(said)[2].encode()
         return text.partition(said)[0]
+
+    @asynccontextmanager
+    async def _patience(self) -> AsyncGenerator[None]:
+        """Wait some seconds, then kill the program: the thread that reads would wait for ever."""
+        try:
+            async with asyncio.timeout(SECONDS):
+                yield
+        except TimeoutError:
+            with suppress(ProcessLookupError):
+                self.process.kill()
+            raise
 
     def _read(self) -> bytes:
         try:
@@ -58,7 +70,7 @@ class Watched:
 
     async def rest(self) -> str:
         """Return everything up to the program's end."""
-        async with asyncio.timeout(SECONDS):
+        async with self._patience():
             with suppress(EOFError):
                 while True:
                     self._shown += await asyncio.to_thread(self._read)
