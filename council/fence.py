@@ -19,7 +19,7 @@ from rapidfuzz import fuzz
 GAP = "..."
 NAME_LENGTH = 120
 BOUNDARIES = 4096
-"""How many boundaries' own forms are kept: more than runs at once."""
+"""How many boundaries have their forms cached: more than runs at once."""
 PASSES = 3
 """How often a reply is searched for a boundary that taking one out has put together."""
 LONGEST_HELD = 400

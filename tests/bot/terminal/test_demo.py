@@ -53,14 +53,14 @@ class Watched:
 
     @asynccontextmanager
     async def _patience(self) -> AsyncGenerator[None]:
-        """Wait some seconds, then kill the program: the thread that reads would wait for ever."""
+        """Wait some seconds, then kill the program, so that the thread that reads ends; say what it showed."""
         try:
             async with asyncio.timeout(SECONDS):
                 yield
-        except TimeoutError:
+        except TimeoutError as error:
             with suppress(ProcessLookupError):
                 self.process.kill()
-            raise
+            raise TimeoutError(self._shown.decode(errors="replace")) from error
 
     def _read(self) -> bytes:
         try:
