@@ -16,10 +16,10 @@ from typing import Any
 import httpx
 
 from bench.councils import HOUR, append, arguments, lines, seed_of
-from council import prompts
 from council.brief import Brief
 from council.calls import ChatMessage
 from council.profile import Member, Profile
+from council.prompts import prompts
 
 FACTS = Path(__file__).with_suffix(".jsonl")
 MOST_TOKENS = 120

@@ -37,7 +37,7 @@ from bot.view.wording import estimates, serving
 from bot.view.wording.failures import explain
 from council.brief import Attachment
 from council.errors import CouncilError
-from council.redaction import Redaction
+from council.text.redaction import Redaction
 from storage.documents.codec import is_id
 from storage.index.index import IndexReport
 from storage.sqlite.database import copies_set_aside

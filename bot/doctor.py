@@ -31,7 +31,7 @@ from bot.serve import (
 )
 from bot.view.wording import doctor as wording
 from council.models.directory import Directory
-from council.redaction import Redaction
+from council.text.redaction import Redaction
 
 if TYPE_CHECKING:
     from council.models.client import ModelClient

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
         format_critiques_for_refinement,
         start_new_round,
     )
-    from council.refinement import (
+    from council.prompts.refinement import (
         build_refinement_prompt,
         estimate_tokens_used,
         stage2_5_refine_responses,
@@ -42,7 +42,7 @@ _HOMES = {
         "format_critiques_for_refinement",
         "start_new_round",
     ),
-    "council.refinement": (
+    "council.prompts.refinement": (
         "build_refinement_prompt",
         "estimate_tokens_used",
         "stage2_5_refine_responses",

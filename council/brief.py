@@ -6,8 +6,8 @@ from typing import Annotated, cast
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator
 
-from council.language import language
 from council.profile import Profile
+from council.text.language import language
 
 
 class Turn(BaseModel):
@@ -23,7 +23,7 @@ class Turn(BaseModel):
 
 
 class History(BaseModel):
-    """The part of a conversation that fits beside a question (`council.context`).
+    """The part of a conversation that fits beside a question (`council.prompts.context`).
 
     `turns` are the last exchanges, before them questions without their answers, oldest first;
     `left_out` counts the questions before those. `cut` says that the last answer is shortened.

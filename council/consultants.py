@@ -8,7 +8,6 @@ import asyncio
 from collections.abc import Sequence
 from typing import TypeVar, get_args
 
-from council import prompts
 from council.calls import AskAgain, JsonObject, Reply
 from council.consultation import (
     HIGHEST,
@@ -24,6 +23,7 @@ from council.consultation_text import read_opinion
 from council.document.conversation import timestamp
 from council.document.results import Stage1Result, Stage2_5Result
 from council.profile import Member, Profile
+from council.prompts import prompts
 from council.session import Session
 
 R = TypeVar("R", Stage1Result, Stage2_5Result)

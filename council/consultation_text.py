@@ -13,8 +13,8 @@ from typing import Generic, TypeVar, cast
 
 from pydantic import ValidationError
 
-from council.characters import clip, whole
 from council.consultation import SUMMARY_LENGTH, Opinion
+from council.text.characters import clip, whole
 
 AnOpinion = TypeVar("AnOpinion", bound=Opinion)
 JsonObject = dict[str, object]

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from council.errors import Cause
-from council.language import language, script
 from council.reviews.ballot_text import names_ranking, parse_ranking
+from council.text.language import language, script
 
 ENOUGH = 30
 """Words from which a reply can be told from what it shares with other texts."""

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal, NamedTuple
 
-from council import prompts
 from council.brief import Brief
 from council.calls import Call, ChatMessage
-from council.context import BYTES_PER_TOKEN
 from council.profile import Member, Profile
+from council.prompts import prompts
+from council.prompts.context import BYTES_PER_TOKEN
 from council.usage import Price
 
 REPLY_TOKENS = 2_000

@@ -9,9 +9,9 @@ is an open point that isn't a question.
 import re
 from collections.abc import Iterator, Mapping
 
-from council.characters import set_apart
 from council.document.results import ChairNotes
-from council.fence import StrippedStream, stripped
+from council.text.characters import set_apart
+from council.text.fence import StrippedStream, stripped
 
 LONGEST = 4_000
 """Characters of a closing part; what is longer is answer."""

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from council import consultants, demonstration_prompts, prompts
+from council import consultants
 from council.calls import AskAgain, ChatMessage, Reply
 from council.consultation import as_spoken, for_reviewers
 from council.document.conversation import peer_critiques
@@ -25,12 +25,13 @@ from council.document.iteration import (
     start_new_round,
 )
 from council.document.results import MemberAnswer, Stage1Result, Stage2_5Result, Stage2Result
-from council.document.rounds import Round
+from council.document.stored_rounds import Round
 from council.echo import Given, fault
 from council.errors import Cause, Failure
 from council.events import StageCompleted, StageStarted
 from council.offload import offload
 from council.profile import Member
+from council.prompts import demonstration, prompts
 from council.reviews.ballot_text import without_ranking
 from council.reviews.ballots import (
     ballot_schema,
@@ -268,7 +269,7 @@ class _Table:
             critiques = peer_critiques(name, reviews)
             prompt = partial(self._by_review, member, reviews)
             # The built-in model makes its answer worse when it is asked again for no reason.
-            is_builtin = demonstration_prompts.suits(self._session.brief)
+            is_builtin = demonstration.suits(self._session.brief)
             if is_builtin and reviews and not self._is_criticized(name, reviews):
                 return maintained(answer, critiques)
 

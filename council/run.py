@@ -13,11 +13,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 
-from council import consultants, prompts
+from council import consultants
 from council.brief import Brief
 from council.calls import Ask, AskAgain, Reply, Steps
 from council.cancel import Cancellation, Stop
-from council.characters import clip
 from council.consultation import for_the_chair
 from council.document.changes import dropped
 from council.document.conversation import (
@@ -34,11 +33,13 @@ from council.events import Emit, StageCompleted, StageStarted, TitleCompleted
 from council.notes import has_no_answer, read_notes
 from council.offload import offload
 from council.profile import Member, Profile
+from council.prompts import prompts
 from council.reviews.critiques import shorten
 from council.reviews.ranking import counted, disagreements
 from council.rounds import Reviewed, review_and_correct
 from council.session import Session
 from council.task_group import TaskGroup
+from council.text.characters import clip
 
 TITLE_LENGTH = 80
 WITHDRAWN_TOKENS = 1_500

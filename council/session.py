@@ -36,10 +36,10 @@ from council.events import (
     Stage,
     StageResult,
 )
-from council.fence import stripped, unmarked
 from council.notes import AnswerStream
 from council.offload import offload
 from council.profile import Member, Profile
+from council.text.fence import stripped, unmarked
 from council.usage import Usage, total
 
 log = structlog.stdlib.get_logger()

@@ -10,7 +10,7 @@ import unicodedata
 from collections.abc import Sequence
 from typing import Literal
 
-from council.characters import set_apart
+from council.text.characters import set_apart
 
 _GAP = "\u200b"
 _PIECE = re.compile(r'"([^"]*)"?|([^\s"]+)')

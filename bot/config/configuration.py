@@ -36,7 +36,7 @@ from bot.view.wording import configuration as wording
 from council.criteria import Criterion
 from council.personas import PRESETS
 from council.profile import Member, Profile
-from council.redaction import passwords
+from council.text.redaction import passwords
 
 EXAMPLE_MEMBERS = 'members = ["openai/gpt-5", "anthropic/claude-sonnet-4.5", "google/gemini-2.5-pro"]'
 EXAMPLE = "COUNCIL_MEMBERS=openai/gpt-5,anthropic/claude-sonnet-4.5,google/gemini-2.5-pro"

@@ -9,7 +9,7 @@ from bot.config.configuration import INNER_KEYS, Configuration
 from bot.config.settings import POSTGRES
 from bot.view.wording import cli as wording
 from council.profile import Member
-from council.redaction import Redaction
+from council.text.redaction import Redaction
 
 HIDDEN = "\u2022" * 4
 LONG_SECRET = 16  # characters: its last four identify it and reveal little

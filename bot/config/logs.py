@@ -25,7 +25,7 @@ from structlog.typing import Processor, WrappedLogger
 from bot.errors import ConfigurationError, VenueError
 from bot.view.message import escaped, escaped_line
 from council.errors import AccountError, ModelError
-from council.redaction import HIDDEN, Redaction
+from council.text.redaction import HIDDEN, Redaction
 from storage.errors import StorageError
 
 Kind = Literal["id", "number", "code", "name", "path", "sentence", "error"]

@@ -25,7 +25,7 @@ from pydantic_settings import (
 )
 
 from bot.service.commands import MOST_RETENTION
-from council.redaction import passwords
+from council.text.redaction import passwords
 
 OPENROUTER = "https://openrouter.ai/api/v1"
 LOCAL = "127.0.0.1"

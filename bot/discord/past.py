@@ -22,7 +22,7 @@ from bot.past.pages import Sheet, shared
 from bot.view.wording import figures
 from bot.view.wording.discord import SILENT
 from bot.view.wording.past import short_id
-from council.characters import clip
+from council.text.characters import clip
 from storage.index.rows import IndexRow
 
 PRESSED = "past_button"

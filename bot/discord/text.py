@@ -50,7 +50,7 @@ from bot.view.message import (
 from bot.view.wording.card import IN_THREAD
 from bot.view.wording.past import OPEN
 from bot.view.wording.thread import IN_TRANSCRIPT
-from council.characters import clip
+from council.text.characters import clip
 
 TITLE, DESCRIPTION, FOOTER, EMBED = 256, 4096, 2048, 6000
 EMBEDS, SHARED = 2, 2900  # for a long text: embeds per message, and each one's share of the 6,000

@@ -24,7 +24,7 @@ from bot.errors import ChartError
 from bot.view.wording import figures
 from bot.view.wording import statistics as wording
 from bot.view.wording.names import short_names
-from council.characters import clip
+from council.text.characters import clip
 from council.usage import Usage
 from storage.index.statistics import Figure, MemberStatistics
 

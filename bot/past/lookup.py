@@ -31,8 +31,8 @@ from bot.service.delivery.venue import File
 from bot.view.message import printable
 from bot.view.wording import failures, forgetting
 from bot.view.wording import past as wording
-from council.characters import clip
 from council.document.conversation import Source
+from council.text.characters import clip
 from storage.documents.conversations import Documents
 from storage.errors import ConversationNotFound, StorageError
 from storage.forgetting import Forgetting, Selection

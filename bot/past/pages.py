@@ -22,8 +22,8 @@ from bot.view.wording import past as wording
 from bot.view.wording import statistics as told
 from bot.view.wording.card import agreement
 from bot.view.wording.names import short_names
-from council.characters import clip
 from council.document.conversation import AssistantMessage, Conversation, UserMessage
+from council.text.characters import clip
 from council.usage import Usage
 from storage.forgetting import Selection
 from storage.index.archive import Hits, Page

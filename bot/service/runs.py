@@ -25,7 +25,6 @@ from bot.view.wording.failures import INTERRUPTED, explain
 from council.brief import Attachment, Brief, Discussion, History, ThreadMessage, Turn
 from council.calls import Ask, Call, Reply
 from council.cancel import Stop
-from council.context import BYTES_PER_TOKEN, MOST_CHARACTERS, recent, room_beside
 from council.document.conversation import (
     AssistantMessage,
     Conversation,
@@ -38,6 +37,7 @@ from council.estimate import Estimate, estimate
 from council.events import ContextRead, Emit, Event, HistoryShortened, RunCompleted, RunFailed
 from council.models.catalog import Catalog
 from council.profile import Member, Profile
+from council.prompts.context import BYTES_PER_TOKEN, MOST_CHARACTERS, recent, room_beside
 from council.run import deliberate
 from council.usage import Price
 from storage.documents.conversations import Conversations, Stored

@@ -38,7 +38,7 @@ from bot.view.wording import figures
 from bot.view.wording.card import IN_THREAD
 from bot.view.wording.past import OPEN
 from bot.view.wording.thread import IN_TRANSCRIPT
-from council.characters import clip
+from council.text.characters import clip
 
 Json = dict[str, Any]
 

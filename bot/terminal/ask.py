@@ -35,11 +35,11 @@ from bot.view.wording import estimates
 from bot.view.wording import terminal as wording
 from council.brief import Attachment
 from council.cancel import Stop
-from council.characters import clip
 from council.document.conversation import Source
 from council.estimate import Estimate
 from council.events import Emit, Event, RunCompleted, RunFailed, to_json
 from council.profile import Profile
+from council.text.characters import clip
 from storage.errors import StorageError
 from storage.index.statistics import Typical
 from storage.journal.journal import RunRow

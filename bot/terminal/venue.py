@@ -46,7 +46,6 @@ from bot.view.state import RunView
 from bot.view.thread import thread
 from bot.view.wording import card as wording
 from bot.view.wording import failures, figures, terminal
-from council.characters import clip
 from council.events import (
     Event,
     MemberAnswered,
@@ -55,6 +54,7 @@ from council.events import (
     MemberStarted,
     StageCompleted,
 )
+from council.text.characters import clip
 
 FRAMES_PER_SECOND = 4
 COLUMN = 30  # cells: what a column of text needs

@@ -7,8 +7,8 @@ from itertools import groupby
 from markupsafe import Markup
 
 from bot.view.wording import transcript as wording
-from council.characters import clip
 from council.consultation import HIGHEST
+from council.text.characters import clip
 
 WIDTH = 360
 _ROW = 56

@@ -19,9 +19,9 @@ from bot.view.state import (
 from bot.view.wording import card as wording
 from bot.view.wording import context, demo, failures, figures
 from bot.view.wording.names import listing, short_names
-from council.characters import clip
 from council.document.results import ChairNotes, Stage3Result
 from council.events import Stage
+from council.text.characters import clip
 
 TITLE_LENGTH = 80
 QUESTION_LENGTH = 160

@@ -3,7 +3,7 @@
 from bot.view.message import Block, Heading, Pairs
 from bot.view.wording import context as wording
 from council.brief import Discussion
-from council.characters import clip
+from council.text.characters import clip
 
 LONGEST = 2_000
 """How much of one message is shown."""

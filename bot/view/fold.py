@@ -36,7 +36,7 @@ from council.document.conversation import (
     Stage3Result,
     UserMessage,
 )
-from council.document.rounds import Round, rounds_of
+from council.document.stored_rounds import Round, rounds_of
 from council.events import (
     STAGES,
     AnswerStreamed,

@@ -11,9 +11,9 @@ from bot.view.wording import failures, figures
 from bot.view.wording import thread as wording
 from bot.view.wording.names import listing
 from council.calls import Citation
-from council.characters import clip
 from council.document.changes import words_changed
 from council.document.conversation import Stage1Result, Stage2_5Result, Stage2Result
+from council.text.characters import clip
 
 REASON_LENGTH = 200
 """How much is said of why a member kept its answer."""

@@ -6,7 +6,7 @@ from difflib import SequenceMatcher
 
 from rapidfuzz.distance import LCSseq
 
-from council.characters import set_apart
+from council.text.characters import set_apart
 
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+|(?<=[\u3002\uff01\uff1f])|\n+")
 UNCHANGED_ABOVE = 0.95

@@ -11,11 +11,11 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from council.calls import Reply
-from council.characters import clip
 from council.document.changes import detect_significant_changes, share_changed, summarize_changes
 from council.document.iteration import CritiqueItem, IterationRound, RefinementResult
 from council.document.results import MemberAnswer, Stage1Result, Stage2_5Result
 from council.errors import Failure
+from council.text.characters import clip
 
 _OF_ITS_AUTHOR = ("answered_by", "truncated", "citations", "unstructured")
 _IN_BOTH = ("model", "change_summary", "kept_because", "consultation", *_OF_ITS_AUTHOR)

@@ -23,7 +23,7 @@ from council.models.retries import Retries
 from council.models.stream import JSON_BYTES, body_of, receive, refusal
 from council.models.transport import Transport, proxy_of
 from council.profile import Member
-from council.redaction import Redaction, passwords
+from council.text.redaction import Redaction, passwords
 from council.usage import Price
 
 OPENROUTER = "https://openrouter.ai/api/v1"

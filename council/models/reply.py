@@ -16,9 +16,9 @@ from typing import Any, cast
 import orjson
 
 from council.calls import Call, ChatMessage, Citation, JsonObject, Reply
-from council.characters import clip, whole
 from council.errors import Cause, Failure, ModelError
-from council.redaction import Redaction
+from council.text.characters import clip, whole
+from council.text.redaction import Redaction
 from council.usage import Price, Usage, estimate_tokens
 
 DETAIL_LENGTH = 200

@@ -17,7 +17,7 @@ from council.errors import Failure, ModelError
 from council.models.reply import Completion, failure_of, parse
 from council.models.retries import Refused, retry_after
 from council.models.transport import too_large
-from council.redaction import Redaction
+from council.text.redaction import Redaction
 
 MIB = 2**20
 ERROR_BYTES = 64 * 1024

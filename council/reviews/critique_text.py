@@ -2,12 +2,12 @@
 
 from collections.abc import Collection
 
-from council.characters import clip
 from council.document.results import ReviewPoint
-from council.reviews.mentions import is_bad
-from council.reviews.own_lines import LONGEST_LINE, LONGEST_REVIEW, bare, says, sentences
+from council.reviews.answer_mentions import is_bad
 from council.reviews.remarks import Remark, remarks
+from council.reviews.reviewer_lines import LONGEST_LINE, LONGEST_REVIEW, bare, says, sentences
 from council.reviews.severity import praises, severity
+from council.text.characters import clip
 
 LONGEST_POINT = 600
 """The length of a point in characters; a longer one is cut between words."""

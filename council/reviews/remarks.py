@@ -17,8 +17,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from council.document.results import Severity
-from council.reviews.ballot_text import by_letter
-from council.reviews.mentions import (
+from council.reviews.answer_mentions import (
     IS_ENGLISH,
     MENTION,
     Heading,
@@ -30,7 +29,8 @@ from council.reviews.mentions import (
     named,
     part_of,
 )
-from council.reviews.own_lines import Line, is_nothing, own_lines, says, sentences
+from council.reviews.ballot_text import by_letter
+from council.reviews.reviewer_lines import Line, is_nothing, own_lines, says, sentences
 from council.reviews.severity import severity
 
 

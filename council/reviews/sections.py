@@ -10,13 +10,13 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import cast
 
-from council.characters import clip
 from council.document.results import Severity
+from council.reviews.answer_mentions import IS_ENGLISH, is_bad, means_others
 from council.reviews.ballot_text import by_letter
-from council.reviews.mentions import IS_ENGLISH, is_bad, means_others
-from council.reviews.own_lines import bare, says, sentences
 from council.reviews.remarks import Remark, remarks
+from council.reviews.reviewer_lines import bare, says, sentences
 from council.reviews.severity import GRADES, severity
+from council.text.characters import clip
 
 SUMMARY = 280
 """The length of a summary in characters: about two lines."""

@@ -5,7 +5,6 @@ from functools import partial
 
 import pytest
 
-from council import prompts
 from council.brief import Attachment, Discussion, History, ThreadMessage, Turn
 from council.calls import MemorySteps
 from council.document.conversation import peer_critiques
@@ -21,6 +20,7 @@ from council.events import (
     TitleCompleted,
     to_json,
 )
+from council.prompts import prompts
 from council.usage import Usage, total
 from tests.council.scripted import FOUR, SKEPTIC, ScriptedCouncil, labels_in, profile, twins
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from bot.view.wording.delivery import RECORD
 from council.document.conversation import AssistantMessage, Conversation, UserMessage
-from council.document.rounds import rounds_of
+from council.document.stored_rounds import rounds_of
 from tests.crashes.people import Asked, Posted
 from tests.crashes.scene import AGAIN, MEMBERS, OVER, Scene
 

@@ -18,7 +18,7 @@ from typing import cast
 import bot
 import council
 import storage
-from council.fence import unmarked
+from council.text.fence import unmarked
 from tests.launcher import LONGEST_REQUEST
 
 OURS = (bot, council, storage)

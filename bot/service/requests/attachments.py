@@ -7,7 +7,7 @@ from bot.errors import NotTaken
 from bot.view.message import printable
 from bot.view.wording import attachments as wording
 from council.brief import Attachment
-from council.characters import clip
+from council.text.characters import clip
 
 MOST_FILES = 10
 LARGEST_FILE = 200_000

@@ -12,7 +12,7 @@ from bot.errors import NotTaken, VenueError
 from bot.service.requests.attachments import admitted, one_line
 from bot.view.wording.context import took_too_long
 from council.brief import Attachment, Brief, Discussion, ThreadMessage
-from council.context import newest
+from council.prompts.context import newest
 from council.task_group import TaskGroup
 
 log = structlog.get_logger()

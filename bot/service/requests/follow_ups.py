@@ -15,8 +15,8 @@ from bot.view.wording import follow_ups as wording
 from bot.view.wording.failures import explain
 from bot.view.wording.permissions import NOT_HERE
 from council.brief import Discussion
-from council.characters import clip
 from council.document.conversation import AssistantMessage, Source
+from council.text.characters import clip
 from storage.documents.conversations import Conversations
 from storage.errors import ConversationNotFound, StorageError
 from storage.journal.journal import RunRow

@@ -9,9 +9,9 @@ from bot.service.commands import ASK, FORGET, PAST, described, usage
 from bot.view.message import Block, Heading, Line, Message, Pairs
 from bot.view.wording import budgets, commands, estimates
 from bot.view.wording import help as wording
-from council.context import MOST_MESSAGES
 from council.estimate import Estimate
 from council.profile import Member, Profile
+from council.prompts.context import MOST_MESSAGES
 from storage.errors import Used
 from storage.index.statistics import Spent
 

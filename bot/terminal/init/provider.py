@@ -26,7 +26,7 @@ from council.models.directory import Directory
 from council.models.local import LocalServer, find_servers
 from council.models.suggestion import leading
 from council.profile import Profile
-from council.redaction import Redaction
+from council.text.redaction import Redaction
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 
 from bot.view.wording.budgets import USED_UP
-from council.characters import clip
 from council.errors import AccountError, Cause, Failure, NoAnswers, RunForgotten, RunStopped
+from council.text.characters import clip
 from storage.errors import BudgetExceeded, ConversationNotFound, DocumentError, StorageError
 
 UNEXPECTED = "Something unexpected went wrong. Try again; if it happens again, report this id: {}"

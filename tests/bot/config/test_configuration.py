@@ -12,7 +12,7 @@ from bot.errors import ConfigurationError
 from bot.service.admission.budgets import Budgets
 from council.personas import PRESETS
 from council.profile import Persona
-from council.redaction import Redaction
+from council.text.redaction import Redaction
 
 Write = Callable[..., None]
 

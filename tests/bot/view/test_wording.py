@@ -12,11 +12,11 @@ from bot.view.wording.context import thread
 from bot.view.wording.failures import cause, causes, explain, failure
 from bot.view.wording.figures import duration, moment, money, ordinal, position, rank, tokens
 from bot.view.wording.names import listing, short_names
-from council.characters import clip
 from council.document.conversation import Agreement
 from council.document.results import Rank
 from council.errors import AccountError, Cause, Failure, NoAnswers, RunForgotten, RunStopped
 from council.events import ContextRead
+from council.text.characters import clip
 from council.usage import Usage
 from storage.errors import ConversationNotFound, DatabaseError, DocumentError, damaged
 

@@ -12,7 +12,7 @@ from council.calls import Call, Citation, JsonObject
 from council.errors import Cause, ModelError
 from council.models.reply import KEY, Completion, answering_fallback, excerpt, failure_of, parse, shorten
 from council.profile import Member
-from council.redaction import Redaction
+from council.text.redaction import Redaction
 from council.usage import Price, Usage
 
 PRICE = Price(prompt=0.25, completion=0.5)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from council.redaction import HEAD, HIDDEN, WORTH_CUTTING, Redaction, passwords
+from council.text.redaction import HEAD, HIDDEN, WORTH_CUTTING, Redaction, passwords
 
 SECRET = "sk-or-v1-7f+3/a=9'c\"5\\e1-and-more"  # noqa: S105 - it is none
 secrets = st.text(st.characters(min_codepoint=33, max_codepoint=126), min_size=WORTH_CUTTING)

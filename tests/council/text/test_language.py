@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from council.language import language, script
+from council.text.language import language, script
 from tests.council.scripted import ScriptedCouncil, profile
 
 # ruff: noqa: RUF001 - other scripts are what these cases are about

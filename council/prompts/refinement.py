@@ -25,9 +25,9 @@ from council.document.iteration import (
 )
 from council.document.results import Stage1Result, Stage2_5Result, Stage2Result
 from council.errors import Failure, ModelError
-from council.fence import fenced, rule
-from council.language import language
 from council.reviews.critiques import extract_critiques_from_rankings
+from council.text.fence import fenced, rule
+from council.text.language import language
 from council.usage import CHARACTERS_PER_TOKEN
 
 CRITIQUED = (

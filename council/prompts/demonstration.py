@@ -1,4 +1,4 @@
-"""The prompts of the built-in model, which is too small for those in `council.prompts`.
+"""The prompts of the built-in model, which is too small for those in `council.prompts.prompts`.
 
 Asked with a role, fences and rules, SmolLM2-135M loses half of the facts that it knows; asked with
 hardly more than the question, it keeps them (`python -m bench.first_run`). So nothing here is fenced.

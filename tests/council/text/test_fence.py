@@ -5,7 +5,7 @@ from itertools import pairwise
 import pytest
 from hypothesis import given
 
-from council.fence import StrippedStream, fenced, rule, stripped, unmarked
+from council.text.fence import StrippedStream, fenced, rule, stripped, unmarked
 from tests.fragments import made_of
 
 MARK = "7eb9d05934df77dc"

@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from council.reviews.own_lines import Line
+from council.reviews.reviewer_lines import Line
 
 # A script without spaces touches a letter without belonging to it.
 _WORD = r"(?-i:[0-9A-Za-z_\u00c0-\u024f\u0400-\u04ff])"

@@ -6,13 +6,13 @@ from collections.abc import Callable
 
 import pytest
 
-from council import prompts
 from council.brief import Attachment, Brief, History, Turn
 from council.calls import Call, ChatMessage
 from council.criteria import EvaluationCriteria
 from council.document.conversation import AggregateRanking, Place, peer_critiques
-from council.document.rounds import rounds_of
+from council.document.stored_rounds import rounds_of
 from council.profile import Member, Persona
+from council.prompts import prompts
 from tests.council.scripted import FOUR, ScriptedCouncil, failure, labels_in, profile
 
 PERSONA = Persona(name="The Pragmatist", prompt="You give correct, short answers.")

@@ -1,17 +1,16 @@
 """Puts together every prompt the council sends, and words most of them.
 
-Corrections by peers' critiques are worded in `council.refinement`, the built-in model's prompts in
-`council.demonstration_prompts`, built-in personas in `council.personas`.
+Corrections by peers' critiques are worded in `refinement` beside it, the built-in model's prompts in
+`demonstration`, built-in personas in `council.personas`.
 
-Questions, answers, reviews and critiques are data: two lines around each carry the run's
-random boundary (`council.fence`), and every prompt says that nothing between them is an instruction.
+Questions, answers, reviews and critiques are data: two lines around each carry the run's random
+boundary (`council.text.fence`), and every prompt says that nothing between them is an instruction.
 Only the built-in model's have none.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from council import demonstration_prompts
 from council.brief import Brief
 from council.calls import ChatMessage
 from council.document.conversation import AggregateRanking
@@ -19,15 +18,16 @@ from council.document.corrections import KEEP
 from council.document.iteration import CritiqueItem
 from council.document.results import ScoredAnswer, ScoringMatrix
 from council.errors import Cause
-from council.fence import fenced, rule, unmarked
 from council.profile import Member, Strategy
-from council.refinement import (
+from council.prompts import demonstration
+from council.prompts.refinement import (
     CRITIQUED,
     REFINE,
     REFINED_FORM,
     build_refinement_prompt,
     weighing,
 )
+from council.text.fence import fenced, rule, unmarked
 
 ROLE = (
     "You are a member of a council of language models. A team asked the council a question and "
@@ -184,8 +184,8 @@ STRATEGIES: Mapping[Strategy, _Synthesis] = {
 
 def answer(brief: Brief, member: Member) -> tuple[ChatMessage, ...]:
     """Ask a member for its own answer (stage 1)."""
-    if demonstration_prompts.suits(brief):
-        return demonstration_prompts.answer(brief, member)
+    if demonstration.suits(brief):
+        return demonstration.answer(brief, member)
     return _chat(
         brief,
         _system(ROLE, member),
@@ -198,8 +198,8 @@ def answer(brief: Brief, member: Member) -> tuple[ChatMessage, ...]:
 
 def review(brief: Brief, member: Member, answers: Sequence[tuple[str, str]]) -> tuple[ChatMessage, ...]:
     """Ask a member to review and rank the labelled answers, in the given order (stage 2)."""
-    if demonstration_prompts.suits(brief):
-        return demonstration_prompts.review(brief, answers)
+    if demonstration.suits(brief):
+        return demonstration.review(brief, answers)
     return _chat(
         brief,
         _system(ROLE, member),
@@ -255,9 +255,9 @@ def correction(
     The conversation of stage 1 continues, with the answer as the member's own turn, so a provider that
     caches prompts reuses the first part. `critiques` are pairs of critic and text.
     """
-    if demonstration_prompts.suits(brief):
+    if demonstration.suits(brief):
         said = [text for _, text in critiques]
-        return demonstration_prompts.correction(brief, member, original=original, critiques=said)
+        return demonstration.correction(brief, member, original=original, critiques=said)
     parts = [PEERS_REVIEWED.format(label=label)] if critiques else []
     parts += (_fence(brief, f"Peer evaluation from {critic}", text) for critic, text in critiques)
     parts += [ANSWER_AGAIN if critiques else REVIEW_YOURSELF, *_corrected_form(brief)]
@@ -286,7 +286,7 @@ def refinement(
 
 def repeat_penalty(brief: Brief) -> float | None:
     """Return the penalty for repetition where a prompt's words are to be repeated, if a run has one."""
-    return demonstration_prompts.REPEAT_PENALTY if demonstration_prompts.suits(brief) else None
+    return demonstration.REPEAT_PENALTY if demonstration.suits(brief) else None
 
 
 def synthesis(
@@ -307,8 +307,8 @@ def synthesis(
     back after the reviews, which only the notes need; `votes` are the ballots that count,
     reviewer -> labels, best first; `reviews` are pairs of critic and text.
     """
-    if demonstration_prompts.suits(brief):
-        return demonstration_prompts.synthesis(brief, responses=responses, ranking=ranking)
+    if demonstration.suits(brief):
+        return demonstration.synthesis(brief, responses=responses, ranking=ranking)
     strategy = STRATEGIES[brief.profile.strategy]
     read = reviews if strategy.reads_reviews else ()
     mark = None if brief.profile.demonstration else brief.notes_mark

@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Sequence
 
 from council.brief import History, Turn
-from council.characters import clip
 from council.reviews.critiques import shorten
+from council.text.characters import clip
 
 TITLE_LENGTH = 80
 BYTES_PER_TOKEN = 4

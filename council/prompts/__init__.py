@@ -1,0 +1,1 @@
+"""What the models are sent: every prompt, and how much of what came before it repeats."""
