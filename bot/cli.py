@@ -32,9 +32,10 @@ from bot.service.options import RunOptions
 from bot.service.requests.attachments import LARGEST_FILE, text_file
 from bot.terminal.ask import say, show, warn
 from bot.view.message import escaped_line
-from bot.view.wording import cli as wording
-from bot.view.wording import estimates, serving
-from bot.view.wording.failures import explain
+from bot.view.wording.service import estimates
+from bot.view.wording.service.failures import explain
+from bot.view.wording.terminal import cli as wording
+from bot.view.wording.terminal import serving
 from council.brief import Attachment
 from council.errors import CouncilError
 from council.text.redaction import Redaction
@@ -555,7 +556,7 @@ def _offer_servers(configuration: Configuration) -> None:
     """If no model is configured, name the model servers on this machine."""
     if not configuration.is_demonstration:
         return
-    from bot.view.wording.servers import offer
+    from bot.view.wording.terminal.local_servers import offer
     from council.models.local import find_servers
 
     for server in asyncio.run(find_servers()):

@@ -29,7 +29,7 @@ from bot.serve import (
     slack_app,
     slack_is_whole,
 )
-from bot.view.wording import doctor as wording
+from bot.view.wording.doctor import doctor as wording
 from council.models.directory import Directory
 from council.text.redaction import Redaction
 

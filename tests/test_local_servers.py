@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from bot.config.configuration import load
-from bot.view.wording.servers import offer
+from bot.view.wording.terminal.local_servers import offer
 from council.models.local import LocalServer
 from tests.launcher import start
 from tests.model_server import ModelServer

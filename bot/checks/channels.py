@@ -12,7 +12,7 @@ from bot.service.admission.access import Rules
 from bot.service.admission.budgets import Budgets
 from bot.service.admission.channels import BUDGETS, InForce, Operator, Own
 from bot.service.options import RunOptions
-from bot.view.wording import doctor_channels as wording
+from bot.view.wording.doctor import channels as wording
 from council.brief import Brief
 from council.estimate import estimate
 from council.profile import Member, Profile

@@ -7,8 +7,8 @@ from typing import Literal
 
 import structlog
 
-from bot.view.wording import doctor as wording
-from bot.view.wording.doctor import Advice
+from bot.view.wording.doctor import doctor as wording
+from bot.view.wording.doctor.doctor import Advice
 
 log = structlog.get_logger()
 

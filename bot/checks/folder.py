@@ -9,7 +9,7 @@ from pathlib import Path
 from bot.checks.channels import Stored, settings_of_channels
 from bot.checks.check import Check, Outcome, found, wrong
 from bot.view.message import escaped_line
-from bot.view.wording import doctor as wording
+from bot.view.wording.doctor import doctor as wording
 from storage.audit import Audit
 from storage.documents.conversations import ConversationStore
 from storage.errors import DamageError, StorageError, explain_system

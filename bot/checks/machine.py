@@ -13,7 +13,7 @@ from bot.config.configuration import Configuration
 from bot.config.ports import listening
 from bot.config.settings import secret_names
 from bot.errors import ConfigurationError
-from bot.view.wording import doctor as wording
+from bot.view.wording.doctor import doctor as wording
 from storage.processes.locks import PLATFORMS, SHARED, Locks
 
 SECRETS, STATUS, CLOCK = "Secret files", "Status port", "Clock"

@@ -14,10 +14,10 @@ from datetime import UTC, datetime, timedelta
 from bot.checks.check import Check, Finding, Outcome, found, wrong
 from bot.config.configuration import Configuration
 from bot.config.settings import OPENROUTER
-from bot.view.wording import doctor_models as wording
-from bot.view.wording.doctor import Advice
-from bot.view.wording.failures import cause, failure
+from bot.view.wording.doctor import models as wording
+from bot.view.wording.doctor.doctor import Advice
 from bot.view.wording.figures import money
+from bot.view.wording.service.failures import cause, failure
 from council.calls import Call, ChatMessage, RetryBudget
 from council.errors import Failure, ModelError
 from council.models.catalog import Listing, find_listing, most_like, read_listings

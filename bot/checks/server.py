@@ -3,8 +3,8 @@
 from bot.checks.channels import Stored, settings_of_channels
 from bot.checks.check import Check, Outcome, wrong
 from bot.checks.folder import DATABASE, INDEX, INDEX_SECONDS, of_the_index
-from bot.view.wording import cli as cli_wording
-from bot.view.wording import doctor as wording
+from bot.view.wording.doctor import doctor as wording
+from bot.view.wording.terminal import cli as cli_wording
 from storage.errors import StorageError
 from storage.index.index import Index
 from storage.overrides import Overrides

@@ -11,7 +11,7 @@ import aiohttp
 from bot.checks.check import Check, Outcome, wrong
 from bot.config.configuration import Configuration
 from bot.service.traces import can_trace
-from bot.view.wording import doctor as wording
+from bot.view.wording.doctor import doctor as wording
 
 TRACES = "Traces"
 BASE, WHOLE = "otel_exporter_otlp_endpoint", "otel_exporter_otlp_traces_endpoint"

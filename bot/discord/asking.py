@@ -24,9 +24,9 @@ from bot.service.delivery.outbox import Urgency
 from bot.service.dispatcher import Dispatcher
 from bot.service.options import AS_THE_PROFILE_HAS_IT, RunOptions
 from bot.service.requests.question import Question
-from bot.view.wording import discord as wording
-from bot.view.wording.follow_ups import ALREADY_ASKED, ASKED_HERE, USE_THE_BUTTON, asked
-from bot.view.wording.replies import NO_TEXT
+from bot.view.wording.platforms import discord as wording
+from bot.view.wording.service.follow_ups import ALREADY_ASKED, ASKED_HERE, USE_THE_BUTTON, asked
+from bot.view.wording.service.replies import NO_TEXT
 from council.brief import Attachment, Discussion
 from storage.journal.journal import RunRow
 

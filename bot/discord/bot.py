@@ -32,7 +32,7 @@ from bot.past.lookup import Lookup
 from bot.service.delivery.outbox import Outbox
 from bot.service.dispatcher import Dispatcher
 from bot.service.metrics import Metrics
-from bot.view.wording import discord_errors
+from bot.view.wording.platforms import discord_errors
 from storage.journal.journal import RunRow
 
 log = structlog.get_logger()

@@ -23,9 +23,9 @@ from bot.errors import ConfigurationError, Unreachable, VenueError
 from bot.service.admission.access import Access, Rules
 from bot.service.commands import COMMANDS, Given, Kind
 from bot.view.message import escaped_line
-from bot.view.wording import doctor_discord as wording
-from bot.view.wording.doctor import Advice
-from bot.view.wording.doctor_channels import where
+from bot.view.wording.doctor import discord as wording
+from bot.view.wording.doctor.channels import where
+from bot.view.wording.doctor.doctor import Advice
 from storage.scope import Scope
 
 TOKEN, APPLICATION = "Discord token", "Discord application"

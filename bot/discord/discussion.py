@@ -16,7 +16,7 @@ from bot.errors import Gone, NotAllowed, NotTaken
 from bot.service.delivery.outbox import Urgency
 from bot.service.requests import discussion
 from bot.service.requests.discussion import Written
-from bot.view.wording import discord as wording
+from bot.view.wording.platforms import discord as wording
 from council.brief import Attachment, Brief, Discussion
 
 LOOKED_THROUGH = 200

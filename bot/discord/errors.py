@@ -16,8 +16,8 @@ import discord
 import structlog
 
 from bot.errors import Gone, Malformed, NotAllowed, RateLimited, Unreachable, VenueError
-from bot.view.wording import discord_errors as wording
-from bot.view.wording.discord import A_PERMISSION, CHANNEL
+from bot.view.wording.platforms import discord_errors as wording
+from bot.view.wording.platforms.discord import A_PERMISSION, CHANNEL
 
 log = structlog.get_logger()
 

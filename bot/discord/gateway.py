@@ -19,8 +19,8 @@ from discord.http import Route
 from bot.discord.commands import register
 from bot.discord.errors import REFUSED_TOKEN_CODE, why_final
 from bot.errors import ConfigurationError, Problem
-from bot.view.wording import discord as wording
-from bot.view.wording.discord_errors import UNREACHED
+from bot.view.wording.platforms import discord as wording
+from bot.view.wording.platforms.discord_errors import UNREACHED
 
 log = structlog.get_logger()
 

@@ -35,8 +35,8 @@ from bot.service.dispatcher import Click, Dispatcher
 from bot.service.options import RunOptions
 from bot.service.requests.configure import configure
 from bot.view.message import Message
-from bot.view.wording import delivery
-from bot.view.wording.failures import UNEXPECTED
+from bot.view.wording.service import delivery
+from bot.view.wording.service.failures import UNEXPECTED
 from council.document.conversation import Source
 
 log = structlog.get_logger()

@@ -14,9 +14,9 @@ from discord import ui
 
 from bot.service.requests.follow_ups import LONGEST_TEXT, Form
 from bot.service.requests.votes import LONGEST_REASON
-from bot.view.wording import follow_ups as following
-from bot.view.wording import votes as voting
 from bot.view.wording.buttons import ANSWER_IT, FOLLOW_UP, UNHELPFUL
+from bot.view.wording.service import follow_ups as following
+from bot.view.wording.service import votes as voting
 
 Json = Mapping[str, Any]
 

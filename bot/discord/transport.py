@@ -21,8 +21,8 @@ from discord.http import json_or_text
 from bot.discord.errors import classify, is_for_all, retry_after, settled
 from bot.errors import RateLimited, Unreachable, VenueError
 from bot.service.delivery.outbox import TICK, Lane, Outbox, Urgency
-from bot.view.wording.discord import A_PERMISSION, CHANNEL
-from bot.view.wording.discord_errors import BUSY, UNREADABLE
+from bot.view.wording.platforms.discord import A_PERMISSION, CHANNEL
+from bot.view.wording.platforms.discord_errors import BUSY, UNREADABLE
 
 T = TypeVar("T")
 

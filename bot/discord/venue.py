@@ -33,9 +33,9 @@ from bot.errors import Gone, Malformed, NotAllowed, Unreachable, VenueError
 from bot.service.delivery.outbox import Urgency
 from bot.service.delivery.venue import Card, CardAction, File, Mention, Part, Sent
 from bot.view.message import Message
-from bot.view.wording import discord as wording
 from bot.view.wording.card import BELOW, IN_THREAD
-from bot.view.wording.delivery import NO_CARD
+from bot.view.wording.platforms import discord as wording
+from bot.view.wording.service.delivery import NO_CARD
 from council.brief import Brief, Discussion
 from storage.journal.journal import RunRow
 

@@ -29,8 +29,9 @@ from bot.service.commands import (
 from bot.service.delivery.presenter import files_of
 from bot.service.delivery.venue import File
 from bot.view.message import printable
-from bot.view.wording import failures, forgetting
+from bot.view.wording import forgetting
 from bot.view.wording import past as wording
+from bot.view.wording.service import failures
 from council.document.conversation import Source
 from council.text.characters import clip
 from storage.documents.conversations import Documents

@@ -17,11 +17,12 @@ from bot.view.message import Block, Entry, Footer, Heading, Line, Message, Pairs
 from bot.view.ranking import ranked
 from bot.view.state import RunView
 from bot.view.thread import thread
-from bot.view.wording import buttons, figures, forgetting, votes
+from bot.view.wording import buttons, figures, forgetting
 from bot.view.wording import past as wording
 from bot.view.wording import statistics as told
 from bot.view.wording.card import agreement
 from bot.view.wording.names import short_names
+from bot.view.wording.service import votes
 from council.document.conversation import AssistantMessage, Conversation, UserMessage
 from council.text.characters import clip
 from council.usage import Usage

@@ -32,8 +32,8 @@ from bot.view.details import Detail, detail
 from bot.view.fold import run_view
 from bot.view.message import Message
 from bot.view.state import opening
-from bot.view.wording import failures, replies
-from bot.view.wording.permissions import NOT_HERE
+from bot.view.wording.service import failures, replies
+from bot.view.wording.service.access import NOT_HERE
 from council.brief import Attachment
 from council.cancel import Stop
 from council.document.conversation import Conversation, Source

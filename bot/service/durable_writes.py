@@ -7,7 +7,7 @@ from typing import TypeVar
 import structlog
 from tenacity import AsyncRetrying, retry_if_exception, wait_exponential
 
-from bot.view.wording.failures import HELD
+from bot.view.wording.service.failures import HELD
 from council.calls import Call, Outcome, Steps
 from council.events import Emit, RunHeld
 from storage.errors import (

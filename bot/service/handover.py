@@ -18,7 +18,7 @@ from bot.service.admission.limits import Limits
 from bot.service.claims import LOOK_SECONDS, Claims
 from bot.service.resuming import LONGEST_RETELL_SECONDS, RETELL_SECONDS, TELLING_DAYS
 from bot.service.runs import Runs
-from bot.view.wording import failures, replies
+from bot.view.wording.service import failures, replies
 from council.document.conversation import Source
 from storage.errors import StorageError
 from storage.journal.journal import Journal, RunRow

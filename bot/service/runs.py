@@ -21,7 +21,7 @@ from bot.service.durable_writes import DurableSteps, keep, until_written
 from bot.service.metrics import Metrics
 from bot.service.requests.question import Question
 from bot.service.traces import Trace, Traces, untraced
-from bot.view.wording.failures import INTERRUPTED, explain
+from bot.view.wording.service.failures import INTERRUPTED, explain
 from council.brief import Attachment, Brief, Discussion, History, ThreadMessage, Turn
 from council.calls import Ask, Call, Reply
 from council.cancel import Stop

@@ -23,8 +23,8 @@ from bot.slack.incoming import Reader, plain
 from bot.slack.notices import Tell, ephemerally, line
 from bot.slack.venue import SlackVenue
 from bot.slack.workspace import Workspace
-from bot.view.wording import slack as wording
-from bot.view.wording.follow_ups import ALREADY_ASKED, ASKED_BELOW
+from bot.view.wording.platforms import slack as wording
+from bot.view.wording.service.follow_ups import ALREADY_ASKED, ASKED_BELOW
 from council.brief import Discussion
 from council.document.conversation import Source
 from storage.journal.journal import RunRow

@@ -18,7 +18,7 @@ from bot.slack.client import Json, granted
 from bot.slack.incoming import Reader, file_name, file_size, plain
 from bot.slack.manifest import THREADS
 from bot.slack.workspace import AT_ONCE, BURST, TIER_3
-from bot.view.wording import slack as wording
+from bot.view.wording.platforms import slack as wording
 from council.brief import Attachment, Brief, Discussion
 from council.document.conversation import Source
 

@@ -29,9 +29,9 @@ from bot.service.requests.attachments import (
     text_file,
 )
 from bot.slack.client import Json, granted
-from bot.view.wording import slack as wording
-from bot.view.wording.access import GROUPS_UNKNOWN
-from bot.view.wording.attachments import NO_NAME
+from bot.view.wording.platforms import slack as wording
+from bot.view.wording.service.access import GROUPS_UNKNOWN
+from bot.view.wording.service.attachments import NO_NAME
 from council.brief import Attachment
 
 log = structlog.get_logger()

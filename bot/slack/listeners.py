@@ -50,11 +50,11 @@ from bot.slack.manifest import SHORTCUT
 from bot.slack.notices import Tell, ephemerally, line, privately
 from bot.slack.venue import SlackVenue, unrecorded
 from bot.slack.workspace import Workspace
-from bot.view.wording import slack as wording
-from bot.view.wording.delivery import TRANSCRIPT
-from bot.view.wording.failures import UNEXPECTED
-from bot.view.wording.permissions import NOT_HERE
-from bot.view.wording.replies import NO_QUESTION, NO_TEXT
+from bot.view.wording.platforms import slack as wording
+from bot.view.wording.service.access import NOT_HERE
+from bot.view.wording.service.delivery import TRANSCRIPT
+from bot.view.wording.service.failures import UNEXPECTED
+from bot.view.wording.service.replies import NO_QUESTION, NO_TEXT
 from bot.view.wording.statistics import PICTURE
 from council.brief import Discussion
 from council.document.conversation import Source

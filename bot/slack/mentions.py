@@ -25,7 +25,7 @@ from bot.service.delivery.outbox import Repeat, Urgency
 from bot.service.delivery.venue import Mention, Part, Sent
 from bot.slack.client import Json, granted
 from bot.slack.workspace import TIER_3, Workspace
-from bot.view.wording.slack_errors import NO_ANSWER
+from bot.view.wording.platforms.slack_errors import NO_ANSWER
 from storage.journal.journal import Telling
 
 log = structlog.get_logger()

@@ -14,10 +14,10 @@ from bot.errors import Refusal
 from bot.service.requests.follow_ups import LONGEST_TEXT, Form
 from bot.service.requests.votes import LONGEST_REASON
 from bot.slack.client import Json
-from bot.view.wording import follow_ups as following
-from bot.view.wording import votes as voting
 from bot.view.wording.buttons import ANSWER_IT, UNHELPFUL
-from bot.view.wording.permissions import NOT_HERE
+from bot.view.wording.service import follow_ups as following
+from bot.view.wording.service import votes as voting
+from bot.view.wording.service.access import NOT_HERE
 
 WHY, FOLLOW_UP = "council_why", "council_follow_up"
 _REASON, _TEXT, _PROFILE = "reason", "text", "profile"

@@ -31,8 +31,8 @@ from bot.service.admission.access import AT_TERMINAL
 from bot.service.requests.question import Question
 from bot.service.runs import Runs
 from bot.view.message import Message, escaped, printable
-from bot.view.wording import estimates
-from bot.view.wording import terminal as wording
+from bot.view.wording.service import estimates
+from bot.view.wording.terminal import terminal as wording
 from council.brief import Attachment
 from council.cancel import Stop
 from council.document.conversation import Source

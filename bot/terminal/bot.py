@@ -17,9 +17,9 @@ from bot.terminal import ask as terminal_ask
 from bot.terminal.ask import display, say
 from bot.terminal.typed import read_line
 from bot.upkeep import repair_index
-from bot.view.wording import terminal as wording
 from bot.view.wording.buttons import HELPFUL, UNHELPFUL
-from bot.view.wording.votes import AT_TERMINAL, NOTHING_TO_VOTE_ON
+from bot.view.wording.service.votes import AT_TERMINAL, NOTHING_TO_VOTE_ON
+from bot.view.wording.terminal import terminal as wording
 from council.document.conversation import AssistantMessage
 from storage.errors import ConversationNotFound
 from storage.index.rows import IndexRow

@@ -45,7 +45,9 @@ from bot.view.record import record
 from bot.view.state import RunView
 from bot.view.thread import thread
 from bot.view.wording import card as wording
-from bot.view.wording import failures, figures, terminal
+from bot.view.wording import figures
+from bot.view.wording.service import failures
+from bot.view.wording.terminal import terminal
 from council.events import (
     Event,
     MemberAnswered,

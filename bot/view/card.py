@@ -17,8 +17,10 @@ from bot.view.state import (
     Working,
 )
 from bot.view.wording import card as wording
-from bot.view.wording import context, demo, failures, figures
+from bot.view.wording import context, figures
 from bot.view.wording.names import listing, short_names
+from bot.view.wording.service import failures
+from bot.view.wording.terminal import demo
 from council.document.results import ChairNotes, Stage3Result
 from council.events import Stage
 from council.text.characters import clip

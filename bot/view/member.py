@@ -7,9 +7,10 @@ from bot.view.card import names
 from bot.view.consultants import consultation
 from bot.view.message import Block, Line, Pairs, Prose
 from bot.view.state import Failed, RunView, Seat
-from bot.view.wording import failures, figures
+from bot.view.wording import figures
 from bot.view.wording import thread as wording
 from bot.view.wording.names import listing
+from bot.view.wording.service import failures
 from council.calls import Citation
 from council.document.changes import words_changed
 from council.document.conversation import Stage1Result, Stage2_5Result, Stage2Result

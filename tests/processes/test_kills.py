@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.view.wording import replies
+from bot.view.wording.service import replies
 from tests.crashes.people import Asked
 from tests.postgres_server import PostgresServer, serve
 from tests.processes.scene import EVERYTHING, IMPATIENT, RECEIVERS, STALLED, WORKERS, Scene, scene

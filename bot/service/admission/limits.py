@@ -9,7 +9,7 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field, NonNegativeFloat, PositiveInt
 
 from bot.errors import OverLimit
-from bot.view.wording import replies
+from bot.view.wording.service import replies
 from council.document.conversation import Source
 from storage.errors import QueueFull
 from storage.journal.journal import NewRun

@@ -20,7 +20,7 @@ import structlog
 
 from bot.errors import Gone, NotAllowed, RateLimited, Unreachable
 from bot.service.metrics import Metrics
-from bot.view.wording import delivery as wording
+from bot.view.wording.service import delivery as wording
 from storage.errors import StorageError
 from storage.processes.sharing import Sharing
 

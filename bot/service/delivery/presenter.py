@@ -27,7 +27,7 @@ from bot.view.message import Line, Message, Title
 from bot.view.record import record
 from bot.view.state import RunView
 from bot.view.thread import ThreadMessage, is_final, thread
-from bot.view.wording import delivery as wording
+from bot.view.wording.service import delivery as wording
 from council.document.conversation import Conversation
 from council.events import Event, MemberStarted, RunAdmitted, RunCompleted, RunFailed, RunQueued
 from council.offload import in_turn

@@ -12,8 +12,8 @@ from bot.service.admission.channels import BUDGETS, Channels, InForce, Own
 from bot.service.admission.permissions import check
 from bot.service.commands import CONFIG, Given, Option
 from bot.view.message import Heading, Line, Message, Pairs
-from bot.view.wording import channels as wording
-from bot.view.wording.replies import NOT_CHANGED
+from bot.view.wording.service import channels as wording
+from bot.view.wording.service.replies import NOT_CHANGED
 from council.document.conversation import Source
 from storage.errors import StorageError
 from storage.scope import TERMINAL

@@ -11,9 +11,9 @@ from bot.service.admission.access import Standing
 from bot.service.admission.permissions import check, check_place
 from bot.service.options import RunOptions
 from bot.service.requests.question import Question
-from bot.view.wording import follow_ups as wording
-from bot.view.wording.failures import explain
-from bot.view.wording.permissions import NOT_HERE
+from bot.view.wording.service import follow_ups as wording
+from bot.view.wording.service.access import NOT_HERE
+from bot.view.wording.service.failures import explain
 from council.brief import Discussion
 from council.document.conversation import AssistantMessage, Source
 from council.text.characters import clip

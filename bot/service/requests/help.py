@@ -7,8 +7,8 @@ from bot.service.admission.budgets import NANO
 from bot.service.admission.limits import Limits
 from bot.service.commands import ASK, FORGET, PAST, described, usage
 from bot.view.message import Block, Heading, Line, Message, Pairs
-from bot.view.wording import budgets, commands, estimates
-from bot.view.wording import help as wording
+from bot.view.wording.service import budgets, commands, estimates
+from bot.view.wording.service import help as wording
 from council.estimate import Estimate
 from council.profile import Member, Profile
 from council.prompts.context import MOST_MESSAGES

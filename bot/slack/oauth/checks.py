@@ -26,7 +26,7 @@ from bot.slack.manifest import REDIRECT
 from bot.slack.oauth.flow import SlackApp
 from bot.slack.oauth.installations import Installed, read_installations
 from bot.view.message import escaped_line
-from bot.view.wording import doctor_slack as wording
+from bot.view.wording.doctor import slack as wording
 from storage.errors import DatabaseError
 
 APP, EVENTS, INSTALLS, WORKSPACES = "Slack app", "Slack events", "Slack installs", "Slack workspaces"

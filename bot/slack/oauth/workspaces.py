@@ -43,7 +43,7 @@ from bot.slack.manifest import INSTALL, PATH, REDIRECT
 from bot.slack.oauth.flow import InstallFlow, SlackApp
 from bot.slack.oauth.installations import Installations, Installed
 from bot.slack.oauth.pages import HEADERS
-from bot.view.wording.slack_errors import CODES
+from bot.view.wording.platforms.slack_errors import CODES
 from storage.errors import DatabaseError
 
 log = structlog.get_logger()

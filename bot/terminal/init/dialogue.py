@@ -10,7 +10,7 @@ from bot.terminal.init.members import choose_members
 from bot.terminal.init.platforms import ask_platforms
 from bot.terminal.init.prompts import confirm
 from bot.terminal.init.provider import choose_provider, demonstrate
-from bot.view.wording import init as wording
+from bot.view.wording.terminal import init as wording
 
 
 def init() -> bool:

@@ -12,9 +12,9 @@ from bot.terminal.ask import say
 from bot.terminal.init.files import Plan
 from bot.terminal.init.prompts import confirm, line
 from bot.terminal.init.provider import Provider
-from bot.view.wording import init as wording
 from bot.view.wording.figures import NO_COST, money
-from bot.view.wording.servers import seat
+from bot.view.wording.terminal import init as wording
+from bot.view.wording.terminal.local_servers import seat
 from council.models.catalog import Listing, find_listing, most_like
 from council.models.suggestion import MODEL_ID, leading, suggest
 from council.personas import PRESETS

@@ -4,8 +4,8 @@ from bot.config.settings import variables
 from bot.terminal.ask import say
 from bot.terminal.init.files import Existing, Plan
 from bot.terminal.init.prompts import choose, kept, secret
-from bot.view.wording import init as wording
-from bot.view.wording.doctor import Advice
+from bot.view.wording.doctor.doctor import Advice
+from bot.view.wording.terminal import init as wording
 
 
 def ask_platforms(existing: Existing, plan: Plan) -> None:

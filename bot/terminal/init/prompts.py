@@ -6,7 +6,7 @@ import typer
 
 from bot.config.settings import header
 from bot.terminal.ask import say
-from bot.view.wording import init as wording
+from bot.view.wording.terminal import init as wording
 
 
 def choose(lead: str, choices: Sequence[str], default: int = 1) -> int:

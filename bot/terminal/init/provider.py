@@ -16,8 +16,8 @@ from bot.service.admission.limits import Durability, Limits
 from bot.terminal.ask import say
 from bot.terminal.init.files import Existing
 from bot.terminal.init.prompts import choose, confirm, fit, kept, line, secret
-from bot.view.wording import init as wording
-from bot.view.wording.failures import cause
+from bot.view.wording.service.failures import cause
+from bot.view.wording.terminal import init as wording
 from council.errors import ModelError
 from council.models import builtin
 from council.models.catalog import Listing, read_listings

@@ -19,7 +19,7 @@ from bot.errors import ConfigurationError, Gone, Malformed, NotAllowed, VenueErr
 from bot.service.commands import ACTION, COMMANDS
 from bot.service.delivery.venue import File, Part
 from bot.service.dispatcher import Dispatcher
-from bot.view.wording.discord import HINT
+from bot.view.wording.platforms.discord import HINT
 from tests.bot.discord.office import HELD, Office, impatient, office
 from tests.bot.sample_run import accepted
 from tests.bot.shown import FINISHED

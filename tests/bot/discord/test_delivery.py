@@ -16,7 +16,7 @@ from bot.errors import NotAllowed
 from bot.service.delivery.outbox import Urgency
 from bot.service.delivery.venue import Button, Card, File, Mention, Part
 from bot.view.message import Heading, Line, Message, Prose
-from bot.view.wording.delivery import RECORD
+from bot.view.wording.service.delivery import RECORD
 from council.document.conversation import Source
 from storage.journal.journal import NOTHING_TOLD, RunRow
 from tests.bot.discord.office import HELD, Office, impatient

@@ -28,8 +28,8 @@ from bot.slack.bot import SlackBot
 from bot.slack.client import granted
 from bot.slack.incoming import plain
 from bot.slack.manifest import SHORTCUT
-from bot.view.wording.permissions import NOT_HERE
-from bot.view.wording.slack import IN_PRIVATE, TOO_SLOW
+from bot.view.wording.platforms.slack import IN_PRIVATE, TOO_SLOW
+from bot.view.wording.service.access import NOT_HERE
 from council.errors import ModelError
 from council.models.catalog import Catalog
 from storage.journal.journal import RunRow

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.view.wording import demo as wording
+from bot.view.wording.terminal import demo as wording
 from tests.launcher import Process, start
 from tests.test_program import COVERAGE, PLAIN, Program
 

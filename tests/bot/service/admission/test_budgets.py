@@ -23,7 +23,7 @@ from bot.service.admission.channels import Operator
 from bot.service.admission.permissions import Admins
 from bot.service.dispatcher import Click
 from bot.view.message import Message
-from bot.view.wording.estimates import amount
+from bot.view.wording.service.estimates import amount
 from council.brief import Attachment, Discussion
 from council.calls import Call, Reply
 from council.document.conversation import AssistantMessage, Source

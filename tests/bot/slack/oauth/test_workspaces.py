@@ -15,7 +15,7 @@ from bot.slack.oauth import installations, workspaces
 from bot.slack.oauth.installations import NAME
 from bot.slack.workspace import AT_ONCE
 from bot.upkeep import forget_removed
-from bot.view.wording.permissions import NOT_HERE
+from bot.view.wording.service.access import NOT_HERE
 from storage.scope import Scope
 from tests.bot.shown import FINISHED
 from tests.bot.slack.oauth.scene import Home, Scene, scene_in

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from bot.view.wording.doctor import Advice
+from bot.view.wording.doctor.doctor import Advice
 from bot.view.wording.figures import count
 
 APP_SCOPES = "the app's scopes"

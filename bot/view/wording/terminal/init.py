@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from bot.view.wording.doctor import Advice
+from bot.view.wording.doctor.doctor import Advice
 from bot.view.wording.figures import count
 from bot.view.wording.names import listing
 from council.models.catalog import Price

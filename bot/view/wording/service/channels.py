@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from bot.view.wording.estimates import amount
 from bot.view.wording.figures import count
 from bot.view.wording.names import listing
+from bot.view.wording.service.estimates import amount
 
 CHANNEL = "this channel"
 BUILT_IN = "built in"

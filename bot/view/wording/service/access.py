@@ -1,4 +1,4 @@
-"""What people read when they may not ask."""
+"""What people read when they may not ask, or may not do something with a run or a channel."""
 
 WHO_CHANGES_IT = "Whoever runs the bot can change that, under [access] in council.toml."
 NOT_IN_WORKSPACE = "The council isn't open to this server or workspace."
@@ -9,6 +9,13 @@ GROUPS_UNKNOWN = (
     "in a minute; if it happens again, the app may lack the scope usergroups:read."
 )
 NOT_DIRECTLY = "The council isn't open to you in direct messages. Ask in a channel."
+
+NOT_HERE = "This run isn't on record here; it may have been deleted."
+NOT_STOPPED = "Only the person who asked, or an admin, can stop this run."
+ANSWER_NOT_FORGOTTEN = "Only the person who asked, or an admin, can delete this answer."
+PERSON_NOT_FORGOTTEN = "Only an admin can delete everything somebody else asked."
+CHANNEL_NOT_FORGOTTEN = "Only an admin can delete a channel's history."
+CHANNEL_NOT_CONFIGURED = "Only an admin can change this channel's settings. Nothing was changed."
 
 
 def not_this_profile(name: str) -> str:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from bot.view.wording.doctor import Advice
+from bot.view.wording.doctor.doctor import Advice
 from bot.view.wording.figures import count
 from bot.view.wording.names import listing
 

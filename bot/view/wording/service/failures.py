@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from bot.view.wording.budgets import USED_UP
+from bot.view.wording.service.budgets import USED_UP
 from council.errors import AccountError, Cause, Failure, NoAnswers, RunForgotten, RunStopped
 from council.text.characters import clip
 from storage.errors import BudgetExceeded, ConversationNotFound, DocumentError, StorageError

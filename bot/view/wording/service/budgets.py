@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from datetime import date, timedelta
 
-from bot.view.wording.estimates import amount, unpriced
+from bot.view.wording.service.estimates import amount, unpriced
 from council.estimate import Estimate
 
 WHO_CHANGES_IT = "Whoever runs the bot can change that, under [budgets] in council.toml."

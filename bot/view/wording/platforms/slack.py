@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 
 from bot.view.wording.names import listing
-from bot.view.wording.slack_errors import lacks_scope
+from bot.view.wording.platforms.slack_errors import lacks_scope
 
 DESCRIPTION = "Several language models answer, review each other, and conclude"
 """What the app's page says."""

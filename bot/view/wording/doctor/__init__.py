@@ -1,0 +1,1 @@
+"""What `council doctor` says, one file for each part of an installation."""

@@ -1,0 +1,1 @@
+"""What whoever runs the program reads in a terminal, except `council doctor`."""
