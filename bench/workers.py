@@ -36,7 +36,7 @@ from bot.serve import tune_interpreter
 from bot.service.admission.access import AT_TERMINAL
 from bot.service.dispatcher import Dispatcher
 from bot.service.requests.question import Question
-from bot.worker import open_handover
+from bot.worker import open_shared_queue
 from council.document.conversation import Source
 from tests.discord_server import DiscordServer
 from tests.postgres_server import PostgresServer, serve
@@ -206,12 +206,12 @@ async def ask(asked: Asked) -> Shared:
             open_library(configuration.settings.council_data_dir, configuration.database)
         )
         council = await stack.enter_async_context(open_council(configuration, library))
-        handover = None
+        shared_queue = None
         if address := configuration.database:
-            handover = await stack.enter_async_context(
-                open_handover(configuration, library, council.runs)
+            shared_queue = await stack.enter_async_context(
+                open_shared_queue(configuration, library, council.runs)
             )
-        dispatcher = open_dispatcher(configuration, library, council, handover)
+        dispatcher = open_dispatcher(configuration, library, council, shared_queue)
         if address:
             kind = psycopg.AsyncConnection[TupleRow]
             counting = await stack.enter_async_context(

@@ -18,9 +18,9 @@ from bot.service.admission.channels import Channels, Operator
 from bot.service.admission.permissions import Admins
 from bot.service.admission.queue import Queue
 from bot.service.dispatcher import Dispatcher
-from bot.service.handover import Handover
 from bot.service.metrics import Metrics
 from bot.service.runs import Runs
+from bot.service.shared_queue import SharedQueue
 from bot.service.traces import Traces, can_trace, untraced
 from bot.view.wording.terminal import cli as wording
 from bot.view.wording.terminal.serving import NO_OTEL
@@ -233,7 +233,7 @@ def open_dispatcher(
     configuration: Configuration,
     library: Library,
     council: Council,
-    handover: Handover | None = None,
+    shared_queue: SharedQueue | None = None,
 ) -> Dispatcher:
     """Open the dispatcher, which takes every platform's questions, and may hand them over."""
     return Dispatcher(
@@ -244,7 +244,7 @@ def open_dispatcher(
         queue=Queue(configuration.limits),
         durability=configuration.durability,
         admins=_admins(configuration),
-        handover=handover,
+        shared_queue=shared_queue,
     )
 
 

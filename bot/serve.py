@@ -32,7 +32,7 @@ from bot.service.dispatcher import Dispatcher
 from bot.service.metrics import Metrics
 from bot.upkeep import Job, forget_removed, maintain
 from bot.view.wording.terminal import serving as wording
-from bot.worker import Worker, open_handover
+from bot.worker import Worker, open_shared_queue
 from storage.database import Database
 from storage.errors import DatabaseError
 from storage.processes.locks import LOOK_SECONDS, SHARED
@@ -117,15 +117,15 @@ async def serve(configuration: Configuration, library: Library, role: Role = EVE
         if settings.council_status_port:
             await _show_status(settings, health, metrics, stack)
         council = await stack.enter_async_context(open_council(configuration, library, metrics))
-        handover = None
+        shared_queue = None
         if shares(configuration):
-            handover = await stack.enter_async_context(
-                open_handover(configuration, library, council.runs)
+            shared_queue = await stack.enter_async_context(
+                open_shared_queue(configuration, library, council.runs)
             )
-        dispatcher = health.dispatcher = open_dispatcher(configuration, library, council, handover)
+        dispatcher = health.dispatcher = open_dispatcher(configuration, library, council, shared_queue)
         program = Program(configuration, library, dispatcher, metrics, health, stack, role)
-        if handover:
-            program.worker = Worker(dispatcher, handover)
+        if shared_queue:
+            program.worker = Worker(dispatcher, shared_queue)
         await _before(ended, _start(program, council))
         try:
             health.phase = "serving"
@@ -441,12 +441,12 @@ async def _start_slack(program: Program, lookup: Lookup, token: SecretStr) -> No
 
 def _outbox(program: Program, platform: str) -> Outbox:
     """Return a platform's outbox; processes on one database share its rate limits."""
-    handover = program.worker.handover if program.worker else None
+    queue = program.worker.queue if program.worker else None
     return Outbox(
         platform,
         metrics=program.metrics,
-        rate_limits=SharedRateLimits(handover.sharing, handover.worker) if handover else None,
-        may_send=handover.claims.may_send if handover else None,
+        rate_limits=SharedRateLimits(queue.sharing, queue.worker) if queue else None,
+        may_send=queue.claims.may_send if queue else None,
     )
 
 

@@ -15,11 +15,11 @@ import structlog
 from bot.app import Library, open_jobs
 from bot.config.configuration import Configuration
 from bot.service.admission.limits import Durability, Limits
-from bot.service.claims import Claims
+from bot.service.claimed_runs import Claims
 from bot.service.dispatcher import Dispatcher
-from bot.service.handover import Handover
 from bot.service.resuming import TELLING_DAYS, VenueOf
 from bot.service.runs import Runs
+from bot.service.shared_queue import SharedQueue
 from storage.errors import StorageError
 from storage.journal.journal import RunRow
 from storage.processes.jobs import Working
@@ -39,7 +39,7 @@ class Worker:
     """Takes up runs; `venues` returns the place of a run by its platform."""
 
     dispatcher: Dispatcher
-    handover: Handover
+    queue: SharedQueue
     venues: dict[str, VenueOf] = field(default_factory=dict[str, VenueOf])
     _taking: WeakValueDictionary[str, asyncio.Lock] = field(
         default_factory=WeakValueDictionary[str, asyncio.Lock]
@@ -51,15 +51,15 @@ class Worker:
     ) -> AsyncGenerator[Callable[[], Awaitable[NoReturn]]]:
         """Take up runs while entered; yields what waits until that fails, and raises why."""
         working = Working(
-            name=self.handover.worker,
+            name=self.queue.worker,
             runs=limits.runs,
             stalled_seconds=durability.stalled_seconds,
             # A worker that ends sends no heartbeats: others would take its runs away meanwhile.
             drain_seconds=min(durability.drain_seconds, MOST_DRAIN * durability.stalled_seconds),
         )
-        watching = asyncio.create_task(self.handover.claims.watch())
+        watching = asyncio.create_task(self.queue.claims.watch())
         try:
-            async with self.handover.jobs.work(working, self.take_up, self.handover.sweep) as failed:
+            async with self.queue.jobs.work(working, self.take_up, self.queue.sweep) as failed:
                 yield failed
         finally:
             watching.cancel()
@@ -67,17 +67,15 @@ class Worker:
 
     async def take_up(self, run_id: str, attempts: int) -> None:
         """Claim a run, carry it out and show it; what can't be shown is tried again later."""
-        await self.handover.claims.end(run_id)
+        await self.queue.claims.end(run_id)
         # One at a time: the journal and the claims know a run by its id alone.
         async with self._taking.setdefault(run_id, asyncio.Lock()):
             await self._take_up(run_id, attempts)
 
     async def _take_up(self, run_id: str, attempts: int) -> None:
-        claims = self.handover.claims
+        claims = self.queue.claims
         try:
-            run = await self.handover.journal.claim(
-                run_id, self.handover.worker, partial(claims.lose, run_id)
-            )
+            run = await self.queue.journal.claim(run_id, self.queue.worker, partial(claims.lose, run_id))
         except StorageError as error:  # a sweep finds it
             log.warning("run_not_claimed", run=run_id, reason=error)
             return
@@ -86,11 +84,11 @@ class Worker:
         try:
             await self._carry_out(run, attempts)
         finally:
-            self.handover.journal.unclaim(run_id)
+            self.queue.journal.unclaim(run_id)
 
     async def _carry_out(self, run: RunRow, attempts: int) -> None:
         if run.delivery == "shown":
-            await self.handover.leave(run.id)
+            await self.queue.leave(run.id)
             return
         venue_of = self.venues.get(run.origin.platform)
         venue = venue_of(run) if venue_of else None
@@ -99,32 +97,32 @@ class Worker:
             await self._leave_to_others(run, attempts)
             return
         try:
-            delivery = await self.dispatcher.take_up(run, venue, self.handover)
+            delivery = await self.dispatcher.take_up(run, venue, self.queue)
         except asyncio.CancelledError:
-            if self.handover.claims.remove(run.id):  # the process ends: others continue it
+            if self.queue.claims.remove(run.id):  # the process ends: others continue it
                 with suppress(StorageError):
-                    await asyncio.shield(self.handover.jobs.defer(run.id, attempts=attempts))
+                    await asyncio.shield(self.queue.jobs.defer(run.id, attempts=attempts))
             raise
-        is_ours = self.handover.claims.remove(run.id)
-        self.handover.told(run.id)
-        is_fresh = self.handover.runs.age(run) <= TELLING_DAYS * 24 * 3600
+        is_ours = self.queue.claims.remove(run.id)
+        self.queue.told(run.id)
+        is_fresh = self.queue.runs.age(run) <= TELLING_DAYS * 24 * 3600
         if is_ours and delivery != "shown" and is_fresh:
-            await self.handover.try_later(run.id, attempts)
+            await self.queue.try_later(run.id, attempts)
 
     async def _leave_to_others(self, run: RunRow, attempts: int) -> None:
         """Leave a run to another worker, for as long as an interrupted run may continue."""
-        if self.handover.runs.age(run) <= self.dispatcher.resume_within:
-            await self.handover.jobs.defer(run.id, after=AGAIN_SECONDS, attempts=attempts)
+        if self.queue.runs.age(run) <= self.dispatcher.resume_within:
+            await self.queue.jobs.defer(run.id, after=AGAIN_SECONDS, attempts=attempts)
             return
         if not run.is_over:
-            await self.handover.runs.give_up(run)
-        await self.handover.leave(run.id)
+            await self.queue.runs.give_up(run)
+        await self.queue.leave(run.id)
 
 
 @asynccontextmanager
-async def open_handover(
+async def open_shared_queue(
     configuration: Configuration, library: Library, runs: Runs
-) -> AsyncGenerator[Handover]:
+) -> AsyncGenerator[SharedQueue]:
     """Open what processes on one database share. Raises `StorageError`."""
     sharing = library.sharing
     if sharing is None or configuration.database is None:
@@ -134,7 +132,7 @@ async def open_handover(
             opened = await stack.enter_async_context(open_jobs(configuration.database))
         claims = Claims(sharing, configuration.durability.stalled_seconds)
         runs.may_call = claims.may_call
-        yield Handover(
+        yield SharedQueue(
             sharing=sharing,
             jobs=opened,
             claims=claims,

@@ -11,7 +11,7 @@ from typing import Any
 import structlog
 
 from bot.errors import OverLimit, Refusal
-from bot.service.acknowledge_first import ACCEPT_SECONDS
+from bot.service.acknowledgements import ACCEPT_SECONDS
 from bot.service.admission.access import Standing
 from bot.service.admission.budgets import Budgets
 from bot.service.admission.channels import InForce, Operator
@@ -20,7 +20,6 @@ from bot.service.admission.permissions import Action, Admins, check, check_place
 from bot.service.admission.queue import Queue, Ticket
 from bot.service.delivery.presenter import Presenter, files_of, page_of
 from bot.service.delivery.venue import File, Venue
-from bot.service.handover import Handover
 from bot.service.options import RunOptions
 from bot.service.requests.follow_ups import FollowUps
 from bot.service.requests.help import guide
@@ -28,6 +27,7 @@ from bot.service.requests.question import Question
 from bot.service.requests.votes import Votes
 from bot.service.resuming import Resuming, Stops, Together, VenueOf, catch_up
 from bot.service.runs import Runs
+from bot.service.shared_queue import SharedQueue
 from bot.view.details import Detail, detail
 from bot.view.fold import run_view
 from bot.view.message import Message
@@ -77,7 +77,7 @@ class RunCounts:
 class Dispatcher:
     """Accepts, queues, shows and stops runs; knows no platform.
 
-    With a `handover`, which several processes share, it leaves accepted runs to whoever takes them up.
+    With a queue that several processes share, it leaves accepted runs to whoever takes them up.
     """
 
     def __init__(
@@ -90,12 +90,12 @@ class Dispatcher:
         queue: Queue,
         durability: Durability | None = None,
         admins: Admins | None = None,
-        handover: Handover | None = None,
+        shared_queue: SharedQueue | None = None,
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
     ) -> None:
         self._runs = runs
-        self._handover = handover
+        self._shared_queue = shared_queue
         self._journal = journal
         self._store = store
         self._index = index
@@ -121,7 +121,7 @@ class Dispatcher:
             self._restart,
             within=self._durability.resume_within,
             sleep=sleep,
-            is_shared=handover is not None,
+            is_shared=shared_queue is not None,
         )
 
     async def accept(self, question: Question) -> RunRow | None:
@@ -176,7 +176,7 @@ class Dispatcher:
     ) -> RunRow | None:
         entry_key, source = question.entry_key, question.source
         context = question.context if profile.context == "thread" else None
-        bounds = self._handover.bounds if self._handover else None
+        bounds = self._shared_queue.bounds if self._shared_queue else None
         try:
             with self._backlog.admitted(entry_key, source) as is_new:
                 async with asyncio.timeout_at(by):
@@ -199,19 +199,19 @@ class Dispatcher:
         """Carry out a run and show it, in a task of its own."""
         if run.id in self._shown:  # a workspace that is opened again may have found it first
             return
-        if self._handover:
+        if self._shared_queue:
             self._shown.add(run.id)
-            self.spawn(self._hand_over(run, venue, self._handover))
+            self.spawn(self._hand_over(run, venue, self._shared_queue))
         else:
             self._start(run, venue)
 
-    async def take_up(self, run: RunRow, venue: Venue, handover: Handover) -> Delivery | None:
+    async def take_up(self, run: RunRow, venue: Venue, shared_queue: SharedQueue) -> Delivery | None:
         """Carry out a run that this process has claimed, and show it; return how that ended."""
         if not run.is_over and run.epoch > 1 and self._runs.age(run) > self._durability.resume_within:
             run = await self._runs.give_up(run)
         self._shown.add(run.id)
         stop = self._stops.of(run)
-        handover.claims.add(run, stop)
+        shared_queue.claims.add(run, stop)
         return await self._see_through(run, venue, stop, Together(1))
 
     async def retry(self, click: Click, standing: Standing, venue_of: VenueOf) -> str:
@@ -221,8 +221,8 @@ class Dispatcher:
         here.check(click.source, standing, run.brief.profile.name)
         if self._draining:
             raise Refusal(replies.RESTARTING)
-        if self._handover:
-            return await self._handover.retry(run, click.source)
+        if self._shared_queue:
+            return await self._shared_queue.retry(run, click.source)
         if run.id in self._shown:  # reopened now, it would be overwritten by its ending
             raise Refusal(replies.IN_PROGRESS)
         venue = venue_of(run)
@@ -247,9 +247,9 @@ class Dispatcher:
         Raises `Refusal`.
         """
         is_admin = self.admins.include(click.source, by_platform=click.is_admin)
-        if self._handover:
+        if self._shared_queue:
             check("stop", click.source, is_admin=is_admin, asker=asker)
-            return await self._handover.stop(click.run_id)
+            return await self._shared_queue.stop(click.run_id)
         stop = self._stops.get(click.run_id)
         if stop is None:
             raise Refusal(replies.OVER)
@@ -266,7 +266,7 @@ class Dispatcher:
 
     async def is_first(self, click: str) -> bool:
         """Return whether no process has seen a click before; a platform may deliver it to several."""
-        return await self._handover.is_first(click) if self._handover else True
+        return await self._shared_queue.is_first(click) if self._shared_queue else True
 
     async def run_of(self, click: Click, action: Action = "look") -> RunRow:
         """Find the run of a click, if that person may do this there. Raises `Refusal`."""
@@ -314,7 +314,7 @@ class Dispatcher:
         return await asyncio.to_thread(detail, view, what, seat)
 
     def _why_no_detail(self, run: RunRow) -> str:
-        is_elsewhere = self._handover is not None and not run.is_over
+        is_elsewhere = self._shared_queue is not None and not run.is_over
         return replies.IN_PROGRESS if is_elsewhere else replies.NOT_KEPT
 
     async def help(self, here: Source) -> Message:
@@ -355,8 +355,10 @@ class Dispatcher:
 
     def run_counts(self) -> RunCounts:
         """Count this process's runs."""
-        if self._handover:
-            return RunCounts(self._handover.claims.count, self._handover.waiting, self._handover.untold)
+        if self._shared_queue:
+            return RunCounts(
+                self._shared_queue.claims.count, self._shared_queue.waiting, self._shared_queue.untold
+            )
         return RunCounts(self._queue.running, self._queue.waiting, self.resuming.untold)
 
     def reconfigure(self, operator: Operator) -> None:
@@ -375,8 +377,8 @@ class Dispatcher:
     async def drain(self, seconds: float | None = None) -> None:
         """Take nothing new, and give running work some time to end; the next start resumes the rest."""
         self._draining = True
-        if self._handover:
-            self._handover.close()
+        if self._shared_queue:
+            self._shared_queue.close()
         with suppress(TimeoutError):
             async with asyncio.timeout(self._durability.drain_seconds if seconds is None else seconds):
                 await self.settled()
@@ -399,26 +401,26 @@ class Dispatcher:
 
         self.spawn(see_through())
 
-    async def _hand_over(self, run: RunRow, venue: Venue, handover: Handover) -> None:
+    async def _hand_over(self, run: RunRow, venue: Venue, shared_queue: SharedQueue) -> None:
         """Post a run's card, then leave the run to a worker; show its place until one has it."""
         with structlog.contextvars.bound_contextvars(run=run.id):
-            handover.claims.add(run, Stop())  # once a worker has it, nothing more is shown from here
+            shared_queue.claims.add(run, Stop())  # once a worker has it, nothing more is shown from here
             try:
                 presenter = await self._presenter(run, venue, is_new=True)
                 presenter.hear(RunAdmitted(0.0))
                 if await self._post_card(run, presenter):
-                    await handover.begin(run.id)
-                    async for position in handover.positions(run.id):
+                    await shared_queue.begin(run.id)
+                    async for position in shared_queue.positions(run.id):
                         presenter.hear(RunQueued(position))
                         await presenter.show_place()
                 else:  # nobody would see the answer, so nothing is spent; the asker was told why
                     await self._runs.fail(run, presenter.hear, RunStopped(), "stopped")
                     await self._runs.deliver(run, "shown")
-                    await handover.leave(run.id)
+                    await shared_queue.leave(run.id)
             except StorageError:
                 log.exception("run_left_to_a_sweep")
             finally:
-                handover.claims.remove(run.id)
+                shared_queue.claims.remove(run.id)
                 self._runs.acknowledgements.settle(run.entry_key)
                 self._shown.discard(run.id)
 
@@ -515,8 +517,8 @@ class Dispatcher:
         )
 
         async with AsyncExitStack() as stack:
-            if self._handover:  # its turn has come; even one that was stopped has to leave it
-                await stack.enter_async_context(self._handover.turn(run.id))
+            if self._shared_queue:  # its turn has come; even one that was stopped has to leave it
+                await stack.enter_async_context(self._shared_queue.turn(run.id))
             else:
                 turn = stack.enter_async_context(
                     self._queue.turn(ticket, lambda position: presenter.hear(RunQueued(position)))
@@ -554,8 +556,8 @@ class Dispatcher:
 
     async def halt(self, run_ids: Sequence[str]) -> None:
         """End these runs, and wait until they are over or their time is up."""
-        if self._handover:
-            await self._handover.end(run_ids, HALT_SECONDS)
+        if self._shared_queue:
+            await self._shared_queue.end(run_ids, HALT_SECONDS)
             return
         for run_id in run_ids:
             if stop := self._stops.get(run_id):

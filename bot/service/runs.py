@@ -12,7 +12,7 @@ from functools import partial
 
 import structlog
 
-from bot.service.acknowledge_first import Acknowledgements
+from bot.service.acknowledgements import Acknowledgements
 from bot.service.admission.budget_warnings import BudgetWarnings
 from bot.service.admission.budgets import Budgets, RunBudget, nanos, refusal
 from bot.service.admission.channels import Channels

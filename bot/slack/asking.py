@@ -11,7 +11,7 @@ from dataclasses import replace
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.errors import Refusal
-from bot.service.acknowledge_first import LOOKUP_SECONDS
+from bot.service.acknowledgements import LOOKUP_SECONDS
 from bot.service.admission.access import Standing
 from bot.service.commands import Typed, parse, parse_message
 from bot.service.dispatcher import Dispatcher

@@ -19,7 +19,7 @@ from slack_bolt.response import BoltResponse
 from slack_sdk.socket_mode.aiohttp import SocketModeClient
 
 from bot.past.lookup import Lookup
-from bot.service.acknowledge_first import LOOKUP_SECONDS
+from bot.service.acknowledgements import LOOKUP_SECONDS
 from bot.service.admission.budget_warnings import Notice
 from bot.service.delivery.outbox import Outbox, Patience
 from bot.service.delivery.venue import Venue

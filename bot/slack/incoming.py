@@ -18,7 +18,7 @@ import structlog
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.errors import NotTaken, Refusal, VenueError
-from bot.service.acknowledge_first import LOOKUP_SECONDS
+from bot.service.acknowledgements import LOOKUP_SECONDS
 from bot.service.requests.attachments import (
     LARGEST_FILE,
     admitted,

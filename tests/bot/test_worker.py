@@ -11,17 +11,17 @@ import pytest
 
 from bot.app import Library, open_jobs, open_library
 from bot.errors import NotAllowed, OverLimit, Refusal, Unreachable
-from bot.service.acknowledge_first import Acknowledgements
+from bot.service.acknowledgements import Acknowledgements
 from bot.service.admission.access import AT_TERMINAL
 from bot.service.admission.channels import Channels, Operator
 from bot.service.admission.limits import Durability, Limits
 from bot.service.admission.permissions import Admins
 from bot.service.admission.queue import Queue
-from bot.service.claims import Claims
+from bot.service.claimed_runs import Claims
 from bot.service.dispatcher import Click, Dispatcher
-from bot.service.handover import Handover
 from bot.service.requests.question import Question
 from bot.service.runs import Runs
+from bot.service.shared_queue import SharedQueue
 from bot.worker import Worker
 from council.models.catalog import Catalog
 from storage.errors import DatabaseError
@@ -49,7 +49,7 @@ class Process:
     """One process; `council` plays the models that it asks."""
 
     dispatcher: Dispatcher
-    handover: Handover
+    shared_queue: SharedQueue
     library: Library
     council: ScriptedCouncil
     place: Place
@@ -79,11 +79,11 @@ class Process:
 
     async def is_over(self, run: RunRow) -> bool:
         """Return whether nobody works on a run any more."""
-        return run.id not in await self.handover.jobs.live()
+        return run.id not in await self.shared_queue.jobs.live()
 
     async def has_left(self, run: RunRow) -> bool:
         """Return whether a run has no place in the queue any more."""
-        return not await self.handover.sharing.present([run.id])
+        return not await self.shared_queue.sharing.present([run.id])
 
     async def until(self, run: RunRow, delivery: str = "shown") -> RunRow:
         """Wait until a run is shown to its end."""
@@ -115,7 +115,7 @@ async def process(
             entropy=random.Random(1),  # noqa: S311 - a test draws the same each time
             acknowledgements=Acknowledgements(longest_delay=0.0),
         )
-        handover = Handover(
+        shared_queue = SharedQueue(
             sharing=library.sharing,
             jobs=jobs,
             claims=Claims(library.sharing, STALLED),
@@ -130,15 +130,15 @@ async def process(
             journal=library.journal,
             store=library.store,
             index=library.index,
-            queue=Queue(handover.limits),
+            queue=Queue(shared_queue.limits),
             durability=durability,
             admins=Admins(frozenset({"slack:BOSS"})),
-            handover=handover,
+            shared_queue=shared_queue,
         )
         if works:
-            worker = Worker(dispatcher, handover, {"slack": place.of})
-            await stack.enter_async_context(worker.working(handover.limits, durability))
-        yield Process(dispatcher, handover, library, played, place)
+            worker = Worker(dispatcher, shared_queue, {"slack": place.of})
+            await stack.enter_async_context(worker.working(shared_queue.limits, durability))
+        yield Process(dispatcher, shared_queue, library, played, place)
         await dispatcher.drain(0)
 
 
@@ -275,13 +275,13 @@ async def test_a_run_that_another_process_claims_is_left(postgres: str) -> None:
         other = Place()
         async with process(postgres, other, works=False) as fresh:
             shown = len(place.of(run).cards)
-            worker = Worker(fresh.dispatcher, fresh.handover, {"slack": other.of})
+            worker = Worker(fresh.dispatcher, fresh.shared_queue, {"slack": other.of})
             other.of(run).cards.append(place.of(run).cards[0])
             await worker.take_up(run.id, 0)
             council.release("stage2.1:openai/gpt-5")
             ended = await fresh.until(run)
         assert (ended.status, ended.epoch) == ("answered", 2)
-        await until(lambda: stale.handover.claims.count == 0)
+        await until(lambda: stale.shared_queue.claims.count == 0)
     assert not [call.step for call in fresh.council.calls if call.step.startswith("stage1.")]
     assert (len(place.of(run).mentions), len(other.of(run).mentions)) == (0, 1)
     assert len(place.of(run).cards) <= shown + 1
@@ -297,8 +297,8 @@ async def test_a_forgotten_run_ends_wherever_it_is(postgres: str) -> None:
         run = await receiver.ask()
         await called(council)
         await receiver.dispatcher.halt([run.id])
-        assert await receiver.handover.sharing.present([run.id]) == set()
-        await until(lambda: worker.handover.claims.count == 0)
+        assert await receiver.shared_queue.sharing.present([run.id]) == set()
+        await until(lambda: worker.shared_queue.claims.count == 0)
 
 
 async def test_an_asker_who_cannot_be_told_is_told_later_by_any_process(postgres: str) -> None:
@@ -313,8 +313,8 @@ async def test_an_asker_who_cannot_be_told_is_told_later_by_any_process(postgres
             await receiver.until(run, "untold")
             await until(lambda: worker.dispatcher.run_counts().untold == 1)
         venue.refuse.clear()
-        assert await receiver.handover.jobs.live() == {run.id}
-        await receiver.handover.jobs.defer(run.id)  # what its time would do
+        assert await receiver.shared_queue.jobs.live() == {run.id}
+        await receiver.shared_queue.jobs.defer(run.id)  # what its time would do
         async with process(postgres, place, works=True):
             await receiver.until(run)
     assert len(venue.mentions) == 1
@@ -329,7 +329,7 @@ async def test_two_jobs_of_one_run_in_one_process_carry_it_out_once(postgres: st
     ):
         run = await receiver.ask()
         await until(lambda: place.of(run).texts)
-        working = Worker(worker.dispatcher, worker.handover, {"slack": place.of})
+        working = Worker(worker.dispatcher, worker.shared_queue, {"slack": place.of})
         await asyncio.gather(*(working.take_up(run.id, 0) for _ in range(2)))
         assert await worker.until(run)
     assert len(worker.council.calls) == 13
@@ -348,7 +348,7 @@ async def test_a_retry_counts_as_a_question_that_waits(postgres: str) -> None:
         with pytest.raises(OverLimit):
             await receiver.dispatcher.retry(Click(run.id, TEAM), AT_TERMINAL, place.of)
         found = await receiver.library.journal.get(run.id)
-        assert await receiver.handover.sharing.present([run.id]) == set()
+        assert await receiver.shared_queue.sharing.present([run.id]) == set()
     assert found is not None
     assert (found.status, found.retries) == ("failed", 0)
 
@@ -358,14 +358,14 @@ async def test_a_run_that_nobody_here_can_show_is_given_up_once_it_is_old(postgr
     place = Place()
     async with process(postgres, place, works=False) as receiver:
         run = await receiver.ask()
-        elsewhere = Worker(receiver.dispatcher, receiver.handover)
+        elsewhere = Worker(receiver.dispatcher, receiver.shared_queue)
         await elsewhere.take_up(run.id, 0)
         waiting = await receiver.library.journal.get(run.id)
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(receiver.dispatcher, "_durability", Durability(resume_within=0.0))
             await elsewhere.take_up(run.id, 1)
         ended = await receiver.library.journal.get(run.id)
-        assert await receiver.handover.sharing.present([run.id]) == set()
+        assert await receiver.shared_queue.sharing.present([run.id]) == set()
     assert waiting is not None
     assert ended is not None
     assert (waiting.status, ended.status) == ("running", "failed")
@@ -384,7 +384,7 @@ async def test_what_is_on_record_is_not_refused(postgres: str, monkeypatch: pyte
             raise DatabaseError("away")
 
         for step in ("ready", "hurry"):
-            monkeypatch.setattr(receiver.handover.sharing, step, away)
+            monkeypatch.setattr(receiver.shared_queue.sharing, step, away)
         retried = await receiver.dispatcher.retry(Click(run.id, TEAM), AT_TERMINAL, place.of)
         stopped = await receiver.dispatcher.stop(Click(run.id, TEAM), "U1")
         found = await receiver.library.journal.get(run.id)

@@ -30,7 +30,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.errors import Revoked, VenueError
 from bot.past.lookup import Lookup
-from bot.service.acknowledge_first import LOOKUP_SECONDS
+from bot.service.acknowledgements import LOOKUP_SECONDS
 from bot.service.admission.budget_warnings import Notice
 from bot.service.delivery.outbox import Outbox, Patience
 from bot.service.dispatcher import Dispatcher

@@ -14,7 +14,7 @@ import pytest
 from bot.app import Library
 from bot.errors import Malformed, NotAllowed, Refusal, Unreachable, UsageError, VenueError
 from bot.render.markdown import render
-from bot.service.acknowledge_first import Acknowledgements
+from bot.service.acknowledgements import Acknowledgements
 from bot.service.admission.access import AT_TERMINAL
 from bot.service.admission.budget_warnings import BudgetWarnings
 from bot.service.admission.channels import Channels, Operator

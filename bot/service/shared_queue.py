@@ -1,6 +1,6 @@
-"""Hands runs from whoever accepts questions to whoever carries them out, on a database they share.
+"""The queue that processes on one database share: from who accepts a question to who runs it.
 
-A run waits in the queue that all processes share. When its turn comes it becomes a job, which any
+A run waits here. When its turn comes it becomes a job, which any
 worker takes. What a crash leaves between two steps is found by `sweep`.
 """
 
@@ -15,7 +15,7 @@ import structlog
 
 from bot.errors import Refusal
 from bot.service.admission.limits import Limits
-from bot.service.claims import LOOK_SECONDS, Claims
+from bot.service.claimed_runs import LOOK_SECONDS, Claims
 from bot.service.resuming import LONGEST_RETELL_SECONDS, RETELL_SECONDS, TELLING_DAYS
 from bot.service.runs import Runs
 from bot.view.wording.service import failures, replies
@@ -32,7 +32,7 @@ POLL_SECONDS = 1.0
 
 
 @dataclass(slots=True, kw_only=True)
-class Handover:
+class SharedQueue:
     """The queue and the jobs of all processes; `worker` is this one's name."""
 
     sharing: Sharing

@@ -4,9 +4,9 @@ import asyncio
 from typing import cast
 
 from bot.service.admission.limits import Limits
-from bot.service.claims import Claims
-from bot.service.handover import Handover
+from bot.service.claimed_runs import Claims
 from bot.service.runs import Runs
+from bot.service.shared_queue import SharedQueue
 from storage.errors import DatabaseError
 from storage.journal.journal import Journal
 from storage.processes.jobs import Jobs
@@ -45,9 +45,9 @@ class Made:
         self.runs.append(run_id)
 
 
-def handover(sharing: SlowSharing, jobs: Made) -> Handover:
+def shared_queue(sharing: SlowSharing, jobs: Made) -> SharedQueue:
     """Return a process's part of the queue."""
-    return Handover(
+    return SharedQueue(
         sharing=cast("Sharing", sharing),
         jobs=cast("Jobs", jobs),
         claims=cast("Claims", None),
@@ -61,7 +61,7 @@ def handover(sharing: SlowSharing, jobs: Made) -> Handover:
 async def test_a_burst_lets_in_by_few_calls() -> None:
     """Those that come while one is under way share the next, which sees what they saw."""
     sharing, jobs = SlowSharing(), Made()
-    queue = handover(sharing, jobs)
+    queue = shared_queue(sharing, jobs)
     calls: list[asyncio.Task[None]] = []
     for number in range(50):
         sharing.waiting.append(str(number))
@@ -76,7 +76,7 @@ async def test_a_burst_lets_in_by_few_calls() -> None:
 async def test_who_shared_a_failed_call_tries_again() -> None:
     """Only a call that succeeded counts for others."""
     sharing, jobs = SlowSharing(), Made()
-    queue = handover(sharing, jobs)
+    queue = shared_queue(sharing, jobs)
     first = asyncio.create_task(queue.let_in())
     await asyncio.sleep(0)
     second = asyncio.create_task(queue.let_in())

@@ -3,7 +3,7 @@
 import asyncio
 
 from bot.discord.incoming import FILE_SECONDS
-from bot.service.acknowledge_first import (
+from bot.service.acknowledgements import (
     ACCEPT_SECONDS,
     DUE_SECONDS,
     LOOKUP_SECONDS,
