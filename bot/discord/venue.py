@@ -1,37 +1,34 @@
 """A run's place on Discord: its card with buttons, the thread below it, and the asker.
 
 Everything but a command's first response goes out with the bot's own token: an interaction's token
-lives 15 minutes, a run may take longer. Every message carries a nonce drawn from what it says, so
-that one which is sent again soon appears once; later, the channel is read first.
+lives 15 minutes, a run may take longer.
 
 Sources: https://discord.com/developers/docs/resources/message#create-message,
 https://discord.com/developers/docs/interactions/receiving-and-responding
 """
 
 import asyncio
-import hashlib
 import io
 import time
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from dataclasses import dataclass
-from datetime import datetime, timedelta
-from http import HTTPStatus
-from typing import Any, TypeVar, get_args
+from typing import Any
 
 import aiohttp
 import discord
 import structlog
 
 from bot.discord import discussion
+from bot.discord.asker import require_sight
 from bot.discord.card import Drawn, draw, embeds_of, view_of
-from bot.discord.errors import ARCHIVED, OLD_MESSAGE, THREAD_EXISTS, classify, code_of
+from bot.discord.errors import ARCHIVED, OLD_MESSAGE, THREAD_EXISTS, code_of
 from bot.discord.location import Location, lacking
-from bot.discord.notices import LOOKED_THROUGH, NOBODY, NONCE_SECONDS, whisper
+from bot.discord.notices import NOBODY, whisper
+from bot.discord.posting import Post, Posting, UrgencyNow
 from bot.discord.text import pages, units
 from bot.discord.transport import Transport
 from bot.errors import Gone, Malformed, NotAllowed, Unreachable, VenueError
 from bot.service.delivery.outbox import Urgency
-from bot.service.delivery.venue import Card, CardAction, File, Mention, Part, Sent
+from bot.service.delivery.venue import Card, File, Mention, Part, Sent
 from bot.view.message import Message
 from bot.view.wording.card import BELOW, IN_THREAD
 from bot.view.wording.platforms import discord as wording
@@ -40,9 +37,6 @@ from council.brief import Brief, Discussion
 from storage.journal.journal import RunRow
 
 log = structlog.get_logger()
-
-T = TypeVar("T")
-UrgencyNow = Callable[[], Urgency]
 
 EDIT_SECONDS = 1.0
 """How long a card is left alone after an edit."""
@@ -57,32 +51,6 @@ def _always(urgency: Urgency) -> UrgencyNow:
 
 
 _FIRST, _ANSWER, _THREAD = map(_always, (Urgency.FIRST_CARD, Urgency.ANSWER, Urgency.THREAD))
-
-
-@dataclass(frozen=True, slots=True)
-class _Post:
-    """A message to be posted once; `key` and its content distinguish it from the run's others."""
-
-    key: str
-    text: str
-    write: Callable[[], Awaitable[dict[str, Any]]]
-    urgency: UrgencyNow
-    sent: Sent | None = None
-    permission: str = ""
-    believes_at_once: bool = False
-    embedded: tuple[str, ...] = ()
-    files: tuple[str, ...] = ()
-
-    def is_said_by(self, message: discord.Message, run_id: str) -> bool:
-        """Return whether an existing message says this; a card is recognised by its buttons."""
-        if not self.text and not self.embedded:
-            return _has_button_of(message, run_id)
-        # In a thread of several runs, all say the same about their files, which are named by run.
-        if self.files != tuple(file.filename for file in message.attachments):
-            return False
-        there = [(embed.description or "").strip() for embed in message.embeds]
-        is_embedded = there == [text.strip() for text in self.embedded] if self.embedded else True
-        return is_embedded and message.content.strip() == self.text.strip()
 
 
 class DiscordVenue:
@@ -116,9 +84,9 @@ class DiscordVenue:
         self._card_id = int(where.card or where.message or 0)
         own_thread = where.thread is not None and where.thread == where.message
         self._below = int(where.thread or 0) if own_thread else self._location.channel
-        self._is_picked_up = False
-        self._known: set[str] = set()
-        self._strays: dict[int, list[discord.Message]] = {}
+        self._posting = Posting(client, transport, run, clock=clock)
+        if self._card_id:
+            self._posting.note(self._card_id)
         self._cards = 0
         self._edited = float("-inf")
         self._drawn: tuple[Card, str, Drawn] | None = None
@@ -127,13 +95,15 @@ class DiscordVenue:
 
     async def pick_up(self, posted: frozenset[str], found: Sent) -> bool:
         """Find the card by its buttons if its message isn't recorded."""
-        self._is_picked_up, self._interaction = True, None
-        self._known |= posted
-        self._strays.clear()
+        self._interaction = None
+        self._posting.pick_up(posted)
         if not self._card_id:
             channel = self._location.channel
-            self._card_id = await self._send(f"history {channel}", self._find_card, _FIRST)
+            self._card_id = await self._posting.send(
+                f"history {channel}", self._posting.find_card, _FIRST
+            )
             if self._card_id:
+                self._posting.note(self._card_id)
                 await found(str(self._card_id))
         return bool(self._card_id)
 
@@ -147,10 +117,11 @@ class DiscordVenue:
         if interaction is not None:
             may_be_there = not await self._respond(interaction, await self._draw(newest()))
         if self._card_id:
+            self._posting.note(self._card_id)
             await sent(str(self._card_id))
             return str(self._card_id)
         try:
-            find = self._find_card if may_be_there else None
+            find = self._posting.find_card if may_be_there else None
             return await self._post_card(newest, sent, _FIRST, find=find, believes_at_once=True)
         except Unreachable:
             raise
@@ -174,8 +145,8 @@ class DiscordVenue:
             return {"embed": shown.embed, "view": shown.view, "allowed_mentions": NOBODY}
 
         key = f"card/{self._cards}"
-        post = _Post(key, "", write, urgency, sent, believes_at_once=believes_at_once)
-        self._card_id = await self._post(post, self._location.channel, find)
+        post = Post(key, "", write, urgency, sent, believes_at_once=believes_at_once)
+        self._card_id = await self._posting.post(post, self._location.channel, find)
         self._edited = self._clock()
         return str(self._card_id)
 
@@ -194,9 +165,11 @@ class DiscordVenue:
             await message.edit(embed=shown.embed, view=shown.view, allowed_mentions=NOBODY)
 
         channel = self._location.channel
-        message = self._channel(channel).get_partial_message(self._card_id)
+        message = self._posting.channel(channel).get_partial_message(self._card_id)
         try:
-            await self._send(f"edit {channel}", edit, urgency, permission=self._sending(channel))
+            await self._posting.send(
+                f"edit {channel}", edit, urgency, permission=self._posting.permission(channel)
+            )
         except Malformed as error:
             if code_of(error) not in (OLD_MESSAGE, ARCHIVED):
                 raise
@@ -212,9 +185,7 @@ class DiscordVenue:
                         embed=shown.embed, view=shown.view, allowed_mentions=NOBODY
                     )
                     self._card_id = answered.message_id or (await interaction.original_response()).id
-                except (
-                    discord.HTTPException
-                ):  # the response may have arrived, and its receipt may be lost
+                except discord.HTTPException:  # it may have arrived, and only its receipt be lost
                     self._card_id = (await interaction.original_response()).id
         except (discord.HTTPException, aiohttp.ClientError, OSError) as error:
             log.info("response_too_late", interaction=interaction.id, reason=error)
@@ -234,10 +205,10 @@ class DiscordVenue:
 
         async def tell() -> discord.Message:
             direct = await self._client.create_dm(discord.Object(self._asker))
-            return await direct.send(said, nonce=self._nonce("refused"), allowed_mentions=NOBODY)
+            return await direct.send(said, nonce=self._posting.nonce("refused"), allowed_mentions=NOBODY)
 
         try:
-            await self._send("direct", tell, _FIRST, believes_at_once=True)
+            await self._posting.send("direct", tell, _FIRST, believes_at_once=True)
         except VenueError as refused:
             log.info("not_told", reason=refused)
 
@@ -278,7 +249,7 @@ class DiscordVenue:
 
         permission = wording.PERMISSIONS["create_public_threads"]
         try:
-            await self._send(f"thread {channel}", create, _THREAD, permission=permission)
+            await self._posting.send(f"thread {channel}", create, _THREAD, permission=permission)
         except Gone:
             raise
         except (NotAllowed, Malformed, Unreachable) as error:
@@ -306,8 +277,8 @@ class DiscordVenue:
                 shown["view"] = view_of(part.buttons)
             return shown
 
-        post = _Post(key, part.text, write, _always(urgency), sent, embedded=embedded)
-        return str(await self._post(post, self._below))
+        post = Post(key, part.text, write, _always(urgency), sent, embedded=embedded)
+        return str(await self._posting.post(post, self._below))
 
     async def attach(self, note: str, sent: Sent, *files: File) -> str:
         """Post files into the thread; without one, beside the card."""
@@ -341,77 +312,19 @@ class DiscordVenue:
             await mention.sent(message)
 
         post = self._with_card("repost", card, mention.text, sent)
-        self._card_id = await self._post(post, channel)
+        self._card_id = await self._posting.post(post, channel)
         self._below, self._edited = channel, self._clock()
         return (await self._draw(card)).is_whole
 
     async def direct(self, card: Card, mention: Mention) -> None:
         """Send the card only to the asker, who must still be able to see the channel."""
-        await self._check_asker()
-        opened = await self._send(
+        await require_sight(self._client, self._posting, self._location, self._asker)
+        opened = await self._posting.send(
             "direct",
             lambda: self._client.create_dm(discord.Object(self._asker)),
             _ANSWER,
         )
-        await self._post(self._with_card("direct", card, mention.text, mention.sent), opened.id)
-
-    async def _check_asker(self) -> None:
-        """Raise `NotAllowed` unless the asker certainly sees where the run was asked for."""
-        where = self._location
-        if where.guild is None:
-            raise NotAllowed(wording.ASKED_IN_DIRECT)
-        lane, asker = f"member {where.guild}", self._asker
-        try:
-            guild = await self._guild(where.guild)
-            channel, thread = await self._seen_from(guild)
-        except Gone as error:
-            raise NotAllowed(wording.UNSEEN) from error
-        try:
-            member = await self._send(lane, lambda: guild.fetch_member(asker), _ANSWER)
-        except Gone as error:
-            raise NotAllowed(wording.LEFT_SERVER) from error
-        has = channel.permissions_for(member)
-        if not has.view_channel:
-            raise NotAllowed(wording.CHANNEL_HIDDEN)
-        if where.is_private and thread is not None and not has.manage_threads:
-            try:
-                await self._send(lane, lambda: thread.fetch_member(asker), _ANSWER)
-            except Gone as error:
-                raise NotAllowed(wording.LEFT_THREAD) from error
-
-    async def _guild(self, number: int) -> discord.Guild:
-        """Return a server: as the gateway knows it or, without one, fetched."""
-        if self._client.is_ready():
-            guild = self._client.get_guild(number)
-            if guild is None or guild.unavailable:
-                raise NotAllowed(wording.UNSEEN)
-            return guild
-        return await self._send(f"guild {number}", lambda: self._client.fetch_guild(number), _ANSWER)
-
-    async def _seen_from(
-        self, guild: discord.Guild
-    ) -> tuple[discord.abc.GuildChannel, discord.Thread | None]:
-        """Return the channel whose permissions count, and the private thread in it, if it is one."""
-        where = self._location
-        thread = None
-        if where.is_private:
-            thread = guild.get_thread(where.channel)
-        if where.is_private and thread is None and not self._client.is_ready():
-            found = await self._channel_of(guild, where.channel)
-            thread = found if isinstance(found, discord.Thread) else None
-        number = (thread and thread.parent_id) if where.is_private else where.parent or where.channel
-        channel = guild.get_channel(number) if number else None
-        if channel is None and number and not self._client.is_ready():
-            fetched = await self._channel_of(guild, number)
-            channel = None if isinstance(fetched, discord.Thread) else fetched
-        if channel is None:
-            raise NotAllowed(wording.UNSEEN)
-        return channel, thread
-
-    async def _channel_of(
-        self, guild: discord.Guild, number: int
-    ) -> discord.abc.GuildChannel | discord.Thread:
-        return await self._send(f"channel {number}", lambda: guild.fetch_channel(number), _ANSWER)
+        await self._posting.post(self._with_card("direct", card, mention.text, mention.sent), opened.id)
 
     # ── posting ──────────────────────────────────────────────────────────────────────────────
 
@@ -434,8 +347,8 @@ class DiscordVenue:
 
         permission = wording.PERMISSIONS["attach_files"] if files else ""
         names = tuple(file.name for file in files)
-        post = _Post(key, text, write, _always(urgency), sent, permission, files=names)
-        return str(await self._post(post, place))
+        post = Post(key, text, write, _always(urgency), sent, permission, files=names)
+        return str(await self._posting.post(post, place))
 
     async def _conclude(self, say: Callable[[int], Awaitable[str]]) -> str:
         """Post below the card, or beside it if the thread is lost."""
@@ -446,7 +359,7 @@ class DiscordVenue:
                 raise
         return await say(self._location.channel)
 
-    def _with_card(self, key: str, card: Card, text: str, sent: Sent) -> _Post:
+    def _with_card(self, key: str, card: Card, text: str, sent: Sent) -> Post:
         said = self._to_asker(text)
 
         async def write() -> dict[str, Any]:
@@ -458,98 +371,7 @@ class DiscordVenue:
                 "allowed_mentions": self._only_asker,
             }
 
-        return _Post(key, said, write, _ANSWER, sent)
-
-    async def _post(
-        self, post: _Post, channel: int, find: Callable[[], Awaitable[int]] | None = None
-    ) -> int:
-        """Post a message unless it exists; return its id.
-
-        It may exist from a process that died, or from an attempt whose response was lost. `find`
-        looks for it in another way than by its content.
-        """
-        nonce = self._nonce(post.key, post.text, *post.embedded, channel)
-        tried: float | None = None
-
-        async def attempt() -> int:
-            nonlocal tried
-            is_old = tried is not None and self._clock() - tried > NONCE_SECONDS
-            if find and (found := await find()):
-                message = found
-            elif stray := await self._stray(post, channel, look_again=is_old):
-                message = stray
-            else:
-                tried = self._clock() if tried is None else tried
-                content = await post.write()
-                message = (await self._channel(channel).send(nonce=nonce, **content)).id
-            self._known.add(str(message))
-            if post.sent:
-                await post.sent(str(message))
-            return message
-
-        return await self._send(
-            f"post {channel}",
-            attempt,
-            post.urgency,
-            permission=post.permission or self._sending(channel),
-            place=wording.THREAD
-            if self._location.parent or channel != self._location.channel
-            else wording.CHANNEL,
-            believes_at_once=post.believes_at_once,
-        )
-
-    async def _send(
-        self,
-        lane: str,
-        request: Callable[[], Awaitable[T]],
-        urgency: UrgencyNow,
-        *,
-        permission: str = wording.A_PERMISSION,
-        place: str = wording.CHANNEL,
-        believes_at_once: bool = False,
-    ) -> T:
-        return await self._transport.send(
-            lane,
-            request,
-            run=self._run.id,
-            urgency=urgency,
-            permission=permission,
-            place=place,
-            believes_at_once=believes_at_once,
-        )
-
-    # ── what is posted ───────────────────────────────────────────────────────────────────────
-
-    async def _stray(self, post: _Post, channel: int, *, look_again: bool) -> int:
-        """Return the id of an unrecorded message that says this, else 0."""
-        if look_again or (self._is_picked_up and channel not in self._strays):
-            known = {*self._known, str(self._card_id)}
-            mine = await self._mine(channel)
-            self._strays[channel] = [one for one in mine if str(one.id) not in known]
-        strays = self._strays.get(channel, [])
-        for stray in strays:
-            if post.is_said_by(stray, self._run.id):
-                strays.remove(stray)
-                return stray.id
-        return 0
-
-    async def _find_card(self) -> int:
-        mine = await self._mine(self._location.channel)
-        return next((one.id for one in mine if _has_button_of(one, self._run.id)), 0)
-
-    async def _mine(self, channel: int) -> list[discord.Message]:
-        """Return what the bot has posted in a channel since the run began, if it may read there."""
-        # Clocks differ a little; whatever is older than the run can't be mistaken for the run's.
-        since = datetime.fromisoformat(self._run.created_at) - timedelta(minutes=1)
-        me = self._client.user
-        history = self._channel(channel).history(limit=LOOKED_THROUGH, after=since, oldest_first=True)
-        try:
-            return [message async for message in history if message.author == me]
-        except discord.HTTPException as error:
-            if isinstance(classify(error), Unreachable) or error.status == HTTPStatus.TOO_MANY_REQUESTS:
-                raise
-            log.warning("history_not_read", channel=channel, reason=error)
-            return []
+        return Post(key, said, write, _ANSWER, sent)
 
     # ── small things ─────────────────────────────────────────────────────────────────────────
 
@@ -585,26 +407,6 @@ class DiscordVenue:
         has = channel.permissions_for(channel.guild.me)
         missing = lacking(has, "create_public_threads", "send_messages_in_threads")
         return wording.lacks(missing) if missing else None
-
-    def _sending(self, channel: int) -> str:
-        inside = self._location.parent or channel != self._location.channel
-        return wording.PERMISSIONS["send_messages_in_threads" if inside else "send_messages"]
-
-    def _channel(self, number: int) -> discord.PartialMessageable:
-        return self._client.get_partial_messageable(number, guild_id=self._location.guild)
-
-    def _nonce(self, *about: object) -> str:
-        said = "/".join(map(str, (self._run.id, *about)))
-        return hashlib.sha256(said.encode()).hexdigest()[:25]
-
-
-def _has_button_of(message: discord.Message, run_id: str) -> bool:
-    own = {f"council:{action}:{run_id}" for action in get_args(CardAction)}
-    return any(
-        isinstance(child, discord.Button) and child.custom_id in own
-        for row in message.components
-        for child in getattr(row, "children", ())
-    )
 
 
 def upload(files: Iterable[File]) -> list[discord.File]:

@@ -10,8 +10,9 @@ import pytest_asyncio
 from discord.http import Route
 
 from bot.discord.location import Location
+from bot.discord.notices import NONCE_SECONDS
 from bot.discord.transport import Transport, single_attempts
-from bot.discord.venue import NONCE_SECONDS, DiscordVenue
+from bot.discord.venue import DiscordVenue
 from bot.errors import NotAllowed
 from bot.service.delivery.outbox import Urgency
 from bot.service.delivery.venue import Button, Card, File, Mention, Part
