@@ -5,9 +5,8 @@ misbehaves, and what the asker reads is looked at.
 """
 
 import io
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
+from itertools import product
 from pathlib import Path
 from typing import Literal
 
@@ -52,36 +51,38 @@ EVERY_TROUBLE = pytest.mark.parametrize(("scope", "trouble"), pairs([*AFFECTED],
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """What a run came to, and the text that its asker read."""
+    """What a run came to, the text that its asker read, and how many calls met the trouble."""
 
     message: AssistantMessage | None
     text: str
+    troubled: int
 
 
-@asynccontextmanager
-async def provider(stage: str, scope: Scope, trouble: Turn) -> AsyncGenerator[ModelServer]:
-    """Start a provider that troubles some members in one stage, and answers well otherwise."""
-    async with ModelServer() as server:
-        if stage == "stage3":
-            server.script(CHAIRMAN, trouble)
-        else:
-            before = [Turn()] * STAGES.index(stage)
-            for model in AFFECTED[scope]:
-                server.script(model, *before, trouble)
-        yield server
+def steps(stage: str, *models: str) -> tuple[str, ...]:
+    """Name the steps of some models in one stage."""
+    return tuple(f"{stage}.1:{model}" for model in models)
 
 
-async def told(server: ModelServer, folder: Path, doomed: tuple[str, ...] = ()) -> Told:
-    """Ask in the terminal, and read what it says; calls of these steps are given up soon."""
+async def told(folder: Path, turn: Turn, *troubled: str) -> Told:
+    """Ask in the terminal, and read what it says; steps that begin like `troubled` go like this turn.
+
+    They have a provider of their own: a call that is given up before it arrives leaves the others alone.
+    """
     out, seats = io.StringIO(), profile()
+    is_endless = turn.latency > 0 or turn.drip is not None
     async with (
         open_library(folder) as library,
-        ModelClient(as_called, base_url=server.base_url, api_key="key") as client,
+        ModelServer() as good,
+        ModelServer() as bad,
+        ModelClient(as_called, base_url=good.base_url, api_key="key") as client,
+        ModelClient(as_called, base_url=bad.base_url, api_key="key") as troubled_client,
     ):
+        bad.always("*", turn)
 
         async def ask(call: Call) -> Reply:
-            soon = call.step.startswith(doomed)
-            return await client.ask(replace(call, deadline=0.05 if soon else 60.0))
+            if not call.step.startswith(troubled):
+                return await client.ask(replace(call, deadline=60.0))
+            return await troubled_client.ask(replace(call, deadline=0.05 if is_endless else 60.0))
 
         runs = Runs(
             ask=ask,
@@ -98,13 +99,7 @@ async def told(server: ModelServer, folder: Path, doomed: tuple[str, ...] = ()) 
         )
         with TerminalChannel(Console(file=out), opening(question.text, seats, now=0.0)) as channel:
             message = await runs.carry_out((await runs.accept(question, seats)).run, channel.hear)
-    return Told(message, out.getvalue())
-
-
-def endless(trouble: str, stage: str, *models: str) -> tuple[str, ...]:
-    """Name the steps whose calls only the deadline ends."""
-    _, cause = TROUBLES[trouble]
-    return tuple(f"{stage}.1:{model}" for model in models if cause == "it took too long")
+    return Told(message, out.getvalue(), len(bad.history))
 
 
 def first_line(result: Told) -> str:
@@ -123,8 +118,7 @@ def short(model: str) -> str:
 async def test_stage_1(scope: Scope, trouble: str, tmp_path: Path) -> None:
     """One costs a voice; with one left its answer stands alone; with none each cause is named."""
     turn, cause = TROUBLES[trouble]
-    async with provider("stage1", scope, turn) as server:
-        result = await told(server, tmp_path, endless(trouble, "stage1", *AFFECTED[scope]))
+    result = await told(tmp_path, turn, *steps("stage1", *AFFECTED[scope]))
     for model in AFFECTED[scope]:
         assert f"{short(model)} gave no answer: {cause}" in result.text
     if scope == "all":
@@ -149,8 +143,7 @@ async def test_stage_1(scope: Scope, trouble: str, tmp_path: Path) -> None:
 async def test_stage_2(scope: Scope, trouble: str, tmp_path: Path) -> None:
     """A review that isn't there is missing; the others count, and everybody still corrects itself."""
     turn, cause = TROUBLES[trouble]
-    async with provider("stage2", scope, turn) as server:
-        result = await told(server, tmp_path, endless(trouble, "stage2", *AFFECTED[scope]))
+    result = await told(tmp_path, turn, *steps("stage2", *AFFECTED[scope]))
     assert result.message is not None
     assert len(result.message.stage2) == 4 - len(AFFECTED[scope])
     assert len(result.message.stage2_5 or []) == 4
@@ -165,8 +158,7 @@ async def test_stage_2(scope: Scope, trouble: str, tmp_path: Path) -> None:
 async def test_stage_2_5(scope: Scope, trouble: str, tmp_path: Path) -> None:
     """The first answer is used again, with the reason."""
     turn, cause = TROUBLES[trouble]
-    async with provider("stage2_5", scope, turn) as server:
-        result = await told(server, tmp_path, endless(trouble, "stage2_5", *AFFECTED[scope]))
+    result = await told(tmp_path, turn, *steps("stage2_5", *AFFECTED[scope]))
     assert result.message is not None
     fallen = [each.model for each in result.message.stage2_5 or [] if each.fallback]
     assert fallen == [*AFFECTED[scope]]
@@ -181,8 +173,7 @@ async def test_stage_2_5(scope: Scope, trouble: str, tmp_path: Path) -> None:
 async def test_stage_3(trouble: str, tmp_path: Path) -> None:
     """The best-ranked member takes the chair."""
     turn, cause = TROUBLES[trouble]
-    async with provider("stage3", "one", turn) as server:
-        result = await told(server, tmp_path, endless(trouble, "stage3", CHAIRMAN))
+    result = await told(tmp_path, turn, *steps("stage3", CHAIRMAN))
     assert result.message is not None
     assert result.message.stage3.source == "best_ranked"
     assert f"man could not write the final answer: {cause}" in result.text
@@ -194,11 +185,7 @@ async def test_stage_3(trouble: str, tmp_path: Path) -> None:
 async def test_stage_3_without_any_writer(trouble: str, tmp_path: Path) -> None:
     """The best-ranked corrected answer is used verbatim, and that is said."""
     turn, cause = TROUBLES[trouble]
-    async with ModelServer() as server:
-        server.script(CHAIRMAN, turn)
-        for model in FOUR:
-            server.script(model, Turn(), Turn(), Turn(), turn)
-        result = await told(server, tmp_path, endless(trouble, "stage3", CHAIRMAN, *FOUR))
+    result = await told(tmp_path, turn, "stage3")
     assert result.message is not None
     assert result.message.stage3.source == "verbatim"
     corrected = [each.corrected_response for each in result.message.stage2_5 or []]
@@ -210,12 +197,12 @@ async def test_stage_3_without_any_writer(trouble: str, tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.parametrize("scope", AFFECTED)
-@pytest.mark.parametrize("stage", [*STAGES, "stage3"])
+@pytest.mark.parametrize(("scope", "stage"), [*product(AFFECTED, STAGES), ("one", "stage3")])
 async def test_injected_text_changes_nothing(stage: str, scope: Scope, tmp_path: Path) -> None:
     """It is shown as text, elects nobody but as a reviewer's own ballot, and is no correction."""
-    async with provider(stage, scope, INJECTED) as server:
-        result = await told(server, tmp_path)
+    affected = (CHAIRMAN,) if stage == "stage3" else AFFECTED[scope]
+    result = await told(tmp_path, INJECTED, *steps(stage, *affected))
+    assert result.troubled >= 1
     assert result.message is not None
     refused = "sent_ranking" if stage == "stage2_5" else None
     assert {failed.failure.cause for failed in result.message.failures} <= {refused}
@@ -231,10 +218,8 @@ async def test_injected_text_changes_nothing(stage: str, scope: Scope, tmp_path:
 @pytest.mark.parametrize(("status", "said"), [(401, "refused the key"), (402, "has no credit left")])
 async def test_a_refused_account_is_said_once(status: int, said: str, tmp_path: Path) -> None:
     """One clear line, with what to check."""
-    async with ModelServer() as server:
-        server.always("*", Turn(status=status))
-        result = await told(server, tmp_path)
+    result = await told(tmp_path, Turn(status=status), "")
     assert result.message is None
     assert result.text.count(f"The model provider {said}") + result.text.count(f"provider {said}") >= 1
     assert "OPENROUTER_API_KEY" in result.text
-    assert len(server.history) <= 4
+    assert result.troubled <= 4
