@@ -39,9 +39,9 @@ from storage.journal.budget_warnings import BudgetRecord
 from storage.journal.journal import Journal
 from storage.journal.sql_journal import SqlJournal
 from storage.overrides import Overrides
+from storage.processes.coordination import Coordination
 from storage.processes.jobs import Jobs
 from storage.processes.locks import Holds
-from storage.processes.sharing import Sharing
 from storage.sqlite.opening import open_folder
 from storage.stores import Stores
 
@@ -52,7 +52,7 @@ log = structlog.get_logger()
 class Library:
     """Everything that is kept: documents, index, archive and journal.
 
-    `locks` records which process works on what. `sharing` is what processes on one database share.
+    `locks` records which process works on what. `coordination` is what processes on one database share.
     """
 
     database: Database
@@ -64,7 +64,7 @@ class Library:
     overrides: Overrides
     warned: BudgetRecord
     locks: Holds
-    sharing: Sharing | None = None
+    coordination: Coordination | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +113,7 @@ async def open_library(folder: Path, address: str | None = None) -> AsyncGenerat
             overrides=overrides,
             warned=BudgetRecord(database),
             locks=stores.locks,
-            sharing=stores.sharing,
+            coordination=stores.coordination,
         )
 
 

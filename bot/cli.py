@@ -24,7 +24,7 @@ import typer
 from bot.app import Library, open_council, open_library
 from bot.config import logs
 from bot.config.configuration import Configuration, load
-from bot.config.in_force import in_force
+from bot.config.report import in_force
 from bot.config.settings import given_secrets
 from bot.errors import ConfigurationError, Refusal, UsageError
 from bot.service.commands import described

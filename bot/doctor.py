@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 from bot.app import operator_of
 from bot.checks.channels import ChannelChecks
 from bot.checks.check import Check, Checked, Finding, Outcome, carry_out
+from bot.checks.database import ServerChecks
 from bot.checks.folder import DATABASE, FolderChecks
 from bot.checks.machine import CLOCK, Clock, machine_checks, port
 from bot.checks.models import PROVIDER, ModelChecks
-from bot.checks.server import ServerChecks
 from bot.checks.telemetry import telemetry_checks
 from bot.config.configuration import NOBODY_TO_ASK, Configuration, load
 from bot.config.settings import OPENROUTER, given_secrets, token_keys

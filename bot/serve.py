@@ -445,7 +445,7 @@ def _outbox(program: Program, platform: str) -> Outbox:
     return Outbox(
         platform,
         metrics=program.metrics,
-        rate_limits=SharedRateLimits(queue.sharing, queue.worker) if queue else None,
+        rate_limits=SharedRateLimits(queue.coordination, queue.worker) if queue else None,
         may_send=queue.claims.may_send if queue else None,
     )
 

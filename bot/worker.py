@@ -124,16 +124,16 @@ async def open_shared_queue(
     configuration: Configuration, library: Library, runs: Runs
 ) -> AsyncGenerator[SharedQueue]:
     """Open what processes on one database share. Raises `StorageError`."""
-    sharing = library.sharing
-    if sharing is None or configuration.database is None:
+    coordination = library.coordination
+    if coordination is None or configuration.database is None:
         raise ValueError("a folder has one process")
     async with AsyncExitStack() as stack:
         async with library.locks.hold("jobs", wait=MAKE_SECONDS):  # nobody else makes their tables
             opened = await stack.enter_async_context(open_jobs(configuration.database))
-        claims = Claims(sharing, configuration.durability.stalled_seconds)
+        claims = Claims(coordination, configuration.durability.stalled_seconds)
         runs.may_call = claims.may_call
         yield SharedQueue(
-            sharing=sharing,
+            coordination=coordination,
             jobs=opened,
             claims=claims,
             journal=library.journal,

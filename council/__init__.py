@@ -16,9 +16,7 @@ if TYPE_CHECKING:
         IterationState,
         RefinementResult,
         TerminationReason,
-        complete_round,
         format_critiques_for_refinement,
-        start_new_round,
     )
     from council.prompts.refinement import (
         build_refinement_prompt,
@@ -26,6 +24,7 @@ if TYPE_CHECKING:
         stage2_5_refine_responses,
     )
     from council.reviews.critiques import extract_critiques_from_rankings
+    from council.termination import complete_round, start_new_round
 
 _HOMES = {
     "council.document.changes": ("detect_significant_changes", "summarize_changes"),
@@ -38,15 +37,14 @@ _HOMES = {
         "IterationState",
         "RefinementResult",
         "TerminationReason",
-        "complete_round",
         "format_critiques_for_refinement",
-        "start_new_round",
     ),
     "council.prompts.refinement": (
         "build_refinement_prompt",
         "estimate_tokens_used",
         "stage2_5_refine_responses",
     ),
+    "council.termination": ("complete_round", "start_new_round"),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from council import consultants
+from council import consultation_calls
 from council.calls import AskAgain, ChatMessage, Reply
 from council.consultation import as_spoken, for_reviewers
 from council.document.conversation import peer_critiques
@@ -20,9 +20,7 @@ from council.document.iteration import (
     IterationRound,
     IterationState,
     TerminationReason,
-    complete_round,
     format_critiques_for_refinement,
-    start_new_round,
 )
 from council.document.results import MemberAnswer, Stage1Result, Stage2_5Result, Stage2Result
 from council.document.stored_rounds import Round
@@ -47,6 +45,7 @@ from council.reviews.ranking import aggregate
 from council.reviews.scores import score
 from council.session import Session, StageCancellation
 from council.task_group import TaskGroup
+from council.termination import complete_round, start_new_round
 
 # Built once: an annotation is evaluated whenever its function is defined, and these are inner ones.
 ReadReview = Stage2Result | AskAgain[Stage2Result]
@@ -281,15 +280,15 @@ class _Table:
             return result, fault(said.text, self._given(name, reviews), keeps=keeps)
 
         async def read(reply: Reply) -> ReadCorrection:
-            said = await consultants.read(session, member, reply, after=number)
+            said = await consultation_calls.read(session, member, reply, after=number)
             size = len(answer.text) + len(said.text)
             result, cause = await offload(size, judged, said)
             if cause:
                 return AskAgain(prompts.no_correction(session.brief, cause), Failure(cause=cause))
-            return consultants.or_again(result)
+            return consultation_calls.or_again(result)
 
         critics = [review.model for review in reviews]
-        schema = consultants.schema(session.brief.profile, critics=critics)
+        schema = consultation_calls.schema(session.brief.profile, critics=critics)
         penalty = prompts.repeat_penalty(session.brief)
         result = await session.hear(
             cancellation, member, prompt, read, schema=schema, repeat_penalty=penalty

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 
-from council import consultants
+from council import consultation_calls
 from council.brief import Brief
 from council.calls import Ask, AskAgain, Reply, Steps
 from council.cancel import Cancellation, Stop
@@ -116,7 +116,7 @@ async def _answers(session: Session) -> list[Stage1Result]:
 
     async def answer(member: Member) -> Stage1Result | Failure:
         async def read(reply: Reply) -> Stage1Result | AskAgain[Stage1Result]:
-            said = await consultants.read(session, member, reply)
+            said = await consultation_calls.read(session, member, reply)
             result = Stage1Result(
                 model=member.name,
                 response=said.text,
@@ -127,10 +127,10 @@ async def _answers(session: Session) -> list[Stage1Result]:
                 consultation=said.consultation,
                 unstructured=said.unstructured,
             )
-            return consultants.or_again(result)
+            return consultation_calls.or_again(result)
 
         prompt = partial(prompts.answer, session.brief, member)
-        schema = consultants.schema(profile)
+        schema = consultation_calls.schema(profile)
         return await session.hear(cancellation, member, prompt, read, schema=schema)
 
     session.emit(StageStarted("stage1", tuple(member.name for member in profile.members)))

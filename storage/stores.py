@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from storage.audit import AuditLog
 from storage.database import Database
 from storage.documents.conversations import Documents
+from storage.processes.coordination import Coordination
 from storage.processes.locks import Holds
-from storage.processes.sharing import Sharing
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class Recovered:
 class Stores:
     """An open store; `locks` records which process works on what.
 
-    `sharing` is what processes that share it agree on; a folder's runs belong to one process.
+    `coordination` is what processes that share it agree on; a folder's runs belong to one process.
     """
 
     database: Database
@@ -34,4 +34,4 @@ class Stores:
     audit: AuditLog
     locks: Holds
     recovered: Recovered | None = None
-    sharing: Sharing | None = None
+    coordination: Coordination | None = None

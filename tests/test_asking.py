@@ -17,7 +17,7 @@ from council.models.builtin import demonstration_profile
 from council.profile import Member, Profile
 from storage.journal.journal import Begun, NewRun, Reservation
 from storage.journal.sql_journal import SqlJournal
-from storage.processes.sharing import Bounds, Entry
+from storage.processes.coordination import Bounds, Entry
 from tests.bot.service.test_runs import opened
 from tests.council.scripted import ScriptedCouncil, profile
 from tests.launcher import start

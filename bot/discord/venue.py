@@ -18,7 +18,6 @@ import discord
 import structlog
 
 from bot.discord import discussion
-from bot.discord.asker import require_sight
 from bot.discord.card import Drawn, draw, embeds_of, view_of
 from bot.discord.errors import ARCHIVED, OLD_MESSAGE, THREAD_EXISTS, code_of
 from bot.discord.location import Location, lacking
@@ -26,6 +25,7 @@ from bot.discord.notices import NOBODY, whisper
 from bot.discord.posting import Post, Posting, UrgencyNow
 from bot.discord.text import pages, units
 from bot.discord.transport import Transport
+from bot.discord.visibility import require_sight
 from bot.errors import Gone, Malformed, NotAllowed, Unreachable, VenueError
 from bot.service.delivery.outbox import Urgency
 from bot.service.delivery.venue import Card, File, Mention, Part, Sent

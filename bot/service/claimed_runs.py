@@ -17,7 +17,7 @@ from bot.view.wording.service.delivery import NOTHING_SENT
 from council.cancel import Stop
 from storage.errors import StorageError
 from storage.journal.journal import RunRow
-from storage.processes.sharing import Sharing
+from storage.processes.coordination import Coordination
 
 log = structlog.get_logger()
 
@@ -43,13 +43,13 @@ class Claims:
 
     def __init__(
         self,
-        sharing: Sharing,
+        coordination: Coordination,
         stalled_seconds: float,
         *,
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
     ) -> None:
-        self._sharing = sharing
+        self._coordination = coordination
         self._lease = HEARTBEAT_SHARE * stalled_seconds
         self._clock = clock
         self._sleep = sleep
@@ -132,7 +132,7 @@ class Claims:
                 self._looked = began
                 return
             claims = {**self._claims}
-            watched = await self._sharing.watch(list(claims))
+            watched = await self._coordination.watch(list(claims))
             self._looked = began
             for run_id, claim in claims.items():
                 if self._claims.get(run_id) is not claim:  # ended meanwhile, perhaps claimed once more

@@ -53,7 +53,7 @@ from storage.errors import (
 )
 from storage.index.index import Index
 from storage.journal.journal import Allowance, Begun, Delivery, Ended, Journal, NewRun, RunRow, Why
-from storage.processes.sharing import Bounds
+from storage.processes.coordination import Bounds
 from storage.scope import TERMINAL
 
 log = structlog.get_logger()

@@ -22,8 +22,8 @@ from bot.view.wording.service import failures, replies
 from council.document.conversation import Source
 from storage.errors import StorageError
 from storage.journal.journal import Journal, RunRow
+from storage.processes.coordination import Bounds, Coordination
 from storage.processes.jobs import Jobs
-from storage.processes.sharing import Bounds, Sharing
 
 log = structlog.get_logger()
 
@@ -35,7 +35,7 @@ POLL_SECONDS = 1.0
 class SharedQueue:
     """The queue and the jobs of all processes; `worker` is this one's name."""
 
-    sharing: Sharing
+    coordination: Coordination
     jobs: Jobs
     claims: Claims
     journal: Journal
@@ -66,7 +66,7 @@ class SharedQueue:
 
     async def begin(self, run_id: str) -> None:
         """Queue a run, now that its card is there."""
-        await self.sharing.ready(run_id)
+        await self.coordination.ready(run_id)
         await self.let_in()
 
     async def retry(self, run: RunRow, by: Source) -> str:
@@ -98,7 +98,7 @@ class SharedQueue:
         except StorageError as error:
             raise Refusal(failures.explain(error, run_id)) from error
         try:
-            if await self.sharing.hurry(run_id):
+            if await self.coordination.hurry(run_id):
                 await self.jobs.defer(run_id)
         except StorageError as error:  # the press is on record: it counts when the run has its turn
             log.warning("run_left_to_a_sweep", run=run_id, reason=error)
@@ -109,7 +109,7 @@ class SharedQueue:
         try:
             async with asyncio.timeout(within):
                 await self._halt(run_ids)
-                while await self.sharing.present(run_ids):
+                while await self.coordination.present(run_ids):
                     await self.sleep(LOOK_SECONDS)
         except (TimeoutError, StorageError) as error:  # with their rows goes all that they could write
             log.warning("runs_not_halted", reason=error)
@@ -117,7 +117,7 @@ class SharedQueue:
     async def is_first(self, click: str) -> bool:
         """Return whether no process has seen a click before."""
         try:
-            return await self.sharing.first(click)
+            return await self.coordination.first(click)
         except StorageError as error:
             log.warning("click_unknown", reason=error)
             return True
@@ -135,7 +135,7 @@ class SharedQueue:
     async def leave(self, run_id: str) -> None:
         """End a run's turn."""
         try:
-            await self.sharing.leave(run_id, self.worker)
+            await self.coordination.leave(run_id, self.worker)
             await self.let_in()
         except StorageError as error:  # the next sweep does it
             log.warning("turn_not_ended", run=run_id, reason=error)
@@ -151,7 +151,7 @@ class SharedQueue:
             if self._answered >= mine:
                 return
             asked, limits = self._asked, self.limits
-            for run_id in await self.sharing.let_in(limits.runs_per_channel, limits.runs_per_user):
+            for run_id in await self.coordination.let_in(limits.runs_per_channel, limits.runs_per_user):
                 await self.jobs.defer(run_id)
             self._answered = asked
 
@@ -181,20 +181,22 @@ class SharedQueue:
             if self.clock() - self._looked < POLL_SECONDS / 2:
                 return
             asked = {*self._waiting}
-            found = await self.sharing.positions(asked)
+            found = await self.coordination.positions(asked)
             self._waiting |= {run_id: found.get(run_id) for run_id in asked & self._waiting.keys()}
             self._looked = self.clock()
 
     async def _halt(self, run_ids: Sequence[str]) -> None:
-        found = await self.sharing.watch(run_ids)
+        found = await self.coordination.watch(run_ids)
         claimed = [run_id for run_id, now in found.items() if now.state in ("claimed", "halted")]
         for run_id in found.keys() - claimed:
-            await self.sharing.leave(run_id, self.worker)
-        await self.sharing.halt(claimed)
+            await self.coordination.leave(run_id, self.worker)
+        await self.coordination.halt(claimed)
 
     async def _is_live(self, run_id: str) -> bool:
         """Return whether a run waits, or is carried out or shown."""
-        return bool(await self.sharing.present([run_id])) or run_id in await self.jobs.live(now=True)
+        return bool(await self.coordination.present([run_id])) or run_id in await self.jobs.live(
+            now=True
+        )
 
     @property
     def waiting(self) -> int:
@@ -220,7 +222,7 @@ class SharedQueue:
     async def sweep(self) -> None:
         """Make jobs of the runs that should have one and don't: what crashed between two steps."""
         since = self.runs.ago(days=TELLING_DAYS)
-        found = *await self.sharing.due(since), *await self.sharing.started()
+        found = *await self.coordination.due(since), *await self.coordination.started()
         # Looked up last: others may have just made some, and a second job takes the run away.
         live = await self.jobs.live()
         for run_id in found:
@@ -228,7 +230,7 @@ class SharedQueue:
                 log.info("run_taken_up_again", run=run_id)
                 await self.jobs.defer(run_id)
         await self.let_in()
-        await self.sharing.tidy()
+        await self.coordination.tidy()
 
     def close(self) -> None:
         """Show nobody's place any more."""

@@ -1,6 +1,6 @@
 """Rounds of critique and correction: what each one contained, and why there are no more.
 
-Fields are the refinement contract's.
+Fields are the refinement contract's; `council.termination` has the rules.
 """
 
 from collections.abc import Iterable, Mapping
@@ -22,9 +22,6 @@ from council.document.results import (
 )
 from council.errors import Failure
 from council.profile import MOST_ROUNDS
-
-BUDGET_USED = 0.9
-"""The share of the context budget from which no further round begins."""
 
 
 class TerminationReason(StrEnum):
@@ -125,37 +122,6 @@ class IterationState(IterationConfig):
         """Allow no further round."""
         self.terminated = True
         self.termination_reason = reason
-
-
-def start_new_round(state: IterationState) -> IterationRound:
-    """Count one more round and return its record, still empty."""
-    state.current_round += 1
-    return IterationRound(round_number=state.current_round)
-
-
-def complete_round(state: IterationState, round_data: IterationRound, tokens_used: int) -> None:
-    """Add a round to the state, and terminate it if there is a reason for no further round."""
-    round_data.tokens_used = tokens_used
-    state.rounds.append(round_data)
-    state.total_tokens_used += tokens_used
-    if not state.terminated and (reason := _why_no_further(state, round_data)):
-        state.terminate(reason)
-
-
-def _why_no_further(state: IterationState, last: IterationRound) -> TerminationReason | None:
-    if any(failure.cause == "stopped" for failure in last.fallbacks.values()):
-        return TerminationReason.USER_STOPPED
-    if last.fallbacks and not last.refinements:
-        return TerminationReason.ERROR_OCCURRED
-    if not last.models_that_changed:
-        return TerminationReason.MODELS_CONVERGED
-    if last.average_change < state.min_change_threshold:
-        return TerminationReason.NO_SIGNIFICANT_CHANGES
-    if state.current_round >= state.max_rounds or not state.enabled:
-        return TerminationReason.MAX_ROUNDS_REACHED
-    if state.total_tokens_used >= BUDGET_USED * state.context_budget:
-        return TerminationReason.CONTEXT_LIMIT_REACHED
-    return None
 
 
 def _share(result: RefinementResult) -> float:

@@ -19,13 +19,12 @@ from council.document.iteration import (
     CritiqueItem,
     IterationRound,
     IterationState,
-    complete_round,
     format_critiques_for_refinement,
-    start_new_round,
 )
 from council.document.results import Stage1Result, Stage2_5Result, Stage2Result
 from council.errors import Failure, ModelError
 from council.reviews.critiques import extract_critiques_from_rankings
+from council.termination import complete_round, start_new_round
 from council.text.fence import fenced, rule
 from council.text.language import language
 from council.usage import CHARACTERS_PER_TOKEN

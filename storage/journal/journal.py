@@ -15,7 +15,7 @@ from council.calls import Steps
 from council.document.conversation import Source
 from council.errors import Failure
 from storage.errors import Used
-from storage.processes.sharing import Bounds, Entry
+from storage.processes.coordination import Bounds, Entry
 
 RunStatus = Literal["running", "answered", "failed", "stopped"]
 Ended = Literal["answered", "failed", "stopped"]

@@ -32,7 +32,7 @@ from storage.journal.journal import (
     Why,
 )
 from storage.journal.spending import Spending
-from storage.processes.sharing import Bounds, Entry
+from storage.processes.coordination import Bounds, Entry
 
 log = structlog.stdlib.get_logger()
 

@@ -7,11 +7,11 @@ import orjson
 
 from storage.database import Database
 from storage.errors import StorageError
+from storage.postgres.coordination import PostgresCoordination
 from storage.postgres.database import open_postgres
 from storage.postgres.documents import PostgresDocuments
 from storage.postgres.inspection import inspect_server
 from storage.postgres.locks import PostgresLocks
-from storage.postgres.sharing import PostgresSharing
 from storage.stores import Stores
 
 _ADD = "INSERT INTO audit (line) VALUES (?)"
@@ -39,7 +39,7 @@ async def open_server(address: str) -> AsyncGenerator[Stores]:
                 PostgresDocuments(database),
                 PostgresAudit(database),
                 locks,
-                sharing=PostgresSharing(database),
+                coordination=PostgresCoordination(database),
             )
         finally:
             await locks.close()

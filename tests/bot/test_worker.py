@@ -83,7 +83,7 @@ class Process:
 
     async def has_left(self, run: RunRow) -> bool:
         """Return whether a run has no place in the queue any more."""
-        return not await self.shared_queue.sharing.present([run.id])
+        return not await self.shared_queue.coordination.present([run.id])
 
     async def until(self, run: RunRow, delivery: str = "shown") -> RunRow:
         """Wait until a run is shown to its end."""
@@ -104,7 +104,7 @@ async def process(
     async with AsyncExitStack() as stack:
         library = await stack.enter_async_context(open_library(Path("unused"), address))
         jobs = await stack.enter_async_context(open_jobs(address))
-        assert library.sharing is not None
+        assert library.coordination is not None
         runs = Runs(
             ask=played.ask,
             catalog=Catalog(no_list),
@@ -116,9 +116,9 @@ async def process(
             acknowledgements=Acknowledgements(longest_delay=0.0),
         )
         shared_queue = SharedQueue(
-            sharing=library.sharing,
+            coordination=library.coordination,
             jobs=jobs,
-            claims=Claims(library.sharing, STALLED),
+            claims=Claims(library.coordination, STALLED),
             journal=library.journal,
             runs=runs,
             limits=Limits.model_validate(limits),
@@ -297,7 +297,7 @@ async def test_a_forgotten_run_ends_wherever_it_is(postgres: str) -> None:
         run = await receiver.ask()
         await called(council)
         await receiver.dispatcher.halt([run.id])
-        assert await receiver.shared_queue.sharing.present([run.id]) == set()
+        assert await receiver.shared_queue.coordination.present([run.id]) == set()
         await until(lambda: worker.shared_queue.claims.count == 0)
 
 
@@ -348,7 +348,7 @@ async def test_a_retry_counts_as_a_question_that_waits(postgres: str) -> None:
         with pytest.raises(OverLimit):
             await receiver.dispatcher.retry(Click(run.id, TEAM), AT_TERMINAL, place.of)
         found = await receiver.library.journal.get(run.id)
-        assert await receiver.shared_queue.sharing.present([run.id]) == set()
+        assert await receiver.shared_queue.coordination.present([run.id]) == set()
     assert found is not None
     assert (found.status, found.retries) == ("failed", 0)
 
@@ -365,7 +365,7 @@ async def test_a_run_that_nobody_here_can_show_is_given_up_once_it_is_old(postgr
             patch.setattr(receiver.dispatcher, "_durability", Durability(resume_within=0.0))
             await elsewhere.take_up(run.id, 1)
         ended = await receiver.library.journal.get(run.id)
-        assert await receiver.shared_queue.sharing.present([run.id]) == set()
+        assert await receiver.shared_queue.coordination.present([run.id]) == set()
     assert waiting is not None
     assert ended is not None
     assert (waiting.status, ended.status) == ("running", "failed")
@@ -384,7 +384,7 @@ async def test_what_is_on_record_is_not_refused(postgres: str, monkeypatch: pyte
             raise DatabaseError("away")
 
         for step in ("ready", "hurry"):
-            monkeypatch.setattr(receiver.shared_queue.sharing, step, away)
+            monkeypatch.setattr(receiver.shared_queue.coordination, step, away)
         retried = await receiver.dispatcher.retry(Click(run.id, TEAM), AT_TERMINAL, place.of)
         stopped = await receiver.dispatcher.stop(Click(run.id, TEAM), "U1")
         found = await receiver.library.journal.get(run.id)

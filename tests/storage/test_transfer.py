@@ -34,8 +34,8 @@ from storage.postgres.transfer import (
     move_to_server,
     restore_server,
 )
+from storage.processes.coordination import Entry
 from storage.processes.locks import PLATFORMS, SHARED
-from storage.processes.sharing import Entry
 from storage.scope import Scope
 from tests.postgres_server import PostgresServer
 from tests.storage.examples import NOW, answer, legacy, new_id
@@ -339,20 +339,20 @@ async def test_what_processes_share_is_not_copied(tmp_path: Path, postgres: str)
     """A run that waits is copied without its entry, and is found again; a backup put back ends the queue."""
     server, folder = Home(tmp_path, postgres), tmp_path / "one"
     async with open_server(postgres) as stores:
-        assert stores.sharing
+        assert stores.coordination
         journal = SqlJournal(stores.database)
         await journal.begin(RUN, entry=Entry(RUN.id, "C", "ada", RUN.conversation_id))
-        await stores.sharing.ready(RUN.id)
+        await stores.coordination.ready(RUN.id)
     await backup_server(postgres, tmp_path / "1.tar.gz")
     assert (await move_to_folder(postgres, folder, silent)).runs == 1
     async with Home(folder).open() as stores:
-        assert stores.sharing is None
+        assert stores.coordination is None
         assert await SqlJournal(stores.database).get(RUN.id)
     await restore_server(tmp_path / "1.tar.gz", postgres, replace=True)
     async with server.open() as stores:
-        assert stores.sharing
-        assert await stores.sharing.present([RUN.id]) == set()
-        assert await stores.sharing.due("") == [RUN.id]
+        assert stores.coordination
+        assert await stores.coordination.present([RUN.id]) == set()
+        assert await stores.coordination.due("") == [RUN.id]
 
 
 async def test_ids_that_are_paths_name_no_file(tmp_path: Path, postgres: str) -> None:

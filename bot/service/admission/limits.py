@@ -13,7 +13,7 @@ from bot.view.wording.service import replies
 from council.document.conversation import Source
 from storage.errors import QueueFull
 from storage.journal.journal import NewRun
-from storage.processes.sharing import Bounds, Entry
+from storage.processes.coordination import Bounds, Entry
 
 
 class Limits(BaseModel):

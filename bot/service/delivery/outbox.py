@@ -22,7 +22,7 @@ from bot.errors import Gone, NotAllowed, RateLimited, Unreachable
 from bot.service.metrics import Metrics
 from bot.view.wording.service import delivery as wording
 from storage.errors import StorageError
-from storage.processes.sharing import Sharing
+from storage.processes.coordination import Coordination
 
 log = structlog.get_logger()
 
@@ -118,8 +118,8 @@ class SharedRateLimits:
     process learns that by itself.
     """
 
-    def __init__(self, sharing: Sharing, process: str) -> None:
-        self._sharing = sharing
+    def __init__(self, coordination: Coordination, process: str) -> None:
+        self._coordination = coordination
         self._process = process
         self._own = RateLimits()
 
@@ -128,7 +128,9 @@ class SharedRateLimits:
         if not lane.interval:
             return await self._own.take(lane, urgency)
         try:
-            return await self._sharing.take(lane.name, lane.interval, lane.burst, urgency, self._process)
+            return await self._coordination.take(
+                lane.name, lane.interval, lane.burst, urgency, self._process
+            )
         except StorageError as error:
             # A refusal has to reach its asker now; what belongs to a claimed run waits in any case.
             log.warning("rate_limits_unknown", lane=lane.name, reason=error)
@@ -139,7 +141,7 @@ class SharedRateLimits:
         await self._own.block(lane, seconds)
         if lane.interval:
             with suppress(StorageError):  # the platform says it again to whoever sends
-                await self._sharing.block(lane.name, seconds)
+                await self._coordination.block(lane.name, seconds)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from bot.service.claimed_runs import Claims
 from council.cancel import Stop
 from council.document.conversation import Source
 from storage.journal.journal import RunRow
-from storage.processes.sharing import Sharing, Watched
+from storage.processes.coordination import Coordination, Watched
 from tests.bot.sample_run import accepted
 
 
@@ -52,7 +52,7 @@ async def looking(claims: Claims, server: SlowServer) -> asyncio.Task[None]:
 
 async def test_a_run_claimed_during_a_look_continues(server: SlowServer) -> None:
     """The look hasn't asked about it, which doesn't mean that it is forgotten."""
-    claims, stop = Claims(cast("Sharing", server), 90), Stop()
+    claims, stop = Claims(cast("Coordination", server), 90), Stop()
     claims.add(run_of("first"), Stop())
     look = await looking(claims, server)
     claims.add(run_of("second"), stop)
@@ -64,7 +64,7 @@ async def test_a_run_claimed_during_a_look_continues(server: SlowServer) -> None
 
 async def test_a_run_claimed_once_more_during_a_look_continues(server: SlowServer) -> None:
     """What the look found is about the claim before."""
-    claims = Claims(cast("Sharing", server), 90)
+    claims = Claims(cast("Coordination", server), 90)
     claims.add(run_of("first"), Stop())
     look = await looking(claims, server)
     claims.remove("first")
@@ -76,7 +76,7 @@ async def test_a_run_claimed_once_more_during_a_look_continues(server: SlowServe
 
 async def test_a_forgotten_run_is_stopped(server: SlowServer) -> None:
     """The server was asked about it and has nothing."""
-    claims, stop = Claims(cast("Sharing", server), 90), Stop()
+    claims, stop = Claims(cast("Coordination", server), 90), Stop()
     claims.add(run_of("forgotten"), stop)
     server.answered.set()
     await claims.look()
@@ -86,7 +86,7 @@ async def test_a_forgotten_run_is_stopped(server: SlowServer) -> None:
 async def test_no_call_is_made_for_a_run_of_another(server: SlowServer) -> None:
     """Not even at once after this process was stopped for a while."""
     now = 0.0
-    claims = Claims(cast("Sharing", server), 90, clock=lambda: now)
+    claims = Claims(cast("Coordination", server), 90, clock=lambda: now)
     calling = asyncio.create_task(_claim_and_call(claims))
     await asyncio.sleep(0)
     server.epochs["first"], now = 2, 100.0

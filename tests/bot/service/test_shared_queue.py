@@ -9,11 +9,11 @@ from bot.service.runs import Runs
 from bot.service.shared_queue import SharedQueue
 from storage.errors import DatabaseError
 from storage.journal.journal import Journal
+from storage.processes.coordination import Coordination
 from storage.processes.jobs import Jobs
-from storage.processes.sharing import Sharing
 
 
-class SlowSharing:
+class SlowCoordination:
     """Admits what waits once it is told to."""
 
     def __init__(self) -> None:
@@ -45,10 +45,10 @@ class Made:
         self.runs.append(run_id)
 
 
-def shared_queue(sharing: SlowSharing, jobs: Made) -> SharedQueue:
+def shared_queue(coordination: SlowCoordination, jobs: Made) -> SharedQueue:
     """Return a process's part of the queue."""
     return SharedQueue(
-        sharing=cast("Sharing", sharing),
+        coordination=cast("Coordination", coordination),
         jobs=cast("Jobs", jobs),
         claims=cast("Claims", None),
         journal=cast("Journal", None),
@@ -60,30 +60,30 @@ def shared_queue(sharing: SlowSharing, jobs: Made) -> SharedQueue:
 
 async def test_a_burst_lets_in_by_few_calls() -> None:
     """Those that come while one is under way share the next, which sees what they saw."""
-    sharing, jobs = SlowSharing(), Made()
-    queue = shared_queue(sharing, jobs)
+    coordination, jobs = SlowCoordination(), Made()
+    queue = shared_queue(coordination, jobs)
     calls: list[asyncio.Task[None]] = []
     for number in range(50):
-        sharing.waiting.append(str(number))
+        coordination.waiting.append(str(number))
         calls.append(asyncio.create_task(queue.let_in()))
         await asyncio.sleep(0)
-    sharing.open.set()
+    coordination.open.set()
     await asyncio.gather(*calls)
-    assert sharing.calls == 2
+    assert coordination.calls == 2
     assert jobs.runs == [str(number) for number in range(50)]
 
 
 async def test_who_shared_a_failed_call_tries_again() -> None:
     """Only a call that succeeded counts for others."""
-    sharing, jobs = SlowSharing(), Made()
-    queue = shared_queue(sharing, jobs)
+    coordination, jobs = SlowCoordination(), Made()
+    queue = shared_queue(coordination, jobs)
     first = asyncio.create_task(queue.let_in())
     await asyncio.sleep(0)
     second = asyncio.create_task(queue.let_in())
     await asyncio.sleep(0)
-    sharing.waiting.append("run")
-    sharing.failures.append(DatabaseError("away"))
-    sharing.open.set()
+    coordination.waiting.append("run")
+    coordination.failures.append(DatabaseError("away"))
+    coordination.open.set()
     ended = await asyncio.gather(first, second, return_exceptions=True)
     assert [type(one) for one in ended] == [DatabaseError, type(None)]
     assert jobs.runs == ["run"]

@@ -10,8 +10,8 @@ import pytest
 import pytest_asyncio
 
 from council.calls import Call, ChatMessage, JsonObject
-from council.consultants import form_schema
 from council.consultation import Opinion, Rebuttal
+from council.consultation_calls import form_schema
 from council.errors import ModelError
 from council.models import builtin
 from council.models.client import ModelClient

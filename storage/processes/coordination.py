@@ -44,7 +44,7 @@ class Watched:
     state: State | None
 
 
-class Sharing(Protocol):
+class Coordination(Protocol):
     """The shared queue, clicks and rate limits. Every method may raise `DatabaseError`."""
 
     async def ready(self, run: str) -> bool:

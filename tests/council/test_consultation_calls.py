@@ -4,8 +4,8 @@ import asyncio
 import json
 import re
 
-from council.consultants import form_schema
 from council.consultation import Opinion, Rebuttal
+from council.consultation_calls import form_schema
 from council.document.conversation import Stage1Result, Stage2_5Result
 from council.events import MemberAnswered
 from council.profile import Member, Persona, Profile

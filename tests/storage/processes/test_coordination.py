@@ -13,9 +13,9 @@ from council.document.conversation import Source
 from storage.errors import BudgetExceeded, ConstraintError, QueueFull, RunSuperseded
 from storage.journal.journal import Begun, Payer, Reservation, RunRow, Telling
 from storage.journal.sql_journal import SqlJournal
+from storage.postgres.coordination import PostgresCoordination
 from storage.postgres.database import PostgresDatabase, open_postgres
-from storage.postgres.sharing import PostgresSharing
-from storage.processes.sharing import Bounds, Entry, State, Watched
+from storage.processes.coordination import Bounds, Entry, State, Watched
 from storage.stores import Stores
 from tests.storage.journal.test_journal import REPLY, RUN, call
 from tests.stores import Home
@@ -40,7 +40,7 @@ class Process:
     address: str
     database: PostgresDatabase
     journal: SqlJournal
-    sharing: PostgresSharing
+    coordination: PostgresCoordination
 
     async def begin(self, entry: Entry, bounds: Bounds | None = None) -> Begun:
         """Begin a run with an entry."""
@@ -51,11 +51,11 @@ class Process:
         """Begin runs that wait, one after the other."""
         for entry in entries:
             await self.begin(entry)
-            assert await self.sharing.ready(entry.run)
+            assert await self.coordination.ready(entry.run)
 
     async def state(self, run: str) -> State | None:
         """Return the state of a run's entry, if it has one."""
-        return (await self.sharing.watch([run]))[run].state
+        return (await self.coordination.watch([run]))[run].state
 
     def operate(self, sql: LiteralString) -> None:
         """Change something past the program, as the passing of time would."""
@@ -67,7 +67,7 @@ class Process:
 async def process(address: str) -> AsyncGenerator[Process]:
     """Open the database as one process does."""
     async with open_postgres(address) as database:
-        yield Process(address, database, SqlJournal(database), PostgresSharing(database))
+        yield Process(address, database, SqlJournal(database), PostgresCoordination(database))
 
 
 @pytest.fixture
@@ -97,7 +97,7 @@ async def test_bounds_hold_between_processes(one: Process, other: Process) -> No
     begun = [each.run.id for each in asked if isinstance(each, Begun)]
     refused = [each for each in asked if isinstance(each, QueueFull)]
     assert (len(begun), len(refused)) == (12, 28), asked
-    assert await one.sharing.present([f"{n}" for n in range(40)]) == {*begun}
+    assert await one.coordination.present([f"{n}" for n in range(40)]) == {*begun}
     assert max(sum(int(run) % 2 == user for run in begun) for user in (0, 1)) <= 7
     assert [row["id"] for row in await one.database.read("SELECT id FROM runs ORDER BY id")] == sorted(
         begun
@@ -123,7 +123,7 @@ async def test_what_a_worker_has_claimed_does_not_wait(one: Process) -> None:
     """So the person may ask again."""
     bounds = replace(BOUNDS, waiting_per_user=1)
     await one.begin(entry_of("1"), bounds)
-    await one.sharing.hurry("1")
+    await one.coordination.hurry("1")
     with pytest.raises(QueueFull):
         await one.begin(entry_of("2"), bounds)
     await one.journal.claim("1", "A")
@@ -151,7 +151,7 @@ async def test_a_question_without_room_in_the_budget_starts_no_cooldown(one: Pro
     entry = entry_of(RUN.id)
     with pytest.raises(BudgetExceeded):
         await one.journal.begin(RUN, reservation=dear, entry=entry, bounds=bounds)
-    assert await one.sharing.present([RUN.id]) == set()
+    assert await one.coordination.present([RUN.id]) == set()
     assert (await one.journal.begin(RUN, reservation=RESERVATION, entry=entry, bounds=bounds)).created
 
 
@@ -167,13 +167,13 @@ async def test_without_bounds_an_entry_is_always_accepted(one: Process) -> None:
     """As many as are asked."""
     for n in range(20):
         await one.begin(entry_of(f"{n}"))
-    assert len(await one.sharing.present([f"{n}" for n in range(20)])) == 20
+    assert len(await one.coordination.present([f"{n}" for n in range(20)])) == 20
 
 
 async def test_two_processes_admit_no_more_than_may_run(one: Process, other: Process) -> None:
     """However often both ask at once, each run is admitted by one call, and none beyond the bounds."""
     await one.line_up(*(entry_of(f"{n:02}", f"user {n % 4}", f"channel {n % 3}") for n in range(24)))
-    let_in = await asyncio.gather(*((one, other)[n % 2].sharing.let_in(3, 2) for n in range(10)))
+    let_in = await asyncio.gather(*((one, other)[n % 2].coordination.let_in(3, 2) for n in range(10)))
     admitted = [run for runs in let_in for run in runs]
     assert len(admitted) == len({*admitted})
     # Each of the first eight has one of the four people's two places; no channel has more than three.
@@ -190,21 +190,21 @@ async def test_runs_start_in_the_order_of_their_arrival(one: Process) -> None:
         entry_of("5", "bob", "D"),
         entry_of("6", "cyd"),
     )
-    assert await one.sharing.let_in(3, 2) == ["1", "2", "4", "5"]
-    assert await one.sharing.let_in(3, 2) == []
-    await one.sharing.leave("2", "A")
-    assert await one.sharing.let_in(3, 2) == ["3"]
+    assert await one.coordination.let_in(3, 2) == ["1", "2", "4", "5"]
+    assert await one.coordination.let_in(3, 2) == []
+    await one.coordination.leave("2", "A")
+    assert await one.coordination.let_in(3, 2) == ["3"]
 
 
 async def test_what_is_claimed_or_halted_keeps_its_place(one: Process) -> None:
     """Only one that has left makes room."""
     await one.line_up(*(entry_of(f"{n}", f"user {n}") for n in range(5)))
-    assert await one.sharing.let_in(2, 2) == ["0", "1"]
+    assert await one.coordination.let_in(2, 2) == ["0", "1"]
     await one.journal.claim("0", "A")
-    await one.sharing.halt(["0", "1"])
-    assert await one.sharing.let_in(2, 2) == []
-    await one.sharing.leave("0", "A")
-    assert await one.sharing.let_in(2, 2) == ["2"]
+    await one.coordination.halt(["0", "1"])
+    assert await one.coordination.let_in(2, 2) == []
+    await one.coordination.leave("0", "A")
+    assert await one.coordination.let_in(2, 2) == ["2"]
 
 
 async def test_a_conversation_has_one_run_at_a_time(one: Process) -> None:
@@ -214,53 +214,53 @@ async def test_a_conversation_has_one_run_at_a_time(one: Process) -> None:
         entry_of("2", "bob", "D", conversation="same"),
         entry_of("3", "cyd", "E"),
     )
-    assert await one.sharing.let_in(5, 5) == ["1", "3"]
-    await one.sharing.leave("1", "A")
-    assert await one.sharing.let_in(5, 5) == ["2"]
+    assert await one.coordination.let_in(5, 5) == ["1", "3"]
+    await one.coordination.leave("1", "A")
+    assert await one.coordination.let_in(5, 5) == ["2"]
 
 
 async def test_an_accepted_run_waits_only_when_it_is_ready(one: Process) -> None:
     """Its card is shown first; to say so twice changes nothing."""
     await one.begin(entry_of("1"))
-    assert await one.sharing.let_in(5, 5) == []
-    assert await one.sharing.ready("1")
-    assert not await one.sharing.ready("1")
-    assert await one.sharing.let_in(5, 5) == ["1"]
-    assert not await one.sharing.ready("1")
+    assert await one.coordination.let_in(5, 5) == []
+    assert await one.coordination.ready("1")
+    assert not await one.coordination.ready("1")
+    assert await one.coordination.let_in(5, 5) == ["1"]
+    assert not await one.coordination.ready("1")
 
 
 async def test_a_run_in_a_hurry_ignores_the_bounds(one: Process) -> None:
     """It is admitted once, and counts as started."""
     await one.line_up(entry_of("1"), entry_of("2"))
     await one.begin(entry_of("3"))
-    assert [await one.sharing.hurry(run) for run in ("2", "3", "3", "missing")] == [
+    assert [await one.coordination.hurry(run) for run in ("2", "3", "3", "missing")] == [
         True,
         True,
         False,
         False,
     ]
-    assert await one.sharing.let_in(2, 2) == []
+    assert await one.coordination.let_in(2, 2) == []
 
 
 async def test_a_reopened_run_is_entered_once(one: Process) -> None:
     """It waits at the end of the queue, whatever the bounds say; a forgotten run isn't entered."""
     await one.line_up(entry_of("1"), entry_of("2"))
-    await one.sharing.leave("1", "A")
-    assert [await one.sharing.enter(entry_of(run)) for run in ("1", "1", "missing")] == [
+    await one.coordination.leave("1", "A")
+    assert [await one.coordination.enter(entry_of(run)) for run in ("1", "1", "missing")] == [
         True,
         False,
         False,
     ]
-    assert await one.sharing.let_in(5, 5) == ["2", "1"]
+    assert await one.coordination.let_in(5, 5) == ["2", "1"]
 
 
 async def test_positions_count_what_nobody_has_claimed(one: Process) -> None:
     """The next has position 1; whoever is claimed or has left has none."""
     await one.line_up(*(entry_of(f"{n}") for n in range(3)))
     await one.begin(entry_of("3"))
-    assert await one.sharing.let_in(2, 2) == ["0", "1"]
+    assert await one.coordination.let_in(2, 2) == ["0", "1"]
     await one.journal.claim("0", "A")
-    assert await one.sharing.positions(["0", "3", "1", "missing"]) == {"1": 1, "3": 3}
+    assert await one.coordination.positions(["0", "3", "1", "missing"]) == {"1": 1, "3": 3}
 
 
 async def test_a_watched_run_tells_what_has_changed(one: Process, other: Process) -> None:
@@ -268,9 +268,9 @@ async def test_a_watched_run_tells_what_has_changed(one: Process, other: Process
     await one.line_up(entry_of("1"), entry_of("2"), entry_of("3"))
     await one.journal.claim("1", "A")
     await one.journal.press_stop("1")
-    await one.sharing.leave("2", "A")
+    await one.coordination.leave("2", "A")
     await one.database.write(("DELETE FROM runs WHERE id = ?", ("3",)))
-    assert await other.sharing.watch(["1", "2", "3"]) == {
+    assert await other.coordination.watch(["1", "2", "3"]) == {
         "1": Watched(1, 1, "claimed"),
         "2": Watched(0, 0, None),
     }
@@ -279,7 +279,7 @@ async def test_a_watched_run_tells_what_has_changed(one: Process, other: Process
 async def test_a_claim_keeps_a_halted_run_halted(one: Process) -> None:
     """Its worker is known nevertheless."""
     await one.line_up(entry_of("1"))
-    await one.sharing.halt(["1"])
+    await one.coordination.halt(["1"])
     await one.journal.claim("1", "B")
     [row] = await one.database.read("SELECT state, worker FROM turns")
     assert dict(row) == {"state": "halted", "worker": "B"}
@@ -300,44 +300,44 @@ async def test_due_are_runs_without_an_entry_and_those_long_accepted(one: Proces
     """Runs that wait, run or were shown aren't, nor the terminal's."""
     for n in range(8):
         await one.begin(entry_of(f"{n}"))
-    await one.sharing.leave("0", "A")
-    await one.sharing.ready("1")
+    await one.coordination.leave("0", "A")
+    await one.coordination.ready("1")
     one.operate("UPDATE turns SET changed_at = changed_at - interval '31 seconds'")
-    await one.sharing.hurry("2")
-    await one.sharing.leave("3", "A")
+    await one.coordination.hurry("2")
+    await one.coordination.leave("3", "A")
     await one.journal.finish("3", "answered")
-    await one.sharing.leave("4", "A")
+    await one.coordination.leave("4", "A")
     await one.journal.finish("4", "answered")
     await one.journal.deliver("4", "shown")
-    await one.sharing.leave("5", "A")
+    await one.coordination.leave("5", "A")
     await one.journal.place("5", Source(platform="terminal"))
-    await one.sharing.leave("6", "A")
+    await one.coordination.leave("6", "A")
     await one.journal.place("6", Source(platform="slack"))
     await one.begin(entry_of("8"))
-    assert await one.sharing.due("") == ["0", "3", "6", "7"]
+    assert await one.coordination.due("") == ["0", "3", "6", "7"]
 
 
 async def test_an_asker_who_could_not_be_told_is_due_for_a_while(one: Process) -> None:
     """Since the given time, from the question or the press of Retry on."""
     await one.begin(entry_of("1"))
-    await one.sharing.leave("1", "A")
+    await one.coordination.leave("1", "A")
     await one.journal.finish("1", "failed")
     await one.journal.deliver("1", "untold")
-    assert await one.sharing.due("2000") == ["1"]
-    assert await one.sharing.due("9000") == []
+    assert await one.coordination.due("2000") == ["1"]
+    assert await one.coordination.due("9000") == []
     assert await one.journal.reopen("1")
-    assert await one.sharing.due("9000") == ["1"]
+    assert await one.coordination.due("9000") == ["1"]
 
 
 async def test_started_runs_are_found_again(one: Process, other: Process) -> None:
     """A process that admitted runs and ended leaves them to be found, once they have been there a while."""
     await one.line_up(*(entry_of(f"{n}", f"user {n}") for n in range(4)))
-    await one.sharing.let_in(3, 3)
+    await one.coordination.let_in(3, 3)
     await one.journal.claim("0", "A")
-    await one.sharing.halt(["1"])
-    assert await other.sharing.started() == []
+    await one.coordination.halt(["1"])
+    assert await other.coordination.started() == []
     one.operate("UPDATE turns SET changed_at = changed_at - interval '31 seconds'")
-    assert await other.sharing.started() == ["0", "1", "2"]
+    assert await other.coordination.started() == ["0", "1", "2"]
 
 
 # Claims
@@ -490,32 +490,32 @@ async def test_other_errors_of_a_claimed_run_are_told_as_they_are(home: Home) ->
 
 async def test_the_first_of_several_deliveries_counts(one: Process, other: Process) -> None:
     """Delivered to two processes at once, one of them hears that it is the first; never one later."""
-    firsts = await asyncio.gather(*((one, other)[n % 2].sharing.first("click") for n in range(10)))
+    firsts = await asyncio.gather(*((one, other)[n % 2].coordination.first("click") for n in range(10)))
     assert sum(firsts) == 1
-    assert not await other.sharing.first("click")
-    assert await one.sharing.first("another")
+    assert not await other.coordination.first("click")
+    assert await one.coordination.first("another")
 
 
 async def test_a_delivery_stays_the_first_where_its_answer_was_lost(one: Process) -> None:
     """The same call, repeated on a new connection, isn't taken for a second delivery."""
-    sharing = PostgresSharing(one.database, lambda: "the same call")
-    assert await sharing.first("click")
-    assert await sharing.first("click")
-    assert not await one.sharing.first("click")
+    coordination = PostgresCoordination(one.database, lambda: "the same call")
+    assert await coordination.first("click")
+    assert await coordination.first("click")
+    assert not await one.coordination.first("click")
 
 
 async def test_expired_rows_are_deleted(one: Process) -> None:
     """Keys older than a day, lanes whose limit is free again, and those who waited for them."""
     for key in ("old", "new"):
-        await one.sharing.first(key)
+        await one.coordination.first(key)
     for lane in ("idle", "full", "blocked"):
-        await one.sharing.take(lane, HOUR, 1, 1, "A")
-        await one.sharing.take(lane, HOUR, 1, 1, "A")
+        await one.coordination.take(lane, HOUR, 1, 1, "A")
+        await one.coordination.take(lane, HOUR, 1, 1, "A")
     one.operate("UPDATE lanes SET full_at = 0 WHERE lane <> 'full'")
     one.operate("UPDATE lane_waiters SET until = 0 WHERE lane <> 'full'")
-    await one.sharing.block("blocked", HOUR)
+    await one.coordination.block("blocked", HOUR)
     one.operate("UPDATE seen SET at = at - interval '25 hours' WHERE key = 'old'")
-    await one.sharing.tidy()
+    await one.coordination.tidy()
     assert [row["key"] for row in await one.database.read("SELECT key FROM seen")] == ["new"]
     lanes = await one.database.read("SELECT lane FROM lanes ORDER BY lane")
     assert [row["lane"] for row in lanes] == ["blocked", "full"]
@@ -526,11 +526,11 @@ async def test_expired_rows_are_deleted(one: Process) -> None:
 async def test_two_processes_share_a_rate_limit(one: Process, other: Process) -> None:
     """Of many requests at once, a burst goes through; the others hear how long to wait."""
     waits = await asyncio.gather(
-        *((one, other)[n % 2].sharing.take("lane", HOUR, 3, 1, "AB"[n % 2]) for n in range(20))
+        *((one, other)[n % 2].coordination.take("lane", HOUR, 3, 1, "AB"[n % 2]) for n in range(20))
     )
     assert sorted(waits)[:3] == [0.0] * 3
     assert all(HOUR - 60 < wait <= HOUR for wait in sorted(waits)[3:])
-    assert await one.sharing.take("another lane", HOUR, 1, 1, "A") == 0.0
+    assert await one.coordination.take("another lane", HOUR, 1, 1, "A") == 0.0
 
 
 async def test_the_rate_is_never_exceeded(one: Process, other: Process) -> None:
@@ -541,7 +541,7 @@ async def test_the_rate_is_never_exceeded(one: Process, other: Process) -> None:
     async def send(process: Process, name: str) -> int:
         counted = 0
         while await now(process) < begun + 0.1:
-            counted += await process.sharing.take("lane", interval, burst, 1, name) == 0.0
+            counted += await process.coordination.take("lane", interval, burst, 1, name) == 0.0
         return counted
 
     counted = sum(await asyncio.gather(*(send((one, other)[n % 2], f"{n}") for n in range(4))))
@@ -558,22 +558,22 @@ async def now(process: Process) -> float:
 async def test_a_lane_without_an_interval_is_only_blocked(one: Process, other: Process) -> None:
     """A block holds for every process, and a shorter one doesn't end it."""
     for _ in range(5):
-        assert await one.sharing.take("lane", 0.0, 1, 1, "A") == 0.0
-    await one.sharing.block("lane", HOUR)
-    await one.sharing.block("lane", 1.0)
-    assert HOUR - 60 < await other.sharing.take("lane", 0.0, 1, 1, "B") <= HOUR
+        assert await one.coordination.take("lane", 0.0, 1, 1, "A") == 0.0
+    await one.coordination.block("lane", HOUR)
+    await one.coordination.block("lane", 1.0)
+    assert HOUR - 60 < await other.coordination.take("lane", 0.0, 1, 1, "B") <= HOUR
 
 
 async def test_a_more_urgent_request_of_another_process_goes_first(one: Process, other: Process) -> None:
     """What is less urgent waits briefly, until the other has had its turn."""
     lane = "lane", HOUR, 2
-    assert await one.sharing.take(*lane, 1, "A") == 0.0
-    assert await one.sharing.take(*lane, 1, "A") == 0.0
-    assert await other.sharing.take(*lane, 0, "B") > 0.0
+    assert await one.coordination.take(*lane, 1, "A") == 0.0
+    assert await one.coordination.take(*lane, 1, "A") == 0.0
+    assert await other.coordination.take(*lane, 0, "B") > 0.0
     one.operate("UPDATE lanes SET full_at = 0")
-    assert await one.sharing.take(*lane, 1, "A") == 0.05
-    assert await other.sharing.take(*lane, 0, "B") == 0.0
-    assert await one.sharing.take(*lane, 1, "A") == 0.0
+    assert await one.coordination.take(*lane, 1, "A") == 0.05
+    assert await other.coordination.take(*lane, 0, "B") == 0.0
+    assert await one.coordination.take(*lane, 1, "A") == 0.0
 
 
 async def test_what_is_as_urgent_or_of_the_same_process_is_not_waited_for(
@@ -581,27 +581,27 @@ async def test_what_is_as_urgent_or_of_the_same_process_is_not_waited_for(
 ) -> None:
     """A process orders its own requests, and equals go as they come."""
     lane = "lane", HOUR, 1
-    assert await one.sharing.take(*lane, 0, "A") == 0.0
-    assert await one.sharing.take(*lane, 0, "A") > 0.0
+    assert await one.coordination.take(*lane, 0, "A") == 0.0
+    assert await one.coordination.take(*lane, 0, "A") > 0.0
     one.operate("UPDATE lanes SET full_at = 0")
-    assert await one.sharing.take(*lane, 3, "A") == 0.0
+    assert await one.coordination.take(*lane, 3, "A") == 0.0
     one.operate("UPDATE lanes SET full_at = 0")
-    assert await other.sharing.take(*lane, 0, "B") == 0.0
+    assert await other.coordination.take(*lane, 0, "B") == 0.0
 
 
 async def test_whoever_does_not_ask_again_is_not_waited_for(one: Process, other: Process) -> None:
     """A second after it was told to come back, it has died or has nothing to send any more."""
     lane = "lane", HOUR, 1
-    await one.sharing.take(*lane, 1, "A")
-    wait = await other.sharing.take(*lane, 0, "B")
+    await one.coordination.take(*lane, 1, "A")
+    wait = await other.coordination.take(*lane, 0, "B")
     [row] = await one.database.read("SELECT until - seconds_now() AS left FROM lane_waiters")
     assert wait < row["left"] <= wait + 1
     one.operate("UPDATE lanes SET full_at = 0; UPDATE lane_waiters SET until = seconds_now() - 0.001")
-    assert await one.sharing.take(*lane, 1, "A") == 0.0
+    assert await one.coordination.take(*lane, 1, "A") == 0.0
 
 
 async def test_a_clock_that_is_set_back_blocks_no_lane(one: Process) -> None:
     """A bucket is never fuller than full."""
-    await one.sharing.take("lane", 2.0, 3, 1, "A")
+    await one.coordination.take("lane", 2.0, 3, 1, "A")
     one.operate("UPDATE lanes SET full_at = full_at + 1000000")
-    assert 0 < await one.sharing.take("lane", 2.0, 3, 1, "A") <= 2.0
+    assert 0 < await one.coordination.take("lane", 2.0, 3, 1, "A") <= 2.0

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection
 from storage.database import listed
 from storage.errors import ConstraintError
 from storage.postgres.database import PostgresDatabase
-from storage.processes.sharing import Entry, Watched
+from storage.processes.coordination import Entry, Watched
 
 _READY = """
 UPDATE turns SET state = 'waiting', changed_at = clock_timestamp()
@@ -84,8 +84,8 @@ _TIDY = (
 )
 
 
-class PostgresSharing:
-    """What processes agree on, in an open database; a `storage.processes.sharing.Sharing`."""
+class PostgresCoordination:
+    """What processes agree on, in an open database; a `storage.processes.coordination.Coordination`."""
 
     def __init__(
         self, database: PostgresDatabase, new_id: Callable[[], str] = lambda: str(uuid.uuid4())
