@@ -50,6 +50,7 @@ from council.termination import complete_round, start_new_round
 # Built once: an annotation is evaluated whenever its function is defined, and these are inner ones.
 ReadReview = Stage2Result | AskAgain[Stage2Result]
 ReadCorrection = Stage2_5Result | Failure | AskAgain[Stage2_5Result | Failure]
+Judged = tuple[Stage2_5Result, Cause | None]
 
 LABELS_TOKENS = 1_000
 """Room for a ranking alone, and for a model that thinks before it writes one."""
@@ -274,7 +275,7 @@ class _Table:
 
         session, number = self._session, self._data.round_number
 
-        def judged(said: Reply) -> tuple[Stage2_5Result, Cause | None]:
+        def judged(said: Reply) -> Judged:
             result = corrected(answer, critiques, said)
             keeps = result.kept_because is not None
             return result, fault(said.text, self._given(name, reviews), keeps=keeps)

@@ -41,6 +41,11 @@ from council.session import Session
 from council.task_group import TaskGroup
 from council.text.characters import clip
 
+# Built once: an annotation is evaluated whenever its function is defined, and these are inner ones.
+Answered = Stage1Result | Failure
+ReadAnswer = Stage1Result | AskAgain[Stage1Result]
+ReadFinal = Stage3Result | Failure | AskAgain[Stage3Result | Failure]
+
 TITLE_LENGTH = 80
 WITHDRAWN_TOKENS = 1_500
 """What the chairman reads of sentences that members have withdrawn."""
@@ -114,8 +119,8 @@ async def _answers(session: Session) -> list[Stage1Result]:
     """Stage 1: every member answers on its own; answers come back in seating order."""
     profile = session.brief.profile
 
-    async def answer(member: Member) -> Stage1Result | Failure:
-        async def read(reply: Reply) -> Stage1Result | AskAgain[Stage1Result]:
+    async def answer(member: Member) -> Answered:
+        async def read(reply: Reply) -> ReadAnswer:
             said = await consultation_calls.read(session, member, reply)
             result = Stage1Result(
                 model=member.name,
@@ -168,7 +173,7 @@ async def _synthesis(session: Session, answers: list[Stage1Result], reviewed: Re
     critiques = shorten([review.ranking for review in last.reviews], profile.max_critique_tokens)
 
     async def write(member: Member, source: AnswerSource) -> Stage3Result | Failure:
-        async def read(reply: Reply) -> Stage3Result | Failure | AskAgain[Stage3Result | Failure]:
+        async def read(reply: Reply) -> ReadFinal:
             text, mark = reply.text, session.brief.notes_mark
             if has_no_answer(mark, text):
                 return AskAgain(prompts.no_answer(session.brief), Failure(cause="malformed"))

@@ -287,9 +287,7 @@ class Session:
     async def _step(self, call: Call, cancellation: Cancellation) -> Outcome:
         """Return a call's outcome: the recorded one, or that of a call made now."""
         outcome = self._steps.recall(call)
-        if outcome is not None:
-            outcome = await self._unfenced(outcome)  # it may be from before replies were stripped
-        else:
+        if outcome is None:
             try:
                 outcome = await cancellation.guard(self._ask_and_record(call, cancellation))
             except ModelError as cut_off:

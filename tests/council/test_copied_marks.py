@@ -4,7 +4,7 @@ import pytest
 
 from bot.view.fold import fold
 from bot.view.state import opening
-from council.calls import Call, Reply
+from council.calls import Call
 from council.errors import Failure
 from council.events import AnswerStreamed, MemberFailed
 from council.usage import Usage
@@ -125,15 +125,6 @@ async def test_a_failure_quotes_no_mark_either() -> None:
     council = ScriptedCouncil(script={f"stage1.1:{FOUR[0]}": why})
     message = (await council.run()).message
     assert [failed.failure.detail for failed in message.failures] == ["I can't follow here"]
-
-
-async def test_a_reply_that_was_recorded_with_the_mark_is_used_without_it() -> None:
-    """Journals from before contain such replies."""
-    council = ScriptedCouncil()
-    kept = Reply(text=f"Kept. [Response B {MARK}]", usage=Usage(), latency_ms=1)
-    council.steps.outcomes[f"stage1.1:{FOUR[0]}"] = kept
-    message = (await council.run()).message
-    assert message.stage1[0].response == "Kept. [Response B]"
 
 
 async def test_a_structured_reply_has_no_mark_in_any_field() -> None:
