@@ -19,7 +19,7 @@ TWO = LocalServer("LM Studio", "http://127.0.0.1:1234/v1", ("qwen/qwen3-8b", "ge
 PROGRAM = """
 from council.models import builtin, local
 builtin.available = lambda: False
-local.find_servers.__defaults__ = ({{"Ollama": {port}}}, local.SECONDS)
+local.find_servers.__defaults__ = ({{"Ollama": {port}}}, 60.0)
 from bot.cli import main
 main()
 """

@@ -16,7 +16,7 @@ from council.models.client import ModelClient
 from council.profile import Member
 
 PLACES: Mapping[str, int] = {"Ollama": 11434, "LM Studio": 1234, "llama.cpp": 8080}
-SECONDS = 0.4
+SECONDS = 1.0
 """How long a server may take to list its models; where none is, the answer comes at once."""
 MOST_MODELS = 4
 _ID = re.compile(r"[\w./:@+-]{1,120}", re.ASCII)

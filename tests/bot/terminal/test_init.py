@@ -37,6 +37,10 @@ import atexit, fcntl, os, signal, termios
 signal.signal(signal.SIGINT, signal.default_int_handler)
 os.setsid()
 fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+# At Ctrl-C, Linux signals first and then drops what nobody has read yet: it may be what we answered.
+settings = termios.tcgetattr(0)
+settings[3] |= termios.NOFLSH
+termios.tcsetattr(0, termios.TCSANOW, settings)
 def let_go():
     # A leader's end hangs up its terminal, which may drop what nobody has read yet.
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
@@ -47,7 +51,8 @@ from bot.terminal.init import members, provider
 from council.models import builtin, local
 models.OPENROUTER = members.OPENROUTER = provider.OPENROUTER = "{openrouter}"
 builtin.available = lambda: True
-local.find_servers.__defaults__ = ({{"Ollama": {ollama}}}, local.SECONDS)
+# A machine that is busy may take long to answer: the menu is the same every time.
+local.find_servers.__defaults__ = ({{"Ollama": {ollama}}}, 60.0)
 from bot.cli import main
 main()
 """
