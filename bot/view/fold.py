@@ -198,41 +198,40 @@ def _seconds(start: str | None, end: str | None) -> float | None:
 
 
 def _stage_started(view: RunView, event: StageStarted, now: float) -> RunView:
-    begun = _begun(view, event.stage, now)
     before = STAGES[: STAGES.index(event.stage)]
-    return _staged(
-        begun,
-        lambda stage: (
-            replace(stage, members=event.members)
-            if stage.stage == event.stage
-            else replace(stage, progress="skipped")
-            if stage.stage in before and stage.progress == "waiting"
-            else stage
-        ),
-    )
+
+    def changed(each: StageView) -> StageView:
+        if each.stage == event.stage:
+            return replace(_running(each, now), members=event.members)
+        if each.stage in before and each.progress == "waiting":
+            return replace(each, progress="skipped")
+        return each
+
+    return _staged(view, changed)
 
 
 def _begun(view: RunView, stage: Stage, now: float) -> RunView:
     """Note that a stage runs: a correction may begin before the last review is in."""
     if view.stage(stage).progress == "running":
         return view
-    return _staged(
-        view,
-        lambda each: (
-            replace(each, progress="running", started=now, ended=None) if each.stage == stage else each
-        ),
-    )
+    return _staged(view, lambda each: _running(each, now) if each.stage == stage else each)
+
+
+def _running(stage: StageView, now: float) -> StageView:
+    if stage.progress == "running":
+        return stage
+    return replace(stage, progress="running", started=now, ended=None)
 
 
 def _stage_completed(view: RunView, event: StageCompleted, now: float) -> RunView:
     for result in event.results:
         view = _with_result(view, result)
-    view = _staged(
-        view,
-        lambda each: replace(each, progress="done", ended=now) if each.stage == event.stage else each,
-    )
     return replace(
         view,
+        stages=tuple(
+            replace(each, progress="done", ended=now) if each.stage == event.stage else each
+            for each in view.stages
+        ),
         labels=view.labels if event.label_to_model is None else dict(event.label_to_model),
         ranking=event.aggregate_ranking or view.ranking,
         scores=event.scores or view.scores,
