@@ -102,7 +102,7 @@ def demo(
 ) -> None:
     """Watch a complete example, written by hand: needs no key and asks no model.
 
-    Nothing of it is saved. In a terminal it ends with buttons to try.
+    None of it is saved. In a terminal it ends with buttons to try.
     """
     from bot.demo.player import Player
     from bot.terminal import ask as terminal_ask

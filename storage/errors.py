@@ -5,7 +5,7 @@
         ├── DatabaseError         council.db is locked, damaged, full, read-only or from a newer program
         │   ├── ConstraintError   a row that is there, or is missing, forbids this write
         │   │   ├── BudgetExceeded    a budget has no room for what a run may cost
-        │   │   ├── QueueFull         a bound forbids that a question waits
+        │   │   ├── QueueFull         a limit doesn't let another question wait
         │   │   └── RunSuperseded     another worker has taken up the run
         │   ├── DamageError       its content isn't what was written
         │   └── WriterError       the part of the program that writes it has failed
@@ -71,7 +71,7 @@ class BudgetExceeded(ConstraintError):
 
 
 class QueueFull(ConstraintError):
-    """A bound forbids that one more question waits; nothing was written.
+    """A limit doesn't let another question wait; nothing was written.
 
     `left` is how many seconds of a cooldown are left.
     """

@@ -112,7 +112,7 @@ async def test_a_damaged_database_is_set_aside_and_replaced(tmp_path: Path) -> N
         assert "database_was_damaged" in exported.err
         checked = await council("index", "check")
     assert (checked.code, checked.err) == (0, "")
-    assert "was set aside: the database was damaged, its journal carried over" in checked.out
+    assert "was set aside: the database was damaged; its journal was carried over" in checked.out
 
 
 def harm(path: Path) -> None:

@@ -171,7 +171,7 @@ async def test_what_somebody_said_of_an_answer_is_forgotten_with_the_rest(
         assert holding(tmp_path) == {f"{run.conversation_id}.json"}
 
         sheet = await lookup.ask_to_forget({"what": "me"}, TEAM, is_admin=False)
-        assert "1 vote on others' answers is deleted." in render(sheet.message)
+        assert "1 vote on other people's answers will be deleted." in render(sheet.message)
         [button] = sheet.choices
         await lookup.forget(button.about, TEAM, place.dispatcher.halt, is_admin=False)
         await lookup.scrub()
@@ -203,7 +203,7 @@ async def test_what_somebody_wrote_in_a_thread_is_forgotten_with_the_rest(
 
         sheet = await lookup.ask_to_forget({"what": "me"}, TEAM, is_admin=False)
         shown = render(sheet.message)
-        assert "Thread messages that were read for 1 question of others are deleted." in shown
+        assert "Thread messages that were read for 1 question asked by others will be deleted." in shown
         assert "conversation" not in shown
         [button] = sheet.choices
         await lookup.forget(button.about, TEAM, place.dispatcher.halt, is_admin=False)

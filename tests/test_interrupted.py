@@ -57,7 +57,7 @@ async def test_too_old_a_run_with_an_answer_says_how_to_read_it(tmp_path: Path) 
         ended = await council("ask", "And tomorrow?")
         [conversation] = re.findall(r"council export (\S+)", ended.err)
         read = await council("export", conversation)
-    assert "had its answer already" in ended.err
+    assert "already had its answer" in ended.err
     assert "council retry" not in ended.err
     assert QUESTION in read.out
 

@@ -1,8 +1,8 @@
 """An example written by hand: a question, and what four members and a chairman say about it.
 
 `council demo` and the pictures in docs/pictures play it through the real pipeline. One member is wrong,
-its peers notice, its correction drops the mistake, and two members still disagree with the answer. Under
-which labels a reviewer sees the answers is read from its prompt.
+its peers notice, its correction drops the mistake, and two members still disagree with the answer. The
+labels under which a reviewer sees the answers are read from its prompt.
 """
 
 import re

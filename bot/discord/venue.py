@@ -1,7 +1,7 @@
 """A run's place on Discord: its card with buttons, the thread below it, and the asker.
 
 Everything but a command's first response goes out with the bot's own token: an interaction's token
-lives 15 minutes, a run may take longer.
+is valid for 15 minutes, and a run may take longer.
 
 Sources: https://discord.com/developers/docs/resources/message#create-message,
 https://discord.com/developers/docs/interactions/receiving-and-responding

@@ -1,4 +1,4 @@
-"""Whether whoever asked still sees where they asked: looked up before an answer goes to them directly.
+"""Checks whether the asker can still see the channel, before an answer goes to them directly.
 
 Source: https://discord.com/developers/docs/topics/permissions
 """

@@ -1,4 +1,4 @@
-"""Lets questions be acknowledged before anything more is done for those that are.
+"""Lets new questions be acknowledged before more is done for those already acknowledged.
 
 A platform waits three seconds for an acknowledgement, and a process has one interpreter: where many
 people ask at once, calls, cards and threads of the running councils would delay the questions behind.

@@ -2,8 +2,8 @@
 
 `stage2_5_refine_responses` is one round for callers who have all reviews already and bring their
 own `ask`. The run (`council.rounds`) picks critiques, writes prompts, judges corrections and keeps
-rounds by the same functions. What it does otherwise is when and how it asks: each member as soon as
-its peers' reviews are in, through the journal, under deadlines and Stop.
+rounds by the same functions. It differs in when and how it asks: each member as soon as its peers'
+reviews are in, through the journal, under deadlines and Stop.
 """
 
 import asyncio

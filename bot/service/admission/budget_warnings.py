@@ -1,4 +1,4 @@
-"""Tells admins once that a budget is nearly used up: those who are listed directly, others at a command.
+"""Tells admins once that a budget is nearly used up: listed ones directly, others at their next command.
 
 What a platform may have delivered is on record before it is sent, so that a restart neither forgets
 an admin nor tells them again and again.

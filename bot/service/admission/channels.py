@@ -1,8 +1,8 @@
 """What is in force in a channel: what the operator has configured, and what its admins have set there.
 
-Of who may ask, which profiles, budgets and retention, the strictest counts: a channel can only narrow
-them. Of the others, the nearest counts: a command's option, the channel's value, the profile's.
-`resolve` says of each value where it comes from; asking, `/council-config` and retention read it.
+For who may ask, profiles, budgets and retention, the strictest value counts: a channel can only narrow
+them. For the other settings, the nearest value counts: a command's option, the channel's value, the
+profile's. `resolve` says where each value comes from; asking, `/council-config` and retention read it.
 """
 
 from collections.abc import Mapping

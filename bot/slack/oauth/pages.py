@@ -1,4 +1,4 @@
-"""The pages that somebody sees who installs the app: plain HTML that loads nothing.
+"""The pages that somebody who installs the app sees: plain HTML that loads nothing.
 
 Every text is escaped. The addresses of these pages carry one-time codes, so nothing keeps them or
 passes them on.

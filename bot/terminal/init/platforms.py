@@ -1,4 +1,4 @@
-"""Where people ask: the platforms' tokens, checked by their looks."""
+"""Where people ask: the platforms' tokens, checked by their form."""
 
 from bot.config.settings import variables
 from bot.terminal.ask import say

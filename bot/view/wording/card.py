@@ -178,7 +178,7 @@ def rounds(iteration: IterationState) -> str:
     reason = iteration.termination_reason
     why = _NO_FURTHER_ROUND[reason] if reason else ""
     held = len(iteration.rounds)
-    return f"{count(held, 'review round') if held else 'no review round'}{why}"
+    return f"{count(held, 'review round') if held else 'no review rounds'}{why}"
 
 
 def by(asker: str) -> str:
@@ -260,7 +260,7 @@ def strategy(name: str) -> str:
 
 def best_by_criteria(name: str, total: float) -> str:
     """Say which answer scores best."""
-    return f"best by criteria {name} ({total:.1f} of 10)"
+    return f"best by criteria: {name} ({total:.1f} of 10)"
 
 
 def disqualified(name: str, must_haves: Iterable[str]) -> str:

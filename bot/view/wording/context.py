@@ -36,10 +36,11 @@ def thread(read: ContextRead) -> str:
     said = f"Read {messages} of this thread."
     if read.left_out or read.more:
         which = "the last message" if read.messages == 1 else f"the last {messages}"
-        left_out = f"{read.left_out:,} older" if read.left_out else "older ones"
-        were = "was" if read.left_out == 1 and not read.more else "were"
-        or_more = " or more" if read.left_out and read.more else ""
-        said = f"Read {which} of this thread; {left_out}{or_more} {were} left out."
+        is_one = read.left_out == 1 and not read.more
+        ones, were = ("one", "was") if is_one else ("ones", "were")
+        or_more = "or more " if read.more else ""
+        left_out = f"{read.left_out:,} {or_more}older" if read.left_out else "older"
+        said = f"Read {which} of this thread; {left_out} {ones} {were} left out."
     if not read.files_left_out:
         return said
     were = "was" if read.files_left_out == 1 else "were"

@@ -8,7 +8,7 @@ REMAINS = (
     "whoever may delete the bot's messages there can remove them."
 )
 SHARED = "Where others have asked in the same conversation, their questions and answers stay."
-STOPPED_FIRST = "Runs in progress are stopped first."
+STOPPED_FIRST = "Runs in progress will be stopped first."
 SETTINGS_STAY = "The channel's settings stay; /council-config resets them."
 FOR_GOOD = "This can't be undone."
 NOTHING = "There is nothing to delete."
@@ -41,7 +41,8 @@ def extent(conversations: int, runs: int) -> str:
 
 def read_by_others(questions: int, *, beside: bool) -> str:
     """Say that messages read for others' questions are deleted, `beside` what is listed above."""
-    said = f"Thread messages that were read for {count(questions, 'question')} of others are deleted"
+    asked = f"{count(questions, 'question')} asked by others"
+    said = f"Thread messages that were read for {asked} will be deleted"
     return f"{said}, too." if beside else f"{said}."
 
 

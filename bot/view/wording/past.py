@@ -24,7 +24,7 @@ CUT = "This isn't all of it. The rest is in the transcript."
 
 def shared(by: str) -> str:
     """Say who shares a past answer."""
-    return f"{by} shares this from the council's past answers."
+    return f"{by} shared this from the council's past answers."
 
 
 def results(words: str) -> str:
@@ -74,7 +74,7 @@ def started_by(asker: str) -> str:
 
 def members_left_out(shown: int, of: int) -> str:
     """Say that there are more members than buttons."""
-    return f"Buttons show {shown} of {of} members; the transcript has all."
+    return f"Buttons show {shown} of {of} members; the transcript has them all."
 
 
 def title(number: int, name: str) -> str:

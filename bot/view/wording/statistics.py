@@ -13,7 +13,7 @@ UNKNOWN = "\u2013"
 
 PICTURE = "How each member did."
 MEAN_RANK = "Mean rank\n1 is best"
-RANKED_FIRST = "Ranked first\nof its runs"
+RANKED_FIRST = "Ranked first\nin its runs"
 CHANGED = "Changed\nits answer"
 FAILED = "Failed\nin a call"
 COST = "Cost\nper run"

@@ -14,55 +14,55 @@ FILES: dict[str, tuple[str, list[str]]] = {
     "unclosed list": (
         '[profiles.default]\nmembers = ["a/one",\n',
         [
-            "council.toml: it can't be read as TOML (Invalid value (at the end, line 2)). Correct that line, then look again: what comes after it wasn't read",
+            "council.toml: it can't be read as TOML (Invalid value (at the end, line 2)). Correct that line, then try again: what comes after it wasn't read",
         ],
     ),
     "no value": (
         "[profiles.default]\nmembers =\n",
         [
-            "council.toml: it can't be read as TOML (Invalid value (at line 2, column 10)). Correct that line, then look again: what comes after it wasn't read",
+            "council.toml: it can't be read as TOML (Invalid value (at line 2, column 10)). Correct that line, then try again: what comes after it wasn't read",
         ],
     ),
     "no quotes": (
         "[profiles.default]\nmembers = [openai/gpt-5]\n",
         [
-            "council.toml: it can't be read as TOML (Invalid value (at line 2, column 12)). Correct that line, then look again: what comes after it wasn't read",
+            "council.toml: it can't be read as TOML (Invalid value (at line 2, column 12)). Correct that line, then try again: what comes after it wasn't read",
         ],
     ),
     "unclosed text": (
         '[profiles.default]\nmembers = ["a/one]\n',
         [
-            "council.toml: it can't be read as TOML (Illegal character '\\n' (at line 2, column 19)). Correct that line, then look again: what comes after it wasn't read",
+            "council.toml: it can't be read as TOML (Illegal character '\\n' (at line 2, column 19)). Correct that line, then try again: what comes after it wasn't read",
         ],
     ),
     "unclosed header": (
         '[profiles.default\nmembers = ["a/one"]\n',
         [
-            "council.toml: it can't be read as TOML (Expected ']' at the end of a table declaration (at line 1, column 18)). Correct that line, then look again: what comes after it wasn't read",
+            "council.toml: it can't be read as TOML (Expected ']' at the end of a table declaration (at line 1, column 18)). Correct that line, then try again: what comes after it wasn't read",
         ],
     ),
     "key twice": (
         '[profiles.default]\nmembers = ["a/one"]\nmembers = ["b/two"]\n',
         [
-            "council.toml: it can't be read as TOML (Cannot overwrite a value (at line 3, column 20)). Correct that line, then look again: what comes after it wasn't read",
+            "council.toml: it can't be read as TOML (Cannot overwrite a value (at line 3, column 20)). Correct that line, then try again: what comes after it wasn't read",
         ],
     ),
     "table twice": (
         "[limits]\nruns = 1\n[limits]\nruns = 2\n",
         [
-            "council.toml: it can't be read as TOML (Cannot declare ('limits',) twice (at line 3, column 8)). Correct that line, then look again: what comes after it wasn't read",
+            "council.toml: it can't be read as TOML (Cannot declare ('limits',) twice (at line 3, column 8)). Correct that line, then try again: what comes after it wasn't read",
         ],
     ),
     "no equals sign": (
         "[limits]\nruns 3\n",
         [
-            "council.toml: it can't be read as TOML (Expected '=' after a key in a key/value pair (at line 2, column 6)). Correct that line, then look again: what comes after it wasn't read",
+            "council.toml: it can't be read as TOML (Expected '=' after a key in a key/value pair (at line 2, column 6)). Correct that line, then try again: what comes after it wasn't read",
         ],
     ),
     "Python's True": (
         '[profiles.default]\nmembers = ["a/one"]\nweb = True\n',
         [
-            "council.toml: it can't be read as TOML (Invalid value (at line 3, column 7)). Correct that line, then look again: what comes after it wasn't read",
+            "council.toml: it can't be read as TOML (Invalid value (at line 3, column 7)). Correct that line, then try again: what comes after it wasn't read",
         ],
     ),
     "wrong table": (
@@ -216,20 +216,20 @@ FILES: dict[str, tuple[str, list[str]]] = {
     "misspelt strategy": (
         '[profiles.default]\nmembers = ["a/one"]\nstrategy = "concensus"\n',
         [
-            "profiles.default.strategy: it is none of consensus, coverage, risk_averse, security_first, cost_capped or compare_only. Did you mean consensus?",
+            "profiles.default.strategy: it isn't one of consensus, coverage, risk_averse, security_first, cost_capped or compare_only. Did you mean consensus?",
         ],
     ),
     "unknown strategy": (
         '[profiles.default]\nmembers = ["a/one"]\nstrategy = "best"\n',
         [
-            "profiles.default.strategy: it is none of consensus, coverage, risk_averse, security_first, cost_capped or compare_only. Choose one of them",
+            "profiles.default.strategy: it isn't one of consensus, coverage, risk_averse, security_first, cost_capped or compare_only. Choose one of them",
         ],
     ),
     "misspelt mode": (
         '[profiles.default]\nmembers = ["a/one"]\ncritique_mode = "extract"\nanswer_format = "json"\n',
         [
-            "profiles.default.critique_mode: it is none of full or extracted. Did you mean extracted?",
-            "profiles.default.answer_format: it is none of plain or structured. Choose one of them",
+            "profiles.default.critique_mode: it isn't one of full or extracted. Did you mean extracted?",
+            "profiles.default.answer_format: it isn't one of plain or structured. Choose one of them",
         ],
     ),
     "rounds": (
@@ -340,7 +340,7 @@ FILES: dict[str, tuple[str, list[str]]] = {
             "profiles.default.members.0.model: it is missing. Add it",
             "profiles.default.members.0.modle: there is no such key. Did you mean model?",
             "profiles.default.quorum: it isn't above 0. Write more than 0",
-            "profiles.default.strategy: it is none of consensus, coverage, risk_averse, security_first, cost_capped or compare_only. Did you mean risk_averse?",
+            "profiles.default.strategy: it isn't one of consensus, coverage, risk_averse, security_first, cost_capped or compare_only. Did you mean risk_averse?",
             "profiles.fast.temprature: there is no such key. Did you mean temperature?",
             "profiles.fast: a/one sits on the council 2 times; give each seat a persona of its own. Correct it; docs/configuration.md lists every key",
             "profiles.default: endpoint of b/two: an address starts with http:// or https://. Set it like http://127.0.0.1:11434/v1",

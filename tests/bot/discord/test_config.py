@@ -85,7 +85,7 @@ async def test_opt_in_lets_nobody_ask_until_an_admin_switches_the_channel_on(
     random = server.channel(team.general.guild, "random")
     refusal = (
         "The council isn't switched on in this channel. "
-        f"{ADMINS} can switch it on: /council-config, who: everyone."
+        f"{ADMINS} can switch it on with /council-config, by setting who to everyone."
     )
     for user in (team.ada, grace):
         asked = server.slash(team.general, user, "council", question="Shard?")

@@ -383,7 +383,7 @@ async def test_a_run_of_direct_messages_is_told_nowhere_else(alone: Bench) -> No
     ("what", "why"),
     [
         ("nothing", ""),
-        ("the asker is hidden from the channel", "no longer sees"),
+        ("the asker is hidden from the channel", "can no longer see"),
         ("the asker has left", "left the server"),
         ("the bot has left", "can't tell"),
     ],

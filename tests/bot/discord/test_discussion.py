@@ -86,7 +86,7 @@ async def test_the_last_fifty_messages_reach_the_models(reading: Office) -> None
     assert read_by(reading.council) == [
         (f"Message by {NAMES[(number - 1) % 4]}", f"Message {number}.") for number in range(11, 61)
     ]
-    assert "Read the last 50 messages of this thread; 10 older were left out." in card
+    assert "Read the last 50 messages of this thread; 10 older ones were left out." in card
     chair = read_by(reading.council, "stage3.1:chair/man:chairman")
     assert chair[-50:] == read_by(reading.council)
 
@@ -98,7 +98,7 @@ async def test_more_than_two_pages_are_not_counted(reading: Office) -> None:
     assert [text for _, text in read_by(reading.council)] == [
         f"Message {number}." for number in range(181, 231)
     ]
-    assert "Read the last 50 messages of this thread; 150 older or more were left out." in card
+    assert "Read the last 50 messages of this thread; 150 or more older ones were left out." in card
 
 
 async def test_a_short_thread_is_read_with_the_message_it_was_opened_on(reading: Office) -> None:

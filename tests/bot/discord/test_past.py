@@ -89,7 +89,7 @@ async def test_an_answer_is_found_shown_and_shared(team: Office) -> None:
     assert [file.filename[-3:] for file in transcript.attachments] == ["tml", ".md"]
     public = await pressed(team, shown, "Share here")
     assert public.visible_to is None
-    assert "Ada shares this from the council's past answers." in public.text
+    assert "Ada shared this from the council's past answers." in public.text
     assert [part["label"] for part in public.buttons] == [
         *("Members", "Votes", "Original and changes", "Full reviews", "Transcript")
     ]

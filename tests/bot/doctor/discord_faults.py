@@ -175,7 +175,7 @@ FAULTS = [
         "server not allowed",
         lambda s: allowed(workspaces=[s.slack.team.id])(s),
         "[access.allow] in council.toml",
-        "leave out every Discord server",
+        "leaves out every Discord server",
         "Copy Server ID",
     ),
     Planted(

@@ -116,7 +116,7 @@ NORMAL = [
     Normal(
         "variant of a model",
         lambda s: s.env.update(COUNCIL_CHAIRMAN=f"{MEMBERS[0]}:nitro"),
-        "all 4 configured are listed",
+        "all 4 configured models are listed",
     ),
 ]
 

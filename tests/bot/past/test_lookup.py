@@ -233,7 +233,7 @@ async def test_the_asker_can_delete_an_answer_after_confirming(room: Room) -> No
         "## Delete “Mine”?\n\n"
         f"**Should we shard?**  \n2026-01-20 10:30 UTC \u00b7 id {mine[:8]}\n\n"
         "That is 1 conversation and 1 run: questions, answers, and everything the models wrote.\n\n"
-        "Runs in progress are stopped first.\n\n"
+        "Runs in progress will be stopped first.\n\n"
         "Cards and threads remain in the channel; whoever may delete the bot's messages there can remove "
         "them.\n\n"
         "This can't be undone.\n"
@@ -251,7 +251,7 @@ async def test_a_terminal_has_no_cards_that_remain(room: Room) -> None:
     """So none are spoken of, neither before nor after."""
     mine = await room.leave("Mine", source=TERMINAL)
     asked = await room.lookup.ask_to_forget({"what": "Mine"}, TERMINAL, is_admin=True)
-    assert text(asked).endswith("are stopped first.\n\nThis can't be undone.\n")
+    assert text(asked).endswith("will be stopped first.\n\nThis can't be undone.\n")
     said = await room.lookup.forget(mine, TERMINAL, nothing_runs, is_admin=True)
     assert said == "Deleted “Mine”."
 

@@ -198,7 +198,7 @@ def test_more_members_than_buttons_are_counted() -> None:
     message = AssistantMessage(role="assistant", stage1=many, stage2=[], stage3=FINAL)
     held = CONVERSATION.model_copy(update={"messages": [CONVERSATION.messages[0], message]})
     sheet = pages.detail(held, Detail("member", ROW.id, 0, 25))
-    assert "Buttons show 20 of 26 members; the transcript has all." in render(sheet.message)
+    assert "Buttons show 20 of 26 members; the transcript has them all." in render(sheet.message)
     assert len(sheet.choices) == 23  # of 25 that Discord has room for
 
 
@@ -216,7 +216,7 @@ def test_what_is_shared_says_by_whom_and_turns_no_pages() -> None:
     """What its buttons show, they show to whoever presses them."""
     sheet = pages.shared(pages.answer(CONVERSATION, ROW, Answer(ROW.id), FOUND), "Bob <@1>")
     assert render(sheet.message).startswith(
-        "Bob \\<@1> shares this from the council's past answers.\n\n# Cron or Temporal"
+        "Bob \\<@1> shared this from the council's past answers.\n\n# Cron or Temporal"
     )
     assert labels(sheet) == ["Members", "Votes", "Original and changes", "Full reviews", "Transcript"]
 

@@ -135,9 +135,9 @@ def test_a_command_of_one_option_takes_the_rest_of_the_line(
         (
             SEARCH,
             " ",
-            '/council-search takes words: words to find; "quotes" for an exact phrase.',
+            '/council-search needs a value for words: words to find; "quotes" for an exact phrase.',
         ),
-        (SHOW, "", "/council-show takes answer: start of its title or id."),
+        (SHOW, "", "/council-show needs a value for answer: start of its title or id."),
         (
             FORGET,
             "",

@@ -209,7 +209,7 @@ async def test_a_run_that_is_forgotten_while_it_runs_says_so(tmp_path: Path, sta
         with pytest.raises(ConversationNotFound):
             await library.store.load(run.conversation_id)
     assert council.events[-1] == RunFailed(
-        run.id, "The question was deleted while it was being answered. Nothing of it is kept.", {}
+        run.id, "The question was deleted while it was being answered. None of it is kept.", {}
     )
     assert [line["event"] for line in logs if line["log_level"] == "error"] == []
 

@@ -69,7 +69,7 @@ async def test_opt_in_lets_nobody_ask_until_an_admin_switches_the_channel_on(tmp
         place.dispatcher.reconfigure(replace(operator, access=Access(opt_in=True)))
         assert await refused(place, place.ada) == (
             "The council isn't switched on in this channel. "
-            f"{ADMINS} can switch it on: /council-config, who: everyone."
+            f"{ADMINS} can switch it on with /council-config, by setting who to everyone."
         )
         said = await configured(place, place.ada, f"--who <!subteam^{GROUP}|@the team>")
         assert f"and is now user group {GROUP}." in said

@@ -65,7 +65,7 @@ async def test_an_answer_is_found_shown_and_shared(tmp_path: Path) -> None:
         assert place.told(place.ada)[-1] == IN_DIRECT
         await pressed(place, shown, "Share here")
         public = place.cards(place.general)[-1]
-        assert blocks_text(public.blocks).startswith("ada shares this from the council's past answers.")
+        assert blocks_text(public.blocks).startswith("ada shared this from the council's past answers.")
         assert labels(public) == [*LOOKS, "Transcript"]
         [again] = [e["action_id"] for e, _ in shown.elements() if e["text"]["text"] == "Share here"]
         shared = await place.slack.click(shown, again, place.ada)
@@ -107,7 +107,7 @@ async def test_answers_are_searched_listed_and_counted(tmp_path: Path) -> None:
         assert labels(await told(place, "show shard")) == ["1", "2"]
         assert ANSWER in (await told(place, "show shard by")).text
         assert "2 answers, 0 runs failed" in (await told(place, "stats 3650")).text
-        assert "takes answer" in (await told(place, "show")).text
+        assert "needs a value for answer" in (await told(place, "show")).text
         assert "a whole number from 1 to 10" in (await told(place, "history many")).text
 
 

@@ -158,7 +158,7 @@ async def test_in_a_terminal_its_buttons_can_be_tried(tmp_path: Path) -> None:
     assert address is not None
     assert wording.ON_CARD in read(address[1])
     terminal.type("")
-    await terminal.until("nothing of it was saved")
+    await terminal.until("none of it was saved")
     assert await terminal.ended() == (0, b"")
     assert left_behind(tmp_path) == []
 
@@ -178,7 +178,7 @@ async def test_ctrl_c_at_the_prompt_leaves_as_an_empty_line_does(tmp_path: Path)
     terminal = await watched(program(tmp_path), "demo", "--speed", "100")
     await terminal.until("\n> ")
     terminal.process.send_signal(signal.SIGINT)
-    await terminal.until("nothing of it was saved")
+    await terminal.until("none of it was saved")
     assert await terminal.ended() == (0, b"")
 
 

@@ -489,7 +489,7 @@ def test_a_card_says_what_of_a_long_conversation_was_read(
 def test_a_card_says_what_of_a_thread_was_read() -> None:
     """From the run's start, and above its answer; of a stored answer, too."""
     read = ContextRead(messages=1, left_out=2)
-    line = "Read the last message of this thread; 2 older were left out."
+    line = "Read the last message of this thread; 2 older ones were left out."
     assert line in text(fold(seen(9.0), read, 9.0))
     said = ThreadMessage(author="U1", name="Ada", text="Should we?")
     asked = UserMessage(

@@ -240,4 +240,4 @@ def test_every_reason_has_words(reason: TerminationReason, said: str) -> None:
 def test_no_round_at_all_is_said_so() -> None:
     """Stop may be pressed before the first."""
     state = IterationState(max_rounds=3, termination_reason=TerminationReason.USER_STOPPED)
-    assert rounds(state) == "no review round; then the run was stopped"
+    assert rounds(state) == "no review rounds; then the run was stopped"

@@ -104,7 +104,7 @@ def test_the_card_names_criteria_and_outcome() -> None:
     )
     footer = render(card(stored(), 50.0)).splitlines()[-1]
     assert (
-        " \u00b7 best by criteria gemini-2.5-pro (The Pragmatist) (8.4 of 10)"
+        " \u00b7 best by criteria: gemini-2.5-pro (The Pragmatist) (8.4 of 10)"
         " \u00b7 claude-sonnet-4.5 disqualified (Security) \u00b7 "
     ) in footer
     assert "criteria" not in render(card(seen(), 50.0))

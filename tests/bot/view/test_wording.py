@@ -69,7 +69,7 @@ KEY = Failure(cause="key", status=401, detail="No auth credentials found")
         ),
         (
             RunForgotten(),
-            "The question was deleted while it was being answered. Nothing of it is kept.",
+            "The question was deleted while it was being answered. None of it is kept.",
         ),
         (ConversationNotFound("550e", Path("data")), "There is no conversation 550e. Check the id."),
         (
@@ -303,11 +303,11 @@ def test_names_are_short_and_apart() -> None:
     [
         (ContextRead(14), "Read 14 messages of this thread."),
         (ContextRead(1), "Read 1 message of this thread."),
-        (ContextRead(50, 10), "Read the last 50 messages of this thread; 10 older were left out."),
-        (ContextRead(1, 1), "Read the last message of this thread; 1 older was left out."),
+        (ContextRead(50, 10), "Read the last 50 messages of this thread; 10 older ones were left out."),
+        (ContextRead(1, 1), "Read the last message of this thread; 1 older one was left out."),
         (
             ContextRead(50, 150, more=True),
-            "Read the last 50 messages of this thread; 150 older or more were left out.",
+            "Read the last 50 messages of this thread; 150 or more older ones were left out.",
         ),
         (
             ContextRead(50, more=True),
@@ -319,7 +319,7 @@ def test_names_are_short_and_apart() -> None:
         ),
         (
             ContextRead(3, 1, files_left_out=2),
-            "Read the last 3 messages of this thread; 1 older was left out. 2 files were left out.",
+            "Read the last 3 messages of this thread; 1 older one was left out. 2 files were left out.",
         ),
         (
             ContextRead(0, unread="the scope channels:history is missing"),

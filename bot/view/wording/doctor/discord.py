@@ -33,11 +33,11 @@ CODE_GRANT = Advice(
     f"{_BOT} > switch off Requires OAuth2 Code Grant",
 )
 INTENT_OFF = Advice(
-    "it is true, but Message Content Intent is switched off: Discord closes the bot's connection",
+    "it is set to true, but Message Content Intent is switched off: Discord closes the bot's connection",
     f"{_BOT} > switch on Message Content Intent, or remove DISCORD_MESSAGE_CONTENT",
 )
 INTENT_UNUSED = Advice(
-    "it isn't true, but Message Content Intent is switched on: no thread is read",
+    "it isn't set to true, but Message Content Intent is switched on: no thread is read",
     f"Set DISCORD_MESSAGE_CONTENT=true, or {_BOT} > switch off Message Content Intent",
 )
 ENDPOINT_SET = Advice(
@@ -96,7 +96,7 @@ def channel_lacks(permissions: Iterable[str]) -> Advice:
 
 
 SERVERS_NOT_ALLOWED = Advice(
-    "its workspaces leave out every Discord server that the bot is on: nobody there may ask",
+    "its list of workspaces leaves out every Discord server that the bot is on: nobody there may ask",
     "Add the server's id (Discord's settings > Developer Mode; right-click > Copy Server ID)",
 )
 
@@ -112,7 +112,8 @@ def not_on_discord(number: str) -> Advice:
 def role_gone(number: str) -> Advice:
     """Say that a role which may ask in a channel is nowhere to be found."""
     return Advice(
-        f"its setting who names role {number}, which the server no longer has, so nobody may ask by it",
+        f"its setting who names role {number}, which the server no longer has; that entry lets nobody "
+        "ask",
         "Set who there with /council-config, or reset it",
     )
 
@@ -120,4 +121,6 @@ def role_gone(number: str) -> Advice:
 def on_servers(servers: int, channels: int, left_out: int) -> str:
     """Say where the bot can answer."""
     said = f"{count(channels, 'channel')} on {count(servers, 'server')}"
-    return f"{said}; {left_out:,} more servers weren't checked" if left_out else said
+    if not left_out:
+        return said
+    return f"{said}; {count(left_out, 'more server')} {'was' if left_out == 1 else 'were'} not checked"

@@ -146,7 +146,7 @@ def index_differs(missing: int, stale: int, orphaned: int) -> Advice:
     """Say how the index differs from the documents."""
     parts = (
         (missing, "{} not in it"),
-        (stale, "{} changed since"),
+        (stale, "{} changed since being indexed"),
         (orphaned, "{} in it without a document"),
     )
     return Advice(

@@ -10,7 +10,8 @@ PROVIDER, SERVER = "the model provider", "the server"
 DEMONSTRATION = "no provider is configured: the built-in demonstration model answers"
 KEY_SHAPE = Advice(
     "it isn't an OpenRouter key: those begin with sk-or-",
-    "Copy a key from openrouter.ai/settings/keys, or set OPENROUTER_BASE_URL to the key's own provider",
+    "Copy a key from openrouter.ai/settings/keys, or set OPENROUTER_BASE_URL to the address of the "
+    "key's provider",
 )
 KEY_REFUSED = Advice(
     "the provider refuses the key",
@@ -107,7 +108,7 @@ def all_known(number: int) -> str:
     return (
         f"{count(number, 'configured model')} listed"
         if number == 1
-        else f"all {number} configured are listed"
+        else f"all {number} configured models are listed"
     )
 
 

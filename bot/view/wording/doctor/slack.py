@@ -77,7 +77,7 @@ OPEN_TO_ALL = Advice(
     'List your workspaces\' ids, such as workspaces = ["T0123ABCD"]',
 )
 OPEN_TO_NONE = Advice(
-    "its workspaces are Discord's alone, so nobody may install the app or ask on Slack",
+    "its list of workspaces has only Discord servers, so nobody may install the app or ask on Slack",
     'Add the ids of your Slack workspaces, such as "T0123ABCD"',
 )
 
@@ -138,7 +138,7 @@ def installed_but_closed(team: str) -> Advice:
     """Say that the app is installed where nobody may ask."""
     return Advice(
         "the app is installed there, but [access] lets nobody ask",
-        f'Add "{team}" to the workspaces in [access.allow], or let the workspace remove the app',
+        f'Add "{team}" to the workspaces in [access.allow], or ask the workspace to remove the app',
     )
 
 
@@ -166,7 +166,8 @@ def workspaces(number: int) -> str:
 def workspace_not_allowed(team: str) -> Advice:
     """Say that the lists of who may ask leave this workspace out."""
     return Advice(
-        f"its workspaces leave out {team}, to which SLACK_BOT_TOKEN belongs: nobody there may ask",
+        f"its list of workspaces leaves out {team}, to which SLACK_BOT_TOKEN belongs: nobody there may "
+        "ask",
         f'Add "{team}", or set SLACK_BOT_TOKEN to another workspace\'s',
     )
 

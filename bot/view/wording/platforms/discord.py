@@ -33,9 +33,9 @@ COUNCIL = "Council"
 """A thread's name where there is none."""
 
 ASKED_IN_DIRECT = "the run was asked for in direct messages"
-UNSEEN = "the bot can't tell whether the asker still sees the channel"
+UNSEEN = "the bot can't tell whether the asker can still see the channel"
 LEFT_SERVER = "the asker has left the server"
-CHANNEL_HIDDEN = "the asker no longer sees the channel"
+CHANNEL_HIDDEN = "the asker can no longer see the channel"
 LEFT_THREAD = "the asker has left the thread"
 
 REFUSED = "Discord refuses it"

@@ -16,12 +16,12 @@ SEE_THE_CARD = "See the card"
 SCOPES: Mapping[str, str] = {
     "app_mentions:read": "receive mentions",
     "chat:write": "post and edit cards and threads",
-    "commands": "slash commands and the message action",
+    "commands": "offer slash commands and the message action",
     "files:write": "post transcripts",
-    "channels:read": "see that an asker is still in a public channel, before a direct message",
+    "channels:read": "check that an asker is still in a public channel before a direct message is sent",
     "chat:write.public": "answer in public channels without being invited",
     "files:read": "read the text files of a message the council is asked about",
-    "groups:read": "see that an asker is still in a private channel, before a direct message",
+    "groups:read": "check that an asker is still in a private channel before a direct message is sent",
     "im:history": "take questions in direct messages",
     "im:write": "open a direct message for a private run, for an answer whose channel is lost, or to an "
     "admin when a budget is nearly used up",

@@ -36,7 +36,7 @@ NO_ANSWER = "Slack can't be reached at the moment. Try again in a few minutes."
 NOT_SAVED = "The council can't save anything at the moment. Try again in a few minutes."
 TOO_MANY = "Too many installations are under way. Try again in ten minutes."
 ORGANIZATION = (
-    "It was to be installed for a whole organization, which the council doesn't support. Install it in "
+    "You tried to install it for a whole organization, which the council doesn't support. Install it in "
     "each workspace instead."
 )
 ROTATING = (
@@ -46,8 +46,8 @@ ROTATING = (
 UNKNOWN = "Slack reported an error. Tell whoever runs the bot: its log says which."
 
 RIGHT_KEY = (
-    "Set the key that was used, before or after a comma if there is a new one; without it, delete that "
-    "file and install the app again in each workspace"
+    "Set the key that was used; if there is a new one, write both with a comma between them. If the old "
+    "key is lost, delete that file and install the app again in each workspace"
 )
 
 

@@ -1,4 +1,4 @@
-"""What people are told of budgets: whose question isn't asked for its cost, and who can change that."""
+"""What people are told of budgets: why a question is too costly to be asked, and who can change that."""
 
 from dataclasses import dataclass
 from datetime import date, timedelta

@@ -19,7 +19,7 @@ HOW_TO_CHANGE = (
     "To change a setting, type its name and new value; to undo a change, type reset and the setting: "
     "/council-config --rounds 2 --reset profile. On Discord, choose the options instead."
 )
-NOT_AT_TERMINAL = "At the terminal, nothing limits who may ask or what it may cost."
+NOT_AT_TERMINAL = "At the terminal, nothing limits who may ask or what a question may cost."
 NOBODY_NAMED = "Mention at least one person, role or user group, or write everyone or nobody"
 WHO = "everyone, nobody, or mentions of people, roles or user groups"
 DOLLARS = "dollars, such as 5 or 2.50"
@@ -94,7 +94,7 @@ def refused(why: str, who: str) -> str:
 
 def switch_on(platform: str) -> str:
     """Say who can switch the council on in a channel, and how."""
-    return f"{_admin(platform)} can switch it on: /council-config, who: everyone."
+    return f"{_admin(platform)} can switch it on with /council-config, by setting who to everyone."
 
 
 def change_it(platform: str) -> str:
@@ -108,13 +108,13 @@ def _admin(platform: str) -> str:
 
 def profile_closed(name: str, open_: Sequence[str]) -> str:
     """Refuse a profile, and name those that are open."""
-    others = f"Choose {' or '.join(open_)}." if open_ else "No profile is."
+    others = f"Choose {' or '.join(open_)}." if open_ else "No profile is open here."
     return f"The profile {name} isn't open in this channel. {others}"
 
 
 def no_profile(option: str, name: str, guess: str | None, known: Iterable[str]) -> str:
     """Say that there is no such profile, and which one may be meant or which there are."""
-    hint = f"Did you mean {guess}?" if guess else f"There are: {', '.join(known)}."
+    hint = f"Did you mean {guess}?" if guess else f"Available: {', '.join(known)}."
     return f"{option}: there is no profile \u201c{name}\u201d. {hint}"
 
 
@@ -159,13 +159,13 @@ def days(number: int) -> str:
 
 def no_option(key: str, guess: str | None, known: Iterable[str]) -> str:
     """Say that there is no such setting to reset."""
-    hint = f"Did you mean {guess}?" if guess else f"There are: {', '.join(known)}."
+    hint = f"Did you mean {guess}?" if guess else f"Available: {', '.join(known)}."
     return f"reset: there is no setting \u201c{key}\u201d. {hint}"
 
 
 def both(key: str) -> str:
     """Say that a setting can't be set and reset at once."""
-    return f"{key} is both set and reset. Do one of them."
+    return f"{key} is both set and reset. Do only one."
 
 
 def leftover(text: str) -> str:

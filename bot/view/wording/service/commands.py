@@ -74,7 +74,7 @@ def described(description: str, allowed: str = "") -> str:
 
 def missing(command: str, option: str, description: str) -> str:
     """Say which option of a command is missing."""
-    return f"/{command} takes {option}: {description[0].lower()}{description[1:]}."
+    return f"/{command} needs a value for {option}: {description[0].lower()}{description[1:]}."
 
 
 def wrong(option: str, value: str, allowed: str) -> str:

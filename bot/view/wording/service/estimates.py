@@ -42,7 +42,8 @@ def short_question(estimate: Estimate) -> str:
 
 def about(estimate: Estimate) -> str:
     """Say how many dollars."""
-    return f"about {amount(estimate.cost)}"
+    said = amount(estimate.cost)
+    return said if said.startswith("under") else f"about {said}"
 
 
 def unpriced(estimate: Estimate) -> str:

@@ -11,7 +11,7 @@ UNEXPECTED = "Something unexpected went wrong. Try again; if it happens again, r
 
 HELD = (
     "Paused: the council's data can't be written. Nothing is lost; the run resumes by itself once "
-    "it can be. The log says why."
+    "the data can be written again. The log says why."
 )
 INTERRUPTED = "Interrupted. Press Retry to continue; finished work is kept."
 
@@ -84,7 +84,7 @@ def explain(error: Exception, run_id: str, *, at_terminal: bool = False) -> str:
         case RunStopped():
             return "The run was stopped before there were enough answers. Ask again to start over."
         case RunForgotten():
-            return "The question was deleted while it was being answered. Nothing of it is kept."
+            return "The question was deleted while it was being answered. None of it is kept."
         case ConversationNotFound():
             return f"There is no conversation {error.conversation_id}. Check the id."
         case DocumentError():

@@ -11,7 +11,7 @@ SEND = "Ask"
 
 STILL_RUNNING = "This question is still being answered. Follow up once its answer is there."
 NO_ANSWER = "This run gave no answer, so there is nothing to follow up. Press Retry or Ask again."
-NOTHING_ASKED = "The chairman asked for nothing here. Use Follow up."
+NOTHING_ASKED = "The chairman asked no question here. Use Follow up."
 ALREADY_ASKED = "This question was already asked."
 ASKED_HERE = "Your follow-up was asked."
 ASKED_BELOW = "Your follow-up was asked. The answer appears in the thread."

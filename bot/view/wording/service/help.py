@@ -7,7 +7,7 @@ from storage.index.statistics import Spent, Typical
 
 COUNCIL = "The council"
 WHAT_IT_DOES = (
-    "Several language models answer your question, review each other without names, and "
+    "Several language models answer your question, review each other anonymously, and "
     "correct themselves; a chairman writes the answer. The thread shows every step."
 )
 HOW_TO_ASK = (

@@ -43,4 +43,4 @@ def in_chart(helpful: int, unhelpful: int) -> str:
 
 def deleted(votes: int) -> str:
     """Say which votes are about to be deleted."""
-    return f"{count(votes, 'vote')} on others' answers {'is' if votes == 1 else 'are'} deleted."
+    return f"{count(votes, 'vote')} on other people's answers will be deleted."

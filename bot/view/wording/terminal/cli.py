@@ -15,10 +15,10 @@ NO_TERMINAL = (
 )
 DEMONSTRATION = "\nNo provider or member is configured: the built-in demonstration model answers."
 REPAIR = "Run `council index rebuild` to repair it."
-REBUILT = "The index is rebuilt."
+REBUILT = "The index has been rebuilt."
 NOT_CONFIGURED = "The configuration can't be used:"
 MISSING = "not in the index"
-STALE = "changed since they were indexed"
+STALE = "changed since being indexed"
 ORPHANED = "in the index without a document"
 NO_DATABASE = "DATABASE_URL isn't set: it names the database to copy to or from."
 NO_POSTGRES = (
@@ -76,7 +76,7 @@ def indexed(documents: int) -> str:
 
 def database_set_aside(name: str) -> str:
     """Say that a damaged database was set aside."""
-    return f"{name} was set aside: the database was damaged, its journal carried over"
+    return f"{name} was set aside: the database was damaged; its journal was carried over"
 
 
 def set_aside(name: str) -> str:

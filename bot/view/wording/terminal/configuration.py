@@ -33,14 +33,14 @@ _KINDS: Mapping[str, tuple[str, str]] = {
     "less_than": ("it isn't below {lt}", "Write less than {lt}"),
     "less_than_equal": ("it is above {le:.15g}", "Write {le:.15g} or less"),
     "extra_forbidden": ("there is no such key", "Remove it"),
-    "literal_error": ("it is none of {expected}", "Choose one of them"),
+    "literal_error": ("it isn't one of {expected}", "Choose one of them"),
 }
 """Words and fix, by pydantic's types of errors: https://docs.pydantic.dev/latest/errors/validation_errors/"""
 
 NOT_TEXT = "it isn't UTF-8 text"
 SAVE_AS_TEXT = "Save it as text"
 SEE_DOCUMENTS = "Correct it; docs/configuration.md lists every key"
-CORRECT_LINE = "Correct that line, then look again: what comes after it wasn't read"
+CORRECT_LINE = "Correct that line, then try again: what comes after it wasn't read"
 SEAT = 'Write a model\'s id in quotes, or a table such as { model = "openai/gpt-5" }'
 
 

@@ -10,7 +10,7 @@ TRANSCRIPT_OPENED = "Open it in a browser; it is deleted when you leave:"
 HEADER = ("Member", "What its peers said", "Original and changes", "Full reviews")
 AGAIN = "Type another number, ? to list them, or press Enter to leave."
 GOODBYE = (
-    "This example was written by hand, and nothing of it was saved. To ask models of your own, set them "
+    "This example was written by hand, and none of it was saved. To ask models of your own, set them "
     'in .env (README, Real models), then: council ask "your question"'
 )
 

@@ -33,9 +33,9 @@ USE_ANYWAY = "Use it anyway?"
 NO_LIST = "\nThere is no list of models to choose from. Type the ids as the provider writes them."
 
 NOTHING_LISTED = "The server lists no model. Load one and start again, or choose something else."
-PER_MILLION = "\nModels, with US dollars for a million tokens of prompt and of reply:"
+PER_MILLION = "\nModels, with prices in US dollars per million tokens (prompt / reply):"
 LISTED = "\nModels:"
-PERSONAS = "A model that sits more than once takes a different persona in each seat."
+PERSONAS = "A model with more than one seat takes a different persona in each."
 MEMBERS = "Members, separated by commas"
 CHAIRMAN = "Chairman, who writes the final answer"
 OTHERS = "Choose other models?"
@@ -158,7 +158,8 @@ def how_many(most: int) -> str:
 
 def demonstration_hidden(names: Sequence[str]) -> str:
     """Say why the demonstration model won't answer."""
-    return f"{listing(names)} already says who answers, so the demonstration won't. It stays as it is."
+    says, stay = ("says", "It stays as it is") if len(names) == 1 else ("say", "They stay as they are")
+    return f"{listing(names)} already {says} who answers, so the demonstration won't. {stay}."
 
 
 def overridden(names: Iterable[str]) -> str:
@@ -210,7 +211,7 @@ def unreadable(why: object) -> str:
 
 def written(file: object) -> str:
     """Say that a file is written."""
-    return f"{file} is written; only you can read it."
+    return f"{file} has been written; only you can read it."
 
 
 def invitation(address: str) -> str:

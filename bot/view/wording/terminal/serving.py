@@ -15,7 +15,7 @@ SET_A_PLATFORM = (
 )
 HALF_SLACK = "Slack is only half configured"
 COMPLETE_SLACK = (
-    "It takes SLACK_BOT_TOKEN and either SLACK_APP_TOKEN (Socket Mode), or SLACK_SIGNING_SECRET and "
+    "Slack needs SLACK_BOT_TOKEN and either SLACK_APP_TOKEN (Socket Mode), or SLACK_SIGNING_SECRET and "
     "SLACK_HTTP_PORT (HTTP)"
 )
 NO_OTEL = "a collector for traces is set, but the extra otel isn't installed, so no traces are sent"
@@ -25,7 +25,7 @@ CHOOSE_SLACK = (
     "SLACK_CLIENT_SECRET and SLACK_TOKEN_KEY"
 )
 COMPLETE_OAUTH = (
-    "Several workspaces take SLACK_CLIENT_ID, SLACK_CLIENT_SECRET, SLACK_SIGNING_SECRET, "
+    "Several workspaces need SLACK_CLIENT_ID, SLACK_CLIENT_SECRET, SLACK_SIGNING_SECRET, "
     "SLACK_HTTP_PORT and SLACK_TOKEN_KEY; docs/slack.md is the guide"
 )
 NO_EXTRA = "several Slack workspaces need the extra slack-oauth, which isn't installed"
@@ -38,8 +38,9 @@ NEEDS_DATABASE = (
     "DATABASE_URL. Without one, council run does it all."
 )
 NO_WORKERS = (
-    "Several Slack workspaces take one council run that does it all: which ones have installed the app "
-    "is in a file of its data folder. Start that alone, or configure a single workspace."
+    "Several Slack workspaces need a single council run that does it all: the list of those that have "
+    "installed the app is in a file in its data folder. Start that alone, or configure a single "
+    "workspace."
 )
 CHECK_SLACK = "Check the tokens, and that SLACK_API_URL is right or unset"
 

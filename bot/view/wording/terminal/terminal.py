@@ -33,7 +33,7 @@ def too_old(question: str, run_id: str) -> str:
 def had_its_answer(question: str, conversation_id: str) -> str:
     """Say that an interrupted run had been answered, and how to read the answer."""
     return (
-        f"A run that was interrupted had its answer already: {question}\n"
+        f"An interrupted run already had its answer: {question}\n"
         f"To read it:\n  council export {conversation_id}"
     )
 

@@ -283,9 +283,9 @@ def test_a_channel_only_narrows_what_the_file_allows(
         return
     with pytest.raises(Refusal) as refused:
         here.check(source, HERE[platform, where], "fast")
-    ways = {NOT_ON: "can switch it on: /council-config, who: everyone."} | dict.fromkeys(
-        (NOT_LISTED, ONLY_SLOW), "can change that with /council-config."
-    )
+    ways = {
+        NOT_ON: "can switch it on with /council-config, by setting who to everyone."
+    } | dict.fromkeys((NOT_LISTED, ONLY_SLOW), "can change that with /council-config.")
     ways[OFF] = ways[NOT_ON]
     who = f"{ADMINS[platform]} {ways[said]}" if said in ways else OPERATOR
     assert str(refused.value) == f"{said} {who}"

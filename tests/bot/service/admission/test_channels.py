@@ -167,8 +167,8 @@ async def test_a_change_that_a_crash_kept_from_the_audit_is_audited_at_the_next_
         ("--strategy consensos", "strategy can't be \u201cconsensos\u201d. Did you mean consensus?"),
         ("--context all", "context can't be \u201call\u201d. It takes one of thread, message."),
         ("--profile fats", "profile: there is no profile \u201cfats\u201d. Did you mean fast?"),
-        ("--profile x", "profile: there is no profile \u201cx\u201d. There are: default, fast."),
-        ("--profiles fast, x", "profiles: there is no profile \u201cx\u201d. There are: default, fast."),
+        ("--profile x", "profile: there is no profile \u201cx\u201d. Available: default, fast."),
+        ("--profiles fast, x", "profiles: there is no profile \u201cx\u201d. Available: default, fast."),
         (
             "--profile default --profiles fast",
             "profile: default isn't one of this channel's profiles (fast). Set profiles, too.",
@@ -204,7 +204,7 @@ async def test_a_change_that_a_crash_kept_from_the_audit_is_audited_at_the_next_
             ),
         ),
         ("--reset round", "reset: there is no setting \u201cround\u201d. Did you mean rounds?"),
-        ("--rounds 2 --reset all", "rounds is both set and reset. Do one of them."),
+        ("--rounds 2 --reset all", "rounds is both set and reset. Do only one."),
         (
             "--rounds 9 --strategy consensos",
             (
@@ -331,7 +331,7 @@ async def test_at_the_terminal_nothing_is_limited(tmp_path: Path) -> None:
         message = await change(channels, "--rounds 2", terminal, AT_TERMINAL)
         assert [*shown(message)] == ["profile", "rounds", "strategy", "context", "retention"]
         assert await refused(channels, "--who nobody --budget_day 1", terminal) == (
-            "At the terminal, nothing limits who may ask or what it may cost. So who and budget_day can't be "
+            "At the terminal, nothing limits who may ask or what a question may cost. So who and budget_day can't be "
             "set here. Nothing was changed."
         )
         (await channels.in_force(terminal)).check(terminal, AT_TERMINAL, "default")

@@ -119,14 +119,14 @@ FAULTS: list[tuple[str, Callable[[Setup], None], str, str, str]] = [
     ),
     ("signing secret", app(signing_secret="x"), "SLACK_SIGNING_SECRET", "isn't a signing", "Basic"),  # noqa: S106 - no real secret
     ("Slack down", unknown, "Slack", "is having problems", "slack-status.com"),
-    ("key", keys, "SLACK_TOKEN_KEY", "isn't the key with which", "before or after a comma"),
+    ("key", keys, "SLACK_TOKEN_KEY", "isn't the key with which", "with a comma between them"),
     ("damaged", damage, NAME, "file is not a database", "install the app again"),
     ("open to all", access(), "[access.allow]", "any workspace may install", "List your workspaces"),
     (
         "open to none",
         access(allow={"workspaces": ["123456789012345678"]}),
         "[access.allow]",
-        "Discord's alone",
+        "only Discord servers",
         "Add the ids",
     ),
     (
