@@ -121,7 +121,9 @@ class OnSlack:
         before = len(self._cards())
         await self._ask()
         await until(lambda: len(self._cards()) > before and "Retry" in str(self._cards()[before].wire()))
-        return self._cards()[before].wire()
+        card = self._cards()[before]
+        await until(lambda: bool(self._replies(card)))  # its asker is mentioned
+        return card.wire()
 
     async def _refused(self) -> list[dict[str, Any]]:
         before = len(self._slack.ephemerals(self._channel, self._ada))
