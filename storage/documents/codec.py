@@ -1,4 +1,4 @@
-"""A conversation document between its bytes and its model.
+"""A conversation document between its bytes and its model: read, changed, and written.
 
 A document is rewritten from the JSON that was read, not from the model, so that fields of other programs
 are kept.
