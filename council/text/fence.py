@@ -18,8 +18,8 @@ from rapidfuzz import fuzz
 
 GAP = "..."
 NAME_LENGTH = 120
-BOUNDARIES = 4096
-"""How many boundaries have their forms cached: more than runs at once."""
+BOUNDARIES = 2048
+"""How many boundaries have their forms cached: those of a thousand runs, at a kilobyte each."""
 PASSES = 3
 """How often a reply is searched for a boundary that taking one out has put together."""
 LONGEST_HELD = 400
@@ -321,9 +321,9 @@ def _folded(boundary: str) -> str:
 
 
 @lru_cache(maxsize=BOUNDARIES)
-def _digits(boundary: str) -> frozenset[str]:
+def _digits(boundary: str) -> str:
     """Return the digits of a boundary, which a plain text writes in one way only."""
-    return frozenset(filter(str.isdecimal, _folded(boundary)))
+    return "".join(sorted({*filter(str.isdecimal, _folded(boundary))}))
 
 
 @cache
