@@ -19,7 +19,7 @@ from rapidfuzz import fuzz
 GAP = "..."
 NAME_LENGTH = 120
 BOUNDARIES = 2048
-"""How many boundaries have their forms cached: those of a thousand runs, at a kilobyte each."""
+"""How many boundaries have their forms cached: those of a thousand runs."""
 PASSES = 3
 """How often a reply is searched for a boundary that taking one out has put together."""
 LONGEST_HELD = 400
@@ -30,6 +30,8 @@ _BEFORE, _AFTER = 60, 20
 
 GRAM = 8
 """So many characters of a boundary in a row are a copy of it, whatever the rest of their word is."""
+BLOCK = GRAM // 2
+"""A copy contains at least one whole block of a boundary that is divided into blocks of this length."""
 ALIKE = 60.0
 """The per cent by which a word in a fence's brackets resembles the boundary that it was meant to be."""
 
@@ -131,7 +133,9 @@ def _altered(boundary: str, text: str) -> list[tuple[int, int]]:
     """Find where a text contains an altered boundary."""
     found: list[tuple[int, int]] = []
     lower = text.lower()
-    if any(part in lower for part in _parts(boundary)):
+    # Whatever is a part of the boundary has one of its blocks; most texts have none.
+    blocks = (boundary[at : at + BLOCK].lower() for at in range(0, len(boundary), BLOCK))
+    if any(block in lower for block in blocks) and any(part in lower for part in _parts(boundary)):
         for part in _any_part(boundary).finditer(text):
             before = _LAST_WORD.search(text, max(0, part.start() - _BEFORE), part.start())
             after = _WORD.match(text, part.end(), part.end() + _BEFORE)
@@ -145,7 +149,7 @@ def _altered(boundary: str, text: str) -> list[tuple[int, int]]:
     return sorted({*found})
 
 
-@lru_cache(maxsize=BOUNDARIES)
+@lru_cache(maxsize=64)
 def _parts(boundary: str) -> tuple[str, ...]:
     """Return what is enough of the boundary to be a copy; a short one is copied whole or not at all."""
     return (
@@ -166,6 +170,7 @@ class StrippedStream:
     def __init__(self, boundary: str) -> None:
         self._boundary = boundary
         self._folded = folded = _folded(boundary)
+        self._parts = _parts(boundary)
         self._beginnings = tuple(folded[:length] for length in range(1, len(folded) + 1))
         self._held = ""
         self._end = ""
@@ -199,12 +204,10 @@ class StrippedStream:
     def _may_be_part(self, word: str) -> bool:
         """Return whether a word is, or may become, a copy of the boundary."""
         lower = word.lower()
-        if any(part in lower for part in _parts(self._boundary)):
+        if any(part in lower for part in self._parts):
             return True
         begun = (lower[-length:] for length in range(4, GRAM))
-        return any(
-            part.startswith(end) for end in begun if len(end) >= 4 for part in _parts(self._boundary)
-        )
+        return any(part.startswith(end) for end in begun if len(end) >= 4 for part in self._parts)
 
     def _shown(self, text: str) -> str:
         """Keep what is shown next from forming a boundary with what was shown before."""
