@@ -348,7 +348,12 @@ async def _save_table(connection: Connection, target: sqlite3.Connection, table:
     query = f"SELECT {names} FROM {table} {order}"  # noqa: S608 - our own schema's names
     insert = f"INSERT INTO {table} ({names}) VALUES ({', '.join('?' * len(columns))})"  # noqa: S608 - our own schema's names
     async for rows in _batches(connection, query):
-        await asyncio.to_thread(target.executemany, insert, [(*row.values(),) for row in rows])
+        await asyncio.to_thread(_insert, target, insert, [(*row.values(),) for row in rows])
+
+
+def _insert(target: sqlite3.Connection, statement: str, rows: Sequence[tuple[object, ...]]) -> None:
+    """Insert rows; the cursor ends here, as its end in another thread would reset the next batch's."""
+    target.executemany(statement, rows)
 
 
 async def _save_audit(connection: Connection, path: Path) -> None:

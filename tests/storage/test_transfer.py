@@ -7,6 +7,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -171,6 +172,26 @@ async def test_other_data_is_not_overwritten(tmp_path: Path, postgres: str) -> N
             await move_to_server(one.folder, postgres, silent)
     with pytest.raises(BackupError, match=r"holds no council\.db"):
         await move_to_server(tmp_path / "none", postgres, silent)
+
+
+async def test_no_cursor_outlives_its_thread(
+    tmp_path: Path, postgres: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where its last reference goes in one thread, Python resets the statement that another one uses."""
+    server = Home(tmp_path, postgres)
+    await fill(server, 1)
+    in_thread = asyncio.to_thread
+    results: list[object] = []
+
+    async def watched(function: Callable[..., object], *args: object) -> object:
+        result = await in_thread(function, *args)
+        results.append(result)
+        return result
+
+    monkeypatch.setattr(asyncio, "to_thread", watched)
+    await move_to_folder(postgres, tmp_path / "two", silent)
+    assert results
+    assert [result for result in results if isinstance(result, sqlite3.Cursor)] == []
 
 
 COPY = """
