@@ -1,7 +1,6 @@
-"""The queue that processes on one database share: from who accepts a question to who runs it.
+"""The queue that processes on one database share: a run waits here until a worker may take it.
 
-A run waits here. When its turn comes it becomes a job, which any
-worker takes. What a crash leaves between two steps is found by `sweep`.
+When its turn comes it becomes a job. What a crash leaves between two steps is found by `sweep`.
 """
 
 import asyncio
