@@ -19,10 +19,10 @@ from pathlib import Path
 import httpx
 
 from bench import peer
-from bench.archive import CONVERSATIONS, Measured, on_postgres, past_answers
 from bench.bombs import slowest, worst
 from bench.burst import Waits, acknowledgements, beside
 from bench.load import BALLOT, PROFILE, QUESTION, Engine, Load, measure, no_models, p99, silent
+from bench.past_answers import CONVERSATIONS, Measured, in_folder, on_postgres
 from bench.resume import resumption
 from bench.streams import AT_ONCE, behind, many, reading, serving
 from bench.texts import comparisons, lag_over_long_reviews
@@ -66,8 +66,8 @@ def main() -> None:
         "burst": burst,
         "load": load,
         "resume": resume,
-        "archive": archive,
-        "archive-postgres": archive_postgres,
+        "past-answers": past_answers,
+        "past-answers-postgres": past_answers_postgres,
         "workers": workers,
         "texts": texts,
         "bombs": bombs,
@@ -81,9 +81,9 @@ def main() -> None:
         groups[name]()
 
 
-def archive() -> None:
+def past_answers() -> None:
     """Time the index over many past answers, and what people read there."""
-    told = asyncio.run(past_answers())
+    told = asyncio.run(in_folder())
     row(f"{of_size(told)}: index rebuilt", f"{sum(told.rebuild):.0f} s", "60 s")
     row("  its CPU, on all cores together", f"{told.rebuild_cpu:.0f} s")
     row("  its second half against its first", f"{told.rebuild[1] / told.rebuild[0]:.2f} x")
@@ -94,7 +94,7 @@ def archive() -> None:
     row("  showing one, p99", f"{p99(told.show) * 1000:.1f} ms", "5 ms")
 
 
-def archive_postgres() -> None:
+def past_answers_postgres() -> None:
     """Time the same in PostgreSQL."""
     told = on_postgres(CONVERSATIONS)
     row(f"{of_size(told)}, in PostgreSQL: index rebuilt", f"{sum(told.rebuild):.0f} s")

@@ -4,8 +4,8 @@ import random
 import time
 from collections.abc import Mapping
 
-from bench.archive import lag_of_the_loop
 from bench.load import PROFILE, QUESTION, silent
+from bench.past_answers import lag_of_the_loop
 from bot.serve import tune_interpreter
 from bot.service.runs import utc_now
 from council.brief import Brief

@@ -33,8 +33,8 @@ from storage.database import Database
 from storage.documents.conversations import Documents
 from storage.errors import DatabaseError, StorageError
 from storage.forgetting import Forgetting
-from storage.index.archive import Archive
 from storage.index.index import Index
+from storage.index.past_answers import PastAnswers
 from storage.journal.budget_warnings import BudgetRecord
 from storage.journal.journal import Journal
 from storage.journal.sql_journal import SqlJournal
@@ -50,7 +50,7 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True)
 class Library:
-    """Everything that is kept: documents, index, archive and journal.
+    """Everything that is kept: documents, index, past answers and journal.
 
     `locks` records which process works on what. `coordination` is what processes on one database share.
     """
@@ -58,7 +58,7 @@ class Library:
     database: Database
     store: Documents
     index: Index
-    archive: Archive
+    past_answers: PastAnswers
     journal: Journal
     forgetting: Forgetting
     overrides: Overrides
@@ -107,7 +107,7 @@ async def open_library(folder: Path, address: str | None = None) -> AsyncGenerat
             database=database,
             store=documents,
             index=index,
-            archive=Archive(database),
+            past_answers=PastAnswers(database),
             journal=SqlJournal(database),
             forgetting=forgetting,
             overrides=overrides,
@@ -265,4 +265,4 @@ def operator_of(configuration: Configuration, profiles: Mapping[str, Profile]) -
 
 def open_lookup(library: Library) -> Lookup:
     """Open the lookup, which finds past answers."""
-    return Lookup(library.archive, library.store, library.journal, library.forgetting)
+    return Lookup(library.past_answers, library.store, library.journal, library.forgetting)

@@ -15,7 +15,7 @@ TERMINAL = "terminal"
 class Scope:
     """A channel on its platform and workspace; made by `Scope.of` from where a person is.
 
-    Every read of the archive takes one, so that no id, cursor or button reaches another channel.
+    Every read of past answers takes one, so that no id, cursor or button reaches another channel.
     """
 
     platform: str

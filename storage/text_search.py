@@ -1,4 +1,4 @@
-"""What index and archive need of a database's full-text search.
+"""What indexing and searching past answers need of a database's full-text search.
 
 Each conversation's texts are a row of the table `search`: `rowid` is the conversation's number, the
 columns are `TEXT_COLUMNS`, and `search_docsize` has the id of each row. A match's score is bm25 as FTS5

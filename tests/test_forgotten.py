@@ -78,7 +78,7 @@ async def test_a_forgotten_answer_is_in_no_file_search_export_log_or_figure(
         aside.write_bytes(document)
         assert {f"{run.conversation_id}.json", aside.name} < holding(tmp_path)
         scope = Scope.of(TEAM)
-        assert (await place.library.archive.search(scope, WORD)).found == 1
+        assert (await place.library.past_answers.search(scope, WORD)).found == 1
 
         sheet = await lookup.ask_to_forget({"what": f"sell the {WORD}"}, TEAM, is_admin=False)
         [button] = sheet.choices
@@ -86,16 +86,16 @@ async def test_a_forgotten_answer_is_in_no_file_search_export_log_or_figure(
         await lookup.scrub()
 
         assert holding(tmp_path) == set()
-        assert (await place.library.archive.search(scope, WORD)).found == 0
+        assert (await place.library.past_answers.search(scope, WORD)).found == 0
         with pytest.raises(ConversationNotFound):
             await place.library.store.load(run.conversation_id)
         with pytest.raises(Refusal, match=NO_SUCH):
             await lookup.transcript(run.conversation_id, TEAM)
         assert await place.library.journal.get(run.id) is None
-        left = await place.library.archive.statistics(scope)
+        left = await place.library.past_answers.statistics(scope)
         assert (left.answered, {member.runs for member in left.members}) == (1, {1})
         assert (await place.library.forgetting.user("slack", "U1")).is_empty
-        [row] = (await place.library.archive.history(scope)).rows
+        [row] = (await place.library.past_answers.history(scope)).rows
         assert (row.id, row.user) == (kept.conversation_id, "U2")
         assert (await place.library.index.check(place.library.store)).consistent
     assert WORD not in log.getvalue()
@@ -180,7 +180,7 @@ async def test_what_somebody_said_of_an_answer_is_forgotten_with_the_rest(
         _, answer = (await place.library.store.load(run.conversation_id)).messages
         assert isinstance(answer, AssistantMessage)
         assert [(vote.voter, vote.helpful) for vote in answer.votes] == [("U2", True)]
-        [count] = (await place.library.archive.statistics(Scope.of(BOB))).by_profile
+        [count] = (await place.library.past_answers.statistics(Scope.of(BOB))).by_profile
         assert (count.helpful, count.unhelpful) == (1, 0)
     assert WORD not in log.getvalue()
 

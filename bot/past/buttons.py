@@ -9,7 +9,7 @@ from typing import Literal
 from bot.service.commands import LONGEST_WORDS, MOST_AT_ONCE
 from bot.view.details import Detail as Details
 from bot.view.message import printable
-from storage.index.archive import Cursor
+from storage.index.past_answers import Cursor
 
 Part = Literal["member"] | Details
 Verb = Literal["turn", "see", "share", "transcript", "forget"]

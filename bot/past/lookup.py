@@ -37,7 +37,7 @@ from council.text.characters import clip
 from storage.documents.conversations import Documents
 from storage.errors import ConversationNotFound, StorageError
 from storage.forgetting import Forgetting, Selection
-from storage.index.archive import Archive
+from storage.index.past_answers import PastAnswers
 from storage.index.rows import IndexRow
 from storage.journal.journal import Journal
 from storage.scope import TERMINAL, Scope
@@ -57,9 +57,9 @@ class Lookup:
     """Looks up past answers; knows no platform. Every method raises `Refusal`."""
 
     def __init__(
-        self, archive: Archive, store: Documents, journal: Journal, forgetting: Forgetting
+        self, past_answers: PastAnswers, store: Documents, journal: Journal, forgetting: Forgetting
     ) -> None:
-        self._archive = archive
+        self._past_answers = past_answers
         self._store = store
         self._journal = journal
         self._forgetting = forgetting
@@ -90,13 +90,13 @@ class Lookup:
             match look:
                 case History(count, before, after):
                     page = (
-                        await self._archive.back(scope, after, limit=count)
+                        await self._past_answers.back(scope, after, limit=count)
                         if after
-                        else await self._archive.history(scope, before=before, limit=count)
+                        else await self._past_answers.history(scope, before=before, limit=count)
                     )
                     return pages.history(page, look, await self._found(page.rows, link))
                 case Search(text, offset):
-                    hits = await self._archive.search(scope, text, limit=HITS, offset=offset)
+                    hits = await self._past_answers.search(scope, text, limit=HITS, offset=offset)
                     return pages.search(
                         hits, look, await self._found((hit.row for hit in hits.hits), link)
                     )
@@ -109,12 +109,12 @@ class Lookup:
                     row = await self._row(scope, look.conversation_id)
                     return await asyncio.to_thread(pages.detail, await self._store.load(row.id), look)
                 case Figures(days):
-                    return pages.statistics(await self._archive.statistics(scope, days=days), look)
+                    return pages.statistics(await self._past_answers.statistics(scope, days=days), look)
 
     async def proposals(self, typed: str, here: Source) -> list[IndexRow]:
         """Return the conversations that match what somebody types, or the newest if nothing is typed."""
         with _told():
-            return await self._archive.find(Scope.of(here), _line(typed), PROPOSED)
+            return await self._past_answers.find(Scope.of(here), _line(typed), PROPOSED)
 
     async def transcript(self, conversation_id: str, here: Source) -> tuple[File, ...]:
         """Return a whole conversation as files."""
@@ -154,7 +154,7 @@ class Lookup:
             log.exception("not_scrubbed")
 
     async def _one(self, scope: Scope, wanted: str) -> IndexRow:
-        rows = await self._archive.find(scope, wanted, 2)
+        rows = await self._past_answers.find(scope, wanted, 2)
         if not rows or not wanted:
             raise Refusal(wording.NO_SUCH)
         if len(rows) > 1:
@@ -197,8 +197,8 @@ class Lookup:
         """Return the conversation with this id, or the one or more that match it as a prefix."""
         scope, text = Scope.of(here), _line(wanted)
         with _told():
-            whole = await self._archive.get(scope, text.lower())
-            rows = [whole] if whole else await self._archive.find(scope, text, LISTED + 1)
+            whole = await self._past_answers.get(scope, text.lower())
+            rows = [whole] if whole else await self._past_answers.find(scope, text, LISTED + 1)
         if not rows:
             raise Refusal(wording.NO_SUCH)
         if len(rows) == 1:
@@ -208,7 +208,7 @@ class Lookup:
         return pages.matches(listed, text, found, more=len(rows) > LISTED)
 
     async def _row(self, scope: Scope, conversation_id: str) -> IndexRow:
-        row = await self._archive.get(scope, conversation_id)
+        row = await self._past_answers.get(scope, conversation_id)
         if row is None:
             raise Refusal(wording.NO_SUCH)
         return row

@@ -27,7 +27,7 @@ from council.document.conversation import AssistantMessage, Conversation, UserMe
 from council.text.characters import clip
 from council.usage import Usage
 from storage.forgetting import Selection
-from storage.index.archive import Hits, Page
+from storage.index.past_answers import Hits, Page
 from storage.index.rows import IndexRow
 from storage.index.statistics import Figure, MemberStatistics, Statistics, VoteCount
 

@@ -145,7 +145,7 @@ class Index:
     async def find_as_operator(self, prefix: str, limit: int = 10) -> list[IndexRow]:
         """Return at most `limit` conversations of any channel whose id begins with a prefix.
 
-        For the operator's command line; people in a channel have the `Archive`.
+        For the operator's command line; people in a channel have the `PastAnswers`.
         """
         first = prefix.lower()
         rows = await self._database.read(_FIND, {"first": first, "last": f"{first}g", "limit": limit})

@@ -38,7 +38,7 @@ async def test_the_index_is_repaired_and_old_answers_are_forgotten(tmp_path: Pat
             ("index_mended", 2),
             ("old_conversations_forgotten", None),
         ]
-        page = await library.archive.history(Scope.of(HERE))
+        page = await library.past_answers.history(Scope.of(HERE))
         assert [row.id for row in page.rows] == [young]
         assert [*(await library.store.listing()).documents] == [young]
         with structlog.testing.capture_logs() as logs:
@@ -206,8 +206,8 @@ async def test_the_index_survives(tmp_path: Path, harm: Callable[[Path], None]) 
     with structlog.testing.capture_logs() as logs:
         async with open_library(tmp_path) as library:
             await look_after(library, retention_days=None)
-            assert (await library.archive.search(Scope.of(HERE), "paris")).found == 20
-            assert (await library.archive.statistics(Scope.of(HERE))).answered == 20
+            assert (await library.past_answers.search(Scope.of(HERE), "paris")).found == 20
+            assert (await library.past_answers.statistics(Scope.of(HERE))).answered == 20
             assert (await library.index.check(library.store)).consistent
     damaged = harm in (fill_with_garbage, truncate)
     assert [line["event"] for line in logs] == ["database_was_damaged" if damaged else "index_mended"]

@@ -19,8 +19,8 @@ from storage.database import Database
 from storage.documents.conversations import Documents
 from storage.errors import ConversationNotFound, DatabaseError, FolderError, StorageError
 from storage.forgetting import Forgetting, Selection
-from storage.index.archive import Archive
 from storage.index.index import Index
+from storage.index.past_answers import PastAnswers
 from storage.journal.journal import Journal, NewRun
 from storage.journal.sql_journal import SqlJournal
 from storage.scope import Scope
@@ -44,7 +44,7 @@ class Place:
     store: Documents
     audit_log: AuditLog
     index: Index
-    archive: Archive
+    past_answers: PastAnswers
     journal: Journal
     forgetting: Forgetting
 
@@ -131,7 +131,7 @@ async def opened(home: Home) -> AsyncGenerator[Place]:
             store=store,
             audit_log=stores.audit,
             index=index,
-            archive=Archive(database),
+            past_answers=PastAnswers(database),
             journal=SqlJournal(database, lambda: NOW),
             forgetting=Forgetting(database, store, index, stores.audit, now=lambda: NOW),
         )
@@ -153,8 +153,8 @@ async def test_a_forgotten_conversation_is_in_no_file(place: Place) -> None:
     assert place.bytes_hold(forgotten) == []
     with pytest.raises(ConversationNotFound):
         await place.store.load(forgotten)
-    assert (await place.archive.search(SCOPE, WORD)).found == 0
-    assert (await place.archive.search(SCOPE, "question")).found == 30
+    assert (await place.past_answers.search(SCOPE, WORD)).found == 0
+    assert (await place.past_answers.search(SCOPE, "question")).found == 30
     assert await place.count("conversations") == 30
     assert (await place.index.check(place.store)).consistent
     assert await place.count("runs") == await place.count("steps") == 39
@@ -218,7 +218,7 @@ async def test_everything_of_a_user_goes_and_what_others_asked_stays(place: Plac
     await place.forget(selection)
 
     assert place.bytes_hold(WORD) == []
-    row = await place.archive.get(SCOPE, shared)
+    row = await place.past_answers.get(SCOPE, shared)
     assert row is not None
     assert (row.title, row.question, row.user, row.exchanges) == (
         "Bob's turn?",
@@ -226,7 +226,7 @@ async def test_everything_of_a_user_goes_and_what_others_asked_stays(place: Plac
         None,
         1,
     )
-    left = {row.id for row in (await place.archive.history(SCOPE)).rows}
+    left = {row.id for row in (await place.past_answers.history(SCOPE)).rows}
     assert left == {shared, bobs}
     assert (await place.index.check(place.store)).consistent
     assert (await place.forgetting.user("discord", "ada")).is_empty
@@ -454,7 +454,7 @@ async def test_old_conversations_are_selected_unless_a_run_adds_to_them(place: P
     selection = await place.forgetting.older_than(SCOPE, NOW - timedelta(days=30))
     assert selection.conversations == (old,)
     await place.forgetting.forget(selection, by="retention")
-    assert {row.id for row in (await place.archive.history(SCOPE)).rows} == {kept, busy}
+    assert {row.id for row in (await place.past_answers.history(SCOPE)).rows} == {kept, busy}
 
 
 @pytest.mark.parametrize("ends", [False, True])
@@ -466,7 +466,7 @@ async def test_what_is_followed_up_meanwhile_is_not_old(place: Place, *, ends: b
     assert {*selection.conversations} == {old, revived}
     await place.ask("And now?", conversation_id=revived, ends=ends)
     await place.forgetting.forget(selection, by="retention")
-    assert [row.id for row in (await place.archive.history(SCOPE)).rows] == [revived]
+    assert [row.id for row in (await place.past_answers.history(SCOPE)).rows] == [revived]
     assert len((await place.store.load(revived)).messages) == (4 if ends else 2)
     assert await place.count("runs") == 2
     with pytest.raises(ConversationNotFound):

@@ -8,8 +8,8 @@ import pytest
 
 from council.document.conversation import Source, timestamp
 from storage.documents.conversations import Stored
-from storage.index.archive import Archive, Hits
 from storage.index.index import Index
+from storage.index.past_answers import Hits, PastAnswers
 from storage.scope import Scope
 from tests.storage.examples import NOW, answer
 from tests.stores import Home
@@ -104,10 +104,12 @@ async def keep(home: Home, corpus: list[Stored]) -> dict[tuple[str, str], Hits]:
                 mtime_ns=place // 10,  # as by a coarse clock
             )
         await index.rebuild(stores.documents)
-        archive = Archive(stores.database)
+        past_answers = PastAnswers(stores.database)
         for query in QUERIES:
             for here in (HERE, THERE):
-                found[query, str(here.channel)] = await archive.search(Scope.of(here), query, limit=50)
+                found[query, str(here.channel)] = await past_answers.search(
+                    Scope.of(here), query, limit=50
+                )
     return found
 
 

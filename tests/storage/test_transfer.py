@@ -22,8 +22,8 @@ from council.document.conversation import Source, Vote
 from storage.backups.backup import backup
 from storage.backups.restore import restore
 from storage.errors import BackupError, DatabaseError
-from storage.index.archive import Archive
 from storage.index.index import Index
+from storage.index.past_answers import PastAnswers
 from storage.journal.journal import Payer, Reservation
 from storage.journal.sql_journal import SqlJournal
 from storage.overrides import Overrides
@@ -112,10 +112,11 @@ async def kept(home: Home) -> dict[str, Any]:
             one: (stamp, home.content(one)) for one, stamp in listing.documents.items()
         }
         found["set aside"] = sorted(listing.set_aside)
-        archive = Archive(stores.database)
+        past_answers = PastAnswers(stores.database)
         found["search"] = {
             words: [
-                (hit.row.id, hit.context) for hit in (await archive.search(Scope.of(HERE), words)).hits
+                (hit.row.id, hit.context)
+                for hit in (await past_answers.search(Scope.of(HERE), words)).hits
             ]
             for words in SEARCHED
         }

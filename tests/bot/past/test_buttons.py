@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from bot.past.buttons import Answer, Detail, Figures, History, Look, Search, read
 from bot.service.commands import LONGEST_WORDS, MOST_AT_ONCE
-from storage.index.archive import Cursor
+from storage.index.past_answers import Cursor
 
 CURSORS = st.builds(
     Cursor,

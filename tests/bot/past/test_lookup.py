@@ -17,7 +17,7 @@ from bot.service.commands import HISTORY, PAST, SEARCH, SHOW, STATS, Given
 from bot.view.wording.past import NO_SUCH
 from council.brief import Brief
 from council.document.conversation import Source, timestamp
-from storage.index.archive import Cursor
+from storage.index.past_answers import Cursor
 from storage.index.rows import IndexRow
 from storage.journal.journal import NewRun
 from tests.bot.sample_run import PROFILE
@@ -84,7 +84,7 @@ class Room:
 
 @pytest.fixture
 async def room(tmp_path: Path) -> AsyncIterator[Room]:
-    """An empty archive."""
+    """No past answers yet."""
     async with open_library(tmp_path) as library:
         yield Room(open_lookup(library), library)
 

@@ -13,7 +13,7 @@ from bot.render.markdown import render
 from bot.slack import text as slack_text
 from bot.view.message import Entry, Message
 from council.document.conversation import AssistantMessage, Conversation, Stage1Result, UserMessage
-from storage.index.archive import Cursor, Hit, Hits, Page
+from storage.index.past_answers import Cursor, Hit, Hits, Page
 from storage.index.rows import IndexRow
 from storage.index.statistics import Figure, MemberStatistics, Statistics, VoteCount
 from tests.bot.sample_run import ASSISTANT, CONVERSATION, CONVERSATION_ID, FINAL, QUESTION, TITLE

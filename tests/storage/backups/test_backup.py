@@ -18,8 +18,8 @@ from storage.backups.restore import restore
 from storage.database import Database
 from storage.documents.conversations import ConversationStore
 from storage.errors import BackupError
-from storage.index.archive import Archive
 from storage.index.index import Index
+from storage.index.past_answers import PastAnswers
 from storage.journal.sql_journal import SqlJournal
 from storage.scope import Scope
 from storage.sqlite.database import damage_mark, open_database
@@ -80,7 +80,7 @@ async def test_a_backup_is_restored_byte_for_byte(live: Folder, tmp_path: Path) 
         store = await ConversationStore.open(there / "conversations")
         assert (await Index(database).check(store)).consistent
         assert await SqlJournal(database).get(RUN.id) is not None
-        assert len((await Archive(database).history(Scope.of(HERE))).rows) == 2
+        assert len((await PastAnswers(database).history(Scope.of(HERE))).rows) == 2
     assert [*there.glob(".staging-*")] == []
     assert modes(*(one for one in (file, *there.rglob("*")) if one.is_file())) == {0o600}
     assert modes(*(one for one in (there, *there.rglob("*")) if one.is_dir())) == {0o700}
@@ -98,10 +98,10 @@ async def test_a_folder_in_use_is_replaced_only_when_told(live: Folder, tmp_path
 
     await restore(file, live.path, replace=True)
     assert contents(live.path) == before
-    assert await Archive(live.database).get(Scope.of(HERE), later) is None
+    assert await PastAnswers(live.database).get(Scope.of(HERE), later) is None
     assert (await live.index.check(live.store)).consistent
     again = await live.ask()
-    assert await Archive(live.database).get(Scope.of(HERE), again) is not None
+    assert await PastAnswers(live.database).get(Scope.of(HERE), again) is not None
 
 
 async def test_no_backup_is_written_over_another_file(live: Folder, tmp_path: Path) -> None:

@@ -63,7 +63,7 @@ class Place:
 
     async def counts(self) -> tuple[tuple[VoteCount, ...], tuple[VoteCount, ...]]:
         """Return the channel's votes, by profile and by chairman."""
-        found = await self.library.archive.statistics(Scope.of(HERE))
+        found = await self.library.past_answers.statistics(Scope.of(HERE))
         return found.by_profile, found.by_chairman
 
     async def forget(self, user: str) -> None:

@@ -1,4 +1,4 @@
-"""The archive: people in a channel find its past answers, and no other channel's."""
+"""Past answers: people in a channel find theirs, and no other channel's."""
 
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
@@ -25,8 +25,8 @@ from council.errors import Failure
 from council.usage import Usage
 from storage.database import Database
 from storage.documents.conversations import Documents
-from storage.index.archive import Archive, Cursor, Hit
 from storage.index.index import Index
+from storage.index.past_answers import Cursor, Hit, PastAnswers
 from storage.index.statistics import Figure, MemberStatistics, Typical
 from storage.journal.journal import NewRun
 from storage.journal.sql_journal import SqlJournal
@@ -48,9 +48,9 @@ ELSEWHERE = [
 
 @dataclass(frozen=True)
 class Room:
-    """An archive, and what fills it."""
+    """Past answers, and what fills their index."""
 
-    archive: Archive
+    past_answers: PastAnswers
     index: Index
     store: Documents
     database: Database
@@ -79,16 +79,16 @@ class Room:
 
     async def found(self, words: str, scope: Scope = SCOPE) -> list[str]:
         """Search, and return the ids."""
-        return [hit.row.id for hit in (await self.archive.search(scope, words)).hits]
+        return [hit.row.id for hit in (await self.past_answers.search(scope, words)).hits]
 
 
 @pytest.fixture
 async def room(home: Home) -> AsyncIterator[Room]:
-    """An empty archive."""
+    """No past answers yet."""
     async with home.open() as stores:
         database = stores.database
-        archive = Archive(database, now=lambda: NOW + timedelta(days=1))
-        yield Room(archive, Index(database), stores.documents, database, home)
+        past_answers = PastAnswers(database, now=lambda: NOW + timedelta(days=1))
+        yield Room(past_answers, Index(database), stores.documents, database, home)
 
 
 async def test_a_search_finds_the_chairmans_notes(room: Room) -> None:
@@ -98,7 +98,7 @@ async def test_a_search_finds_the_chairmans_notes(room: Room) -> None:
     noted = said.model_copy(update={"stage3": said.stage3.model_copy(update={"notes": notes})})
     found = await room.ask(message=noted)
     assert await room.found("year shard") == [found]
-    [hit] = (await room.archive.search(SCOPE, "grok")).hits
+    [hit] = (await room.past_answers.search(SCOPE, "grok")).hits
     assert ("grok", True) in hit.context
 
 
@@ -109,7 +109,7 @@ async def test_the_history_pages_from_the_newest_answer(room: Room) -> None:
     seen: list[str] = []
     cursor: Cursor | None = None
     for size in (2, 2, 1):
-        page = await room.archive.history(SCOPE, before=cursor, limit=2)
+        page = await room.past_answers.history(SCOPE, before=cursor, limit=2)
         assert len(page.rows) == size
         seen += [row.id for row in page.rows]
         cursor = page.older and Cursor.parse(str(page.older))
@@ -121,16 +121,16 @@ async def test_the_history_pages_back_the_same_way(room: Room) -> None:
     """From any page; near the newest, the whole first page is returned."""
     for minute in range(5):
         await room.ask(at=NOW + timedelta(minutes=minute))
-    first = await room.archive.history(SCOPE, limit=2)
-    second = await room.archive.history(SCOPE, before=first.older, limit=2)
-    third = await room.archive.history(SCOPE, before=second.older, limit=2)
+    first = await room.past_answers.history(SCOPE, limit=2)
+    second = await room.past_answers.history(SCOPE, before=first.older, limit=2)
+    third = await room.past_answers.history(SCOPE, before=second.older, limit=2)
     assert first.newer is None
     assert third.newer
     assert second.newer
-    assert await room.archive.back(SCOPE, third.newer, limit=2) == second
-    assert await room.archive.back(SCOPE, second.newer, limit=2) == first
-    whole = await room.archive.history(SCOPE, limit=4)
-    assert await room.archive.back(SCOPE, second.newer, limit=4) == whole
+    assert await room.past_answers.back(SCOPE, third.newer, limit=2) == second
+    assert await room.past_answers.back(SCOPE, second.newer, limit=2) == first
+    whole = await room.past_answers.history(SCOPE, limit=4)
+    assert await room.past_answers.back(SCOPE, second.newer, limit=4) == whole
 
 
 async def test_a_search_finds_title_question_and_answer(room: Room) -> None:
@@ -151,7 +151,7 @@ async def test_text_after_a_nul_is_kept(room: Room) -> None:
         "Why one\0shard?", "Because\0load, \\u0000 or \\\0bytes.", title="Nul\0and void"
     )
     for word in ("void", "shard", "load", "u0000", "bytes"):
-        hits = (await room.archive.search(SCOPE, word)).hits
+        hits = (await room.past_answers.search(SCOPE, word)).hits
         assert [hit.row.id for hit in hits] == [found], word
     assert hits[0].row.title == "Nul and void"
 
@@ -159,13 +159,13 @@ async def test_text_after_a_nul_is_kept(room: Room) -> None:
 async def test_a_hit_is_shown_in_its_context(room: Room) -> None:
     """The context is the text around the words, which are marked."""
     await room.ask(text="First buy memory. Then shard by tenant. 我们应该分片数据库吗。" + " etc." * 90)
-    [hit] = (await room.archive.search(SCOPE, "tenant")).hits
+    [hit] = (await room.past_answers.search(SCOPE, "tenant")).hits
     assert hit.context == (
         ("…Then shard by ", False),
         ("tenant", True),
         (". 我们应该分片数据库吗。 etc. etc. etc. etc. etc. etc. etc. etc. etc. etc…", False),
     )
-    [hit] = (await room.archive.search(SCOPE, "分片")).hits
+    [hit] = (await room.past_answers.search(SCOPE, "分片")).hits
     assert ("分片", True) in hit.context
     assert "\u200b" not in text_of(hit)
 
@@ -173,12 +173,12 @@ async def test_a_hit_is_shown_in_its_context(room: Room) -> None:
 async def test_a_hit_in_the_title_shows_the_text_below_it(room: Room) -> None:
     """If the words occur only in the title, there is no context."""
     await room.ask("Should we shard?", "No.", title="To shard or not")
-    [hit] = (await room.archive.search(SCOPE, "shard")).hits
+    [hit] = (await room.past_answers.search(SCOPE, "shard")).hits
     assert hit.context == (("Should we ", False), ("shard", True), ("?", False))
-    [hit] = (await room.archive.search(SCOPE, "to shard or not")).hits
+    [hit] = (await room.past_answers.search(SCOPE, "to shard or not")).hits
     assert ("shard", True) in hit.context
     await room.ask(title="Replicas")
-    [hit] = (await room.archive.search(SCOPE, "replicas")).hits
+    [hit] = (await room.past_answers.search(SCOPE, "replicas")).hits
     assert hit.context == ()
 
 
@@ -209,8 +209,8 @@ async def test_whatever_is_typed_is_only_words(room: Room) -> None:
 async def test_hits_page_and_are_counted(room: Room) -> None:
     """Of equally good hits the newest come first; the count is over all pages."""
     ids = [await room.ask() for _ in range(5)]
-    first = await room.archive.search(SCOPE, "there", limit=3)
-    rest = await room.archive.search(SCOPE, "there", limit=3, offset=3)
+    first = await room.past_answers.search(SCOPE, "there", limit=3)
+    rest = await room.past_answers.search(SCOPE, "there", limit=3, offset=3)
     assert [hit.row.id for hit in (*first.hits, *rest.hits)] == ids[::-1]
     assert (first.found, rest.found) == (5, 5)
 
@@ -221,7 +221,7 @@ async def test_a_prefix_of_id_or_title_finds(room: Room) -> None:
     france = await room.ask(title="100% France", at=NOW + timedelta(minutes=1))
 
     async def found(prefix: str) -> list[str]:
-        return [row.id for row in await room.archive.find(SCOPE, prefix)]
+        return [row.id for row in await room.past_answers.find(SCOPE, prefix)]
 
     assert await found("äTH") == [sky]
     assert await found(france[:8].upper()) == [france]
@@ -237,24 +237,24 @@ async def test_nothing_of_another_channel_is_found(room: Room, there: Source) ->
     """No id, prefix, cursor or word reaches another channel, workspace or platform."""
     secret = await room.ask("Merger?", "Yes, on Friday.", title="Merger", source=there)
     scope = Scope.of(there)
-    assert [row.id for row in (await room.archive.history(scope)).rows] == [secret]
+    assert [row.id for row in (await room.past_answers.history(scope)).rows] == [secret]
     assert await room.found("merger", scope) == [secret]
 
-    assert (await room.archive.history(SCOPE)).rows == ()
-    assert (await room.archive.history(SCOPE, before=Cursor("~", secret))).rows == ()
-    assert await room.archive.get(SCOPE, secret) is None
-    assert await room.archive.find(SCOPE, secret) == []
-    assert await room.archive.find(SCOPE, "Mer") == []
+    assert (await room.past_answers.history(SCOPE)).rows == ()
+    assert (await room.past_answers.history(SCOPE, before=Cursor("~", secret))).rows == ()
+    assert await room.past_answers.get(SCOPE, secret) is None
+    assert await room.past_answers.find(SCOPE, secret) == []
+    assert await room.past_answers.find(SCOPE, "Mer") == []
     for words in ("merger", f"merger {scope.word}", f'" OR scope : {scope.word} OR "'):
         assert await room.found(words) == []
-    assert (await room.archive.statistics(SCOPE)).answered == 0
+    assert (await room.past_answers.statistics(SCOPE)).answered == 0
 
 
 async def test_a_thread_belongs_to_its_channel(room: Room) -> None:
     """The scope has no thread, message or person."""
     source = HERE.model_copy(update={"thread": "T", "message": "M", "user": "V"})
     asked = await room.ask(source=source)
-    row = await room.archive.get(SCOPE, asked)
+    row = await room.past_answers.get(SCOPE, asked)
     assert row is not None
     assert (row.thread, row.message, row.user) == ("T", "M", "V")
 
@@ -265,7 +265,7 @@ async def test_another_programs_documents_belong_to_the_terminal(room: Room) -> 
     room.home.put(str(document["id"]), orjson.dumps(document))
     await room.index.rebuild(room.store)
     scope = Scope.of(Source(platform="terminal"))
-    [row] = (await room.archive.history(scope)).rows
+    [row] = (await room.past_answers.history(scope)).rows
     assert row.created_at == "2025-11-22T10:00:00.123Z"
     assert await room.found("rayleigh", scope) == [row.id]
     assert await room.found("rayleigh") == []
@@ -308,7 +308,7 @@ async def test_statistics_say_how_each_member_did(room: Room) -> None:
         await steps.record(call("stage1.1:c/three"), Failure(cause="connection"))
         await journal.finish(name, "failed" if status == "failed" else "stopped")
 
-    statistics = await room.archive.statistics(SCOPE)
+    statistics = await room.past_answers.statistics(SCOPE)
     assert (statistics.answered, statistics.failed, statistics.stopped) == (3, 1, 1)
     assert statistics.cost == pytest.approx(0.75 + 4 * 0.125)
     assert statistics.tokens == 30 + 4 * 5
@@ -345,9 +345,9 @@ async def test_statistics_of_some_days_leave_out_what_is_older(room: Room) -> No
     """The days end now."""
     await room.ask(at=NOW - timedelta(days=9))
     await room.ask(at=NOW)
-    assert (await room.archive.statistics(SCOPE, days=7)).answered == 1
-    assert (await room.archive.statistics(SCOPE, days=30)).answered == 2
-    empty = await room.archive.statistics(Scope.of(ELSEWHERE[0]))
+    assert (await room.past_answers.statistics(SCOPE, days=7)).answered == 1
+    assert (await room.past_answers.statistics(SCOPE, days=30)).answered == 2
+    empty = await room.past_answers.statistics(Scope.of(ELSEWHERE[0]))
     assert (empty.answered, empty.seconds, empty.members) == (0, Figure(None, 0), ())
 
 

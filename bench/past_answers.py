@@ -1,6 +1,6 @@
 """100,000 conversations of 20 kB: how fast is the index made, and how fast are past answers found?
 
-python -m bench.archive 10000 [--postgres]    prints figures of fewer, in a data folder or in PostgreSQL
+python -m bench.past_answers 10000 [--postgres]    prints figures of fewer, in a folder or PostgreSQL
 """
 
 import argparse
@@ -26,8 +26,8 @@ from bot.app import open_stores
 from bot.serve import tune_interpreter
 from council.calls import JsonObject
 from council.document.conversation import Source
-from storage.index.archive import Archive
 from storage.index.index import Index
+from storage.index.past_answers import PastAnswers
 from storage.scope import Scope
 from tests.postgres_server import serve
 
@@ -58,7 +58,7 @@ class Measured:
     document_bytes: int = 0
 
 
-async def past_answers(conversations: int = CONVERSATIONS, address: str | None = None) -> Measured:
+async def in_folder(conversations: int = CONVERSATIONS, address: str | None = None) -> Measured:
     """Write the documents, half of them first, index each half, then read what people would.
 
     With an address, all of it is in that PostgreSQL database.
@@ -70,7 +70,7 @@ async def past_answers(conversations: int = CONVERSATIONS, address: str | None =
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder)
         async with open_stores(path, address) as stores:
-            store, index, archive = stores.documents, Index(stores.database), Archive(stores.database)
+            store, index, past = stores.documents, Index(stores.database), PastAnswers(stores.database)
             written = path / ("written" if address else "conversations")
             written.mkdir(exist_ok=True)
             for _ in range(2):
@@ -89,13 +89,13 @@ async def past_answers(conversations: int = CONVERSATIONS, address: str | None =
             await asyncio.to_thread(settle, address)
             for number in range(ASKED):
                 scope = Scope.of(channel(number % 2))  # the busiest channel every other time
-                page = await timed(measured.history, lambda s=scope: archive.history(s))
+                page = await timed(measured.history, lambda s=scope: past.history(s))
                 query = words.query(number)
-                await timed(measured.search, lambda s=scope, q=query: archive.search(s, q))
+                await timed(measured.search, lambda s=scope, q=query: past.search(s, q))
                 chosen = rng.choice(page.rows)
 
                 async def show(scope: Scope, conversation_id: str) -> object:
-                    await archive.find(scope, conversation_id[:8])
+                    await past.find(scope, conversation_id[:8])
                     return await store.load(conversation_id)
 
                 await timed(measured.show, lambda s=scope, c=chosen.id: show(s, c))
@@ -236,7 +236,7 @@ async def lag_of_the_loop(lags: list[float]) -> AsyncGenerator[None]:
 def on_postgres(conversations: int) -> Measured:
     """Measure in a PostgreSQL that syncs its writes."""
     with serve(*SYNCING, within=None) as server, server.schema() as address:
-        return asyncio.run(past_answers(conversations, address))
+        return asyncio.run(in_folder(conversations, address))
 
 
 def main() -> None:
@@ -247,7 +247,7 @@ def main() -> None:
     parser.add_argument("--postgres", action="store_true")
     given = cast("dict[str, object]", vars(parser.parse_args()))
     count = cast("int", given["conversations"])
-    told = on_postgres(count) if given["postgres"] else asyncio.run(past_answers(count))
+    told = on_postgres(count) if given["postgres"] else asyncio.run(in_folder(count))
     print(f"rebuilt in {sum(told.rebuild):.1f} s")
     for name, times in (("history", told.history), ("search", told.search), ("show", told.show)):
         late = statistics.quantiles(times, n=100)[98]

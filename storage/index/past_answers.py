@@ -91,7 +91,7 @@ class Hits:
     found: int
 
 
-class Archive:
+class PastAnswers:
     """The conversations in the index, a scope at a time."""
 
     def __init__(
