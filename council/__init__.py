@@ -18,11 +18,8 @@ if TYPE_CHECKING:
         TerminationReason,
         format_critiques_for_refinement,
     )
-    from council.prompts.refinement import (
-        build_refinement_prompt,
-        estimate_tokens_used,
-        stage2_5_refine_responses,
-    )
+    from council.prompts.refinement import build_refinement_prompt
+    from council.refinement_contract import estimate_tokens_used, stage2_5_refine_responses
     from council.reviews.critiques import extract_critiques_from_rankings
     from council.termination import complete_round, start_new_round
 
@@ -39,11 +36,8 @@ _HOMES = {
         "TerminationReason",
         "format_critiques_for_refinement",
     ),
-    "council.prompts.refinement": (
-        "build_refinement_prompt",
-        "estimate_tokens_used",
-        "stage2_5_refine_responses",
-    ),
+    "council.prompts.refinement": ("build_refinement_prompt",),
+    "council.refinement_contract": ("estimate_tokens_used", "stage2_5_refine_responses"),
     "council.termination": ("complete_round", "start_new_round"),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}

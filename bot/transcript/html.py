@@ -18,6 +18,7 @@ from markupsafe import Markup
 from bot.transcript import blocks, charts, diff
 from bot.transcript.charts import Moved, Standing, Sure
 from bot.transcript.turns import Turn, begun, turns
+from bot.transcript.votes import votes
 from bot.view.card import answer, names
 from bot.view.discussion import discussion
 from bot.view.member import moved
@@ -25,7 +26,6 @@ from bot.view.message import Block, Heading, Line, Message, Prose, Quote, printa
 from bot.view.ranking import counted_votes, ranked
 from bot.view.record import Kind, record
 from bot.view.state import RunView, Seat
-from bot.view.votes import votes
 from bot.view.wording import figures
 from bot.view.wording import transcript as wording
 from bot.view.wording.card import agreement

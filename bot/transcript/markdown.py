@@ -4,11 +4,11 @@ from collections.abc import Iterator
 
 from bot.render.markdown import render
 from bot.transcript.turns import begun, turns
+from bot.transcript.votes import votes
 from bot.view.card import answer
 from bot.view.discussion import discussion
 from bot.view.message import Heading, Line, Message, Quote, Title
 from bot.view.record import record
-from bot.view.votes import votes
 from bot.view.wording import transcript as wording
 from council.document.conversation import Conversation
 

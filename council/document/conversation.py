@@ -205,6 +205,21 @@ class Conversation(Record):
     schema_version: int = 0
     source: Source | None = None
 
+    @property
+    def askers(self) -> list[str | None]:
+        """For each message, who asked the question that it is or answers.
+
+        If an answer doesn't say (`asked_by`), it is whoever began the conversation.
+        """
+        began = self.source.user if self.source else None
+        asker = began
+        found: list[str | None] = []
+        for message in reversed(self.messages):
+            if isinstance(message, AssistantMessage):
+                asker = message.asked_by or began
+            found.append(asker)
+        return found[::-1]
+
 
 def _check_ballots(reviews: Iterable[Stage2Result], labels: Collection[str]) -> None:
     for review in reviews:

@@ -233,7 +233,7 @@ class ConversationStore:
     async def vote(self, conversation_id: str, run_id: str, vote: Vote) -> Stored:
         """Store somebody's vote on a run's answer in place of an earlier one of theirs.
 
-        A reason stays until the vote or the reason changes (`storage.documents.codec.with_vote`). Raises
+        A reason stays until the vote or the reason changes (`storage.documents.votes.with_vote`). Raises
         `ConversationNotFound` where there is no such answer, and `DocumentError`.
         """
         edit = edits.vote(conversation_id, run_id, vote, self.folder)

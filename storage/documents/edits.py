@@ -19,6 +19,8 @@ from council.document.conversation import (
 )
 from storage.documents import codec
 from storage.documents.codec import Document
+from storage.documents.removal import without
+from storage.documents.votes import with_vote
 from storage.errors import ConversationNotFound, DocumentError
 
 
@@ -97,7 +99,7 @@ def vote(conversation_id: str, run_id: str, cast: Vote, place: Path | str) -> Ed
     """Put somebody's vote in place of an earlier one of theirs; errors name the `place` of documents."""
 
     def edit(old: bytes | None) -> Edited:
-        voted = codec.with_vote(_existing(conversation_id, old, place), run_id, cast)
+        voted = with_vote(_existing(conversation_id, old, place), run_id, cast)
         if voted is None:
             raise ConversationNotFound(conversation_id, place)
         return _edited(voted)
@@ -135,7 +137,7 @@ def cut(conversation_id: str, user: str) -> Edit:
         if old is None:
             return None
         try:
-            left = codec.without(read(conversation_id, old), user)
+            left = without(read(conversation_id, old), user)
         except DocumentError:
             return None
         return None if left is None else _edited(left, drops_copies=True)

@@ -12,7 +12,6 @@ from council.document.results import Stage3Result
 from council.profile import Profile
 from council.usage import Usage
 from storage.database import Row
-from storage.documents.codec import askers
 from storage.documents.conversations import Stored
 from storage.scope import Scope
 
@@ -141,7 +140,7 @@ def derive(stored: Stored) -> Derived:
     last = answers[-1] if answers else None
     rows = tuple(
         _answer_row(message, begun, asker)
-        for message, asker in zip(conversation.messages, askers(conversation), strict=True)
+        for message, asker in zip(conversation.messages, conversation.askers, strict=True)
         if isinstance(message, AssistantMessage)
     )
     return Derived(

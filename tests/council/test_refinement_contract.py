@@ -19,7 +19,7 @@ from council import (
 from council.calls import ChatMessage
 from council.document.results import Stage1Result, Stage2Result
 from council.errors import ModelError
-from council.prompts.refinement import Said
+from council.refinement_contract import Said
 from tests.council.scripted import failure
 
 ANSWERS = [
