@@ -348,7 +348,7 @@ async def one_run(runs: Runs, seed: int = 0) -> None:
         source=Source(platform="bench"),
         entry_key=str(uuid.uuid4()),
     )
-    message = await runs.carry_out((await runs.accept(question, PROFILE)).run, silent)
+    message = await runs.carry_out((await runs.record(question, PROFILE)).run, silent)
     if message is None or message.failures:
         sys.exit("a run of the benchmark failed")
 

@@ -292,7 +292,7 @@ async def journalled(runs: Runs, number: int) -> None:
     question = Question(
         standing=AT_TERMINAL, text=text(number), source=place(number), entry_key=str(number)
     )
-    if await runs.carry_out((await runs.accept(question, PROFILE)).run, silent) is None:
+    if await runs.carry_out((await runs.record(question, PROFILE)).run, silent) is None:
         sys.exit("a run of the benchmark failed")
 
 

@@ -98,7 +98,7 @@ async def told(folder: Path, turn: Turn, *troubled: str) -> Told:
             entry_key="1",
         )
         with TerminalChannel(Console(file=out), opening(question.text, seats, now=0.0)) as channel:
-            message = await runs.carry_out((await runs.accept(question, seats)).run, channel.hear)
+            message = await runs.carry_out((await runs.record(question, seats)).run, channel.hear)
     return Told(message, out.getvalue(), len(bad.history))
 
 

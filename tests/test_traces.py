@@ -63,7 +63,7 @@ class TestRuns:
         council = ScriptedCouncil()
         seats = profile(title_model="a/title")
         async with traced(tmp_path, council) as (runs, told, telemetry):
-            run = (await runs.accept(*question(seats=seats))).run
+            run = (await runs.record(*question(seats=seats))).run
             await runs.carry_out(run, council.events.append)
             await telemetry.close()
         [top] = told.runs()
@@ -119,7 +119,7 @@ class TestRuns:
             script={"stage1.1:x-ai/grok": failure("rate_limited", "Ada's question was refused")}
         )
         async with traced(tmp_path, council) as (runs, told, telemetry):
-            await runs.carry_out((await runs.accept(*question())).run, council.events.append)
+            await runs.carry_out((await runs.record(*question())).run, council.events.append)
             await telemetry.close()
         [failed] = [span for span in told.spans if span.is_error]
         assert failed.name == "chat x-ai/grok"
@@ -134,7 +134,7 @@ class TestRuns:
         """So has every call; a retry is another span of the same trace, linked to the first."""
         council = ScriptedCouncil(script={"stage1": failure("unavailable")})
         async with traced(tmp_path, council) as (runs, told, telemetry):
-            run = (await runs.accept(*question())).run
+            run = (await runs.record(*question())).run
             await runs.carry_out(run, council.events.append)
             reopened = await runs.reopen(run, run.origin)
             assert reopened
@@ -155,7 +155,7 @@ class TestRuns:
         council = ScriptedCouncil(held={"stage1.1:x-ai/grok"})
         stop = Stop()
         async with traced(tmp_path, council) as (runs, told, telemetry):
-            run = (await runs.accept(*question())).run
+            run = (await runs.record(*question())).run
             going = asyncio.create_task(runs.carry_out(run, council.events.append, stop))
             await council.until_called(*(f"stage1.1:{name}" for name in FOUR))
             while len(council.finished) < 3:
@@ -174,7 +174,7 @@ class TestRuns:
         council = ScriptedCouncil(held={f"stage1.1:{name}" for name in FOUR})
         stop = Stop()
         async with traced(tmp_path, council) as (runs, told, telemetry):
-            run = (await runs.accept(*question())).run
+            run = (await runs.record(*question())).run
             going = asyncio.create_task(runs.carry_out(run, council.events.append, stop))
             await council.until_called(*council.held)
             stop.press()
@@ -189,7 +189,7 @@ class TestRuns:
         """So are its calls."""
         council = ScriptedCouncil(held={"stage3.1:chair/man:chairman"})
         async with traced(tmp_path, council) as (runs, told, telemetry):
-            run = (await runs.accept(*question())).run
+            run = (await runs.record(*question())).run
             going = asyncio.create_task(runs.carry_out(run, council.events.append))
             await council.until_called(*council.held)
             going.cancel()
@@ -205,7 +205,7 @@ class TestRuns:
         """It asks nobody."""
         council = ScriptedCouncil()
         async with traced(tmp_path, council) as (runs, told, telemetry):
-            run = (await runs.accept(*question())).run
+            run = (await runs.record(*question())).run
             await runs.carry_out(run, council.events.append)
             over: RunRow = replace(run, status="answered")
             await runs.carry_out(over, council.events.append)
@@ -217,7 +217,7 @@ class TestRuns:
         council = ScriptedCouncil(script={"stage2.1:x-ai/grok": failure("lost")})
         seats = profile(title_model="a/title", max_rounds=2)
         async with traced(tmp_path, council) as (runs, told, telemetry):
-            await runs.carry_out((await runs.accept(*question(seats=seats))).run, council.events.append)
+            await runs.carry_out((await runs.record(*question(seats=seats))).run, council.events.append)
             await telemetry.close()
         assert set().union(*(span.attributes for span in told.spans)) <= ALLOWED
         assert {span.attributes["council.round"] for span in told.spans if span.name == "stage2"} == {

@@ -185,7 +185,7 @@ class Dispatcher:
                         context = None  # what was said there is the conversation itself
                 # No timeout around this: only the write itself knows whether it was done.
                 whole = replace(question, conversation_id=continued, context=context)
-                begun = await self._runs.accept(whole, profile, by=by, budgets=budgets, bounds=bounds)
+                begun = await self._runs.record(whole, profile, by=by, budgets=budgets, bounds=bounds)
         except OverLimit:
             async with asyncio.timeout_at(by):
                 if await self._journal.knows(entry_key):
@@ -324,8 +324,8 @@ class Dispatcher:
             [now.profile(RunOptions(profile=name)) for name in now.open_profiles],
             self._queue.limits,
             await self._index.spent(here),
-            self._runs.estimate_short,
-            await self._runs.used(here),
+            self._runs.costs.estimate_short,
+            await self._runs.costs.used(here),
         )
 
     async def show_privately(

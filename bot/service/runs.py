@@ -1,4 +1,4 @@
-"""Accepts questions and carries out their runs, with journal, document and index."""
+"""Records questions as runs and carries them out, with journal, document and index."""
 
 import asyncio
 import random
@@ -14,32 +14,30 @@ import structlog
 
 from bot.service.acknowledgements import Acknowledgements
 from bot.service.admission.budget_warnings import BudgetWarnings
-from bot.service.admission.budgets import Budgets, RunBudget, nanos, refusal
+from bot.service.admission.budgets import Budgets, refusal
 from bot.service.admission.channels import Channels
+from bot.service.admission.costs import Costs, Prices, unknown
 from bot.service.admission.limits import entry_of, over_limit
 from bot.service.durable_writes import DurableSteps, keep, until_written
 from bot.service.metrics import Metrics
 from bot.service.requests.question import Question
 from bot.service.traces import Trace, Traces, untraced
 from bot.view.wording.service.failures import INTERRUPTED, explain
-from council.brief import Attachment, Brief, Discussion, History, ThreadMessage, Turn
+from council.brief import Attachment, Brief, Discussion, History
 from council.calls import Ask, Call, Reply
 from council.cancel import Stop
 from council.document.conversation import (
     AssistantMessage,
     Conversation,
     Source,
-    UserMessage,
     timestamp,
 )
 from council.errors import CouncilError, RunError, RunForgotten, RunStopped
-from council.estimate import Estimate, estimate
 from council.events import ContextRead, Emit, Event, HistoryShortened, RunCompleted, RunFailed
 from council.models.catalog import Catalog
-from council.profile import Member, Profile
-from council.prompts.context import BYTES_PER_TOKEN, MOST_CHARACTERS, recent, room_beside
+from council.profile import Profile
+from council.prompts.context import recent, room_beside, turns
 from council.run import deliberate
-from council.usage import Price
 from storage.documents.conversations import Conversations, Stored
 from storage.errors import (
     BudgetExceeded,
@@ -49,30 +47,17 @@ from storage.errors import (
     QueueFull,
     RunSuperseded,
     StorageError,
-    Used,
 )
 from storage.index.index import Index
-from storage.journal.journal import Allowance, Begun, Delivery, Ended, Journal, NewRun, RunRow, Why
+from storage.journal.journal import Begun, Delivery, Ended, Journal, NewRun, RunRow, Why
 from storage.processes.coordination import Bounds
 from storage.scope import TERMINAL
 
 log = structlog.get_logger()
 
 
-PRICES_SECONDS = 0.3
-"""How long a question waits for the models' prices; those that aren't known by then are estimated."""
-
 ReadDiscussion = Callable[[Brief, int], Awaitable[Discussion]]
 """Reads the thread in which a brief's question was asked, up to this many tokens."""
-
-
-Prices = Callable[[str, Member], Price | None]
-"""Returns what a call of a council's member costs, `None` if unknown; nothing is fetched."""
-
-
-def unknown(profile: str, member: Member) -> None:
-    """Return no price."""
-    del profile, member
 
 
 def utc_now() -> datetime:
@@ -82,7 +67,10 @@ def utc_now() -> datetime:
 
 @dataclass(slots=True, kw_only=True)
 class Runs:
-    """Accepts questions and carries them out; `channels` says what is in force where."""
+    """Records questions as runs and carries them out; `channels` says what is in force where.
+
+    `prices` are the models'; `warnings` tells admins of budgets that are nearly used up.
+    """
 
     ask: Ask
     catalog: Catalog
@@ -90,6 +78,7 @@ class Runs:
     store: Conversations
     index: Index
     prices: Prices = unknown
+    warnings: BudgetWarnings | None = None
     channels: Channels = field(default_factory=Channels)
     now: Callable[[], datetime] = utc_now
     new_id: Callable[[], uuid.UUID] = uuid.uuid4
@@ -99,13 +88,23 @@ class Runs:
     traces: Traces = untraced
     may_call: Callable[[str], Awaitable[None]] | None = None
     """Returns when a run may make a call; never where it is another process's by now."""
-    warnings: BudgetWarnings | None = None
-    """Who tells admins of budgets that are nearly used up."""
     _not_closed: dict[str, tuple[Ended, Why | None]] = field(
         default_factory=dict[str, tuple[Ended, Why | None]]
     )
 
-    async def accept(
+    @property
+    def costs(self) -> Costs:
+        """What these runs may cost."""
+        return Costs(
+            catalog=self.catalog,
+            journal=self.journal,
+            store=self.store,
+            channels=self.channels,
+            prices=self.prices,
+            warnings=self.warnings,
+        )
+
+    async def record(
         self,
         question: Question,
         profile: Profile,
@@ -124,7 +123,7 @@ class Runs:
         already, or else of those in force where it is asked. With `bounds`, it enters the queue that
         several processes share; raises `OverLimit` if too many wait there.
         """
-        brief = _brief(question, profile, self.entropy)
+        brief = question.brief(profile, self.entropy)
         run = NewRun(
             id=run_id or str(self.new_id()),
             entry_key=question.entry_key,
@@ -136,10 +135,10 @@ class Runs:
             return await self.journal.begin(run, by=by)
         if budgets is None:
             async with asyncio.timeout_at(by):
-                budgets = await self._budgets(question.source)
-        await self._freshen_prices(profile, budgets)
+                budgets = await self.costs.budgets(question.source)
+        await self.costs.refresh_prices(profile, budgets)
         async with asyncio.timeout_at(by):
-            cost = self._estimate(await self._foreseen(brief, question.conversation_id))
+            cost = await self.costs.foresee(brief, question.conversation_id)
         reservation = budgets.reservation(cost, question.source)
         try:
             entry = entry_of(run) if bounds else None
@@ -151,30 +150,8 @@ class Runs:
         except QueueFull as error:
             raise (over_limit(error, bounds) if bounds else error) from error
         finally:
-            self._warn(question.source, budgets)
+            self.costs.warn(question.source, budgets)
         return begun
-
-    async def used(self, source: Source) -> list[Used]:
-        """Return what is used or reserved of each budget that a question asked there counts toward."""
-        return await (await self._budgets(source)).used(source, self.journal)
-
-    async def _budgets(self, source: Source) -> Budgets:
-        """Return the budgets in force where a question is asked."""
-        if source.platform == TERMINAL:
-            return self.channels.operator.budgets
-        return (await self.channels.in_force(source)).budgets
-
-    async def _budgets_of(self, run: RunRow, emit: Emit) -> Budgets:
-        """Return the budgets in force where an accepted run was asked, whatever its disk does."""
-        try:
-            return await until_written(lambda: self._budgets(run.origin), emit)
-        except DamageError:  # what was paid for still gives an answer
-            log.exception("channel_not_read", run=run.id)
-            return self.channels.operator.budgets
-
-    def _warn(self, source: Source, budgets: Budgets) -> None:
-        if self.warnings:
-            self.warnings.look(source, budgets)
 
     async def reopen(self, run: RunRow, source: Source, bounds: Bounds | None = None) -> RunRow | None:
         """Reopen a run without an answer; whoever presses Retry pays for it, at `source`.
@@ -182,8 +159,8 @@ class Runs:
         Returns `None` if there is none. Raises `Refusal` if a budget hasn't enough left. With `bounds`,
         it enters the queue that several processes share.
         """
-        cost = self._estimate(run.brief)
-        budgets = await self._budgets(source)
+        cost = self.costs.estimate(run.brief)
+        budgets = await self.costs.budgets(source)
         try:
             return await self.journal.reopen(
                 run.id,
@@ -196,47 +173,7 @@ class Runs:
         except QueueFull as error:
             raise (over_limit(error, bounds) if bounds else error) from error
         finally:
-            self._warn(source, budgets)
-
-    async def _freshen_prices(self, profile: Profile, budgets: Budgets) -> None:
-        """Fetch the models' prices, for as long as a question may wait."""
-        if budgets.are_set and not all(seat.endpoint_id for seat in profile.seats):
-            with suppress(TimeoutError):
-                async with asyncio.timeout(PRICES_SECONDS):
-                    await self.catalog.refresh()
-
-    async def _foreseen(self, brief: Brief, conversation_id: str | None) -> Brief:
-        """Return a brief with the history and thread it will probably have, for an estimate."""
-        window, texts = (
-            self.catalog.window(brief.profile),
-            [brief.question, *map(_text, brief.attachments)],
-        )
-        room = room_beside(window, texts)
-        context, history = brief.context, History()
-        if context:
-            longest = "-" * min(MOST_CHARACTERS, room * BYTES_PER_TOKEN)
-            thread = ThreadMessage(author="", name="", text=longest)
-            context = context.model_copy(update={"messages": (thread,)})
-        if conversation_id:
-            with suppress(ConversationNotFound):  # this question begins it
-                history = recent(turns(await self.store.load(conversation_id)), room)
-        return brief.model_copy(update={"context": context, "history": history})
-
-    async def look_up_prices(self) -> None:
-        """Fetch the models' prices, unless those that are known are fresh."""
-        await self.catalog.refresh()
-
-    def estimate(self, question: Question, profile: Profile) -> Estimate:
-        """Return what a question may cost, by the prices that are known."""
-        return self._estimate(_brief(question, profile, random.Random(0)))  # noqa: S311 - asks nobody
-
-    def estimate_short(self, profile: Profile) -> Estimate:
-        """Return what a question of a few words may cost."""
-        return self._estimate(Brief(question="?", profile=profile, seed=0, boundary="0" * 16))
-
-    def _estimate(self, brief: Brief) -> Estimate:
-        prices = partial(self.prices, brief.profile.name)
-        return estimate(brief, prices, self.channels.operator.budgets.unpriced_call)
+            self.costs.warn(source, budgets)
 
     async def carry_out(
         self,
@@ -341,7 +278,7 @@ class Runs:
         if shortened := _shortened(brief):
             emit(shortened)
         steps = await until_written(lambda: self.journal.steps(run), emit)
-        ask = trace.asked(self._bounded(run, brief, steps.allowance, emit))
+        ask = trace.asked(self.costs.bounded(self.ask, run, brief, steps.allowance, emit))
         deliberation = await deliberate(
             brief,
             ask=self.acknowledgements.before(self._while_ours(run, ask)),
@@ -389,29 +326,6 @@ class Runs:
             return await ask(call)
 
         return asked
-
-    def _bounded(self, run: RunRow, brief: Brief, allowance: Allowance | None, emit: Emit) -> Ask:
-        """Return what makes a run's calls, within its reservation if a budget bounds it."""
-        if allowance is None:
-            return self.ask
-
-        async def enlarge(amount: int) -> bool:
-            budgets = await self._budgets_of(run, emit)
-            reservation = budgets.reserving(amount, run.origin)
-            if reservation is None:
-                return False
-            try:
-                await keep(lambda: self.journal.reserve(run.id, reservation), emit)
-            except RunSuperseded:
-                raise
-            except ConstraintError:
-                return False
-            self._warn(run.origin, budgets)
-            return True
-
-        answer = nanos(self._estimate(brief).of("stage3"))
-        prices = partial(self.prices, brief.profile.name)
-        return RunBudget(allowance, answer, prices, enlarge).bounded(self.ask)
 
     async def _context(self, run: RunRow, brief: Brief) -> Discussion | None:
         """Return the thread that a run read, without messages forgotten since."""
@@ -505,35 +419,22 @@ class Runs:
                 "started_at": timestamp(self.now()),
             }
         )
-        budgets = await self._budgets_of(run, emit)
+        budgets = await self.costs.budgets_of(run, emit)
         while True:
             # Now the texts and the prices are known.
-            reservation = budgets.reservation(self._estimate(brief), run.origin)
+            reservation = budgets.reservation(self.costs.estimate(brief), run.origin)
             await keep(partial(self.journal.prepare, run.id, brief, reservation), emit)
             # What is forgotten just now would stay in the row, and be sent.
             if brief.history.is_empty or (history := await earlier()) == brief.history:
                 break
             brief = brief.model_copy(update={"history": history})
-        self._warn(run.origin, budgets)
+        self.costs.warn(run.origin, budgets)
         return brief
 
 
 def _to_nobody(event: Event) -> None:
     """Ignore an event: all that people see is shown."""
     del event
-
-
-def _brief(question: Question, profile: Profile, entropy: random.Random) -> Brief:
-    return Brief(
-        question=question.text,
-        profile=profile,
-        seed=entropy.getrandbits(53),
-        boundary=f"{entropy.getrandbits(64):016x}",
-        notes_mark=f"{entropy.getrandbits(64):016x}" if profile.chairman_notes else None,
-        asker=question.asker,
-        attachments=question.attachments,
-        context=question.context,
-    )
 
 
 def _answer_in(conversation: Conversation, run: RunRow) -> AssistantMessage | None:
@@ -555,16 +456,3 @@ def _shortened(brief: Brief) -> HistoryShortened | None:
     if not (titles or history.left_out or history.cut):
         return None
     return HistoryShortened(len(history.turns) - titles, titles, history.left_out, history.cut)
-
-
-def turns(conversation: Conversation) -> list[Turn]:
-    """Return a conversation's questions with their final answers, oldest first."""
-    found: list[Turn] = []
-    question: str | None = None
-    for message in conversation.messages:
-        if isinstance(message, UserMessage):
-            question = message.content
-        elif question is not None:
-            found.append(Turn(question=question, answer=message.stage3.response))
-            question = None
-    return found

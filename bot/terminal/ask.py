@@ -96,8 +96,9 @@ class Asking:
         self, profile: Profile, text: str, attachments: tuple[Attachment, ...], *, as_json: bool
     ) -> str:
         """Print what a question may cost without asking it; return the printed text."""
-        await self.runs.look_up_prices()
-        found = self.runs.estimate(_question(text, attachments), profile)
+        await self.runs.catalog.refresh()
+        brief = _question(text, attachments).brief(profile, self.runs.entropy)
+        found = self.runs.costs.estimate(brief)
         said = _json(found) if as_json else estimates.dry_run(found)
         say(said)
         return said
@@ -198,7 +199,7 @@ class Asking:
         run_id = str(self.runs.new_id())
         # Held before it is there to be found: another process would resume it at once.
         async with self.library.locks.hold(run_id):
-            yield (await self.runs.accept(question, profile, run_id)).run
+            yield (await self.runs.record(question, profile, run_id)).run
 
     async def _close(self, run: RunRow) -> None:
         ended = await self.runs.give_up(run)

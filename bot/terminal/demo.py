@@ -130,7 +130,7 @@ async def _perform(player: Player, show: Callable[[_Stage], Awaitable[bool]]) ->
                 index=library.index,
             )
             asked = Question(standing=AT_TERMINAL, text=question(), source=person(), entry_key="example")
-            stage = _Stage(folder, library, runs, (await runs.accept(asked, PROFILE)).run)
+            stage = _Stage(folder, library, runs, (await runs.record(asked, PROFILE)).run)
             with lasting_output(stage.leave) as output:
                 is_shown = await show(stage)
             # A reader who left has read enough.

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from council.brief import History, Turn
+from council.document.conversation import Conversation, UserMessage
 from council.reviews.critiques import shorten
 from council.text.characters import clip
 
@@ -50,6 +51,19 @@ def newest(texts: Sequence[str], room: int) -> list[str]:
             _cut(texts[-1], min(room + _tokens(texts[-1]), MOST_CHARACTERS // BYTES_PER_TOKEN) - NOTE)
         ]
     return kept
+
+
+def turns(conversation: Conversation) -> list[Turn]:
+    """Return a conversation's questions with their final answers, oldest first."""
+    found: list[Turn] = []
+    question: str | None = None
+    for message in conversation.messages:
+        if isinstance(message, UserMessage):
+            question = message.content
+        elif question is not None:
+            found.append(Turn(question=question, answer=message.stage3.response))
+            question = None
+    return found
 
 
 def recent(turns: Sequence[Turn], room: int) -> History:

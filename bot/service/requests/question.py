@@ -1,11 +1,13 @@
 """A question on its way from where it was asked to its run."""
 
+import random
 from dataclasses import dataclass
 
 from bot.service.admission.access import Standing
 from bot.service.options import AS_THE_PROFILE_HAS_IT, RunOptions
-from council.brief import Attachment, Discussion
+from council.brief import Attachment, Brief, Discussion
 from council.document.conversation import Source
+from council.profile import Profile
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,3 +35,19 @@ class Question:
     def place(self) -> Source:
         """Where it was asked: whose settings apply."""
         return self.asked_in or self.source
+
+    def brief(self, profile: Profile, entropy: random.Random) -> Brief:
+        """Return what a run of this question knows before anything is looked up.
+
+        `profile` is the council that answers, with the question's options.
+        """
+        return Brief(
+            question=self.text,
+            profile=profile,
+            seed=entropy.getrandbits(53),
+            boundary=f"{entropy.getrandbits(64):016x}",
+            notes_mark=f"{entropy.getrandbits(64):016x}" if profile.chairman_notes else None,
+            asker=self.asker,
+            attachments=self.attachments,
+            context=self.context,
+        )

@@ -18,6 +18,7 @@ from bot.service.acknowledgements import Acknowledgements
 from bot.service.admission.access import AT_TERMINAL
 from bot.service.admission.budget_warnings import BudgetWarnings
 from bot.service.admission.channels import Channels, Operator
+from bot.service.admission.costs import Prices, unknown
 from bot.service.admission.limits import Durability, Limits
 from bot.service.admission.permissions import Admins
 from bot.service.admission.queue import Queue
@@ -25,7 +26,7 @@ from bot.service.delivery.outbox import Urgency
 from bot.service.delivery.venue import Button, Card, File, Part, Sent
 from bot.service.dispatcher import Click, Dispatcher
 from bot.service.requests.question import Question
-from bot.service.runs import Prices, Runs, unknown
+from bot.service.runs import Runs
 from bot.view.details import Detail
 from council.brief import Attachment, Discussion
 from council.document.conversation import Conversation, Source

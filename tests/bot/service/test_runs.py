@@ -17,7 +17,7 @@ import structlog.testing
 from bot.app import Library
 from bot.service.admission.access import AT_TERMINAL
 from bot.service.requests.question import Question
-from bot.service.runs import Runs, turns
+from bot.service.runs import Runs
 from council.brief import Brief, Discussion, ThreadMessage
 from council.cancel import Stop
 from council.document.conversation import Source, UserMessage
@@ -25,6 +25,7 @@ from council.errors import ModelError
 from council.events import ContextRead, HistoryShortened, RunCompleted, RunFailed
 from council.models.catalog import Catalog
 from council.profile import Profile
+from council.prompts.context import turns
 from storage.documents.conversations import Conversations, Stored
 from storage.errors import ConversationNotFound
 from storage.journal.journal import Journal, RunRow
@@ -75,7 +76,7 @@ async def test_an_answered_run_is_in_document_journal_and_index(tmp_path: Path) 
     """`complete` comes last, after all three are written."""
     council = ScriptedCouncil()
     async with opened(tmp_path, council) as (runs, library):
-        run = (await runs.accept(*question())).run
+        run = (await runs.record(*question())).run
         message = await runs.carry_out(run, council.events.append)
         document = await library.store.load(run.conversation_id)
         assert document.messages[1] == message
@@ -93,7 +94,7 @@ async def test_every_call_of_a_run_is_in_the_journal(tmp_path: Path) -> None:
     """Thirteen steps, each under its own key."""
     council = ScriptedCouncil()
     async with opened(tmp_path, council) as (runs, _):
-        await runs.carry_out((await runs.accept(*question())).run, council.events.append)
+        await runs.carry_out((await runs.record(*question())).run, council.events.append)
     with sqlite3.connect(tmp_path / "council.db") as database:
         keys = [key for (key,) in database.execute("SELECT key FROM steps")]
     database.close()
@@ -107,7 +108,7 @@ async def test_the_chairman_is_asked_for_notes_unless_the_profile_says_no(
     """Small models can't keep them apart from the answer."""
     council = ScriptedCouncil()
     async with opened(tmp_path, council) as (runs, _):
-        run = (await runs.accept(*question(seats=profile(chairman_notes=asks)))).run
+        run = (await runs.record(*question(seats=profile(chairman_notes=asks)))).run
         await runs.carry_out(run, council.events.append)
     assert (run.brief.notes_mark is not None) == asks
     assert ("DISSENT" in council.prompt("stage3.1:chair/man:chairman")) == asks
@@ -117,8 +118,8 @@ async def test_a_redelivery_finds_the_run(tmp_path: Path) -> None:
     """The same entry key begins nothing twice."""
     council = ScriptedCouncil()
     async with opened(tmp_path, council) as (runs, _):
-        first = await runs.accept(*question())
-        again = await runs.accept(*question())
+        first = await runs.record(*question())
+        again = await runs.record(*question())
     assert first.created
     assert not again.created
     assert again.run == first.run
@@ -128,7 +129,7 @@ async def test_a_run_without_answer_leaves_no_document(tmp_path: Path) -> None:
     """The journal keeps the failure; the observers get it in words."""
     council = ScriptedCouncil(script={"stage1": failure("rate_limited")})
     async with opened(tmp_path, council) as (runs, library):
-        run = (await runs.accept(*question())).run
+        run = (await runs.record(*question())).run
         assert await runs.carry_out(run, council.events.append) is None
         with pytest.raises(ConversationNotFound):
             await library.store.load(run.conversation_id)
@@ -145,7 +146,7 @@ async def test_a_run_that_was_forgotten_leaves_no_document(tmp_path: Path) -> No
     """A question that is deleted while it runs gets no stored answer."""
     council = ScriptedCouncil()
     async with opened(tmp_path, council) as (runs, library):
-        run = (await runs.accept(*question())).run
+        run = (await runs.record(*question())).run
 
         class Forgetful:
             def __getattr__(self, name: str) -> object:
@@ -177,7 +178,7 @@ async def test_a_paid_answer_is_kept_when_its_row_in_the_journal_is_damaged(
     """The document is written from memory, and the asker gets the answer."""
     council = ScriptedCouncil(held={"stage3.1:chair/man:chairman"})
     async with opened(tmp_path, council) as (runs, library):
-        run = (await runs.accept(*question())).run
+        run = (await runs.record(*question())).run
         carrying = asyncio.create_task(runs.carry_out(run, council.events.append))
         await council.until_called("stage3.1:chair/man:chairman")
         indexes = ("by_place", "by_thread", "by_message", "undelivered")
@@ -199,7 +200,7 @@ async def test_a_run_that_is_forgotten_while_it_runs_says_so(tmp_path: Path, sta
     council = ScriptedCouncil(held={step})
     seats = profile(title_model="some/titles")
     async with opened(tmp_path, council) as (runs, library):
-        run = (await runs.accept(*question(seats=seats))).run
+        run = (await runs.record(*question(seats=seats))).run
         carrying = asyncio.create_task(runs.carry_out(run, council.events.append))
         await council.until_called(step)
         await library.database.write(("DELETE FROM runs WHERE id = ?", (run.id,)))
@@ -221,13 +222,13 @@ async def test_stop_and_a_refused_account_end_a_stage_with_their_own_words(
     """All members of a stage are called at the same time; the cause that ends them is named."""
     refused = ScriptedCouncil(script={f"{stage}.1:{FOUR[0]}": failure("credit", "")})
     async with opened(tmp_path / "refused", refused) as (runs, _):
-        run = (await runs.accept(*question())).run
+        run = (await runs.record(*question())).run
         assert await runs.carry_out(run, refused.events.append) is None
     assert isinstance(told := refused.events[-1], RunFailed)
     assert told.message.startswith("The account at the model provider has no credit left.")
     stopped = ScriptedCouncil(held={f"{stage}.1:{name}" for name in FOUR})
     async with opened(tmp_path / "stopped", stopped) as (runs, _):
-        run, stop = (await runs.accept(*question())).run, Stop()
+        run, stop = (await runs.record(*question())).run, Stop()
         carrying = asyncio.create_task(runs.carry_out(run, stopped.events.append, stop))
         await stopped.until_called(f"{stage}.1:{FOUR[0]}")
         for _ in range(2):
@@ -241,7 +242,7 @@ async def test_an_answer_says_where_its_card_is(tmp_path: Path) -> None:
     """The card was posted after the run began; the document has its place in any case."""
     council = ScriptedCouncil()
     async with opened(tmp_path, council) as (runs, library):
-        run = (await runs.accept(*question())).run
+        run = (await runs.record(*question())).run
         where = TEAM.model_copy(update={"message": "M1", "thread": "T2"})
         await library.journal.place(run.id, where)
         await runs.carry_out(run, council.events.append)
@@ -259,7 +260,7 @@ async def test_an_unexpected_error_shows_the_runs_id_alone(
     monkeypatch.setattr("council.run.counted", broken)
     council = ScriptedCouncil()
     async with opened(tmp_path, council) as (runs, _):
-        run = (await runs.accept(*question())).run
+        run = (await runs.record(*question())).run
         assert await runs.carry_out(run, council.events.append) is None
     [told] = [event for event in council.events if isinstance(event, RunFailed)]
     assert run.id in told.message
@@ -271,11 +272,11 @@ async def test_a_follow_up_continues_its_conversation(tmp_path: Path) -> None:
     """Earlier questions and final answers are context; the messages append to the same document."""
     council = ScriptedCouncil()
     async with opened(tmp_path, council) as (runs, library):
-        first = (await runs.accept(*question())).run
+        first = (await runs.record(*question())).run
         await runs.carry_out(first, council.events.append)
         council.calls.clear()
         second = (
-            await runs.accept(
+            await runs.record(
                 *question("event-2", "And in a year?", conversation_id=first.conversation_id)
             )
         ).run
@@ -294,7 +295,7 @@ async def test_a_long_conversations_prompts_are_bounded(tmp_path: Path) -> None:
     replay = ScriptedCouncil(script=council.script)
     longest: list[int] = []
     async with opened(tmp_path, council) as (runs, library):
-        first = (await runs.accept(*question(text="Do we move to PostgreSQL?"))).run
+        first = (await runs.record(*question(text="Do we move to PostgreSQL?"))).run
         await runs.carry_out(first, council.events.append)
         last = first
         for number in range(2, 13):
@@ -302,7 +303,7 @@ async def test_a_long_conversations_prompts_are_bounded(tmp_path: Path) -> None:
             council.events.clear()
             key, text = f"event-{number}", f"And what about part {number}?"
             asked = question(key, text, conversation_id=first.conversation_id)
-            last = (await runs.accept(*asked)).run
+            last = (await runs.record(*asked)).run
             await runs.carry_out(last, council.events.append)
             longest.append(max(len(council.prompt(call.step)) for call in council.calls))
         prepared = await runs.journal.get(last.id)
@@ -327,7 +328,7 @@ async def test_a_follow_up_without_an_answer_before_it_begins_the_conversation(t
     council = ScriptedCouncil()
     async with opened(tmp_path, council) as (runs, library):
         conversation_id = str(uuid.uuid4())
-        run = (await runs.accept(*question(conversation_id=conversation_id))).run
+        run = (await runs.record(*question(conversation_id=conversation_id))).run
         await runs.carry_out(run, council.events.append)
         document = await library.store.load(conversation_id)
     assert document.title == "Shard or scale up?"
@@ -338,9 +339,9 @@ async def test_a_changed_configuration_never_mixes_into_a_run(tmp_path: Path) ->
     """The run's row has the settings it began with."""
     council = ScriptedCouncil()
     async with opened(tmp_path, council) as (runs, _):
-        run = (await runs.accept(*question())).run
+        run = (await runs.record(*question())).run
         other: Profile = profile("x/one", "x/two")
-        again = await runs.accept(*question(seats=other))
+        again = await runs.record(*question(seats=other))
         assert again.run.brief.profile == run.brief.profile
         await runs.carry_out(again.run, council.events.append)
     assert sorted(council.asked("stage1")) == sorted(FOUR)
@@ -350,7 +351,7 @@ async def test_a_written_document_has_the_contracts_fields(tmp_path: Path) -> No
     """Named and typed as in the storage contract, read back from the file itself."""
     council = ScriptedCouncil()
     async with opened(tmp_path, council) as (runs, _):
-        run = (await runs.accept(*question())).run
+        run = (await runs.record(*question())).run
         await runs.carry_out(run, council.events.append)
     raw = orjson.loads((tmp_path / "conversations" / f"{run.conversation_id}.json").read_bytes())
     assert raw["id"] == run.conversation_id
@@ -379,7 +380,7 @@ async def test_a_saved_answer_is_told_even_if_the_database_fails_then(
     """The document is enough: without an index row or the journal's last entry, no answer is lost."""
     council = ScriptedCouncil(held={"stage3.1:chair/man:chairman"})
     async with opened(tmp_path, council) as (runs, library):
-        run = (await runs.accept(*question())).run
+        run = (await runs.record(*question())).run
         carrying = asyncio.create_task(runs.carry_out(run, council.events.append))
         await council.until_called("stage3.1:chair/man:chairman")
         trigger = f"CREATE TRIGGER broken BEFORE {'INSERT' if broken == 'conversations' else 'UPDATE'} ON {broken}"
@@ -422,7 +423,7 @@ async def test_a_thread_is_read_once_and_written_down_before_the_first_call(tmp_
     council = ScriptedCouncil()
     replay = ScriptedCouncil()
     async with opened(tmp_path, council) as (runs, library):
-        run = (await runs.accept(*asked_in_a_thread())).run
+        run = (await runs.record(*asked_in_a_thread())).run
         await runs.carry_out(run, council.events.append, None, reading)
         prepared = await library.journal.get(run.id)
         assert prepared is not None
@@ -446,7 +447,7 @@ async def test_a_thread_is_in_every_prompt_and_in_the_document(tmp_path: Path) -
     """Reviewers and the chairman read it, too."""
     council = ScriptedCouncil()
     async with opened(tmp_path, council) as (runs, library):
-        run = (await runs.accept(*asked_in_a_thread())).run
+        run = (await runs.record(*asked_in_a_thread())).run
         await runs.carry_out(run, council.events.append, None, reading)
         first, _ = (await library.store.load(run.conversation_id)).messages
     assert isinstance(first, UserMessage)
@@ -458,12 +459,12 @@ async def test_a_history_that_is_forgotten_meanwhile_is_in_no_row(tmp_path: Path
     """Somebody deletes a question at the moment when a follow-up has read it."""
     council = ScriptedCouncil()
     async with opened(tmp_path, council) as (runs, library):
-        first = (await runs.accept(*question("1", "Zanzibar?"))).run
+        first = (await runs.record(*question("1", "Zanzibar?"))).run
         await runs.carry_out(first, council.events.append)
         ben = TEAM.model_copy(update={"user": "U2"})
         for key in ("2", "3"):
             asked, seats = question(key, "And now?", conversation_id=first.conversation_id)
-            follow_up = (await runs.accept(replace(asked, source=ben), seats)).run
+            follow_up = (await runs.record(replace(asked, source=ben), seats)).run
             if key == "2":
                 await runs.carry_out(follow_up, council.events.append)
         prepare = library.journal.prepare
@@ -491,7 +492,7 @@ async def test_what_is_forgotten_meanwhile_is_not_in_the_document(tmp_path: Path
     """Words that a run has read are deleted before its answer is stored."""
     council = ScriptedCouncil()
     async with opened(tmp_path, council) as (runs, library):
-        run = (await runs.accept(*asked_in_a_thread())).run
+        run = (await runs.record(*asked_in_a_thread())).run
 
         async def forget() -> None:
             await library.forgetting.forget(await library.forgetting.user("slack", "U7"), by="U7")

@@ -423,7 +423,7 @@ async def test_at_the_limit_only_the_final_answer_is_asked_for(tmp_path: Path) -
     """The paid answers still lead to a final one; the others say why they weren't asked."""
     council, venue = Dear(), RecordingVenue()
     async with office(tmp_path, council, prices=prices) as place:
-        foreseen = place.runs.estimate_short(profile())
+        foreseen = place.runs.costs.estimate_short(profile())
         limit = foreseen.cost * 1.05
         council.answers_cost = (limit - foreseen.of("stage3") - 0.001) / 4
         allow(place, run=limit)
@@ -506,7 +506,7 @@ async def test_a_budget_that_is_nearly_used_is_logged_once(tmp_path: Path) -> No
     """At 80 %, by its name and its numbers; nobody is named."""
     calendar = Calendar()
     async with office(tmp_path, ScriptedCouncil(), prices=prices, calendar=calendar) as place:
-        each = place.runs.estimate_short(profile()).cost
+        each = place.runs.costs.estimate_short(profile()).cost
         allow(place, channel_day=each * 6, user_month=each * 100)
         with structlog.testing.capture_logs() as logs:
             for number in range(4):
@@ -534,7 +534,7 @@ async def test_listed_admins_are_told_once_in_each_period(tmp_path: Path) -> Non
     async with office(tmp_path, ScriptedCouncil(), prices=prices, calendar=calendar) as place:
         assert place.runs.warnings
         place.runs.warnings.open("slack", send)
-        each = place.runs.estimate_short(profile()).cost
+        each = place.runs.costs.estimate_short(profile()).cost
         allow(place, channel_day=each * 2.2)
         for days in (0, 0, 1):
             calendar.moment += timedelta(days=days)
@@ -568,7 +568,7 @@ async def test_a_warning_that_could_not_be_recorded_is_tried_again(tmp_path: Pat
     async with office(tmp_path, ScriptedCouncil(), prices=prices) as place:
         assert place.runs.warnings
         place.runs.warnings.open("slack", send)
-        allow(place, channel_day=place.runs.estimate_short(profile()).cost * 1.1)
+        allow(place, channel_day=place.runs.costs.estimate_short(profile()).cost * 1.1)
         database = place.library.database
         await database.write(("ALTER TABLE budget_warnings RENAME TO away", ()))
         with structlog.testing.capture_logs() as logs:
@@ -597,7 +597,7 @@ async def test_an_admin_is_told_of_a_budget_whose_questions_were_deleted(tmp_pat
 
     async with office(tmp_path, ScriptedCouncil(), prices=prices, calendar=calendar) as place:
         assert place.runs.warnings
-        each = place.runs.estimate_short(profile()).cost
+        each = place.runs.costs.estimate_short(profile()).cost
         allow(place, channel_day=each * 1.1, user_month=each * 1.1, workspace_month=each * 1.1)
         run = await ask(place, "1")
         await settled(place)
@@ -641,7 +641,7 @@ async def test_commands_at_once_tell_an_admin_once(tmp_path: Path) -> None:
     async with office(tmp_path, ScriptedCouncil(), prices=prices) as place:
         warnings = place.runs.warnings
         assert warnings
-        allow(place, channel_day=place.runs.estimate_short(profile()).cost * 1.1)
+        allow(place, channel_day=place.runs.costs.estimate_short(profile()).cost * 1.1)
         await ask(place, "1")
         await settled(place)
         second = asyncio.create_task(

@@ -1,0 +1,136 @@
+"""What runs may cost: estimated before anything is paid for, then bounded by the budgets in force."""
+
+import asyncio
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+
+import structlog
+
+from bot.service.admission.budget_warnings import BudgetWarnings
+from bot.service.admission.budgets import Budgets, RunBudget, nanos
+from bot.service.admission.channels import Channels
+from bot.service.durable_writes import keep, until_written
+from council.brief import Brief, History, ThreadMessage
+from council.calls import Ask
+from council.document.conversation import Source
+from council.estimate import Estimate, estimate
+from council.events import Emit
+from council.models.catalog import Catalog
+from council.profile import Member, Profile
+from council.prompts.context import BYTES_PER_TOKEN, MOST_CHARACTERS, recent, room_beside, turns
+from council.usage import Price
+from storage.documents.conversations import Conversations
+from storage.errors import (
+    ConstraintError,
+    ConversationNotFound,
+    DamageError,
+    RunSuperseded,
+    Used,
+)
+from storage.journal.journal import Allowance, Journal, RunRow
+from storage.scope import TERMINAL
+
+log = structlog.get_logger()
+
+PRICES_SECONDS = 0.3
+"""How long a question waits for the models' prices; those that aren't known by then are estimated."""
+
+Prices = Callable[[str, Member], Price | None]
+"""Returns what a call of a council's member costs, `None` if unknown; nothing is fetched."""
+
+
+def unknown(profile: str, member: Member) -> None:
+    """Return no price."""
+    del profile, member
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Costs:
+    """Estimates runs and bounds them; `warnings` tells admins which budgets are nearly used up."""
+
+    catalog: Catalog
+    journal: Journal
+    store: Conversations
+    channels: Channels
+    prices: Prices
+    warnings: BudgetWarnings | None
+
+    def estimate(self, brief: Brief) -> Estimate:
+        """Return what a run may cost, by the prices that are known."""
+        prices = partial(self.prices, brief.profile.name)
+        return estimate(brief, prices, self.channels.operator.budgets.unpriced_call)
+
+    def estimate_short(self, profile: Profile) -> Estimate:
+        """Return what a question of a few words may cost."""
+        return self.estimate(Brief(question="?", profile=profile, seed=0, boundary="0" * 16))
+
+    async def foresee(self, brief: Brief, conversation_id: str | None) -> Estimate:
+        """Return what a run may cost with the history and thread that it will probably have."""
+        window = self.catalog.window(brief.profile)
+        room = room_beside(window, [brief.question, *(file.text for file in brief.attachments)])
+        context, history = brief.context, History()
+        if context:
+            longest = "-" * min(MOST_CHARACTERS, room * BYTES_PER_TOKEN)
+            thread = ThreadMessage(author="", name="", text=longest)
+            context = context.model_copy(update={"messages": (thread,)})
+        if conversation_id:
+            with suppress(ConversationNotFound):  # this question begins it
+                history = recent(turns(await self.store.load(conversation_id)), room)
+        return self.estimate(brief.model_copy(update={"context": context, "history": history}))
+
+    async def refresh_prices(self, profile: Profile, budgets: Budgets) -> None:
+        """Fetch the prices that a budget needs, for as long as a question may wait."""
+        if budgets.are_set and not all(seat.endpoint_id for seat in profile.seats):
+            with suppress(TimeoutError):
+                async with asyncio.timeout(PRICES_SECONDS):
+                    await self.catalog.refresh()
+
+    async def budgets(self, source: Source) -> Budgets:
+        """Return the budgets in force where a question is asked."""
+        if source.platform == TERMINAL:
+            return self.channels.operator.budgets
+        return (await self.channels.in_force(source)).budgets
+
+    async def budgets_of(self, run: RunRow, emit: Emit) -> Budgets:
+        """Return the budgets in force where an accepted run was asked, whatever its disk does."""
+        try:
+            return await until_written(lambda: self.budgets(run.origin), emit)
+        except DamageError:  # what was paid for still gives an answer
+            log.exception("channel_not_read", run=run.id)
+            return self.channels.operator.budgets
+
+    async def used(self, source: Source) -> list[Used]:
+        """Return what is used or reserved of each budget that a question asked there counts toward."""
+        return await (await self.budgets(source)).used(source, self.journal)
+
+    def warn(self, source: Source, budgets: Budgets) -> None:
+        """Have admins told which of these budgets are nearly used up."""
+        if self.warnings:
+            self.warnings.look(source, budgets)
+
+    def bounded(
+        self, ask: Ask, run: RunRow, brief: Brief, allowance: Allowance | None, emit: Emit
+    ) -> Ask:
+        """Return an `ask` that keeps a run within its reservation, if a budget bounds it."""
+        if allowance is None:
+            return ask
+
+        async def enlarge(amount: int) -> bool:
+            budgets = await self.budgets_of(run, emit)
+            reservation = budgets.reserving(amount, run.origin)
+            if reservation is None:
+                return False
+            try:
+                await keep(lambda: self.journal.reserve(run.id, reservation), emit)
+            except RunSuperseded:
+                raise
+            except ConstraintError:
+                return False
+            self.warn(run.origin, budgets)
+            return True
+
+        answer = nanos(self.estimate(brief).of("stage3"))
+        prices = partial(self.prices, brief.profile.name)
+        return RunBudget(allowance, answer, prices, enlarge).bounded(ask)
