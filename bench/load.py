@@ -254,7 +254,7 @@ async def opened(load: Load, models: Models) -> AsyncGenerator[Carry]:
                 return
             dispatcher = dispatcher_of(library, models.ask, load.runs)
             yield lambda number: shown(dispatcher, number)
-            await dispatcher.drain(0)
+            await dispatcher.tasks.drain(0)
 
 
 def runs_of(library: Library, ask: Ask) -> Runs:
@@ -310,7 +310,7 @@ async def shown(dispatcher: Dispatcher, number: int) -> None:
     )
     if run is None:
         sys.exit("a question of the benchmark was taken for another")
-    dispatcher.begin(run, venue)
+    dispatcher.tasks.begin(run, venue)
     await venue.told.wait()
 
 

@@ -86,7 +86,7 @@ async def leave(folder: Path, runs: int) -> None:
             for number in range(runs)
         ]
         for run in filter(None, accepted):
-            dispatcher.begin(run, SilentVenue())
+            dispatcher.tasks.begin(run, SilentVenue())
         await all_there.wait()
         os._exit(0)  # as a kill: nothing is drained
 
@@ -109,11 +109,11 @@ async def go_on(folder: Path, runs: int) -> Resumption:
     began, busy = time.perf_counter(), time.process_time()
     async with open_library(folder) as library:
         dispatcher = dispatcher_of(library, ask, runs)
-        await dispatcher.resuming.resume(
-            await dispatcher.resuming.undelivered("bench"), lambda _: SilentVenue()
+        await dispatcher.tasks.resuming.resume(
+            await dispatcher.tasks.resuming.undelivered("bench"), lambda _: SilentVenue()
         )
         measured = await all_there
-        await dispatcher.drain(0)
+        await dispatcher.tasks.drain(0)
     return measured
 
 

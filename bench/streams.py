@@ -213,7 +213,7 @@ async def many(runs: int, events: int, seconds: float) -> Runs:
             await asyncio.gather(*(one(number) for number in range(runs)))
             cpu = time.process_time() - busy
             watching.cancel()
-            await dispatcher.drain(0)
+            await dispatcher.tasks.drain(0)
     return Runs(over=p99(over), lag=p99(lags), cpu=cpu / runs)
 
 

@@ -220,7 +220,7 @@ async def ask(asked: Asked) -> Shared:
             shared = await on_postgres(asked, dispatcher, counting)
         else:
             shared = await on_sqlite(asked, dispatcher)
-        await dispatcher.drain(0)
+        await dispatcher.tasks.drain(0)
     return shared
 
 
@@ -230,7 +230,7 @@ async def on_sqlite(asked: Asked, dispatcher: Dispatcher) -> Shared:
     began, busy = time.perf_counter(), time.process_time()
     refused = await ask_all(dispatcher, venues)
     await asyncio.gather(*(venue.told.wait() for venue in venues))
-    await dispatcher.settled()
+    await dispatcher.tasks.settled()
     return Shared(
         runs=asked.runs,
         workers=0,
@@ -307,7 +307,7 @@ async def ask_all(dispatcher: Dispatcher, venues: Sequence[SilentVenue]) -> int:
             async with room:
                 with suppress(Refusal):
                     if run := await dispatcher.accept(question):
-                        dispatcher.begin(run, venue)
+                        dispatcher.tasks.begin(run, venue)
                     return refused
         raise AssertionError
 

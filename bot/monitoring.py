@@ -171,7 +171,7 @@ class _Counts(Collector):
         yield from (waiting, late, limited, held, edits, coalesced)
 
     def _runs(self) -> Iterator[Metric]:
-        runs = self._health.dispatcher.run_counts() if self._health.dispatcher else None
+        runs = self._health.dispatcher.tasks.run_counts() if self._health.dispatcher else None
         for name, what, count in (
             ("under_way", "Runs that have their turn.", runs.running if runs else 0),
             ("queued", "Runs that wait for their turn.", runs.queued if runs else 0),

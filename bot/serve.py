@@ -134,7 +134,7 @@ async def serve(configuration: Configuration, library: Library, role: Role = EVE
             health.phase = "ending"
             if not failed.done():
                 log.info("draining", seconds=configuration.durability.drain_seconds)
-            await dispatcher.drain(0 if failed.done() else None)
+            await dispatcher.tasks.drain(0 if failed.done() else None)
         if failed.done():
             raise failed.result()
         return lost
@@ -476,7 +476,7 @@ async def _start_workspaces(program: Program, lookup: Lookup) -> None:
     with listening("SLACK_HTTP", settings.slack_http_host, settings.slack_http_port):
         await stack.enter_async_context(workspaces)
     program.health.platforms["Slack"] = workspaces.is_connected
-    halt = program.dispatcher.halt
+    halt = program.dispatcher.tasks.halt
     program.jobs.append(partial(forget_removed, library, "slack", workspaces.due, halt))
 
 

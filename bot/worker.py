@@ -97,7 +97,7 @@ class Worker:
             await self._leave_to_others(run, attempts)
             return
         try:
-            delivery = await self.dispatcher.take_up(run, venue, self.queue)
+            delivery = await self.dispatcher.tasks.take_up(run, venue, self.queue)
         except asyncio.CancelledError:
             if self.queue.claims.remove(run.id):  # the process ends: others continue it
                 with suppress(StorageError):
@@ -111,7 +111,7 @@ class Worker:
 
     async def _leave_to_others(self, run: RunRow, attempts: int) -> None:
         """Leave a run to another worker, for as long as an interrupted run may continue."""
-        if self.queue.runs.age(run) <= self.dispatcher.resume_within:
+        if self.queue.runs.age(run) <= self.dispatcher.tasks.resume_within:
             await self.queue.jobs.defer(run.id, after=AGAIN_SECONDS, attempts=attempts)
             return
         if not run.is_over:

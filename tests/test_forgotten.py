@@ -82,7 +82,7 @@ async def test_a_forgotten_answer_is_in_no_file_search_export_log_or_figure(
 
         sheet = await lookup.ask_to_forget({"what": f"sell the {WORD}"}, TEAM, is_admin=False)
         [button] = sheet.choices
-        await lookup.forget(button.about, TEAM, place.dispatcher.halt, is_admin=False)
+        await lookup.forget(button.about, TEAM, place.dispatcher.tasks.halt, is_admin=False)
         await lookup.scrub()
 
         assert holding(tmp_path) == set()
@@ -124,10 +124,10 @@ async def test_a_run_that_is_forgotten_while_it_runs_leaves_nothing(
         lookup = open_lookup(place.library)
         run = await place.ask(text=f"Sell the {WORD} now?")
         assert run is not None
-        place.dispatcher.begin(run, RecordingVenue())
+        place.dispatcher.tasks.begin(run, RecordingVenue())
         await council.until_called(stage)
-        await lookup.forget("me", TEAM, place.dispatcher.halt, is_admin=False)
-        await place.dispatcher.settled()
+        await lookup.forget("me", TEAM, place.dispatcher.tasks.halt, is_admin=False)
+        await place.dispatcher.tasks.settled()
         await lookup.scrub()
         assert holding(tmp_path) == set()
         assert await place.library.journal.get(run.id) is None
@@ -173,7 +173,7 @@ async def test_what_somebody_said_of_an_answer_is_forgotten_with_the_rest(
         sheet = await lookup.ask_to_forget({"what": "me"}, TEAM, is_admin=False)
         assert "1 vote on other people's answers will be deleted." in render(sheet.message)
         [button] = sheet.choices
-        await lookup.forget(button.about, TEAM, place.dispatcher.halt, is_admin=False)
+        await lookup.forget(button.about, TEAM, place.dispatcher.tasks.halt, is_admin=False)
         await lookup.scrub()
 
         assert holding(tmp_path) == set()
@@ -206,7 +206,7 @@ async def test_what_somebody_wrote_in_a_thread_is_forgotten_with_the_rest(
         assert "Thread messages that were read for 1 question asked by others will be deleted." in shown
         assert "conversation" not in shown
         [button] = sheet.choices
-        await lookup.forget(button.about, TEAM, place.dispatcher.halt, is_admin=False)
+        await lookup.forget(button.about, TEAM, place.dispatcher.tasks.halt, is_admin=False)
         await lookup.scrub()
 
         assert holding(tmp_path) == set()

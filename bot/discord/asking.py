@@ -80,7 +80,7 @@ class Asking:
             return
         if left_out:  # this is the response, so the card is a message of its own
             await whisper(interaction, left_out)
-        self._dispatcher.begin(run, self.venue_of(run, None if left_out else interaction))
+        self._dispatcher.tasks.begin(run, self.venue_of(run, None if left_out else interaction))
 
     async def ask_again(self, interaction: discord.Interaction, run: RunRow) -> None:
         """Ask a run's question again, with its options; the same part of a thread is read again."""
@@ -136,7 +136,7 @@ class Asking:
             await self._send_privately(interaction, card.delete)
             raise
         if run:
-            self._dispatcher.begin(run, self.venue_of(run))
+            self._dispatcher.tasks.begin(run, self.venue_of(run))
         await whisper(interaction, wording.in_direct(here.link(card.id)))
 
     async def ask_by_message(self, message: discord.Message, question: str) -> None:
@@ -152,7 +152,7 @@ class Asking:
         )
         if run is None:
             return
-        self._dispatcher.begin(run, self.venue_of(run))
+        self._dispatcher.tasks.begin(run, self.venue_of(run))
         if left_out:
             await reply(self._transport, message, left_out)
 
@@ -191,7 +191,7 @@ class Asking:
         )
         if begun is None:
             return
-        self._dispatcher.begin(begun, self.venue_of(begun))
+        self._dispatcher.tasks.begin(begun, self.venue_of(begun))
         if left_out:
             await reply(self._transport, message, left_out)
 
@@ -216,7 +216,7 @@ class Asking:
         if begun is None:
             await whisper(interaction, ALREADY_ASKED)
             return
-        self._dispatcher.begin(begun, self.venue_of(begun))
+        self._dispatcher.tasks.begin(begun, self.venue_of(begun))
         is_here = here.channel == interaction.channel_id
         await whisper(interaction, ASKED_HERE if is_here else asked(here.channel_link))
 

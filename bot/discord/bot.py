@@ -165,7 +165,7 @@ class DiscordBot:
         raise error
 
     async def _listen(self) -> None:
-        interrupted = await self._dispatcher.resuming.undelivered("discord")
+        interrupted = await self._dispatcher.tasks.resuming.undelivered("discord")
         await introduce(self._tree, self._api_base)
         self._connection = asyncio.create_task(self._client.connect())
         ready = asyncio.create_task(self._client.wait_until_ready())
@@ -173,7 +173,7 @@ class DiscordBot:
         if self._connection.done():
             ready.cancel()
             await self._connection
-        await self._dispatcher.resuming.resume(interrupted, self.venue_of)
+        await self._dispatcher.tasks.resuming.resume(interrupted, self.venue_of)
 
     def venue_of(self, run: RunRow) -> DiscordVenue:
         """Return where a run is shown."""

@@ -155,8 +155,8 @@ class Listeners:
     async def _forget(self, interaction: discord.Interaction, about: str) -> None:
         who, is_admin = self._who(interaction)
         await interaction.response.defer(ephemeral=True, thinking=True)
-        said = await self._lookup.forget(about, who, self._dispatcher.halt, is_admin=is_admin)
-        self._dispatcher.spawn(self._lookup.scrub())
+        said = await self._lookup.forget(about, who, self._dispatcher.tasks.halt, is_admin=is_admin)
+        self._dispatcher.tasks.spawn(self._lookup.scrub())
         await whisper(interaction, said)
 
     def _who(self, interaction: discord.Interaction) -> tuple[Source, bool]:

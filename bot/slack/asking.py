@@ -75,7 +75,7 @@ class Asking:
             asked_in=here if typed.is_private else None,
         )
         if await self._take(question, tell) and question.source.channel != channel:
-            self._dispatcher.spawn(tell(line(wording.IN_PRIVATE)))
+            self._dispatcher.tasks.spawn(tell(line(wording.IN_PRIVATE)))
 
     async def ask_about(
         self,
@@ -113,7 +113,7 @@ class Asking:
             options=RunOptions.read(typed.given),
         )
         if await self._take(question, tell) and left_out:
-            self._dispatcher.spawn(tell(line(left_out)))
+            self._dispatcher.tasks.spawn(tell(line(left_out)))
 
     async def follow_up(self, run: RunRow, here: Source, asker: str, view: Json) -> None:
         """Ask a form's question in the conversation's thread."""
@@ -132,7 +132,7 @@ class Asking:
         is_new = await self._take(question, ephemerally(self._client, below))
         said = ASKED_BELOW if is_new else ALREADY_ASKED
         if not is_new or here.thread != below.thread:  # whoever is in the thread sees the card
-            self._dispatcher.spawn(ephemerally(self._client, here)(line(said)))
+            self._dispatcher.tasks.spawn(ephemerally(self._client, here)(line(said)))
 
     async def ask_again(self, run: RunRow, here: Source, entry_key: str, asker: str, tell: Tell) -> None:
         """Ask a run's question again, with its options; the same part of a thread is read again."""
@@ -167,7 +167,7 @@ class Asking:
         """Pass a question to the dispatcher; return whether it is new."""
         run = await self._dispatcher.accept(question)
         if run is not None:
-            self._dispatcher.begin(run, SlackVenue(self._workspace, run.id, tell, question.source))
+            self._dispatcher.tasks.begin(run, SlackVenue(self._workspace, run.id, tell, question.source))
         return run is not None
 
     async def direct(self, user: str) -> str:

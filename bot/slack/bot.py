@@ -214,7 +214,7 @@ class SlackBot:
             bot.me,
             self._asking,
         )
-        interrupted = await self._dispatcher.resuming.undelivered(
+        interrupted = await self._dispatcher.tasks.resuming.undelivered(
             "slack", None if self._is_alone else team
         )
         self._app = listeners.app(self._signing_secret)
@@ -223,7 +223,7 @@ class SlackBot:
         return interrupted
 
     async def _resume(self, interrupted: list[RunRow]) -> None:
-        await self._dispatcher.resuming.resume(interrupted, self._asking.venue_of)
+        await self._dispatcher.tasks.resuming.resume(interrupted, self._asking.venue_of)
 
     async def _open_socket(self, token: str, stack: AsyncExitStack) -> None:
         socket = AsyncSocketModeHandler(self._app, token, web_client=self._client)

@@ -171,7 +171,7 @@ class Listeners:
 
     def _reply(self, respond: AsyncRespond, sheet: Sheet, who: Source) -> None:
         """Show somebody the reply to a command, in the background."""
-        self._dispatcher.spawn(
+        self._dispatcher.tasks.spawn(
             self._dispatcher.show_privately(
                 sheet.message,
                 who,
@@ -206,8 +206,8 @@ class Listeners:
 
     async def _forget(self, about: str, who: Source, tell: Tell) -> None:
         is_admin = await self._may(who)
-        said = await self._lookup.forget(about, who, self._dispatcher.halt, is_admin=is_admin)
-        self._dispatcher.spawn(self._lookup.scrub())
+        said = await self._lookup.forget(about, who, self._dispatcher.tasks.halt, is_admin=is_admin)
+        self._dispatcher.tasks.spawn(self._lookup.scrub())
         await tell(line(said))
 
     async def _may(self, who: Source) -> bool:
@@ -228,19 +228,19 @@ class Listeners:
         verb = slack_past.verb(action["action_id"])
         tell = privately(respond)
         if verb == "forget":
-            self._dispatcher.spawn(self._attempt(tell, self._forget(about, here, tell)))
+            self._dispatcher.tasks.spawn(self._attempt(tell, self._forget(about, here, tell)))
             return
         if verb == "transcript":
-            self._dispatcher.spawn(self._attempt(tell, self._send_directly(about, here, tell)))
+            self._dispatcher.tasks.spawn(self._attempt(tell, self._send_directly(about, here, tell)))
             return
         sheet = await self._lookup.press(about, here, self._link, verb)
         if verb == "share":
-            self._dispatcher.spawn(
+            self._dispatcher.tasks.spawn(
                 self._attempt(tell, self._share(sheet, here, who["name"], respond, tell))
             )
         else:
             turned = verb == "turn" and bool(shown.get("is_ephemeral"))
-            self._dispatcher.spawn(self._show(respond, sheet, turned=turned))
+            self._dispatcher.tasks.spawn(self._show(respond, sheet, turned=turned))
 
     async def _show(self, respond: AsyncRespond, sheet: Sheet, *, turned: bool) -> None:
         await slack_past.show(respond, sheet, turned=turned)
@@ -315,20 +315,21 @@ class Listeners:
             case "stop":
                 if depends_on_admin("stop", here, run.origin.user):
                     click = replace(click, is_admin=(await self._reader.person(who["id"])).is_admin)
-                self._dispatcher.spawn(tell(line(await self._dispatcher.stop(click, run.origin.user))))
+                stopped = await self._dispatcher.stop(click, run.origin.user)
+                self._dispatcher.tasks.spawn(tell(line(stopped)))
             case "retry":
                 standing = await self._asking.standing_of(here)
                 said = await self._dispatcher.retry(click, standing, self._asking.venue_of)
-                self._dispatcher.spawn(tell(line(said)))
+                self._dispatcher.tasks.spawn(tell(line(said)))
             case "transcript":
                 below = here.model_copy(update={"thread": thread or card["message_ts"]})
                 venue = SlackVenue(self._workspace, who["id"], tell, below)
-                self._dispatcher.spawn(self._attempt(tell, self._give_transcript(run, venue)))
+                self._dispatcher.tasks.spawn(self._attempt(tell, self._give_transcript(run, venue)))
             case "votes" | "changes" | "reviews":
                 shown = await self._dispatcher.detail(run, button.action, button.seat)
                 # What a response URL shows to one person alone appears below the channel, not here.
                 tell_here = ephemerally(self._client, here, otherwise=tell) if thread else tell
-                self._dispatcher.spawn(tell_here(shown))
+                self._dispatcher.tasks.spawn(tell_here(shown))
             case "follow" | "answer":
                 names = await self._dispatcher.profile_names(here)
                 answers = button.action == "answer"
@@ -337,7 +338,7 @@ class Listeners:
                 await self._show_form(body, modals.follow_up(form, about))
             case "helpful":
                 said = await self._dispatcher.votes.cast(run, here, helpful=True)
-                self._dispatcher.spawn(tell(line(said)))
+                self._dispatcher.tasks.spawn(tell(line(said)))
             case "unhelpful":
                 said = await self._dispatcher.votes.cast(run, here, helpful=False)
                 try:
@@ -345,7 +346,7 @@ class Listeners:
                     await self._show_form(body, modals.why(about))
                 except VenueError as error:  # the vote counts without a reason
                     log.info("form_not_shown", reason=error)
-                    self._dispatcher.spawn(tell(line(said)))
+                    self._dispatcher.tasks.spawn(tell(line(said)))
             case "again":
                 place = here.model_copy(update={"thread": None}) if own else here
                 await self._asking.ask_again(run, place, body["trigger_id"], who["name"], tell)
@@ -377,7 +378,7 @@ class Listeners:
 
     async def _give_reason(self, run: RunRow, here: Source, reason: str) -> None:
         said = await self._dispatcher.votes.cast(run, here, helpful=False, reason=reason)
-        self._dispatcher.spawn(ephemerally(self._client, here)(line(said)))
+        self._dispatcher.tasks.spawn(ephemerally(self._client, here)(line(said)))
 
     async def _give_transcript(self, run: RunRow, venue: SlackVenue) -> None:
         await venue.attach(TRANSCRIPT, unrecorded, *await self._dispatcher.transcript(run))
@@ -396,7 +397,7 @@ class Listeners:
             said = UNEXPECTED.format(number)
         else:
             return
-        self._dispatcher.spawn(tell(line(said)))
+        self._dispatcher.tasks.spawn(tell(line(said)))
 
 
 def _button(action: Json) -> Button:

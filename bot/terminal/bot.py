@@ -41,7 +41,7 @@ async def chat(configuration: Configuration, library: Library) -> None:
         dispatcher = open_dispatcher(configuration, library, council)
         resume_within = configuration.durability.resume_within
         terminal = terminal_ask.Asking(library, council.runs, resume_within)
-        shelf = _Shelf(open_lookup(library), dispatcher.halt)
+        shelf = _Shelf(open_lookup(library), dispatcher.tasks.halt)
         conversation: str | None = None
         say(HINT)
         while (line := read_line()) is not None:

@@ -23,7 +23,7 @@ class LastPost:
 
     async def reached_or_settled(self, dispatcher: Dispatcher) -> bool:
         """Wait until it is posted; return `False` where all is over before."""
-        settled = asyncio.create_task(dispatcher.settled())
+        settled = asyncio.create_task(dispatcher.tasks.settled())
         died = asyncio.create_task(self.died.wait())
         await asyncio.wait({settled, died}, return_when=asyncio.FIRST_COMPLETED)
         for each in (settled, died):

@@ -249,13 +249,13 @@ class TestMetrics:
             for key, venue in (("1", RecordingVenue(refuse={**refuse})), ("2", RecordingVenue())):
                 run = await place.ask(key)
                 assert run is not None
-                place.dispatcher.begin(run, venue)
+                place.dispatcher.tasks.begin(run, venue)
             await council.until_called(HELD)
             samples = await page.samples()
             assert samples["council_runs_under_way"] == 1
             assert samples["council_runs_queued"] == 1
             council.release(HELD)
-            await place.dispatcher.settled()
+            await place.dispatcher.tasks.settled()
             samples = await page.samples()
             assert samples["council_runs_under_way"] == samples["council_runs_queued"] == 0
             assert samples["council_runs_untold"] == 1

@@ -62,7 +62,7 @@ class Process:
         )
         run = await self.dispatcher.accept(question)
         assert run is not None
-        self.dispatcher.begin(run, self.place.of(run))
+        self.dispatcher.tasks.begin(run, self.place.of(run))
         return run
 
     async def accept_refused(self) -> RunRow:
@@ -74,7 +74,7 @@ class Process:
         run = await self.dispatcher.accept(question)
         assert run is not None
         self.place.of(run).refuse["post_card"] = NotAllowed("may not post")
-        self.dispatcher.begin(run, self.place.of(run))
+        self.dispatcher.tasks.begin(run, self.place.of(run))
         return run
 
     async def is_over(self, run: RunRow) -> bool:
@@ -139,7 +139,7 @@ async def process(
             worker = Worker(dispatcher, shared_queue, {"slack": place.of})
             await stack.enter_async_context(worker.working(shared_queue.limits, durability))
         yield Process(dispatcher, shared_queue, library, played, place)
-        await dispatcher.drain(0)
+        await dispatcher.tasks.drain(0)
 
 
 async def until(happened: Callable[[], object]) -> None:
@@ -296,7 +296,7 @@ async def test_a_forgotten_run_ends_wherever_it_is(postgres: str) -> None:
     ):
         run = await receiver.ask()
         await called(council)
-        await receiver.dispatcher.halt([run.id])
+        await receiver.dispatcher.tasks.halt([run.id])
         assert await receiver.shared_queue.coordination.present([run.id]) == set()
         await until(lambda: worker.shared_queue.claims.count == 0)
 
@@ -311,7 +311,7 @@ async def test_an_asker_who_cannot_be_told_is_told_later_by_any_process(postgres
             venue.refuse[method] = Unreachable("is away")
         async with process(postgres, place, works=True) as worker:
             await receiver.until(run, "untold")
-            await until(lambda: worker.dispatcher.run_counts().untold == 1)
+            await until(lambda: worker.dispatcher.tasks.run_counts().untold == 1)
         venue.refuse.clear()
         assert await receiver.shared_queue.jobs.live() == {run.id}
         await receiver.shared_queue.jobs.defer(run.id)  # what its time would do
@@ -362,7 +362,7 @@ async def test_a_run_that_nobody_here_can_show_is_given_up_once_it_is_old(postgr
         await elsewhere.take_up(run.id, 0)
         waiting = await receiver.library.journal.get(run.id)
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(receiver.dispatcher, "_durability", Durability(resume_within=0.0))
+            patch.setattr(receiver.dispatcher.tasks, "_durability", Durability(resume_within=0.0))
             await elsewhere.take_up(run.id, 1)
         ended = await receiver.library.journal.get(run.id)
         assert await receiver.shared_queue.coordination.present([run.id]) == set()

@@ -262,7 +262,7 @@ class SlackPlatform:
         )
         async with AsyncExitStack() as stack:
             await stack.enter_async_context(bot)
-            stack.push_async_callback(self._dispatcher.drain, 0)
+            stack.push_async_callback(self._dispatcher.tasks.drain, 0)
             await self.server.connected()
             self._open = stack.pop_all()
 
@@ -272,7 +272,7 @@ class SlackPlatform:
 
     async def settled(self) -> None:
         """Wait until no run is under way."""
-        await self._dispatcher.settled()
+        await self._dispatcher.tasks.settled()
 
     def fail(self, target: str, **how: Any) -> Fault:
         """Make a method or an endpoint fail."""
@@ -433,7 +433,7 @@ class DiscordPlatform:
         )
         async with AsyncExitStack() as stack:
             await stack.enter_async_context(bot)
-            stack.push_async_callback(self._dispatcher.drain, 0)
+            stack.push_async_callback(self._dispatcher.tasks.drain, 0)
             talking = asyncio.create_task(self._keep_talking())
             stack.callback(talking.cancel)
             self._open = stack.pop_all()
@@ -450,7 +450,7 @@ class DiscordPlatform:
 
     async def settled(self) -> None:
         """Wait until no run is under way."""
-        await self._dispatcher.settled()
+        await self._dispatcher.tasks.settled()
 
     def fail(self, target: str, **how: Any) -> Fault:
         """Make a method or an endpoint fail."""

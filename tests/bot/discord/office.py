@@ -71,7 +71,7 @@ class Office:
 
     async def die(self, admins: frozenset[str] = frozenset()) -> None:
         """End the dispatcher as a kill would, and start another over the same storage."""
-        await self.dispatcher.drain(0)
+        await self.dispatcher.tasks.drain(0)
         self.dispatcher = dispatcher_of(self.library, self.council, admins)
 
     async def card(self, asked: Interaction) -> Message:
@@ -90,7 +90,7 @@ class Office:
     async def asked(self, question: str = "Shard or scale up?", **options: object) -> Message:
         """Ask by command and wait until everything is shown."""
         card = await self.ask(question, **options)
-        await self.dispatcher.settled()
+        await self.dispatcher.tasks.settled()
         return card
 
     async def refused(self, asked: Interaction) -> str:
@@ -105,7 +105,7 @@ class Office:
         before = len(self.server.messages(channel, by_bot=True))
         self.server.mention(channel, self.ada, text)
         await self.server.until(lambda: len(self.server.messages(channel, by_bot=True)) > before)
-        await self.dispatcher.settled()
+        await self.dispatcher.tasks.settled()
         return self.server.messages(channel, by_bot=True)[before:]
 
     async def documents(self) -> list[str]:
@@ -123,7 +123,7 @@ async def office(
     async with open_library(folder) as library:
         place = Office(server, general, ada, council, library, dispatcher_of(library, council, admins))
         yield place
-        await place.dispatcher.drain(0)
+        await place.dispatcher.tasks.drain(0)
 
 
 def dispatcher_of(

@@ -53,7 +53,7 @@ async def test_a_private_run_is_judged_where_it_was_asked_for(
     asked = server.slash(team.general, team.ada, "council", question="Shard?", private=True)
     await server.until(lambda: asked.message and asked.message.content)
     assert "The council answers in your direct messages" in await team.refused(asked)
-    await team.dispatcher.settled()
+    await team.dispatcher.tasks.settled()
     assert await team.documents()
 
 

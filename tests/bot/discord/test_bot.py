@@ -187,7 +187,7 @@ async def test_the_card_is_edited_in_every_stage(
         await council.until_called(step)
         await server.until(lambda stage=stage: f"**{stage}**: waiting" not in card.text)
         council.release(step)
-    await team.dispatcher.settled()
+    await team.dispatcher.tasks.settled()
     assert len(card.history) > len(HELD)
     assert ANSWER in card.text
 
@@ -201,7 +201,7 @@ async def test_a_run_outlives_the_interactions_token(
     await council.until_called(HELD["Reviews"])
     server.advance(16 * 60)
     council.release(HELD["Reviews"])
-    await team.dispatcher.settled()
+    await team.dispatcher.tasks.settled()
     assert ANSWER in card.text
     assert {version.by for version in card.history[1:]} == {"bot"}
     assert len(server.pings()) == 1
@@ -214,7 +214,7 @@ async def test_a_redelivered_command_is_one_run(
     asked = server.slash(team.general, team.ada, "council", question="Why?")
     server.redeliver(asked, times=3)
     card = await team.card(asked)
-    await team.dispatcher.settled()
+    await team.dispatcher.tasks.settled()
     server.redeliver(asked)
     await team.asked("Something else")
     assert server.messages(team.general)[0] is card
@@ -229,7 +229,7 @@ async def test_the_card_is_answered_in_time(server: DiscordServer, team: Office)
     await team.card(asked)
     assert asked.acknowledged_after is not None
     assert asked.acknowledged_after < 3
-    await team.dispatcher.settled()
+    await team.dispatcher.tasks.settled()
 
 
 async def test_a_response_that_comes_too_late_is_posted_instead(
@@ -239,7 +239,7 @@ async def test_a_response_that_comes_too_late_is_posted_instead(
     server.fail(RESPOND, 404, code=10062)
     server.slash(team.general, team.ada, "council", question="Why?")
     [card] = await server.until(lambda: server.messages(team.general))
-    await team.dispatcher.settled()
+    await team.dispatcher.tasks.settled()
     assert card.history[0].by == "bot"
     assert ANSWER in card.text
 
@@ -252,7 +252,7 @@ async def test_a_response_whose_confirmation_is_lost_is_found(
     server.slash(team.general, team.ada, "council", question="Why?")
     [card] = await server.until(lambda: server.messages(team.general))
     await server.until(lambda: len(card.history) > 1)
-    await team.dispatcher.settled()
+    await team.dispatcher.tasks.settled()
     assert server.messages(team.general) == [card]
     assert ANSWER in card.text
 
@@ -345,14 +345,14 @@ async def test_the_options_change_the_run_and_are_kept_when_it_is_asked_again(
     asked_for = "4 consultants, up to 2 rounds, strategy coverage. Criteria: Cost:3, Security!."
     assert asked_for in card.text
     council.release(HELD["Answers"])
-    await team.dispatcher.settled()
+    await team.dispatcher.tasks.settled()
     assert "Criteria" in council.prompt(f"stage1.1:{FOUR[0]}")
     council.calls.clear()
     council.held = {HELD["Reviews"]}
     again = await team.card(server.click(card, button(card, "Ask again"), team.ada))
     assert asked_for in again.text
     council.release(HELD["Reviews"])
-    await team.dispatcher.settled()
+    await team.dispatcher.tasks.settled()
     assert "- Cost (weight 3)" in council.prompt(f"stage1.1:{FOUR[0]}")
     wrong = server.slash(team.general, team.ada, "council", question="Why?", criteria="Cost:much")
     assert (await team.refused(wrong)).startswith("The option criteria can't be \u201cCost:much\u201d.")
@@ -402,7 +402,7 @@ async def test_the_asker_stops_a_run(server: DiscordServer, team: Office) -> Non
     server.redeliver(pressed)
     await team.council.until_called(HELD["Final answer"])
     team.council.release(HELD["Final answer"])
-    await team.dispatcher.settled()
+    await team.dispatcher.tasks.settled()
     assert ANSWER in card.text
     assert "stopped early" in card.text.lower()
 
@@ -416,7 +416,7 @@ async def test_a_stranger_stops_nothing_and_an_admin_does(server: DiscordServer,
     stop = button(card, "Stop")
     assert "Only the person who asked, or an admin" in await team.refused(server.click(card, stop, eve))
     assert "Stopping" in await team.refused(server.click(card, stop, grace))
-    await team.dispatcher.settled()
+    await team.dispatcher.tasks.settled()
     assert ANSWER in card.text
 
 
@@ -431,7 +431,7 @@ async def test_an_admin_may_be_named_in_the_settings(server: DiscordServer, tmp_
         server.join(team.general.guild, boss)
         card = await held(team)
         assert "Stopping" in await team.refused(server.click(card, button(card, "Stop"), boss))
-        await team.dispatcher.settled()
+        await team.dispatcher.tasks.settled()
 
 
 async def test_the_transcript_is_a_file_for_the_person_who_presses(
@@ -456,7 +456,7 @@ async def test_asking_again_begins_a_new_run(
     bob = server.member(team.general.guild, "bob")
     council.calls.clear()
     again = await team.card(server.click(card, button(card, "Ask again"), bob))
-    await team.dispatcher.settled()
+    await team.dispatcher.tasks.settled()
     assert again is not card
     assert ANSWER in again.text
     assert "Two shards." in council.prompt(f"stage1.1:{FOUR[0]}")
@@ -471,7 +471,7 @@ async def test_buttons_survive_a_restart(server: DiscordServer, quiet: Office) -
     async with quiet.bot():
         assert (await transcript(server, card, quiet.ada)).attachments
         again = await quiet.card(server.click(card, button(card, "Ask again"), quiet.ada))
-        await quiet.dispatcher.settled()
+        await quiet.dispatcher.tasks.settled()
         assert ANSWER in again.text
 
 
@@ -538,7 +538,7 @@ async def test_a_button_in_the_thread_answers_while_the_run_continues(
     posted = digest(server, thread, label)
     said = [await team.refused(server.click(posted, button(posted, label), team.ada))]
     council.release(step)
-    await team.dispatcher.settled()
+    await team.dispatcher.tasks.settled()
     said.append(await team.refused(server.click(posted, button(posted, label), team.ada)))
     assert said == [said[0]] * 2
     assert DETAILS[label] in said[0]
@@ -656,7 +656,7 @@ async def test_inside_a_thread_the_parts_go_into_it(
     thread = server.thread(parent, "An idea", quiet.ada)
     async with quiet.bot():
         card = await quiet.card(server.slash(thread, quiet.ada, "council", question="Is it good?"))
-        await quiet.dispatcher.settled()
+        await quiet.dispatcher.tasks.settled()
     shown = server.messages(thread, by_bot=True)
     assert shown[0] is card
     assert len(shown) == 8
@@ -671,7 +671,7 @@ async def test_direct_messages_get_the_parts_in_place(
     council.script["stage3"] = f"{ANSWER}\n\n{LONG}{LONG}"
     direct = server.dm(team.ada)
     card = await team.card(server.slash(direct, team.ada, "council", question="Why?"))
-    await team.dispatcher.settled()
+    await team.dispatcher.tasks.settled()
     shown = texts(server, direct)
     assert ANSWER in card.text
     assert "continues below" in card.text
@@ -737,7 +737,7 @@ async def test_a_redelivered_mention_is_one_run(
     """One card, one set of calls."""
     server.redeliver(server.mention(team.general, team.ada, "Shard now?"), times=3)
     await server.until(lambda: server.messages(team.general, by_bot=True))
-    await team.dispatcher.settled()
+    await team.dispatcher.tasks.settled()
     assert len(server.messages(team.general, by_bot=True)) == 1
     assert len(council.calls) == len({call.step for call in council.calls})
 
@@ -764,7 +764,7 @@ async def test_a_direct_message_is_a_question(
     assert council.calls == []
     server.say(direct, team.ada, "Shard now?")
     [card, *_] = await server.until(lambda: server.messages(direct, by_bot=True)[1:])
-    await team.dispatcher.settled()
+    await team.dispatcher.tasks.settled()
     assert ANSWER in card.text
     assert "Asked by Ada" in card.history[0].embeds[0]["description"]
     assert [ping.id for ping in server.pings()] == [team.ada.id]
@@ -789,7 +789,7 @@ async def test_messages_between_people_start_nothing(
 
 async def test_a_mention_that_is_refused_says_why(server: DiscordServer, team: Office) -> None:
     """In a reply."""
-    await team.dispatcher.drain(0)
+    await team.dispatcher.tasks.drain(0)
     [said] = await team.mentioned(team.general, "Shard now?")
     assert "restarting" in said.content
     assert server.pings() == []
@@ -803,7 +803,7 @@ async def test_the_message_action_asks_what_the_message_says(
     bob = server.member(team.general.guild, "bob")
     message = server.say(team.general, team.ada, "Is P equal to NP?")
     card = await team.card(server.menu("Ask the council", message, bob))
-    await team.dispatcher.settled()
+    await team.dispatcher.tasks.settled()
     assert ANSWER in card.text
     assert "Asked by Bob" in card.history[0].embeds[0]["description"]
     assert "Is P equal to NP?" in council.prompt(f"stage1.1:{FOUR[0]}")
@@ -901,7 +901,7 @@ async def test_files_of_a_mention_reach_the_members(
     question = f"{server.bot.mention} Does it hold?"
     asked = server.say(team.general, team.ada, question, files=TOO_MUCH)
     await server.until(lambda: len(server.messages(team.general, by_bot=True)) == 2)
-    await team.dispatcher.settled()
+    await team.dispatcher.tasks.settled()
     [said] = [message for message in server.messages(team.general) if message.reply_to is asked]
     assert said.content == LEFT_OUT
     assert "Two shards." in council.prompt(f"stage1.1:{FOUR[0]}")
@@ -919,7 +919,7 @@ async def test_files_that_are_too_large_together_are_left_out(
         "Left out: 2.md and 3.md (the files together exceed 400 kB)."
     )
     await server.until(lambda: server.messages(team.general, by_bot=True)[1:])
-    await team.dispatcher.settled()
+    await team.dispatcher.tasks.settled()
     prompt = council.prompt(f"stage1.1:{FOUR[0]}")
     assert all(f"\nAttachment {name}:\n" in prompt for name in ("0.md", "1.md", "note.md"))
     assert "\nAttachment 2.md:\n" not in prompt
@@ -933,7 +933,7 @@ async def test_files_of_a_message_reach_the_members_by_the_action(
     message = server.say(team.general, team.ada, "", files=TOO_MUCH)
     assert await team.refused(server.menu(ACTION, message, team.ada)) == LEFT_OUT
     [card] = await server.until(lambda: server.messages(team.general, by_bot=True)[1:])
-    await team.dispatcher.settled()
+    await team.dispatcher.tasks.settled()
     assert "The question is in plan.md." in card.history[0].embeds[0]["description"]
     assert "Two shards." in council.prompt(f"stage1.1:{FOUR[0]}")
     picture = server.say(team.general, team.ada, "", files={"logo.bin": b"\x89\xff"})
@@ -949,7 +949,7 @@ async def test_a_private_run_stays_in_direct_messages(server: DiscordServer, tea
     direct = server.dm(team.ada)
     [card] = await server.until(lambda: server.messages(direct))
     await server.until(lambda: asked.message and asked.message.content)
-    await team.dispatcher.settled()
+    await team.dispatcher.tasks.settled()
     said = await team.refused(asked)
     assert said.endswith(f"https://discord.com/channels/@me/{direct.id}/{card.id}")
     assert [message for message in server.messages(team.general) if not message.ephemeral] == []
@@ -976,7 +976,7 @@ async def test_a_refused_private_question_leaves_nothing_behind(
     server: DiscordServer, team: Office
 ) -> None:
     """The note in the direct messages is deleted."""
-    await team.dispatcher.drain(0)
+    await team.dispatcher.tasks.drain(0)
     asked = server.slash(team.general, team.ada, "council", question="Why?", private=True)
     await server.until(lambda: asked.message and asked.message.content)
     assert "restarting" in await team.refused(asked)
@@ -1008,7 +1008,7 @@ async def test_deleted_messages_during_a_run_cost_no_answer(
             assert team.general.guild is not None
             server.kick_bot(team.general.guild)
     council.release(step)
-    await team.dispatcher.settled()
+    await team.dispatcher.tasks.settled()
     [document] = await team.documents()
     assert len((await team.library.store.load(document)).messages) == 2
     if what == "thread":
@@ -1035,7 +1035,7 @@ async def test_a_thread_lost_during_a_run_becomes_a_file_beside_the_card(
     else:
         server.archive(thread, locked=True)
     council.release(HELD["Final answer"])
-    await team.dispatcher.settled()
+    await team.dispatcher.tasks.settled()
     assert "continues below" in card.text
     _, mention, file = server.messages(team.general)
     assert file.content == (
@@ -1066,7 +1066,7 @@ async def test_a_card_that_can_no_longer_be_edited_is_posted_again(
         else:
             server.archive(thread)
         council.release(HELD["Answers"])
-        await quiet.dispatcher.settled()
+        await quiet.dispatcher.tasks.settled()
     assert ANSWER not in card.text
     assert len([text for text in texts(server, thread) if ANSWER in text]) == 1
 
@@ -1104,7 +1104,7 @@ async def test_the_card_is_left_alone_for_about_a_second(
         card = await quiet.ask()
         await council.until_called(HELD["Final answer"])
         assert len(card.history) == 1
-        await quiet.dispatcher.drain(0)
+        await quiet.dispatcher.tasks.drain(0)
 
 
 # ── the venue alone ──────────────────────────────────────────────────────────────────────────

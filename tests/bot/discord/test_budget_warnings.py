@@ -117,7 +117,7 @@ async def test_a_warning_that_a_dying_process_has_sent_is_not_sent_again(
             async with place.bot():
                 await settled(place)
             assert len(told(server, grace)) == 1
-            await place.dispatcher.drain(0)
+            await place.dispatcher.tasks.drain(0)
 
 
 async def test_an_admin_who_takes_no_direct_messages_is_told_at_a_command(

@@ -55,7 +55,7 @@ async def test_an_admin_changes_what_the_next_question_gets(quiet: Office) -> No
         assert "Changed profile: it was default, and is now fast." in said
         assert "Changed rounds: it was 1, and is now 2." in said
         quiet.council.release(held)
-        await quiet.dispatcher.settled()
+        await quiet.dispatcher.tasks.settled()
         await quiet.asked()
     await quiet.die()
     seat(quiet, profiles=fast)

@@ -49,7 +49,7 @@ async def held(team: Office) -> Shown:
 async def released(team: Office) -> None:
     """Let the chairman answer, and wait until all is shown."""
     team.council.release(CHAIR)
-    await team.dispatcher.settled()
+    await team.dispatcher.tasks.settled()
 
 
 def told(team: Office) -> list[str]:
@@ -104,7 +104,7 @@ async def test_a_channel_out_of_sight_for_a_moment_is_not_lost(team: Office) -> 
     team.council.release(CHAIR)
     await team.server.until(lambda: any(one.code == 50001 for one in team.server.requests(EDIT)))
     team.server.reveal(team.general)
-    await team.dispatcher.settled()
+    await team.dispatcher.tasks.settled()
     assert ANSWER in card.text
     assert len(told(team)) == 1
 
@@ -215,7 +215,7 @@ async def test_where_the_card_is_refused_the_asker_alone_learns_why(
     server.fail(SEND, 403, code=50013, channel=team.general.id)
     server.slash(team.general, team.ada, "council", question="Why?")
     [said] = await server.until(lambda: server.messages(server.dm(team.ada)))
-    await team.dispatcher.settled()
+    await team.dispatcher.tasks.settled()
     assert (
         said.content
         == "The council can't post here: the bot lacks Send Messages. Your question was cancelled."

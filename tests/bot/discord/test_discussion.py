@@ -75,7 +75,7 @@ async def asked(team: Office, thread: Channel, question: str, user: User | None 
     before = len(team.server.messages(thread, by_bot=True))
     team.server.mention(thread, user or team.ada, question)
     await team.server.until(lambda: len(team.server.messages(thread, by_bot=True)) > before)
-    await team.dispatcher.settled()
+    await team.dispatcher.tasks.settled()
     return team.server.messages(thread, by_bot=True)[before].text
 
 
@@ -121,7 +121,7 @@ async def test_the_message_action_reads_all_but_its_message(reading: Office) -> 
     thread, people = discuss(reading, 4)
     second = reading.server.messages(thread)[0]
     card = await reading.card(reading.server.menu(ACTION, second, people[1]))
-    await reading.dispatcher.settled()
+    await reading.dispatcher.tasks.settled()
     assert [text for _, text in read_by(reading.council)] == ["Message 1.", "Message 3.", "Message 4."]
     assert "Read 3 messages of this thread." in card.text
 
@@ -137,7 +137,7 @@ async def test_its_own_messages_and_later_ones_are_not_read(reading: Office) -> 
     reading.server.say(thread, people[2], "Too late.")
     await reading.council.until_called(FIRST)
     reading.council.release(FIRST)
-    await reading.dispatcher.settled()
+    await reading.dispatcher.tasks.settled()
     read = read_by(reading.council)
     assert [text for name, text in read if name.startswith("Message")] == [
         "Message 1.",

@@ -61,7 +61,7 @@ async def test_a_follow_up_is_answered_in_the_same_thread_and_conversation(
     sent = server.submit(await opened(server, card, bob), text="And in a year?")
     address = f"https://discord.com/channels/{team.general.guild.id}/{thread.id}"
     assert await told(server, sent) == f"Your follow-up was asked: {address}"
-    await team.dispatcher.settled()
+    await team.dispatcher.tasks.settled()
     [below] = cards(server, thread)
     assert "**Bob asked**: And in a year?" in below.text
     assert cards(server, team.general) == [card]
@@ -71,7 +71,7 @@ async def test_a_follow_up_is_answered_in_the_same_thread_and_conversation(
     # The card below has buttons of its own, which lead to the same conversation.
     sent = server.submit(await opened(server, below, team.ada), text="And in ten?")
     assert await told(server, sent) == "Your follow-up was asked."
-    await team.dispatcher.settled()
+    await team.dispatcher.tasks.settled()
     assert len(cards(server, thread)) == 2
     assert questions(await conversation(team))[2:] == ["And in ten?"]
     assert server.unhandled() == []
@@ -93,7 +93,7 @@ async def test_answer_it_opens_the_form_with_the_chairmans_question(
     assert label["component"]["value"] == f"{ASK}\n\n"
     sent = server.submit(form, text=f"{ASK}\n\nAbout forty.")
     await told(server, sent)
-    await team.dispatcher.settled()
+    await team.dispatcher.tasks.settled()
     found = [await team.library.store.load(one) for one in await team.documents()]
     [continued] = [one for one in found if len(one.messages) == 4]
     assert questions(continued) == ["Cron or Temporal?", f"{ASK}\n\nAbout forty."]
@@ -109,10 +109,10 @@ async def test_a_form_asks_once_however_often_it_is_sent(server: DiscordServer, 
         second = server.submit(form, text="And in a year?")
         said = {await told(server, first), await told(server, second)}
         assert "This question was already asked." in said
-        await quiet.dispatcher.settled()
+        await quiet.dispatcher.tasks.settled()
     async with quiet.bot():
         assert await told(server, server.submit(form, text="x")) == "This question was already asked."
-        await quiet.dispatcher.settled()
+        await quiet.dispatcher.tasks.settled()
         assert questions(await conversation(quiet)) == ["Shard or scale up?", "And in a year?"]
 
 
@@ -126,7 +126,7 @@ async def test_old_buttons_and_forms_are_heard_after_a_restart(
     async with quiet.bot():
         await told(server, server.submit(form, text="And in a year?"))
         await told(server, server.submit(await opened(server, card, quiet.ada), text="And in ten?"))
-        await quiet.dispatcher.settled()
+        await quiet.dispatcher.tasks.settled()
         assert questions(await conversation(quiet))[1:] == ["And in a year?", "And in ten?"]
 
 
@@ -141,7 +141,7 @@ async def test_two_people_at_once_get_two_runs_one_after_the_other(
     council.calls.clear()
     sent = [server.submit(form, text=text) for form, text in zip(forms, ("One?", "Two?"), strict=True)]
     await asyncio.gather(*(told(server, each) for each in sent))
-    await team.dispatcher.settled()
+    await team.dispatcher.tasks.settled()
     assert sorted(questions(await conversation(team))[1:]) == ["One?", "Two?"]
     prompts = [
         call.messages[-1]["content"] for call in council.calls if call.step == f"stage1.1:{FOUR[0]}"
@@ -166,7 +166,7 @@ async def test_one_of_several_profiles_is_chosen_in_the_form(
         ("fast", False),
     ]
     await told(server, server.submit(form, text="And in a year?", profile="fast"))
-    await team.dispatcher.settled()
+    await team.dispatcher.tasks.settled()
     [thread] = server.threads(team.general)
     assert "2 members" in cards(server, thread)[0].text
 
@@ -202,7 +202,7 @@ async def test_what_cannot_be_followed_up_says_why(
     said = await team.refused(server.click(card, button(card, "Stop"), team.ada))
     assert said == "This question is still being answered. Follow up once its answer is there."
     council.release(HELD["Answers"])
-    await team.dispatcher.settled()
+    await team.dispatcher.tasks.settled()
     form = await opened(server, card, team.ada)
     selection = await team.library.forgetting.user("discord", str(team.ada.id))
     await team.library.forgetting.forget(selection, by="discord:1")
@@ -225,7 +225,7 @@ async def test_where_the_thread_is_gone_the_follow_up_is_answered_in_the_channel
     form = await opened(server, card, team.ada)
     server.delete_channel(thread)
     assert await told(server, server.submit(form, text="And in a year?")) == "Your follow-up was asked."
-    await team.dispatcher.settled()
+    await team.dispatcher.tasks.settled()
     first, second = cards(server, team.general)
     assert first is card
     assert "And in a year?" in second.text
@@ -240,7 +240,7 @@ async def test_in_direct_messages_a_follow_up_is_answered_in_place(
     direct = server.dm(team.ada)
     [card, *_] = await team.mentioned(direct, "Shard or scale up?")
     assert await told(server, server.submit(await opened(server, card, team.ada), text="And then?"))
-    await team.dispatcher.settled()
+    await team.dispatcher.tasks.settled()
     assert len(cards(server, direct)) == 2
     assert questions(await conversation(team)) == ["Shard or scale up?", "And then?"]
 

@@ -77,7 +77,7 @@ async def test_a_run_killed_at_any_post_is_shown_whole_and_once(
             await quiet.die()
         server.advance(6 * 60)  # Discord has forgotten its nonces
         async with quiet.bot():
-            await quiet.dispatcher.settled()
+            await quiet.dispatcher.tasks.settled()
         assert shown(server, card) == whole, number
         assert [part["label"] for part in card.buttons] == FINISHED
         assert [(ping.kind, ping.id) for ping in server.pings()] == [("user", quiet.ada.id)] * (asked)
@@ -103,7 +103,7 @@ async def test_of_two_runs_in_one_thread_each_has_its_own_transcript(
     assert len(before) == 1 + is_posted
     server.advance(6 * 60)
     async with quiet.bot():
-        await quiet.dispatcher.settled()
+        await quiet.dispatcher.tasks.settled()
     after = transcripts(server, thread)
     assert after[: len(before)] == before
     assert len(after) == len(set(after)) == 2

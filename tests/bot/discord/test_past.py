@@ -34,7 +34,7 @@ async def team(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> AsyncIterator
         while not await place.library.database.read("SELECT 1 FROM runs WHERE origin ->> 'thread'"):
             await asyncio.sleep(0.01)
         council.release("stage3.1:chair/man:chairman")
-        await place.dispatcher.settled()
+        await place.dispatcher.tasks.settled()
         yield place
 
 
@@ -208,7 +208,7 @@ async def test_an_answer_is_deleted_after_a_second_press(team: Office) -> None:
     assert refused.content == "Only the person who asked, or an admin, can delete this answer."
     gone = await pressed(team, asked, "Delete")
     await team.server.until(lambda: gone.content.startswith("Deleted \u201cShard or scale up?\u201d."))
-    await team.dispatcher.settled()
+    await team.dispatcher.tasks.settled()
     assert "There is no answer here yet." in (await told(team, "history")).text
 
 
@@ -223,5 +223,5 @@ async def test_an_admin_deletes_all_that_somebody_asked(team: Office) -> None:
     assert "Delete everything Ada asked on this server?" in asked.text
     gone = await pressed(team, asked, "Delete", admin)
     await team.server.until(lambda: gone.content.startswith("Deleted everything Ada asked"))
-    await team.dispatcher.settled()
+    await team.dispatcher.tasks.settled()
     assert "There is no answer here yet." in (await told(team, "history")).text

@@ -19,13 +19,13 @@ async def test_a_reply_that_pings_the_bot_is_a_follow_up(
     asked = server.say(team.general, team.ada, "--rounds 2 And in a year?", reply_to=card)
     server.redeliver(asked)
     await server.until(lambda: len(cards(server, thread)) == 1)
-    await team.dispatcher.settled()
+    await team.dispatcher.tasks.settled()
     assert "And in a year?" in cards(server, thread)[0].text
     assert council.asked("stage2")[-1] in council.asked("stage1")
     ranking = next(m for m in server.messages(thread, by_bot=True) if "Ranking" in m.text)
     server.say(thread, team.ada, "And in ten?", reply_to=ranking)
     await server.until(lambda: len(cards(server, thread)) == 2)
-    await team.dispatcher.settled()
+    await team.dispatcher.tasks.settled()
     assert questions(await conversation(team)) == ["Shard now?", "And in a year?", "And in ten?"]
 
 

@@ -33,5 +33,5 @@ async def test_the_first_card_says_what_a_question_takes_here(
         "Recent questions here typically took 1 min 20 s and cost $0.12.",
     ]
     council.release(HELD["Answers"])
-    await team.dispatcher.settled()
+    await team.dispatcher.tasks.settled()
     assert "Recent questions" not in card.text

@@ -71,8 +71,8 @@ async def test_a_question_that_is_being_written_is_accepted(
             assert not asking.done()
         run = await asking
         assert run is not None
-        place.dispatcher.begin(run, venue := RecordingVenue())
-        await place.dispatcher.settled()
+        place.dispatcher.tasks.begin(run, venue := RecordingVenue())
+        await place.dispatcher.tasks.settled()
     assert venue.cards
     assert await runs_on_record(tmp_path) == []  # it is shown to its end
 

@@ -77,8 +77,8 @@ class Office:
         """Ask a question and show its run to the end."""
         run = await self.ask(key, **more)  # pyright: ignore[reportArgumentType] - named per test
         assert run is not None
-        self.dispatcher.begin(run, venue)
-        await self.dispatcher.settled()
+        self.dispatcher.tasks.begin(run, venue)
+        await self.dispatcher.tasks.settled()
         return run
 
 
@@ -131,7 +131,7 @@ async def office(
             sleep=sleep,
         )
         yield Office(dispatcher, council, library, runs)
-        await dispatcher.drain(0)
+        await dispatcher.tasks.drain(0)
 
 
 async def test_a_run_is_shown_from_card_to_mention(tmp_path: Path) -> None:
@@ -175,14 +175,14 @@ async def test_the_card_is_edited_as_each_stage_finishes(tmp_path: Path) -> None
     async with office(tmp_path, council) as place:
         run = await place.ask()
         assert run is not None
-        place.dispatcher.begin(run, venue)
+        place.dispatcher.tasks.begin(run, venue)
         for step in sorted(held):
             await council.until_called(step)
             states = len(venue.cards)
             while len(venue.cards) == states:
                 await asyncio.sleep(0.001)
             council.release(step)
-        await place.dispatcher.settled()
+        await place.dispatcher.tasks.settled()
     for stage in ("Answers: done", "Reviews: done", "Corrections: done"):
         assert any(stage in text for text in venue.texts)
 
@@ -194,12 +194,12 @@ async def test_waiting_edits_show_only_the_newest_state(tmp_path: Path) -> None:
     async with office(tmp_path, ScriptedCouncil()) as place:
         run = await place.ask()
         assert run is not None
-        place.dispatcher.begin(run, venue)
+        place.dispatcher.tasks.begin(run, venue)
         while not (row := await place.library.journal.get(run.id)) or row.status == "running":
             await asyncio.sleep(0.001)
         await asyncio.sleep(0.002)
         venue.gate.set()
-        await place.dispatcher.settled()
+        await place.dispatcher.tasks.settled()
     assert len(venue.cards) <= 3
     assert "The council's answer" in venue.texts[-1]
 
@@ -216,12 +216,12 @@ async def test_a_question_is_taken_while_the_model_list_is_slow(tmp_path: Path) 
     async with office(tmp_path, council, catalog=Catalog(slow_list)) as place:
         run = await place.ask()
         assert run is not None
-        place.dispatcher.begin(run, venue)
+        place.dispatcher.tasks.begin(run, venue)
         while not venue.cards:
             await asyncio.sleep(0.001)
         assert council.calls == []
         listed.set()
-        await place.dispatcher.settled()
+        await place.dispatcher.tasks.settled()
     assert venue.mentions == ["The council has answered."]
 
 
@@ -261,11 +261,11 @@ async def test_a_run_waits_its_turn_and_shows_its_position(tmp_path: Path) -> No
         for key, venue in (("1", first), ("2", second)):
             run = await place.ask(key)
             assert run is not None
-            place.dispatcher.begin(run, venue)
+            place.dispatcher.tasks.begin(run, venue)
         while not second.texts:
             await asyncio.sleep(0.001)
         council.release(f"stage1.1:{FOUR[0]}")
-        await place.dispatcher.settled()
+        await place.dispatcher.tasks.settled()
     assert "in the queue" not in first.texts[0]
     assert "Waiting for its turn: 1st in the queue." in second.texts[0]
     assert "in the queue" not in second.texts[-1]
@@ -284,9 +284,9 @@ async def test_of_a_hundred_questions_at_once_no_more_wait_than_may(tmp_path: Pa
             "You already have 10 questions waiting, which is the limit, so this one wasn't asked. Ask "
             "again when one of them has started, or stop one that you no longer need."
         )
-        assert len(await place.dispatcher.resuming.undelivered("slack")) == 10
+        assert len(await place.dispatcher.tasks.resuming.undelivered("slack")) == 10
         for run in accepted:
-            place.dispatcher.begin(run, RecordingVenue())
+            place.dispatcher.tasks.begin(run, RecordingVenue())
         await council.until_called(f"stage1.1:{FOUR[0]}")  # the first has its turn: there is room again
         assert await place.ask("more") is not None
         with pytest.raises(UsageError, match="10 questions waiting"):
@@ -295,7 +295,7 @@ async def test_of_a_hundred_questions_at_once_no_more_wait_than_may(tmp_path: Pa
         assert await place.ask(accepted[0].entry_key.removeprefix("slack:")) is None
         assert await place.ask("other", source=TEAM.model_copy(update={"user": "U2"})) is not None
         council.release(f"stage1.1:{FOUR[0]}")
-        await place.dispatcher.settled()
+        await place.dispatcher.tasks.settled()
         assert await place.ask("later") is not None
 
 
@@ -306,15 +306,15 @@ async def test_what_waits_after_a_restart_counts(tmp_path: Path) -> None:
         for key in "1234":
             await place.ask(key)
     async with office(tmp_path, second, runs=1, waiting_per_user=2) as place:
-        await place.dispatcher.resuming.resume(
-            await place.dispatcher.resuming.undelivered("slack"), lambda _: RecordingVenue()
+        await place.dispatcher.tasks.resuming.resume(
+            await place.dispatcher.tasks.resuming.undelivered("slack"), lambda _: RecordingVenue()
         )
         await second.until_called(f"stage1.1:{FOUR[0]}")
         with pytest.raises(UsageError, match="2 questions waiting"):
             await place.ask("5")
         second.release(f"stage1.1:{FOUR[0]}")
-        await place.dispatcher.settled()
-        assert await place.dispatcher.resuming.undelivered("slack") == []
+        await place.dispatcher.tasks.settled()
+        assert await place.dispatcher.tasks.resuming.undelivered("slack") == []
         assert await place.ask("5") is not None
 
 
@@ -329,6 +329,15 @@ async def test_a_retry_counts_as_well(tmp_path: Path) -> None:
         row = await place.library.journal.get(failed.id)
         assert row is not None
         assert row.status == "failed"
+
+
+async def test_a_refused_retry_counts_no_longer(tmp_path: Path) -> None:
+    """The run has its answer: nothing of it waits."""
+    async with office(tmp_path, ScriptedCouncil(), waiting_per_user=1) as place:
+        answered = await place.see(RecordingVenue())
+        with pytest.raises(Refusal):
+            await place.dispatcher.retry(click(answered), AT_TERMINAL, lambda _: RecordingVenue())
+        assert await place.ask("2") is not None
 
 
 async def test_a_card_that_crashes_costs_the_card_alone(tmp_path: Path) -> None:
@@ -371,14 +380,14 @@ async def test_the_answer_does_not_wait_for_the_thread(tmp_path: Path) -> None:
     async with office(tmp_path, ScriptedCouncil()) as place:
         run = await place.ask()
         assert run is not None
-        place.dispatcher.begin(run, venue)
+        place.dispatcher.tasks.begin(run, venue)
         while not any("Ask again" in button.label for card in venue.cards for button in card.buttons):
             await asyncio.sleep(0.001)
         while not venue.mentions:
             await asyncio.sleep(0.001)
         assert venue.posted == []
         posting.set()
-        await place.dispatcher.settled()
+        await place.dispatcher.tasks.settled()
     assert len(venue.posted) == WHOLE_THREAD
     assert len(venue.mentions) == 1
 
@@ -401,8 +410,8 @@ async def test_the_card_comes_before_the_first_call(tmp_path: Path) -> None:
         asked = await place.ask()
         assert asked is not None
         run, venue = asked, SlowCard()
-        place.dispatcher.begin(run, venue)
-        await place.dispatcher.settled()
+        place.dispatcher.tasks.begin(run, venue)
+        await place.dispatcher.tasks.settled()
     assert council.calls
     assert len(venue.mentions) == 1
 
@@ -417,8 +426,8 @@ async def test_a_refused_question_holds_no_call_back(tmp_path: Path) -> None:
         assert await place.ask() is None
         with pytest.raises(Refusal):
             await place.ask("2")
-        place.dispatcher.begin(run, RecordingVenue(refuse={"post_card": Unreachable("not now")}))
-        await place.dispatcher.settled()
+        place.dispatcher.tasks.begin(run, RecordingVenue(refuse={"post_card": Unreachable("not now")}))
+        await place.dispatcher.tasks.settled()
     assert council.calls
 
 
@@ -509,7 +518,7 @@ async def test_a_transcript_that_cannot_be_posted_costs_itself_alone(
     is_refused = isinstance(error, VenueError)
     venue = RecordingVenue(refuse={"attach": error} if is_refused else {})
     if not is_refused:
-        monkeypatch.setattr("bot.service.dispatcher.page_of", broken)
+        monkeypatch.setattr("bot.service.run_tasks.page_of", broken)
     async with office(tmp_path, ScriptedCouncil()) as place:
         run = await place.see(venue)
         row = await place.library.journal.get(run.id)
@@ -589,12 +598,12 @@ async def test_stop_is_for_the_asker_and_for_admins(tmp_path: Path) -> None:
     async with office(tmp_path, council) as place:
         run = await place.ask()
         assert run is not None
-        place.dispatcher.begin(run, venue)
+        place.dispatcher.tasks.begin(run, venue)
         await council.until_called(*(f"stage1.1:{name}" for name in FOUR))
         with pytest.raises(Refusal, match="Only the person who asked, or an admin"):
             await place.dispatcher.stop(click(run, "U2"), run.origin.user)
         assert "Stopping" in await place.dispatcher.stop(click(run, "BOSS"), run.origin.user)
-        await place.dispatcher.settled()
+        await place.dispatcher.tasks.settled()
         with pytest.raises(Refusal, match="This run is over"):
             await place.dispatcher.stop(click(run), run.origin.user)
     assert "stopped early" in venue.texts[-1].lower()
@@ -608,7 +617,7 @@ async def test_stop_ends_a_run_that_waits_its_turn_at_once(tmp_path: Path) -> No
         runs = [await place.ask("1"), await place.ask("2")]
         for run, venue in zip(runs, (first, second), strict=True):
             assert run is not None
-            place.dispatcher.begin(run, venue)
+            place.dispatcher.tasks.begin(run, venue)
         waiting = runs[1]
         assert waiting is not None
         while not any("1st in the queue" in text for text in second.texts):
@@ -621,7 +630,7 @@ async def test_stop_ends_a_run_that_waits_its_turn_at_once(tmp_path: Path) -> No
         assert len(council.calls) == calls
         assert first.mentions == []
         council.release(f"stage1.1:{FOUR[0]}")
-        await place.dispatcher.settled()
+        await place.dispatcher.tasks.settled()
     assert "The run was stopped" in second.texts[-1]
     assert first.mentions == ["The council has answered."]
 
@@ -660,12 +669,12 @@ async def test_what_a_button_in_the_thread_answers_is_the_same_whenever_it_is_pr
     async with office(tmp_path, council) as place:
         run = await place.ask()
         assert run is not None
-        place.dispatcher.begin(run, venue)
+        place.dispatcher.tasks.begin(run, venue)
         while len(venue.posted) < 1 + len(FOUR):
             await asyncio.sleep(0.001)
         live = [render(await place.dispatcher.detail(run, what, seat)) for seat in seats]
         council.release("stage3.1:chair/man:chairman")
-        await place.dispatcher.settled()
+        await place.dispatcher.tasks.settled()
         over = [render(await place.dispatcher.detail(run, what, seat)) for seat in seats]
     async with office(tmp_path, ScriptedCouncil()) as place:
         later = [render(await place.dispatcher.detail(run, what, seat)) for seat in seats]
@@ -714,9 +723,9 @@ async def test_a_draining_dispatcher_takes_nothing_new_and_lets_runs_end(tmp_pat
     async with office(tmp_path, council) as place:
         run = await place.ask()
         assert run is not None
-        place.dispatcher.begin(run, RecordingVenue())
+        place.dispatcher.tasks.begin(run, RecordingVenue())
         await council.until_called(f"stage1.1:{FOUR[0]}")
-        await place.dispatcher.drain(0)
+        await place.dispatcher.tasks.drain(0)
         with pytest.raises(Refusal, match="restarting"):
             await place.ask("2")
         row = await place.library.journal.get(run.id)
@@ -782,11 +791,11 @@ async def test_help_counts_what_a_run_without_an_answer_cost(tmp_path: Path) -> 
     async with office(tmp_path, council) as place:
         run = await place.ask()
         assert run is not None
-        place.dispatcher.begin(run, venue)
+        place.dispatcher.tasks.begin(run, venue)
         await council.until_called(writing)
         for _ in range(2):
             await place.dispatcher.stop(click(run), run.origin.user)
-        await place.dispatcher.settled()
+        await place.dispatcher.tasks.settled()
         said = render(await place.dispatcher.help(TEAM))
     assert "The run was stopped before there was a final answer. Press Retry" in venue.texts[-1]
     assert "$0.012" in venue.texts[-1]
@@ -848,13 +857,13 @@ async def test_halted_runs_are_over_before_anything_is_deleted(tmp_path: Path) -
     async with office(tmp_path, council) as place:
         run = await place.ask()
         assert run is not None
-        place.dispatcher.begin(run, RecordingVenue())
+        place.dispatcher.tasks.begin(run, RecordingVenue())
         await council.until_called(held)
-        await place.dispatcher.halt([run.id, "unknown"])
+        await place.dispatcher.tasks.halt([run.id, "unknown"])
         ended = await place.library.journal.get(run.id)
         assert ended is not None
         assert ended.status == "stopped"
-        await place.dispatcher.halt([run.id])
+        await place.dispatcher.tasks.halt([run.id])
 
 
 async def test_a_thread_of_people_is_read_and_one_below_a_card_is_not(tmp_path: Path) -> None:

@@ -32,16 +32,16 @@ async def interrupted(
     async with office(folder, council) as place:
         run = await place.ask()
         assert run is not None
-        place.dispatcher.begin(run, venue)
+        place.dispatcher.tasks.begin(run, venue)
         await council.until_called(*held)
     return run
 
 
 async def resumed(place: Office, venue: RecordingVenue) -> RunRow:
     """Start again, and let the interrupted run end."""
-    [run] = await place.dispatcher.resuming.undelivered("slack")
-    await place.dispatcher.resuming.resume([run], lambda _: venue)
-    await place.dispatcher.settled()
+    [run] = await place.dispatcher.tasks.resuming.undelivered("slack")
+    await place.dispatcher.tasks.resuming.resume([run], lambda _: venue)
+    await place.dispatcher.tasks.settled()
     ended = await place.library.journal.get(run.id)
     assert ended is not None
     return ended
@@ -68,7 +68,7 @@ async def test_calls_go_first_and_then_cards(tmp_path: Path, monkeypatch: pytest
         for key in ("1", "2"):
             run = await place.ask(key)
             assert run is not None
-            place.dispatcher.begin(run, RecordingVenue())
+            place.dispatcher.tasks.begin(run, RecordingVenue())
         while calls(first).count(CHAIR) < 2:
             await asyncio.sleep(0.001)
     async with office(tmp_path, second) as place:
@@ -80,14 +80,14 @@ async def test_calls_go_first_and_then_cards(tmp_path: Path, monkeypatch: pytest
             return await steps(run)
 
         monkeypatch.setattr(place.library.journal, "steps", slowly)
-        runs = await place.dispatcher.resuming.undelivered("slack")
-        await place.dispatcher.resuming.resume(runs, lambda _: Watched())
+        runs = await place.dispatcher.tasks.resuming.undelivered("slack")
+        await place.dispatcher.tasks.resuming.resume(runs, lambda _: Watched())
         await second.until_called(CHAIR)
         for _ in range(50):
             await asyncio.sleep(0)
         assert picked_up == []
         slow.set()
-        await place.dispatcher.settled()
+        await place.dispatcher.tasks.settled()
     assert len(picked_up) == 2
     assert calls(second) == [CHAIR, CHAIR]
 
@@ -103,7 +103,7 @@ async def test_an_interrupted_run_continues_on_its_card(tmp_path: Path, held: st
     async with office(tmp_path, second) as place:
         run = await resumed(place, venue)
         document = await place.library.store.load(run.conversation_id)
-        assert await place.dispatcher.resuming.undelivered("slack") == []
+        assert await place.dispatcher.tasks.resuming.undelivered("slack") == []
     assert (run.status, run.delivery) == ("answered", "shown")
     whole = ScriptedCouncil()
     await whole.run()
@@ -130,7 +130,7 @@ async def test_an_answer_that_was_not_shown_is_shown_without_a_call(tmp_path: Pa
     async with office(tmp_path, first) as place:
         run = await place.ask()
         assert run is not None
-        place.dispatcher.begin(run, stuck)
+        place.dispatcher.tasks.begin(run, stuck)
         await posting.wait()
     venue = RecordingVenue(cards=stuck.cards, posted=stuck.posted)
     async with office(tmp_path, second) as place:
@@ -163,7 +163,7 @@ async def test_stop_is_remembered_while_the_chairman_writes(tmp_path: Path) -> N
     async with office(tmp_path, first) as place:
         run = await place.ask()
         assert run is not None
-        place.dispatcher.begin(run, venue)
+        place.dispatcher.tasks.begin(run, venue)
         await first.until_called(held)
         await place.dispatcher.stop(click(run), run.origin.user)
         await first.until_called(CHAIR)
@@ -192,7 +192,7 @@ async def test_a_failure_that_was_not_shown_is_shown_without_a_call(tmp_path: Pa
     async with office(tmp_path, council) as place:
         run = await place.ask()
         assert run is not None
-        place.dispatcher.begin(run, stuck)
+        place.dispatcher.tasks.begin(run, stuck)
         while not (row := await place.library.journal.get(run.id)) or not row.is_over:
             await asyncio.sleep(0)
     second, venue = ScriptedCouncil(), RecordingVenue(cards=stuck.cards)
@@ -213,12 +213,12 @@ async def test_a_run_that_is_retried_before_it_is_resumed_is_shown_once(tmp_path
     venue.refuse.clear()
     second = ScriptedCouncil(held={CHAIR})
     async with office(tmp_path, second) as place:
-        [run] = await place.dispatcher.resuming.undelivered("slack")
+        [run] = await place.dispatcher.tasks.resuming.undelivered("slack")
         await place.dispatcher.retry(click(run), AT_TERMINAL, lambda _: venue)
         await second.until_called(CHAIR)
-        await place.dispatcher.resuming.resume([run], lambda _: venue)
+        await place.dispatcher.tasks.resuming.resume([run], lambda _: venue)
         second.release(CHAIR)
-        await place.dispatcher.settled()
+        await place.dispatcher.tasks.settled()
         ended = await place.library.journal.get(run.id)
     assert ended is not None
     assert (ended.status, ended.delivery) == ("answered", "shown")
@@ -244,9 +244,9 @@ async def test_a_run_of_another_workspace_is_left_alone(tmp_path: Path) -> None:
     first, second = ScriptedCouncil(), ScriptedCouncil()
     await interrupted(tmp_path, first, RecordingVenue(), CHAIR)
     async with office(tmp_path, second) as place:
-        runs = await place.dispatcher.resuming.undelivered("slack")
-        await place.dispatcher.resuming.resume(runs, lambda _: None)
-        assert await place.dispatcher.resuming.undelivered("slack") == runs
+        runs = await place.dispatcher.tasks.resuming.undelivered("slack")
+        await place.dispatcher.tasks.resuming.resume(runs, lambda _: None)
+        assert await place.dispatcher.tasks.resuming.undelivered("slack") == runs
 
 
 async def test_too_old_a_run_is_closed_and_can_be_retried(tmp_path: Path) -> None:
@@ -261,7 +261,7 @@ async def test_too_old_a_run_is_closed_and_can_be_retried(tmp_path: Path) -> Non
         assert calls(second) == []
         said = await place.dispatcher.retry(click(run), AT_TERMINAL, lambda _: venue)
         assert said == "Resuming this run; finished calls aren't paid for twice."
-        await place.dispatcher.settled()
+        await place.dispatcher.tasks.settled()
         with pytest.raises(Refusal, match="has its answer"):
             await place.dispatcher.retry(click(run), AT_TERMINAL, lambda _: venue)
     assert calls(second) == [CHAIR]
@@ -285,8 +285,8 @@ async def test_too_old_a_run_whose_answer_was_written_is_answered(
             monkeypatch.setattr(place.library.journal, record, lose)
         run = await place.ask()
         assert run
-        place.dispatcher.begin(run, venue)
-        await place.dispatcher.settled()
+        place.dispatcher.tasks.begin(run, venue)
+        await place.dispatcher.tasks.settled()
     paid, answered_buttons = len(calls(council)), [button.action for button in venue.cards[-1].buttons]
     async with office(tmp_path, council, resume_within=0, now=utc_now) as place:
         again = await resumed(place, venue)
@@ -329,7 +329,7 @@ async def test_a_retry_asks_only_who_failed_and_what_depends_on_it(tmp_path: Pat
         council.script.clear()
         council.calls.clear()
         await place.dispatcher.retry(click(run), AT_TERMINAL, lambda _: venue)
-        await place.dispatcher.settled()
+        await place.dispatcher.tasks.settled()
         ended = await place.library.journal.get(run.id)
     assert ended is not None
     assert (ended.status, ended.delivery, ended.retries) == ("answered", "shown", 1)
@@ -347,7 +347,7 @@ async def test_a_retried_member_of_stage_1_is_reviewed(tmp_path: Path) -> None:
         council.script.clear()
         council.calls.clear()
         await place.dispatcher.retry(click(run), AT_TERMINAL, lambda _: venue)
-        await place.dispatcher.settled()
+        await place.dispatcher.tasks.settled()
     whole = ScriptedCouncil()
     await whole.run()
     assert calls(council) == calls(whole)
@@ -364,7 +364,7 @@ async def test_two_presses_of_retry_run_once(tmp_path: Path) -> None:
             *(place.dispatcher.retry(click(run), AT_TERMINAL, lambda _: venue) for _ in range(2)),
             return_exceptions=True,
         )
-        await place.dispatcher.settled()
+        await place.dispatcher.tasks.settled()
     assert sorted(type(one).__name__ for one in said) == ["Refusal", "str"]
     assert len(calls(council)) == len(set(calls(council)))
 
@@ -397,7 +397,7 @@ async def test_an_untold_run_is_not_told_again_while_it_is_retried(
 
         monkeypatch.setattr(place.library.journal, "reopen", late)
         said = await place.dispatcher.retry(click(run), AT_TERMINAL, lambda _: venue)
-        await place.dispatcher.settled()
+        await place.dispatcher.tasks.settled()
         ended = await place.library.journal.get(run.id)
     assert "Resuming" in said
     assert ended is not None
@@ -417,13 +417,13 @@ async def test_retry_before_all_is_shown_changes_nothing(tmp_path: Path) -> None
     async with office(tmp_path, council) as place:
         run = await place.ask()
         assert run is not None
-        place.dispatcher.begin(run, venue)
+        place.dispatcher.tasks.begin(run, venue)
         while not any(button.action == "retry" for card in venue.cards for button in card.buttons):
             await asyncio.sleep(0.001)
         with pytest.raises(Refusal, match="already in progress"):
             await place.dispatcher.retry(click(run), AT_TERMINAL, lambda _: venue)
         mentioning.set()
-        await place.dispatcher.settled()
+        await place.dispatcher.tasks.settled()
         ended = await place.library.journal.get(run.id)
     assert ended is not None
     assert (ended.status, ended.delivery) == ("failed", "shown")
@@ -447,12 +447,12 @@ async def test_a_run_waits_for_a_disk_that_cannot_be_written(
         monkeypatch.setattr(database, "write", refuse)
         run = await place.ask()
         assert run is not None
-        place.dispatcher.begin(run, venue)
+        place.dispatcher.tasks.begin(run, venue)
         while not any("Paused: the council's data" in text for text in venue.texts):
             await asyncio.sleep(0.001)
         assert not any(step.startswith("stage2") for step in calls(council))
         full = False
-        await place.dispatcher.settled()
+        await place.dispatcher.tasks.settled()
     assert "The council's answer" in venue.texts[-1]
     assert "Waiting for" not in venue.texts[-1]
     assert len(calls(council)) == len(set(calls(council)))
@@ -505,13 +505,13 @@ async def test_stop_throws_no_reply_away_that_waits_for_the_disk(
         monkeypatch.setattr(database, "write", refuse)
         run = await place.ask()
         assert run is not None
-        place.dispatcher.begin(run, venue)
+        place.dispatcher.tasks.begin(run, venue)
         while not any("Paused: the council's data" in text for text in venue.texts):
             await asyncio.sleep(0.001)
         await place.dispatcher.stop(click(run), run.origin.user)
         await asyncio.sleep(0.02)
         full = False
-        await place.dispatcher.settled()
+        await place.dispatcher.tasks.settled()
         document = await place.library.store.load(run.conversation_id)
     assert isinstance(answer := document.messages[1], AssistantMessage)
     assert len(answer.stage1) == len(FOUR)
@@ -527,17 +527,17 @@ async def test_runs_of_one_conversation_continue_in_order(tmp_path: Path) -> Non
     async with office(tmp_path, first) as place:
         run = await place.ask()
         assert run is not None
-        place.dispatcher.begin(run, venue)
+        place.dispatcher.tasks.begin(run, venue)
         await first.until_called(*first.held)
         follow_up = await place.ask("2", "And in two years?", thread)
         assert follow_up is not None
         assert follow_up.conversation_id == run.conversation_id
-        place.dispatcher.begin(follow_up, RecordingVenue())
+        place.dispatcher.tasks.begin(follow_up, RecordingVenue())
     async with office(tmp_path, second) as place:
-        runs = await place.dispatcher.resuming.undelivered("slack")
+        runs = await place.dispatcher.tasks.resuming.undelivered("slack")
         assert [each.id for each in runs] == [run.id, follow_up.id]
-        await place.dispatcher.resuming.resume(runs, lambda _: RecordingVenue())
-        await place.dispatcher.settled()
+        await place.dispatcher.tasks.resuming.resume(runs, lambda _: RecordingVenue())
+        await place.dispatcher.tasks.settled()
         document = await place.library.store.load(run.conversation_id)
         later = await place.library.journal.get(follow_up.id)
     assert [message.role for message in document.messages] == ["user", "assistant"] * 2
@@ -550,11 +550,11 @@ async def test_the_clock_may_be_set_back(tmp_path: Path) -> None:
     first, second, venue = ScriptedCouncil(), ScriptedCouncil(), RecordingVenue()
     await interrupted(tmp_path, first, venue, CHAIR)
     async with office(tmp_path, second) as place:
-        [run] = await place.dispatcher.resuming.undelivered("slack")
+        [run] = await place.dispatcher.tasks.resuming.undelivered("slack")
         brief = run.brief.model_copy(update={"started_at": "2999-01-01T00:00:00.000Z"})
         future = replace(run, created_at="2999-01-01T00:00:00.000Z", brief=brief)
-        await place.dispatcher.resuming.resume([future], lambda _: venue)
-        await place.dispatcher.settled()
+        await place.dispatcher.tasks.resuming.resume([future], lambda _: venue)
+        await place.dispatcher.tasks.settled()
     assert "The council's answer" in venue.texts[-1]
     assert TEAM.user == run.origin.user
 
@@ -572,8 +572,8 @@ async def test_a_run_continues_without_a_damaged_journal(
             raise DamageError("council.db is damaged")
 
         monkeypatch.setattr(place.library.database, "write", refuse)
-        place.dispatcher.begin(run, venue)
-        await place.dispatcher.settled()
+        place.dispatcher.tasks.begin(run, venue)
+        await place.dispatcher.tasks.settled()
         document = await place.library.store.load(run.conversation_id)
     assert "The council's answer" in venue.texts[-1]
     assert len(document.messages) == 2

@@ -143,13 +143,13 @@ async def test_a_forgotten_answer_is_no_longer_untold(tmp_path: Path) -> None:
 
     async with office(tmp_path, ScriptedCouncil(), sleep=sleep) as place:
         run = await place.see(venue)
-        assert place.dispatcher.run_counts().untold == 1
+        assert place.dispatcher.tasks.run_counts().untold == 1
         forgetting = place.library.forgetting
         own = await forgetting.user(run.origin.platform, str(run.origin.user))
         await forgetting.forget(own, by="ada")
         due.set()
         async with asyncio.timeout(5):
-            while place.dispatcher.run_counts().untold:
+            while place.dispatcher.tasks.run_counts().untold:
                 await asyncio.sleep(0.001)
 
 
@@ -160,10 +160,10 @@ async def test_an_untold_answer_is_told_at_the_next_start(tmp_path: Path) -> Non
     venue.refuse.clear()
     council = ScriptedCouncil()
     async with office(tmp_path, council, resume_within=0) as place:
-        runs = await place.dispatcher.resuming.undelivered("slack")
-        await place.dispatcher.resuming.resume(runs, lambda _: venue)
-        await place.dispatcher.settled()
-        assert await place.dispatcher.resuming.undelivered("slack") == []
+        runs = await place.dispatcher.tasks.resuming.undelivered("slack")
+        await place.dispatcher.tasks.resuming.resume(runs, lambda _: venue)
+        await place.dispatcher.tasks.settled()
+        assert await place.dispatcher.tasks.resuming.undelivered("slack") == []
     assert venue.mentions == [DONE]
     assert council.calls == []
 
@@ -180,10 +180,10 @@ async def test_what_may_have_arrived_is_on_record_at_the_next_start(tmp_path: Pa
     assert await told(tmp_path, Lossy()) == "untold"
     venue = RecordingVenue()
     async with office(tmp_path, ScriptedCouncil()) as place:
-        await place.dispatcher.resuming.resume(
-            await place.dispatcher.resuming.undelivered("slack"), lambda _: venue
+        await place.dispatcher.tasks.resuming.resume(
+            await place.dispatcher.tasks.resuming.undelivered("slack"), lambda _: venue
         )
-        await place.dispatcher.settled()
+        await place.dispatcher.tasks.settled()
     assert venue.tellings == [Telling(lost=1)]
 
 
@@ -194,11 +194,11 @@ async def test_a_forgotten_run_is_told_nowhere(tmp_path: Path) -> None:
     async with office(tmp_path, council) as place:
         run = await place.ask()
         assert run is not None
-        place.dispatcher.begin(run, venue)
+        place.dispatcher.tasks.begin(run, venue)
         await council.until_called(CHAIR)
         await place.library.database.write(("DELETE FROM runs WHERE id = ?", (run.id,)))
         council.release(CHAIR)
-        await place.dispatcher.settled()
+        await place.dispatcher.tasks.settled()
     assert (venue.reposts, venue.directs, venue.mentions) == ([], [], [])
 
 
@@ -271,12 +271,12 @@ async def test_stop_reaches_a_run_that_is_not_picked_up_yet(tmp_path: Path) -> N
     async with office(tmp_path, first) as place:
         run = await place.ask()
         assert run is not None
-        place.dispatcher.begin(run, venue)
+        place.dispatcher.tasks.begin(run, venue)
         await first.until_called(f"stage1.1:{FOUR[0]}")
     async with office(tmp_path, second) as place:
-        runs = await place.dispatcher.resuming.undelivered("slack")
+        runs = await place.dispatcher.tasks.resuming.undelivered("slack")
         said = await place.dispatcher.stop(click(run), "U1")
         assert said.startswith("Stopping.")
-        await place.dispatcher.resuming.resume(runs, lambda _: venue)
-        await place.dispatcher.settled()
+        await place.dispatcher.tasks.resuming.resume(runs, lambda _: venue)
+        await place.dispatcher.tasks.settled()
     assert second.calls == []

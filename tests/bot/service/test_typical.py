@@ -87,8 +87,8 @@ async def test_a_question_does_not_wait_for_it(
         run = await place.ask()
         assert time.monotonic() - began < 1
         assert run
-        place.dispatcher.begin(run, venue)
-        await place.dispatcher.settled()
+        place.dispatcher.tasks.begin(run, venue)
+        await place.dispatcher.tasks.settled()
     assert not any("Recent questions" in text for text in venue.texts)
     assert venue.mentions == ["The council has answered."]
 
@@ -107,15 +107,15 @@ async def test_a_resumed_card_is_without_it(tmp_path: Path, monkeypatch: pytest.
     async with office(tmp_path, council) as place:
         run = await place.ask()
         assert run
-        place.dispatcher.begin(run, before)
+        place.dispatcher.tasks.begin(run, before)
         await council.until_called("stage1.1:openai/gpt-5")
-        await place.dispatcher.drain(0)
+        await place.dispatcher.tasks.drain(0)
     council.held.clear()
     after.cards = before.cards[:1]
     async with office(tmp_path, council) as place:
-        runs = await place.dispatcher.resuming.undelivered("slack")
-        await place.dispatcher.resuming.resume(runs, lambda _: after)
-        await place.dispatcher.settled()
+        runs = await place.dispatcher.tasks.resuming.undelivered("slack")
+        await place.dispatcher.tasks.resuming.resume(runs, lambda _: after)
+        await place.dispatcher.tasks.settled()
     assert LINE in before.texts[0]
     assert not any("Recent questions" in text for text in after.texts[1:])
     assert "The council's answer" in after.texts[-1]

@@ -55,7 +55,7 @@ async def test_groups_are_looked_up_beside_everything_else(
         await place.slack.until(lambda: place.slack.calls(beside))
         fault.release()
         await asking
-        await place.dispatcher.settled()
+        await place.dispatcher.tasks.settled()
 
 
 async def test_without_the_scope_nobody_is_admitted(tmp_path: Path) -> None:

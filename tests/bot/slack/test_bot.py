@@ -142,7 +142,7 @@ class Place:
         """Ask by command and see the run through."""
         delivery = await self.slack.slash(self.general, user or self.ada, "/council", text)
         assert delivery.acked
-        await self.dispatcher.settled()
+        await self.dispatcher.tasks.settled()
         return self.cards(self.general)[-1]
 
     async def run(self, card: Message) -> RunRow:
@@ -186,7 +186,7 @@ async def at_work(
             slack.use_http(f"http://127.0.0.1:{port}/slack/events")
         bot = bot_of(slack, dispatcher, library, clock, port if by_http else None)
         await stack.enter_async_context(bot)
-        stack.push_async_callback(dispatcher.drain, 0)
+        stack.push_async_callback(dispatcher.tasks.drain, 0)
         if not by_http:
             await slack.connected()
         yield Place(slack, models, dispatcher, library, bot, clock, ada, bob, general)
@@ -248,7 +248,7 @@ async def restarted(
     async with bot_of(place.slack, dispatcher, place.library, place.clock, None):
         await place.slack.connected()
         yield dispatcher
-        await dispatcher.drain(0)
+        await dispatcher.tasks.drain(0)
 
 
 class TestRun:
@@ -279,7 +279,7 @@ class TestRun:
                 await council.until_called(step)
                 await place.slack.until(lambda said=said: said in card.text)
                 council.release(step)
-            await place.dispatcher.settled()
+            await place.dispatcher.tasks.settled()
 
             assert card.text.startswith(
                 "ada asked: Shard &amp; scale?\nShard &amp; scale?\n"
@@ -388,7 +388,7 @@ class TestRun:
                 delivery = await place.slack.mention(place.general, place.ada, "Again?")
             for _ in range(3):
                 assert (await place.slack.redeliver(delivery)).in_time
-            await place.dispatcher.settled()
+            await place.dispatcher.tasks.settled()
             assert len(place.cards(place.general)) == 1
             assert len(place.council.asked("stage1")) == 4
             assert place.told(place.ada) == []
@@ -411,7 +411,7 @@ class TestPace:
         async with at_work(tmp_path) as place:
             for number in range(12):
                 await place.slack.slash(place.general, place.ada, "/council", f"Question {number}?")
-            await place.dispatcher.settled()
+            await place.dispatcher.tasks.settled()
             cards = place.cards(place.general)
             assert len(cards) == 12
             assert all("chairman man" in card.text for card in cards)
@@ -448,12 +448,12 @@ class TestWaysIn:
         async with at_work(tmp_path) as place:
             typed = "\u2014strategy coverage \u2014criteria \u201cCost:3, Security!\u201d Shard?"
             card = await place.ask(typed)
-            await place.dispatcher.settled()
+            await place.dispatcher.tasks.settled()
             assert "strategy coverage" in str(card.blocks)
             profile = (await place.run(card)).brief.profile
             assert (profile.strategy, str(profile.criteria)) == ("coverage", "Cost:3, Security!")
             assert (await place.slack.click(card, "council_again", place.bob)).acked
-            await place.dispatcher.settled()
+            await place.dispatcher.tasks.settled()
             again = place.cards(place.general)[-1]
             assert again is not card
             assert (await place.run(again)).brief.profile == profile
@@ -474,7 +474,7 @@ class TestWaysIn:
             await place.slack.mention(
                 place.general, place.ada, "\u2014rounds 2 Should we shard?", thread_ts=talk.ts
             )
-            await place.dispatcher.settled()
+            await place.dispatcher.tasks.settled()
             [card] = cards_in(place, talk)
             brief = (await place.run(card)).brief
             assert (brief.question, brief.profile.max_rounds) == ("Should we shard?", 2)
@@ -488,7 +488,7 @@ class TestWaysIn:
             place.council.calls.clear()
             below = len(place.slack.thread(place.general, first.ts))
             await place.slack.mention(place.general, place.bob, "And in a year?", thread_ts=first.ts)
-            await place.dispatcher.settled()
+            await place.dispatcher.tasks.settled()
             _, card, *posts = place.slack.thread(place.general, first.ts)[below:]
             parts = [post for post in posts if not post.pinged]
             [mention] = [post for post in posts if post.pinged]
@@ -509,7 +509,7 @@ class TestWaysIn:
             talk = place.slack.post(place.general, place.bob, "What do we do?")
             for text in ("Shard?", "When?"):
                 await place.slack.mention(place.general, place.ada, text, thread_ts=talk.ts)
-                await place.dispatcher.settled()
+                await place.dispatcher.tasks.settled()
             assert place.slack.messages(place.general) == [talk]
             cards = cards_in(place, talk)
             one, two = [await place.run(card) for card in cards]
@@ -534,7 +534,7 @@ class TestWaysIn:
                 place.general, place.bob, "Shall we move to <https://x.example|x>?"
             )
             assert (await place.slack.shortcut(SHORTCUT, message, place.ada)).acked
-            await place.dispatcher.settled()
+            await place.dispatcher.tasks.settled()
             [card] = place.cards(place.general)
             assert "Asked by ada." in card.history[0].text
             run = await place.run(card)
@@ -559,7 +559,7 @@ class TestWaysIn:
                 "Left out: logo.bin (not text), huge.log (larger than 200 kB), "
                 "else.txt (Slack didn't provide it)."
             )
-            await place.dispatcher.settled()
+            await place.dispatcher.tasks.settled()
             run = await place.run(place.cards(place.general)[0])
             assert [(file.name, file.text) for file in run.brief.attachments] == [
                 ("plan.md", "Größe: 3 TB")
@@ -578,7 +578,7 @@ class TestWaysIn:
                 "Left out: 3.md (Slack didn't provide it), 10.md, 11.md, 12.md and 387 more (only 10 files "
                 "are read)."
             )
-            await place.dispatcher.settled()
+            await place.dispatcher.tasks.settled()
             run = await place.run(place.cards(place.general)[0])
             assert [file.name for file in run.brief.attachments] == [
                 f"{number}.md" for number in range(10) if number != 3
@@ -591,7 +591,7 @@ class TestWaysIn:
             slack, ada = place.slack, place.ada
             plan = slack.add_file("plan.md", b"3 TB", ada)
             await slack.direct_message(ada, "", files=[plan])
-            await place.dispatcher.settled()
+            await place.dispatcher.tasks.settled()
             direct = slack.world.open_im(slack.team, ada.id)
             run = await place.run(place.cards(direct)[0])
             assert run.brief.question == "The question is in plan.md."
@@ -610,7 +610,7 @@ class TestWaysIn:
             message = place.slack.post(place.general, place.ada, "Well?", files=[plan])
             await place.slack.shortcut(SHORTCUT, message, place.ada)
             assert await place.until_told(place.ada) == "Left out: plan.md (Slack didn't provide it)."
-            await place.dispatcher.settled()
+            await place.dispatcher.tasks.settled()
             run = await place.run(place.cards(place.general)[0])
             assert run.brief.attachments == ()
 
@@ -618,7 +618,7 @@ class TestWaysIn:
         """Card, thread and mention stay between the two."""
         async with at_work(tmp_path) as place:
             await place.slack.direct_message(place.ada, "Shard?")
-            await place.dispatcher.settled()
+            await place.dispatcher.tasks.settled()
             direct = place.slack.world.open_im(place.slack.team, place.ada.id)
             [card] = place.cards(direct)
             assert "Asked by ada." in card.history[0].text
@@ -639,7 +639,7 @@ class TestWaysIn:
             await place.deliver(
                 "message", edited, {"channel": place.general.id, "channel_type": "public"}
             )
-            await place.dispatcher.settled()
+            await place.dispatcher.tasks.settled()
             assert place.council.calls == []
             assert place.told(robot, direct) == []
 
@@ -650,7 +650,7 @@ class TestWaysIn:
                 place.general, place.ada, "/council", "\u2014private Am I underpaid?"
             )
             assert delivery.acked
-            await place.dispatcher.settled()
+            await place.dispatcher.tasks.settled()
             assert place.told(place.ada) == [IN_PRIVATE]
             assert place.slack.messages(place.general) == []
             direct = place.slack.world.open_im(place.slack.team, place.ada.id)
@@ -688,7 +688,7 @@ class TestClicks:
                 assert place.bob.id in str(admins), "the ids of the fake have moved"
             clicker = place.ada if who == "asker" else place.bob
             assert (await place.slack.click(card, "council_stop", clicker)).acked
-            await place.dispatcher.settled()
+            await place.dispatcher.tasks.settled()
             assert place.told(clicker)[0].startswith("Stopping.")
             assert "Stopped early" in card.text
             assert labels(card) == FINISHED
@@ -702,7 +702,7 @@ class TestClicks:
             await place.slack.redeliver(pressed)
             await place.council.until_called(chairman)
             place.council.release(chairman)
-            await place.dispatcher.settled()
+            await place.dispatcher.tasks.settled()
             assert place.told(place.ada) == [
                 "Stopping. With enough answers you still get a final one; press again to end now."
             ]
@@ -717,7 +717,7 @@ class TestClicks:
             said = await place.until_told(place.bob)
             assert said == "Only the person who asked, or an admin, can stop this run."
             place.council.release(f"stage1.1:{FOUR[0]}")
-            await place.dispatcher.settled()
+            await place.dispatcher.tasks.settled()
             assert "Stopped early" not in card.text
 
     async def test_a_transcript_comes_as_a_file_into_the_thread(self, tmp_path: Path) -> None:
@@ -725,7 +725,7 @@ class TestClicks:
         async with at_work(tmp_path) as place:
             card = await place.ask()
             assert (await place.slack.click(card, "council_transcript", place.bob)).acked
-            await place.dispatcher.settled()
+            await place.dispatcher.tasks.settled()
             *_, posted = place.slack.thread(place.general, card.ts)
             assert [file.name.rpartition(".")[2] for file in posted.files] == ["html", "md"]
             for file in posted.files:
@@ -740,11 +740,11 @@ class TestClicks:
             notes = place.slack.add_file("plan.md", b"3 TB", place.ada)
             message = place.slack.post(place.general, place.ada, "Does it hold?", files=[notes])
             await place.slack.shortcut(SHORTCUT, message, place.ada)
-            await place.dispatcher.settled()
+            await place.dispatcher.tasks.settled()
             [first] = place.cards(place.general)
             click = await place.slack.click(first, "council_again", place.bob)
             await place.slack.redeliver(click)
-            await place.dispatcher.settled()
+            await place.dispatcher.tasks.settled()
             _, second = place.cards(place.general)
             one, two = await place.run(first), await place.run(second)
             assert two.brief.question == one.brief.question
@@ -757,10 +757,10 @@ class TestClicks:
         async with at_work(tmp_path) as place:
             talk = place.slack.post(place.general, place.bob, "What do we do?")
             await place.slack.mention(place.general, place.ada, "Shard?", thread_ts=talk.ts)
-            await place.dispatcher.settled()
+            await place.dispatcher.tasks.settled()
             [card] = cards_in(place, talk)
             await place.slack.click(card, "council_again", place.bob)
-            await place.dispatcher.settled()
+            await place.dispatcher.tasks.settled()
             assert place.cards(place.general) == []
             cards = cards_in(place, talk)
             one, two = [await place.run(card) for card in cards]
@@ -772,13 +772,13 @@ class TestClicks:
         async with at_work(tmp_path) as place:
             secret = place.slack.add_channel("secret", place.ada)
             await place.slack.slash(secret, place.ada, "/council", "Who goes?")
-            await place.dispatcher.settled()
+            await place.dispatcher.tasks.settled()
             run = await place.run(place.cards(secret)[0])
             card = await place.ask()
             calls = len(place.council.calls)
             for value in (run.id, "../../etc/passwd", "' OR 1=1 --"):
                 assert (await place.slack.click(card, action, place.bob, value=value)).acked
-            await place.dispatcher.settled()
+            await place.dispatcher.tasks.settled()
             assert place.told(place.bob) == [NOT_HERE] * 3
             assert len(place.council.calls) == calls
 
@@ -810,7 +810,7 @@ class TestDetails:
             card = await place.ask()
             before = [reply.text for reply in place.slack.thread(place.general, card.ts)]
             assert (await place.slack.click(digest(place, card, label), action, place.bob)).acked
-            await place.dispatcher.settled()
+            await place.dispatcher.tasks.settled()
             [shown] = place.slack.ephemerals(place.general, place.bob)
             assert said in shown.text
             assert (shown.thread_ts, labels(shown)) == (card.ts, [])
@@ -834,10 +834,10 @@ class TestDetails:
             await place.slack.click(message, action, place.bob)
             await place.until_told(place.bob)
             council.release(chairman)
-            await place.dispatcher.settled()
+            await place.dispatcher.tasks.settled()
             async with restarted(place) as again:
                 await place.slack.click(message, action, place.bob)
-                await again.settled()
+                await again.tasks.settled()
                 await place.slack.until(lambda: len(place.told(place.bob)) == 2)
             first, second = place.told(place.bob)
             assert said in first
@@ -849,16 +849,16 @@ class TestDetails:
         async with at_work(tmp_path) as place:
             secret = place.slack.add_channel("secret", place.ada)
             await place.slack.slash(secret, place.ada, "/council", "Who goes?")
-            await place.dispatcher.settled()
+            await place.dispatcher.tasks.settled()
             hidden = (await place.run(place.cards(secret)[0])).id
             card = await place.ask()
             message, own = digest(place, card, label), (await place.run(card)).id
             for value in (hidden, f"{hidden}:1", "../../etc/passwd", f"{own}:1000", f"{own}:-1"):
                 assert (await place.slack.click(message, action, place.bob, value=value)).acked
-            await place.dispatcher.settled()
+            await place.dispatcher.tasks.settled()
             assert place.told(place.bob) == [NOT_HERE] * 5
             await place.slack.click(message, action, place.bob, value=f"{own}:99")
-            await place.dispatcher.settled()
+            await place.dispatcher.tasks.settled()
             missing = "This member's answer is not on record."
             assert (place.told(place.bob)[-1] == missing) == (label != "Votes")
 
@@ -871,7 +871,7 @@ class TestDetails:
             card = await place.ask()
             place.slack.fail("chat.postEphemeral", "user_not_in_channel", times=ALWAYS)
             await place.slack.click(digest(place, card, label), action, place.bob)
-            await place.dispatcher.settled()
+            await place.dispatcher.tasks.settled()
             [shown] = place.slack.ephemerals(place.general, place.bob)
             assert (shown.via, said in shown.text) == ("response_url", True)
 
@@ -882,7 +882,7 @@ async def test_a_long_review_comes_in_full_to_the_person_who_presses(tmp_path: P
     async with at_work(tmp_path, ScriptedCouncil(script={"stage2": points})) as place:
         card = await place.ask()
         await place.slack.click(digest(place, card, "Full reviews"), "council_reviews", place.bob)
-        await place.dispatcher.settled()
+        await place.dispatcher.tasks.settled()
         shown = place.slack.ephemerals(place.general, place.bob)
         assert len(shown) > 2
         whole = str([each.blocks for each in shown])
@@ -911,7 +911,7 @@ class TestRefusals:
             run = await place.run(card)
             place.general.archived = True
             council.release(f"stage2.1:{FOUR[0]}")
-            await place.dispatcher.settled()
+            await place.dispatcher.tasks.settled()
             stored = await place.library.store.load(run.conversation_id)
             assert len(stored.messages) == 2
             assert place.pings() == []
@@ -945,7 +945,7 @@ class TestRefusals:
                     message = place.slack.post(place.general, place.ada, "Well?", files=[plan])
                     await place.slack.shortcut(SHORTCUT, message, place.ada)
             assert await place.until_told(place.ada) == said
-            await place.dispatcher.settled()
+            await place.dispatcher.tasks.settled()
 
     async def test_slow_direct_messages_refuse_a_private_run(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -963,7 +963,7 @@ class TestRefusals:
         async with at_work(tmp_path) as place:
             place.slack.fail("users.info", "fatal_error")
             await place.slack.mention(place.general, place.ada, "Shard?")
-            await place.dispatcher.settled()
+            await place.dispatcher.tasks.settled()
             [card] = place.cards(place.general)
             assert "Asked by" not in card.history[0].text
             assert place.pings() == [{place.ada.id}]
@@ -987,7 +987,7 @@ class TestRefusals:
             code = "restricted_action_non_threadable_channel"
             place.slack.fail("chat.postMessage", code, in_thread=True, times=ALWAYS)
             place.council.release(held)
-            await place.dispatcher.settled()
+            await place.dispatcher.tasks.settled()
             assert place.slack.thread(place.general, card.ts) == []
             _, *posts = place.cards(place.general)
             [mention] = [post for post in posts if post.pinged]
@@ -1017,7 +1017,7 @@ class TestRefusals:
             place.slack.fail("chat.postMessage", code, in_thread=True, times=ALWAYS)
             place.slack.fail("files.completeUploadExternal", code, in_thread=True, times=ALWAYS)
             council.release(held)
-            await place.dispatcher.settled()
+            await place.dispatcher.tasks.settled()
             assert "continues below" in str(card.blocks)
             _, mention, file = place.cards(place.general)
             assert file.text == (
@@ -1096,7 +1096,7 @@ class TestHttp:
             message = place.slack.post(place.general, place.bob, "Shard now?")
             assert (await place.slack.shortcut(SHORTCUT, message, place.ada)).acked
             assert (await place.slack.click(card, "council_transcript", place.ada)).acked
-            await place.dispatcher.settled()
+            await place.dispatcher.tasks.settled()
             assert len(place.cards(place.general)) == 3
             assert place.slack.thread(place.general, card.ts)[-1].files
             assert place.slack.calls("apps.connections.open") == []

@@ -86,7 +86,7 @@ async def test_a_listed_admin_is_told_once_however_many_ask(tmp_path: Path) -> N
         assert f"(UTC) {NEARLY} ${ONE_QUESTION:.2f} of ${1.1 * ONE_QUESTION:.2f} is used" in said
         assert said.endswith("It is set by workspace_month under [budgets] in council.toml.")
         assert NEARLY not in await commanded(place, place.bob)
-        await dispatcher.drain(0)
+        await dispatcher.tasks.drain(0)
         async with restarted(place, listed, operator) as later:
             await ask(place)
             await settled(later)
@@ -111,7 +111,7 @@ async def test_a_process_that_dies_while_it_tells_is_continued(tmp_path: Path, *
         lost = place.slack.fail("chat.postMessage", breaks="hang", applied=applied, says=NEARLY)
         await ask(place)
         await place.slack.until(lambda: lost.hits)
-        await dispatcher.drain(0)
+        await dispatcher.tasks.drain(0)
         lost.release()
         for _ in range(2):
             async with restarted(place, listed, operator) as later:

@@ -33,7 +33,7 @@ async def mentioned(place: Place, event: Json, **envelope: object) -> None:
     delivery = await place.deliver("app_mention", message, event, **envelope)
     assert delivery.acked
     assert len(delivery.attempts) == 1
-    await place.dispatcher.settled()
+    await place.dispatcher.tasks.settled()
 
 
 class TestRouting:
@@ -94,7 +94,7 @@ class TestRouting:
             )  # fmt: skip
             click["team"] = {"id": other.id, "domain": other.domain}
             assert (await place.slack.courier.send("interactive", click)).acked
-            await place.dispatcher.settled()
+            await place.dispatcher.tasks.settled()
             assert place.slack.thread(place.general, card.ts)[-1].files
 
     @pytest.mark.parametrize("kind", ["command", "click", "shortcut"])
@@ -119,7 +119,7 @@ class TestRouting:
                     copy.blocks = card.blocks
                     delivery = await place.slack.click(copy, "council_again", eve)
             assert delivery.acked
-            await place.dispatcher.settled()
+            await place.dispatcher.tasks.settled()
             assert place.council.calls == []
             assert place.slack.ephemerals(room, eve) == []
 

@@ -45,7 +45,7 @@ async def test_an_admin_sets_what_is_kept_over_a_restart(tmp_path: Path) -> None
         async with restarted(place) as dispatcher:
             await place.slack.slash(place.general, place.ada, "/council", "Shard?")
             card = await place.card()
-            await dispatcher.settled()
+            await dispatcher.tasks.settled()
             run = await place.run(card)
             assert (run.brief.profile.strategy, run.brief.profile.max_rounds) == ("coverage", 2)
 

@@ -55,7 +55,7 @@ async def begun(place: Place) -> Message:
 async def ended(place: Place) -> None:
     """Let the chairman answer, and see the run through."""
     place.council.release(CHAIRMAN)
-    await place.dispatcher.settled()
+    await place.dispatcher.tasks.settled()
 
 
 class TestErrors:
@@ -113,7 +113,7 @@ async def test_a_burst_stays_within_one_post_a_second_and_channel(tmp_path: Path
         place.slack.enforce_rate_limits()
         for number in range(12):
             await place.slack.slash(place.general, place.ada, "/council", f"Question {number}?")
-        await place.dispatcher.settled()
+        await place.dispatcher.tasks.settled()
         cards = place.cards(place.general)
         assert len(cards) == 12
         assert all(ANSWER in blocks_text(card.blocks) for card in cards)
@@ -234,7 +234,7 @@ class TestEdits:
             await place.slack.until(lambda: "3 of 4" in card.text)
             fault.release()
             place.council.release(held)
-            await place.dispatcher.settled()
+            await place.dispatcher.tasks.settled()
 
     async def test_an_attempt_that_fails_draws_nothing_again(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

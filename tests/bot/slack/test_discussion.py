@@ -44,7 +44,7 @@ def discuss(place: Place, number: int, channel: Channel | None = None) -> tuple[
 
 async def card_in(place: Place, channel: Channel, thread: str) -> Message:
     """Return the newest card in a thread, once all is over."""
-    await place.dispatcher.settled()
+    await place.dispatcher.tasks.settled()
     shown = reversed(place.slack.thread(channel, thread))
     return next(m for m in shown if "council_again" in {e["action_id"] for e, _ in m.elements()})
 
@@ -99,7 +99,7 @@ class TestThread:
         async with at_work(tmp_path, scopes=frozenset(THREADS)) as place:
             first, people = discuss(place, 2)
             await place.slack.mention(place.general, people[0], "First?", thread_ts=first.ts)
-            await place.dispatcher.settled()
+            await place.dispatcher.tasks.settled()
             place.slack.post(place.general, people[1], "In between.", thread_ts=first.ts)
             place.council.calls.clear()
             place.council.held |= {FIRST}
@@ -107,7 +107,7 @@ class TestThread:
             place.slack.post(place.general, people[2], "Too late.", thread_ts=first.ts)
             await place.council.until_called(FIRST)
             place.council.release(FIRST)
-            await place.dispatcher.settled()
+            await place.dispatcher.tasks.settled()
             read = read_by(place.council)
             assert [text for name, text in read if name.startswith("Message")] == [
                 "Message 1: should we shard?",
@@ -138,7 +138,7 @@ class TestThread:
         async with at_work(tmp_path, scopes=frozenset(THREADS), without=without) as place:
             first, people = discuss(place, 1)
             await place.slack.mention(place.general, people[0], "And?", thread_ts=first.ts)
-            await place.dispatcher.settled()
+            await place.dispatcher.tasks.settled()
             assert read_by(place.council)[0][0] == f"Message by {people[0].id}"
 
     @pytest.mark.parametrize("kind", ["public", "private"])
@@ -171,7 +171,7 @@ class TestThread:
             secret = place.slack.add_channel("secret", place.ada, place.bob, kind="private")
             first = place.slack.post(secret, place.ada, "The codeword is XYZZY.")
             await place.slack.mention(secret, place.bob, "What is it?", thread_ts=first.ts)
-            await place.dispatcher.settled()
+            await place.dispatcher.tasks.settled()
             assert ("Message by ada", "The codeword is XYZZY.") in read_by(place.council)
             place.council.calls.clear()
 
@@ -180,7 +180,7 @@ class TestThread:
             await place.slack.mention(
                 place.general, place.bob, f"What about {first.ts}?", thread_ts=other.ts
             )
-            await place.dispatcher.settled()
+            await place.dispatcher.tasks.settled()
             prompts = str([call.messages for call in place.council.calls])
             assert "XYZZY" not in prompts
             assert "XYZZY" not in str([m.text for m in place.general.messages.values()])
@@ -197,7 +197,7 @@ class TestThread:
             before = read_by(place.council)
             place.council.calls.clear()
             await place.slack.click(card, "council_again", people[1])
-            await place.dispatcher.settled()
+            await place.dispatcher.tasks.settled()
             said = [each for each in read_by(place.council) if each[0].startswith("Message")]
             assert said == before
 
@@ -208,7 +208,7 @@ class TestThread:
             place.slack.post(place.general, place.bob, "I wouldn't.", thread_ts=card.ts)
             place.council.calls.clear()
             await place.slack.mention(place.general, place.ada, "And in a year?", thread_ts=card.ts)
-            await place.dispatcher.settled()
+            await place.dispatcher.tasks.settled()
             assert [name for name, _ in read_by(place.council)] == [
                 "Earlier question",
                 "The council's answer",
@@ -235,7 +235,7 @@ class TestThread:
             )
             place.slack.post(place.general, evil, HOSTILE.format(ada=place.ada.id), thread_ts=first.ts)
             await place.slack.mention(place.general, place.bob, "So?", thread_ts=first.ts)
-            await place.dispatcher.settled()
+            await place.dispatcher.tasks.settled()
             [call] = [call for call in place.council.calls if call.step == FIRST]
             run = next(iter(await place.library.journal.undelivered("slack")), None)
             assert run is None

@@ -27,7 +27,7 @@ async def opened(place: Place, card: Message, reader: User, action: str = FOLLOW
 async def send(place: Place, form: View, **values: str) -> None:
     """Send a form, and wait until what it asks is answered."""
     assert (await place.slack.submit(form, **values)).acked
-    await place.dispatcher.settled()
+    await place.dispatcher.tasks.settled()
 
 
 async def conversation(place: Place) -> Conversation:
@@ -92,11 +92,11 @@ async def test_a_form_asks_once_however_often_it_is_sent(tmp_path: Path) -> None
         await sent
         await again
         await place.slack.redeliver(sent)
-        await place.dispatcher.settled()
+        await place.dispatcher.tasks.settled()
         form.is_open = True  # its closing never reached this client
         async with restarted(place) as dispatcher:
             await place.slack.submit(form, text="And in a year?")
-            await dispatcher.settled()
+            await dispatcher.tasks.settled()
         assert questions(await conversation(place)) == ["Shard or scale up?", "And in a year?"]
         assert "This question was already asked." in place.told(place.ada)
 
@@ -109,7 +109,7 @@ async def test_old_buttons_and_forms_are_heard_after_a_restart(tmp_path: Path) -
         async with restarted(place) as dispatcher:
             await place.slack.submit(form, text="And in a year?")
             await place.slack.submit(await opened(place, card, place.bob), text="And in ten?")
-            await dispatcher.settled()
+            await dispatcher.tasks.settled()
         assert questions(await conversation(place))[1:] == ["And in a year?", "And in ten?"]
 
 
@@ -122,7 +122,7 @@ async def test_two_people_at_once_get_two_runs_one_after_the_other(tmp_path: Pat
         for form, text in zip(forms, ("One?", "Two?"), strict=True):
             place.slack.submit(form, text=text)
         await place.slack.until(lambda: not any(form.is_open for form in forms))
-        await place.dispatcher.settled()
+        await place.dispatcher.tasks.settled()
         _, first, second = questions(await conversation(place))
         assert {first, second} == {"One?", "Two?"}
         step = f"stage1.1:{FOUR[0]}"
@@ -152,10 +152,10 @@ async def test_what_cannot_be_followed_up_says_why(tmp_path: Path) -> None:
         run = await place.run(card)
         other: Channel = place.slack.add_channel("other", place.ada, place.bob)
         await place.slack.slash(other, place.bob, "/council", "Theirs?")
-        await place.dispatcher.settled()
+        await place.dispatcher.tasks.settled()
         [theirs] = place.cards(other)
         await place.slack.click(theirs, FOLLOW, place.bob, value=run.id)
-        await place.dispatcher.settled()
+        await place.dispatcher.tasks.settled()
         assert place.told(place.bob, other) == [REFUSED]
         form = await opened(place, card, place.ada)
         selection = await place.library.forgetting.user("slack", place.ada.id)
@@ -167,7 +167,7 @@ async def test_what_cannot_be_followed_up_says_why(tmp_path: Path) -> None:
         for element, _ in failed.elements():
             element["action_id"] = element["action_id"].replace("council_again", FOLLOW)
         await place.slack.click(failed, FOLLOW, place.ada)
-        await place.dispatcher.settled()
+        await place.dispatcher.tasks.settled()
         assert place.told(place.ada)[-1].startswith("This run gave no answer")
 
 
@@ -193,7 +193,7 @@ async def test_in_direct_messages_a_follow_up_is_the_same_conversation(tmp_path:
     council = ScriptedCouncil()
     async with at_work(tmp_path, council, scopes=frozenset({"im:history"})) as place:
         await place.slack.direct_message(place.ada, "Shard or scale up?")
-        await place.dispatcher.settled()
+        await place.dispatcher.tasks.settled()
         direct = place.slack.world.open_im(place.slack.team, place.ada.id)
         assert direct is not None
         [card] = [m for m in place.slack.messages(direct) if m.bot_id]

@@ -64,9 +64,9 @@ async def test_a_run_killed_at_any_post_is_shown_whole(
                 await place.slack.slash(place.general, place.ada, "/council", "Shard or scale up?")
                 card = await place.card()
                 is_dead = await last.reached_or_settled(place.dispatcher)
-                await place.dispatcher.drain(0)
+                await place.dispatcher.tasks.drain(0)
             async with restarted(place) as again:
-                await again.settled()
+                await again.tasks.settled()
             posted = shown(place, card)
             once = [each for at, each in enumerate(posted) if each not in posted[:at]]
             assert once == whole, number

@@ -143,7 +143,7 @@ class TestRestarts:
             await place.slack.until(lambda: fault.hits)
             assert (await place.run(card)).telling == Telling(begun=1)
             fault.release()
-            await place.dispatcher.settled()
+            await place.dispatcher.tasks.settled()
             assert (await place.run(card)).telling.unsure == 1
 
     @pytest.mark.parametrize(

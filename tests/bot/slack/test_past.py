@@ -40,7 +40,7 @@ async def pressed(
     """Press a button and wait for the bot to be done."""
     [action] = [e["action_id"] for e, _ in shown.elements() if e["text"]["text"] == label]
     assert (await place.slack.click(shown, action, user or place.ada)).acked
-    await place.dispatcher.settled()
+    await place.dispatcher.tasks.settled()
 
 
 async def test_an_answer_is_found_shown_and_shared(tmp_path: Path) -> None:
@@ -70,7 +70,7 @@ async def test_an_answer_is_found_shown_and_shared(tmp_path: Path) -> None:
         [again] = [e["action_id"] for e, _ in shown.elements() if e["text"]["text"] == "Share here"]
         shared = await place.slack.click(shown, again, place.ada)
         await place.slack.redeliver(shared)
-        await place.dispatcher.settled()
+        await place.dispatcher.tasks.settled()
         assert len(place.cards(place.general)) == 3
         await pressed(place, public, "Members", place.bob)
         assert "Corrected response" in place.told(place.bob)[-1]
@@ -85,7 +85,7 @@ async def test_what_is_too_long_to_be_shown_ends_with_where_the_rest_is(tmp_path
     async with at_work(tmp_path, ScriptedCouncil(script={"stage3": whole})) as place:
         await place.ask()
         await told(place, "show shard")
-        await place.dispatcher.settled()
+        await place.dispatcher.tasks.settled()
         shown = place.slack.ephemerals(place.general, place.ada)
         assert len(shown) == USES
         assert [labels(each) for each in shown[:-1]] == [[]] * (USES - 1)
@@ -148,7 +148,7 @@ async def test_nothing_reaches_another_channel_or_workspace(tmp_path: Path) -> N
         for value in sorted(values):
             before = len(place.told(place.ada, elsewhere))
             assert (await place.slack.click(note, share, place.ada, value=value)).acked
-            await place.dispatcher.settled()
+            await place.dispatcher.tasks.settled()
             heard = [*place.told(place.ada, elsewhere)[before:]]
             heard += [message.text for message in place.slack.messages(elsewhere)]
             assert heard

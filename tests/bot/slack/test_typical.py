@@ -36,5 +36,5 @@ async def test_the_first_card_says_what_a_question_takes_here(
         ]
         await council.until_called(held)
         council.release(held)
-        await place.dispatcher.settled()
+        await place.dispatcher.tasks.settled()
         assert "Recent questions" not in card.text

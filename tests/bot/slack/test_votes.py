@@ -25,7 +25,7 @@ async def press(place: Place, card: Message, action: str, user: User) -> Deliver
     """Press a button and wait until what it does is done."""
     delivery = await place.slack.click(card, action, user)
     assert delivery.acked
-    await place.dispatcher.settled()
+    await place.dispatcher.tasks.settled()
     return delivery
 
 
@@ -41,7 +41,7 @@ async def test_a_reader_votes_and_changes_the_vote(tmp_path: Path, by_http: bool
         assert await votes(place) == [(place.ada.id, False, None)]
         form = place.slack.form(place.ada)
         sent = await place.slack.submit(form, reason="Too vague.\n  Say how.")
-        await place.dispatcher.settled()
+        await place.dispatcher.tasks.settled()
         assert not form.is_open
         assert await votes(place) == [(place.ada.id, False, "Too vague. Say how.")]
         told = place.told(place.ada)[-1]
@@ -76,7 +76,7 @@ async def test_old_buttons_and_forms_are_heard_after_a_restart(tmp_path: Path) -
             await place.slack.submit(place.slack.form(place.ada), reason="Wrong")
             assert await votes(place) == [(place.ada.id, False, "Wrong")]
             await place.slack.click(card, HELPFUL, place.ada)
-            await dispatcher.settled()
+            await dispatcher.tasks.settled()
             assert await votes(place) == [(place.ada.id, True, None)]
 
 
@@ -87,11 +87,11 @@ async def test_a_forged_button_reaches_no_other_channel(tmp_path: Path) -> None:
         run = await place.run(card)
         other = place.slack.add_channel("other", place.ada, place.bob)
         await place.slack.slash(other, place.bob, "/council", "Theirs?")
-        await place.dispatcher.settled()
+        await place.dispatcher.tasks.settled()
         [theirs] = place.cards(other)
         for action in (HELPFUL, UNHELPFUL):
             await place.slack.click(theirs, action, place.bob, value=run.id)
-        await place.dispatcher.settled()
+        await place.dispatcher.tasks.settled()
         assert place.told(place.bob, other) == [REFUSED, REFUSED]
         await press(place, card, UNHELPFUL, place.ada)
         form = place.slack.form(place.ada)

@@ -105,8 +105,8 @@ async def reserved_by_one(place: Office, folder: Path) -> int:
     """Return what the usual question reserves."""
     run = await ask(place, "first")
     [row] = counted(folder)
-    place.dispatcher.begin(run, RecordingVenue())
-    await place.dispatcher.settled()
+    place.dispatcher.tasks.begin(run, RecordingVenue())
+    await place.dispatcher.tasks.settled()
     return row.reserved
 
 
@@ -126,8 +126,8 @@ async def test_a_hundred_questions_at_once_never_reserve_more_than_a_budget(tmp_
         assert [row.amount for row in open_] == [each] * 7
         assert settled == Spending(round(SPENT * NANO), 1, each)
         for run in taken:
-            place.dispatcher.begin(run, RecordingVenue())
-        await place.dispatcher.settled()
+            place.dispatcher.tasks.begin(run, RecordingVenue())
+        await place.dispatcher.tasks.settled()
         assert {(row.amount, row.settled) for row in counted(tmp_path)} == {(round(SPENT * NANO), 1)}
         for run in taken:
             [_, message] = (await place.library.store.load(run.conversation_id)).messages
@@ -297,17 +297,17 @@ async def test_a_run_without_an_answer_settles_what_its_calls_cost(tmp_path: Pat
         run = await ask(place, "1")
         if ending == "failed":
             council.script = {"stage1": failure()}
-        place.dispatcher.begin(run, RecordingVenue())
+        place.dispatcher.tasks.begin(run, RecordingVenue())
         if ending == "stopped":
             await council.until_called("stage3.1:chair/man:chairman")
-            await place.dispatcher.halt([run.id])
+            await place.dispatcher.tasks.halt([run.id])
         if ending == "too old":
             await council.until_called("stage3.1:chair/man:chairman")
-            await place.dispatcher.drain(0)
+            await place.dispatcher.tasks.drain(0)
             assert [row.settled for row in counted(tmp_path)] == [0]
             await place.runs.give_up(run)
         else:
-            await place.dispatcher.settled()
+            await place.dispatcher.tasks.settled()
     [row] = counted(tmp_path)
     assert (row.settled, row.amount) == (1, 0 if ending == "failed" else round(0.012 * NANO))
 
@@ -319,10 +319,10 @@ async def test_retry_reserves_again_and_pays_only_what_is_asked_again(tmp_path: 
     presser = TEAM.model_copy(update={"user": "U9"})
     async with office(tmp_path, council, prices=prices) as place:
         run = await ask(place, "1")
-        place.dispatcher.begin(run, RecordingVenue())
+        place.dispatcher.tasks.begin(run, RecordingVenue())
         await council.until_called(held)
-        await place.dispatcher.halt([run.id])
-        await place.dispatcher.settled()
+        await place.dispatcher.tasks.halt([run.id])
+        await place.dispatcher.tasks.settled()
         allow(place, user_day=0.01)
         click = Click(run.id, presser)
         with pytest.raises(Refusal, match=r"Your budget for today is \$0\.01; nothing is used"):
@@ -333,7 +333,7 @@ async def test_retry_reserves_again_and_pays_only_what_is_asked_again(tmp_path: 
         allow(place, user_day=0.15)
         council.held.clear()
         await place.dispatcher.retry(click, AT_TERMINAL, lambda _: RecordingVenue())
-        await place.dispatcher.settled()
+        await place.dispatcher.tasks.settled()
         assert "Your budget for today is $0.15; $0.0" in await refused(
             place, "2", presser, attachments=(Attachment(name="a", text="word " * 5_000),)
         )
@@ -348,8 +348,8 @@ async def test_forgetting_leaves_no_id_and_resets_no_budget(tmp_path: Path) -> N
     somebody = Source(platform="slack", workspace="T1", channel="C1", user="U0FORGOTTEN")
     async with office(tmp_path, ScriptedCouncil(), prices=prices) as place:
         run = await ask(place, "1", somebody)
-        place.dispatcher.begin(run, RecordingVenue())
-        await place.dispatcher.settled()
+        place.dispatcher.tasks.begin(run, RecordingVenue())
+        await place.dispatcher.tasks.settled()
         forgetting = place.library.forgetting
         await forgetting.forget(await forgetting.user("slack", "U0FORGOTTEN"), by="admin")
         await forgetting.scrub()
@@ -370,14 +370,14 @@ async def test_a_running_question_that_is_forgotten_is_settled(tmp_path: Path) -
     council = ScriptedCouncil(held={held})
     async with office(tmp_path, council, prices=prices) as place:
         run = await ask(place, "1")
-        place.dispatcher.begin(run, RecordingVenue())
+        place.dispatcher.tasks.begin(run, RecordingVenue())
         await council.until_called(held)
         forgetting = place.library.forgetting
         await forgetting.forget(await forgetting.user("slack", "U1"), by="admin")
         [row] = counted(tmp_path)
         assert (row.settled, row.amount) == (1, round(0.012 * NANO))
         council.release(held)
-        await place.dispatcher.settled()
+        await place.dispatcher.tasks.settled()
         assert counted(tmp_path) == [row]
 
 
@@ -395,8 +395,8 @@ async def test_a_question_whose_thread_costs_too_much_asks_nobody(tmp_path: Path
     async with office(tmp_path, ScriptedCouncil(), prices=prices) as place:
         allow(place, channel_day=0.5)
         run = await ask(place, "1", context=Discussion(until="9"))
-        place.dispatcher.begin(run, venue)
-        await place.dispatcher.settled()
+        place.dispatcher.tasks.begin(run, venue)
+        await place.dispatcher.tasks.settled()
         assert place.council.calls == []
         assert "may cost more than the budget has room for, so no model was asked" in venue.texts[-1]
     [row] = counted(tmp_path)
@@ -428,8 +428,8 @@ async def test_at_the_limit_only_the_final_answer_is_asked_for(tmp_path: Path) -
         council.answers_cost = (limit - foreseen.of("stage3") - 0.001) / 4
         allow(place, run=limit)
         run = await ask(place, "1")
-        place.dispatcher.begin(run, venue)
-        await place.dispatcher.settled()
+        place.dispatcher.tasks.begin(run, venue)
+        await place.dispatcher.tasks.settled()
         [_, message] = (await place.library.store.load(run.conversation_id)).messages
     assert isinstance(message, AssistantMessage)
     assert [call.step.partition(".")[0] for call in council.calls] == ["stage1"] * 4 + ["stage3"]
@@ -446,8 +446,8 @@ async def test_without_budget_for_the_final_answer_the_best_one_is_used(tmp_path
     async with office(tmp_path, council, prices=prices) as place:
         allow(place, run=0.15)
         run = await ask(place, "1")
-        place.dispatcher.begin(run, RecordingVenue())
-        await place.dispatcher.settled()
+        place.dispatcher.tasks.begin(run, RecordingVenue())
+        await place.dispatcher.tasks.settled()
         [_, message] = (await place.library.store.load(run.conversation_id)).messages
     assert isinstance(message, AssistantMessage)
     assert (len(council.calls), message.stage3.source) == (4, "verbatim")
@@ -460,8 +460,8 @@ async def test_a_run_reserves_more_while_its_budgets_have_room(tmp_path: Path) -
     async with office(tmp_path, council, prices=prices) as place:
         allow(place, channel_day=1)
         run = await ask(place, "1")
-        place.dispatcher.begin(run, RecordingVenue())
-        await place.dispatcher.settled()
+        place.dispatcher.tasks.begin(run, RecordingVenue())
+        await place.dispatcher.tasks.settled()
         assert len(council.calls) == 13
         [row] = counted(tmp_path)
         assert row.amount == round(0.409 * NANO) < row.reserved
@@ -469,8 +469,8 @@ async def test_a_run_reserves_more_while_its_budgets_have_room(tmp_path: Path) -
         await ask(place, "takes what is left")
         council.calls.clear()
         run = await ask(place, "2")
-        place.dispatcher.begin(run, RecordingVenue())
-        await place.dispatcher.settled()
+        place.dispatcher.tasks.begin(run, RecordingVenue())
+        await place.dispatcher.tasks.settled()
         assert len(council.calls) == 4
 
 
@@ -481,18 +481,18 @@ async def test_a_resumed_run_has_spent_what_it_recorded(tmp_path: Path) -> None:
     async with office(tmp_path, council, prices=prices) as place:
         allow(place, run=0.15)
         run = await ask(place, "1")
-        place.dispatcher.begin(run, RecordingVenue())
+        place.dispatcher.tasks.begin(run, RecordingVenue())
         await council.until_called(held)
-        await place.dispatcher.drain(0)
+        await place.dispatcher.tasks.drain(0)
         allowance = (await place.library.journal.steps(run)).allowance
         assert allowance is not None
         assert allowance.spent == round(0.012 * NANO)
     council.held.clear()
     async with office(tmp_path, council, prices=prices) as place:
-        await place.dispatcher.resuming.resume(
-            await place.dispatcher.resuming.undelivered("slack"), lambda _: RecordingVenue()
+        await place.dispatcher.tasks.resuming.resume(
+            await place.dispatcher.tasks.resuming.undelivered("slack"), lambda _: RecordingVenue()
         )
-        await place.dispatcher.settled()
+        await place.dispatcher.tasks.settled()
     assert [(row.settled, row.amount) for row in counted(tmp_path)] == [(1, round(SPENT * NANO))]
 
 
@@ -601,8 +601,8 @@ async def test_an_admin_is_told_of_a_budget_whose_questions_were_deleted(tmp_pat
         allow(place, channel_day=each * 1.1, user_month=each * 1.1, workspace_month=each * 1.1)
         run = await ask(place, "1")
         await settled(place)
-        place.dispatcher.begin(run, RecordingVenue())
-        await place.dispatcher.settled()
+        place.dispatcher.tasks.begin(run, RecordingVenue())
+        await place.dispatcher.tasks.settled()
         allow(place, channel_day=0.014, user_month=0.014, workspace_month=0.014)
         forgetting = place.library.forgetting
         await forgetting.forget(await forgetting.channel(Scope.of(TEAM)), "slack:BOSS")
@@ -682,8 +682,8 @@ async def test_rows_of_past_months_are_deleted(tmp_path: Path) -> None:
     async with office(tmp_path, ScriptedCouncil(), prices=prices, calendar=calendar) as place:
         run = await ask(place, "1")
         await ask(place, "still open")
-        place.dispatcher.begin(run, RecordingVenue())
-        await place.dispatcher.settled()
+        place.dispatcher.tasks.begin(run, RecordingVenue())
+        await place.dispatcher.tasks.settled()
         calendar.moment += timedelta(days=1)
         await ask(place, "2")
     assert [row.settled for row in counted(tmp_path)] == [0, 0]
@@ -720,9 +720,9 @@ async def test_amounts_add_up_whatever_happens(tmp_path: Path, seed: int) -> Non
                     run = await ask(place, str(number))
                 except Refusal:
                     continue
-                place.dispatcher.begin(run, RecordingVenue())
+                place.dispatcher.tasks.begin(run, RecordingVenue())
             assert sum(row.amount for row in counted(tmp_path)) <= 0.6 * NANO
-            await place.dispatcher.settled()
+            await place.dispatcher.tasks.settled()
             found = [
                 row
                 for row in await place.library.journal.undelivered("slack", "")

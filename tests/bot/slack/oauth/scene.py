@@ -127,7 +127,7 @@ class Scene:
             sleep=Sleeper(self.clock).sleep,
         )
         await stack.enter_async_context(self.workspaces)
-        stack.push_async_callback(self.dispatcher.drain, 0)
+        stack.push_async_callback(self.dispatcher.tasks.drain, 0)
         self._running = stack
 
     async def stop(self) -> None:
@@ -169,7 +169,7 @@ class Scene:
         """Ask by command and see the run through; return its card."""
         delivery = await self.slack.slash(place.general, place.ada, "/council", text)
         assert delivery.acked, delivery.attempts
-        await self.dispatcher.settled()
+        await self.dispatcher.tasks.settled()
         return self.cards(place)[-1]
 
     def cards(self, place: Home) -> list[Message]:

@@ -38,7 +38,7 @@ async def told(scene: Scene, home: Home, command: str, text: str = "") -> str:
 
 async def forget(scene: Scene) -> None:
     """Do what upkeep does every few hours."""
-    await forget_removed(scene.library, "slack", scene.workspaces.due, scene.dispatcher.halt)
+    await forget_removed(scene.library, "slack", scene.workspaces.due, scene.dispatcher.tasks.halt)
 
 
 async def days(scene: Scene, number: float) -> None:
@@ -89,14 +89,14 @@ class TestServed:
             for home in (globex, acme):
                 since = len(scene.slack.requests)
                 assert (await scene.slack.mention(home.general, home.ada, "Shard?")).acked
-                await scene.dispatcher.settled()
+                await scene.dispatcher.tasks.settled()
                 [card] = [one for one in scene.cards(home) if "Ask again" in labels(one)]
                 assert (await scene.slack.click(card, "council_helpful", home.ada)).acked
                 assert (await scene.slack.click(card, "council_follow", home.ada)).acked
                 form = scene.slack.form(home.ada)
                 sent = await scene.slack.submit(form, text="And later?")
                 assert sent.acked
-                await scene.dispatcher.settled()
+                await scene.dispatcher.tasks.settled()
                 assert callers(scene, since) == {home.team.id}
 
     async def test_they_are_served_after_a_restart(self, tmp_path: Path) -> None:
@@ -119,7 +119,7 @@ class TestServed:
             since = len(scene.slack.requests)
             council.held.clear()
             await scene.restart()
-            await scene.dispatcher.settled()
+            await scene.dispatcher.tasks.settled()
             for home, card in zip(homes, cards, strict=True):
                 assert labels(card) == FINISHED
                 assert len(scene.cards(home)) == 1
@@ -143,7 +143,7 @@ class TestServed:
             await scene.slack.until(lambda: scene.slack.told(globex.ada))
             assert scene.cards(acme) == []
             hangs.release()
-            await scene.dispatcher.settled()
+            await scene.dispatcher.tasks.settled()
             assert len(scene.cards(acme)) == AT_ONCE + 1
 
 
@@ -186,7 +186,7 @@ class TestApart:
             own.blocks.append({"type": "actions", "block_id": "forged", "elements": [block]})
             await scene.slack.click(own, action, globex.ada, value=value)
             shown = await scene.slack.until(lambda: scene.slack.ephemerals(globex.general, globex.ada))
-            await scene.dispatcher.settled()
+            await scene.dispatcher.tasks.settled()
             assert shown[-1].text == NOT_HERE
             assert len(council.calls) == asked_before
 
@@ -284,7 +284,7 @@ class TestRouted:
         event = payloads.message_event("app_mention", home.team, home.general, message)
         payload = payloads.event_callback(scene.slack.world.app_id, home.team, event, scene.clock())
         sent = await scene.slack.courier.send("events_api", payload | envelope)
-        await scene.dispatcher.settled()
+        await scene.dispatcher.tasks.settled()
         return sent
 
     async def test_in_a_shared_channel_the_authorization_counts(self, tmp_path: Path) -> None:
@@ -433,14 +433,14 @@ class TestRemoved:
                 await event
             since = len(scene.slack.requests)
             council.release(LAST)
-            await scene.dispatcher.settled()
+            await scene.dispatcher.tasks.settled()
             [run] = await scene.library.journal.undelivered("slack")
             assert (run.status, run.delivery) == ("answered", "untold")
             assert labels(await scene.ask(globex)) == FINISHED
             assert callers(scene, since) == {globex.team.id}
             assert (await scene.install(acme)).status == 200
             await scene.slack.until(lambda: scene.slack.told(acme.ada))
-            await scene.dispatcher.settled()
+            await scene.dispatcher.tasks.settled()
             assert await scene.library.journal.undelivered("slack") == []
             assert len(scene.slack.told(acme.ada)) == 1
             assert labels(scene.cards(acme)[0]) == FINISHED
@@ -454,12 +454,12 @@ class TestRemoved:
             for event in scene.slack.uninstall(acme.team):
                 await event
             council.release(LAST)
-            await scene.dispatcher.settled()
+            await scene.dispatcher.tasks.settled()
             await scene.restart()
             assert len(await scene.library.journal.undelivered("slack")) == 1
             assert (await scene.install(acme)).status == 200
             await scene.slack.until(lambda: scene.slack.told(acme.ada))
-            await scene.dispatcher.settled()
+            await scene.dispatcher.tasks.settled()
             assert await scene.library.journal.undelivered("slack") == []
 
     async def test_it_is_noticed_at_the_next_start(self, tmp_path: Path) -> None:
@@ -544,7 +544,7 @@ class TestFaults:
             scene.slack.oauth.renews = True
             assert (await scene.install(acme)).status == 200
             council.release(LAST)
-            await scene.dispatcher.settled()
+            await scene.dispatcher.tasks.settled()
             [card] = scene.cards(acme)
             assert labels(card) == FINISHED
             assert len(scene.slack.told(acme.ada)) == 1
@@ -594,7 +594,7 @@ class TestFaults:
             trouble.release()
             await scene.slack.until(lambda: len(scene.workspaces.open_workspaces) == 2)
             assert (await scene.slack.redeliver(sent)).status == 200
-            await scene.dispatcher.settled()
+            await scene.dispatcher.tasks.settled()
             assert labels(scene.cards(acme)[0]) == FINISHED
 
     async def test_one_that_never_answers_does_not_keep_the_others_waiting(

@@ -1,0 +1,357 @@
+"""Takes each accepted run to its end, in a task of its own: through the queue, and shown."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from contextlib import AsyncExitStack, suppress
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import structlog
+
+from bot.errors import Refusal
+from bot.service.admission.limits import Backlog, Durability, channel_of, user_of
+from bot.service.admission.queue import Queue, Ticket
+from bot.service.delivery.presenter import Presenter, page_of
+from bot.service.delivery.venue import File, Venue
+from bot.service.resuming import Resuming, Stops, Together, catch_up
+from bot.service.runs import Runs
+from bot.service.shared_queue import SharedQueue
+from bot.view.state import RunView, opening
+from bot.view.wording.service import replies
+from council.cancel import Stop
+from council.document.conversation import Source
+from council.errors import ModelError, RunStopped
+from council.events import RunAdmitted, RunQueued
+from council.offload import in_turn
+from council.task_group import TaskGroup
+from storage.documents.conversations import Conversations
+from storage.errors import RunSuperseded, StorageError
+from storage.index.statistics import Typical
+from storage.journal.journal import Delivery, Journal, RunRow, Telling
+
+log = structlog.get_logger()
+
+HALT_SECONDS = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class RunCounts:
+    """How many runs have their turn, wait for it, or have an asker who couldn't be told yet."""
+
+    running: int
+    queued: int
+    untold: int
+
+
+class RunTasks:
+    """Carries out and shows runs, each in a task of its own, until `drain` ends them.
+
+    With a queue that several processes share, it posts a run's card and leaves the run to whoever takes
+    it up. `backlog` counts the runs that wait.
+    """
+
+    def __init__(
+        self,
+        *,
+        runs: Runs,
+        journal: Journal,
+        store: Conversations,
+        queue: Queue,
+        backlog: Backlog,
+        durability: Durability,
+        shared_queue: SharedQueue | None,
+        clock: Callable[[], float],
+        sleep: Callable[[float], Awaitable[object]],
+    ) -> None:
+        self._runs = runs
+        self._journal = journal
+        self._store = store
+        self._queue = queue
+        self._backlog = backlog
+        self._durability = durability
+        self._shared_queue = shared_queue
+        self._clock = clock
+        self._shown: set[str] = set()
+        self._presenters: dict[str, Presenter] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self.is_draining = False
+        self.stops = Stops()
+        self.typical: dict[str, asyncio.Task[Typical | None]] = {}
+        """For each new run, what an answer took lately where it was asked; its card shows that."""
+        self.resuming = Resuming(
+            runs,
+            journal,
+            self.stops,
+            self._restart,
+            within=durability.resume_within,
+            sleep=sleep,
+            is_shared=shared_queue is not None,
+        )
+
+    def begin(self, run: RunRow, venue: Venue) -> None:
+        """Carry out a run and show it, in a task of its own."""
+        if run.id in self._shown:  # a workspace that is opened again may have found it first
+            return
+        if self._shared_queue:
+            self._shown.add(run.id)
+            self.spawn(self._hand_over(run, venue, self._shared_queue))
+        else:
+            self._start(run, venue)
+
+    async def take_up(self, run: RunRow, venue: Venue, shared_queue: SharedQueue) -> Delivery | None:
+        """Carry out a run that this process has claimed, and show it; return how that ended."""
+        if not run.is_over and run.epoch > 1 and self._runs.age(run) > self._durability.resume_within:
+            run = await self._runs.give_up(run)
+        self._shown.add(run.id)
+        stop = self.stops.of(run)
+        shared_queue.claims.add(run, stop)
+        return await self._see_through(run, venue, stop, Together(1))
+
+    async def reopen(self, run: RunRow, venue: Venue, payer: Source) -> None:
+        """Reopen a run without an answer and carry it out on its card.
+
+        Whoever asks for it, at `payer`, pays for it. Raises `Refusal` if it has an answer, or if a
+        budget hasn't enough left.
+        """
+        self._shown.add(run.id)  # how it failed may not be shown once more meanwhile
+        reopened: RunRow | None = None
+        try:
+            with self._backlog.admitted(run.entry_key, run.origin):
+                reopened = await self._runs.reopen(run, payer)
+                if reopened is None:
+                    raise Refusal(replies.ANSWERED)
+                self._start(reopened, venue, Together(1))
+        finally:
+            if reopened is None:
+                self._shown.discard(run.id)
+
+    def _start(self, run: RunRow, venue: Venue, resumed: Together | None = None) -> None:
+        if not run.is_over:
+            self._backlog.count(run.entry_key, run.origin)
+        self._shown.add(run.id)
+
+        async def see_through() -> None:
+            delivery = await self._see_through(run, venue, self.stops.of(run), resumed)
+            self.resuming.shown(run, venue, delivery, is_last=self.is_draining)
+
+        self.spawn(see_through())
+
+    async def _hand_over(self, run: RunRow, venue: Venue, shared_queue: SharedQueue) -> None:
+        """Post a run's card, then leave the run to a worker; show its place until one has it."""
+        with structlog.contextvars.bound_contextvars(run=run.id):
+            shared_queue.claims.add(run, Stop())  # once a worker has it, nothing more is shown from here
+            try:
+                presenter = await self._presenter(run, venue, is_new=True)
+                presenter.hear(RunAdmitted(0.0))
+                if await self._post_card(run, presenter):
+                    await shared_queue.begin(run.id)
+                    async for position in shared_queue.positions(run.id):
+                        presenter.hear(RunQueued(position))
+                        await presenter.show_place()
+                else:  # nobody would see the answer, so nothing is spent; the asker was told why
+                    await self._runs.fail(run, presenter.hear, RunStopped(), "stopped")
+                    await self._runs.deliver(run, "shown")
+                    await shared_queue.leave(run.id)
+            except StorageError:
+                log.exception("run_left_to_a_sweep")
+            finally:
+                shared_queue.claims.remove(run.id)
+                self._runs.acknowledgements.settle(run.entry_key)
+                self._shown.discard(run.id)
+
+    def _restart(self, run: RunRow, venue: Venue, resumed: Together) -> None:
+        if run.id not in self._shown:
+            self._start(run, venue, resumed)
+
+    async def _see_through(
+        self, run: RunRow, venue: Venue, stop: Stop, resumed: Together | None
+    ) -> Delivery | None:
+        """Carry out a run and show it; return how the showing ended, `None` if it was cut off."""
+        delivery: Delivery | None = None
+        with structlog.contextvars.bound_contextvars(run=run.id):
+            try:
+                presenter = self._presenters[run.id] = await self._presenter(
+                    run, venue, is_new=resumed is None
+                )
+                async with TaskGroup() as group:
+                    group.create_task(self._carry_out(run, venue, presenter, stop))
+                    delivery = await self._show(run, presenter, stop, resumed)
+                if delivery:
+                    await self._runs.deliver(run, delivery)
+            except StorageError:
+                log.exception("run_left_to_the_next_start")
+            finally:
+                self._backlog.release(run.entry_key)
+                self.stops.remove(run.id)
+                self._shown.discard(run.id)
+                self._presenters.pop(run.id, None)
+        return delivery
+
+    async def _presenter(self, run: RunRow, venue: Venue, *, is_new: bool) -> Presenter:
+        where = run.origin
+
+        async def place(**changed: str | None) -> None:
+            nonlocal where
+            where = where.model_copy(update=changed)
+            try:
+                await self._journal.place(run.id, where)
+            except StorageError:  # only a restart now would have to look for the card
+                log.exception("place_not_recorded", run=run.id)
+
+        async def note(telling: Telling) -> None:
+            try:
+                await self._journal.note_telling(run.id, telling)
+            except StorageError:  # only a restart now could mention the asker once more
+                log.exception("telling_not_recorded", run=run.id)
+
+        async def is_wanted() -> bool:
+            try:
+                return await self._journal.origin(run) is not None
+            except StorageError:  # if the journal can't be read, nothing counts as forgotten
+                log.exception("run_not_read", run=run.id)
+                return True
+
+        looking = self.typical.pop(run.id, None)
+        return Presenter(
+            run.id,
+            opening(
+                run.brief.question,
+                run.brief.profile,
+                asker=run.brief.asker,
+                now=self._clock(),
+                typical=await looking if looking else None,
+            ),
+            venue,
+            await self._journal.posts(run, is_new=is_new),
+            run.telling,
+            clock=self._clock,
+            place=place,
+            note=note,
+            is_wanted=is_wanted,
+            page=partial(self._page, run),
+            edited=partial(self._runs.metrics.edited, run.origin.platform),
+            none_due=self._runs.acknowledgements.none_due,
+        )
+
+    async def _carry_out(self, run: RunRow, venue: Venue, presenter: Presenter, stop: Stop) -> None:
+        """Take a run through the queue and to its end; the card shows whatever ends it."""
+        try:
+            await self._take_turn(run, venue, presenter, stop)
+        except RunSuperseded:
+            raise
+        except Exception as error:
+            log.exception("run_crashed")
+            await self._runs.fail(run, presenter.hear, error)
+
+    async def _take_turn(self, run: RunRow, venue: Venue, presenter: Presenter, stop: Stop) -> None:
+        source = run.origin
+        ticket = Ticket(
+            channel=channel_of(source),
+            user=user_of(source),
+            conversation=run.conversation_id,
+        )
+
+        async with AsyncExitStack() as stack:
+            if self._shared_queue:  # its turn has come; even one that was stopped has to leave it
+                await stack.enter_async_context(self._shared_queue.turn(run.id))
+            else:
+                turn = stack.enter_async_context(
+                    self._queue.turn(ticket, lambda position: presenter.hear(RunQueued(position)))
+                )
+                with suppress(ModelError):  # stopped while it waited: it ends without a turn
+                    await stop.members.guard(turn)
+            self._backlog.release(run.entry_key)
+            begun = run.brief.started_at
+            presenter.hear(RunAdmitted(self._runs.since(begun) if begun else 0.0))
+            await self._runs.carry_out(run, presenter.hear, stop, venue.read_discussion)
+
+    async def _show(
+        self, run: RunRow, presenter: Presenter, stop: Stop, resumed: Together | None
+    ) -> Delivery | None:
+        """Show a run to its end; whatever its card does, the run continues."""
+        try:
+            if resumed:
+                await catch_up(presenter, resumed)
+                await presenter.pick_up()
+            elif not await self._post_card(run, presenter) and not presenter.has_spent:
+                # Nobody would see the answer, so nothing is spent. What is paid for finds another way.
+                stop.everything.cancel("stopped")
+                if await presenter.ended_without_answer():
+                    return "shown"  # only the asker was told why
+            return await presenter.show()
+        except Exception:
+            log.exception("card_crashed")
+            return "untold"
+
+    async def _post_card(self, run: RunRow, presenter: Presenter) -> bool:
+        try:
+            return await presenter.post_card()
+        finally:
+            self._runs.acknowledgements.settle(run.entry_key)
+
+    async def _page(self, run: RunRow) -> File:
+        return await in_turn(page_of, await self._store.load(run.conversation_id))
+
+    def __contains__(self, run_id: str) -> bool:
+        """Return whether a run is being carried out or shown here."""
+        return run_id in self._shown
+
+    def view_of(self, run_id: str) -> RunView | None:
+        """Return the newest view of a run that is being shown here."""
+        presenter = self._presenters.get(run_id)
+        return presenter.view if presenter else None
+
+    @property
+    def resume_within(self) -> float:
+        """How old, in seconds, an interrupted run may be that continues by itself."""
+        return self._durability.resume_within
+
+    def run_counts(self) -> RunCounts:
+        """Count this process's runs."""
+        if self._shared_queue:
+            return RunCounts(
+                self._shared_queue.claims.count, self._shared_queue.waiting, self._shared_queue.untold
+            )
+        return RunCounts(self._queue.running, self._queue.waiting, self.resuming.untold)
+
+    def spawn(self, work: Coroutine[Any, Any, None]) -> None:
+        """Do something in the background, referenced until it is done and awaited by `drain`."""
+        # The event loop keeps no strong reference to its tasks.
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def settled(self) -> None:
+        """Wait until every run is over and shown."""
+        while self._tasks:
+            await asyncio.wait(self._tasks)
+
+    async def drain(self, seconds: float | None = None) -> None:
+        """Take nothing new, and give running work some time to end; the next start resumes the rest."""
+        self.is_draining = True
+        if self._shared_queue:
+            self._shared_queue.close()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(self._durability.drain_seconds if seconds is None else seconds):
+                await self.settled()
+        await self.resuming.close()
+        left = [*self._tasks]
+        for task in left:
+            task.cancel()
+        if self._runs.warnings:
+            await self._runs.warnings.cancel()
+        await asyncio.gather(*left, return_exceptions=True)
+
+    async def halt(self, run_ids: Sequence[str]) -> None:
+        """End these runs, and wait until they are over or their time is up."""
+        if self._shared_queue:
+            await self._shared_queue.end(run_ids, HALT_SECONDS)
+            return
+        for run_id in run_ids:
+            if stop := self.stops.get(run_id):
+                stop.everything.cancel("stopped")
+        with suppress(TimeoutError):
+            async with asyncio.timeout(HALT_SECONDS):
+                while any(run_id in self._shown for run_id in run_ids):  # noqa: ASYNC110 - it is soon over
+                    await asyncio.sleep(0.05)
