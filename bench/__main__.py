@@ -28,6 +28,7 @@ from bench.streams import AT_ONCE, behind, many, reading, serving
 from bench.texts import comparisons, lag_over_long_reviews
 from bench.workers import measure as measure_workers
 from bot.app import open_library
+from bot.config import logs
 from bot.service.admission.access import AT_TERMINAL
 from bot.service.requests.question import Question
 from bot.service.runs import Runs
@@ -72,6 +73,7 @@ def main() -> None:
         "texts": texts,
         "bombs": bombs,
     }
+    logs.configure(level=logging.CRITICAL, secrets=())
     logging.disable(logging.CRITICAL)  # a bot that is killed at the end breaks off what it is told
     chosen = sys.argv[1:] or [*groups]
     if unknown := {*chosen} - {*groups}:

@@ -8,12 +8,12 @@
     │       └── NotTaken    a file isn't read with a question
     ├── ChartError          the picture of the statistics couldn't be drawn; the text says it all
     └── VenueError          a platform didn't do what it was asked
-        ├── Gone            the message, thread, channel or token isn't there any more
-        │   └── Revoked     the platform doesn't accept the bot's token
+        ├── Gone            the message, thread or channel isn't there any more
         ├── NotAllowed      a permission or a setting keeps the bot from it
         │   └── NoThread    the channel takes no replies in threads
         ├── Malformed       the platform never accepts what was sent
         ├── Unreachable     it may work later
+        ├── Revoked         it works once the platform accepts the bot's token again
         └── RateLimited     it works after a stated time
 
 The message of a `Refusal` is a sentence for a person, that of a `VenueError` a short phrase without a
@@ -75,11 +75,7 @@ class VenueError(CouncilError):
 
 
 class Gone(VenueError):
-    """The message, thread, channel or token isn't there any more, or not for the bot."""
-
-
-class Revoked(Gone):
-    """The platform doesn't accept the bot's token."""
+    """The message, thread or channel isn't there any more, or not for the bot."""
 
 
 class NotAllowed(VenueError):
@@ -114,6 +110,10 @@ class Unreachable(VenueError):
         self.is_lost = is_lost
         self.may_be_done = may_be_done or is_lost
         self.is_known = is_known
+
+
+class Revoked(VenueError):
+    """The platform doesn't accept the bot's token; whatever was posted before is still there."""
 
 
 class RateLimited(VenueError):

@@ -18,7 +18,7 @@ from typing import Self, TypeVar
 
 import structlog
 
-from bot.errors import Gone, NotAllowed, RateLimited, Unreachable
+from bot.errors import Gone, NotAllowed, RateLimited, Revoked, Unreachable
 from bot.service.metrics import Metrics
 from bot.view.wording.service import delivery as wording
 from storage.errors import StorageError
@@ -283,9 +283,9 @@ class Outbox:
 
         A `request` raises the errors of `bot.errors`. It ends on its own even if whoever waits
         for it is cancelled, so what it records beside sending isn't lost.
-        Raises `Gone` or `NotAllowed` when refused twice, at `believes_at_once` the first time;
-        `Malformed`; and `Unreachable` after `give_up` seconds, by default the patience's, or where
-        `repeat` allows no further attempt.
+        Raises `Gone`, `NotAllowed` or `Revoked` when refused twice, at `believes_at_once` the first
+        time; `Malformed`; and `Unreachable` after `give_up` seconds, by default the patience's, or
+        where `repeat` allows no further attempt.
         """
         patience = self.patience
         ends = self._clock() + (patience.give_up if give_up is None else give_up)
@@ -302,7 +302,7 @@ class Outbox:
                 self._metrics.rate_limited[self._platform] += 1
                 log.info("rate_limited", lane=lane.name, seconds=limited.after)
                 continue
-            except (Gone, NotAllowed):
+            except (Gone, NotAllowed, Revoked):
                 if refused or believes_at_once:
                     raise
                 refused, wait = True, patience.recheck

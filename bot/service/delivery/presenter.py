@@ -15,7 +15,7 @@ from typing import Protocol
 
 import structlog
 
-from bot.errors import Gone, Malformed, NotAllowed, Unreachable, VenueError
+from bot.errors import Gone, Malformed, NotAllowed, Revoked, Unreachable, VenueError
 from bot.render.markdown import render
 from bot.service.delivery.outbox import Urgency
 from bot.service.delivery.venue import Action, Button, Card, File, Mention, Part, Sent, Venue
@@ -263,7 +263,7 @@ class Presenter:
             try:
                 if await tell(mention):
                     return True
-            except Unreachable as error:
+            except (Unreachable, Revoked) as error:
                 log.warning("not_told", reason=error)
                 return False
             except VenueError as error:
@@ -350,7 +350,7 @@ class Presenter:
         """Note why the thread can't be posted; the asker is told in any case."""
         try:
             yield
-        except Unreachable as error:
+        except (Unreachable, Revoked) as error:
             log.warning("thread_stalled", reason=error)
             self._is_stalled = True
         except VenueError as error:
@@ -407,7 +407,7 @@ class Presenter:
             await self._once("transcript", note, attach)
             if why and is_cut:  # the card says where the rest of the answer is
                 await self._venue.edit_card(self.card, self._urgency, self._card_moved)
-        except Unreachable as error:
+        except (Unreachable, Revoked) as error:
             log.warning("transcript_stalled", reason=error)
             self._is_stalled = True
         except (VenueError, StorageError) as error:  # the button below the card still sends it

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.errors import Gone, Malformed, NotAllowed, Unreachable, VenueError
+from bot.errors import Gone, Malformed, NotAllowed, Revoked, Unreachable, VenueError
 from bot.render.markdown import render
 from bot.service.admission.queue import Queue
 from bot.service.delivery.outbox import Urgency
@@ -18,6 +18,7 @@ from tests.council.scripted import FOUR, ScriptedCouncil
 
 DONE = "The council has answered."
 GONE, FORBIDDEN = Gone("the message is gone"), NotAllowed("it may not post here")
+REVOKED = Revoked("the token was revoked")
 CHAIR = "stage3.1:chair/man:chairman"
 
 
@@ -97,10 +98,17 @@ async def test_a_card_that_moved_is_on_record_until_there_is_another(tmp_path: P
         assert (found.origin.message, found.origin.card) == ("card-2", None)
 
 
+async def test_a_card_of_a_bot_without_access_is_not_replaced(tmp_path: Path) -> None:
+    """It is still there, and is edited once access is back."""
+    venue = RecordingVenue(refuse={"edit_card": REVOKED, "open_thread": REVOKED})
+    assert await told(tmp_path, venue) == "untold"
+    assert (venue.reposts, venue.directs, venue.mentions) == ([], [], [])
+
+
 EVERYWHERE = ("edit_card", "open_thread", "repost", "direct")
 
 
-@pytest.mark.parametrize("refusal", [GONE, FORBIDDEN, Unreachable("Slack can't be reached")])
+@pytest.mark.parametrize("refusal", [GONE, FORBIDDEN, REVOKED, Unreachable("Slack can't be reached")])
 async def test_an_answer_refused_everywhere_is_untold(tmp_path: Path, refusal: VenueError) -> None:
     """It is kept, and recorded as untold."""
     venue = RecordingVenue(refuse=dict.fromkeys(EVERYWHERE, refusal))

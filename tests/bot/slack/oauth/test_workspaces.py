@@ -17,6 +17,7 @@ from bot.slack.workspace import AT_ONCE
 from bot.upkeep import forget_removed
 from bot.view.wording.service.access import NOT_HERE
 from storage.scope import Scope
+from tests.bot.service.test_dispatcher import WHOLE_THREAD
 from tests.bot.shown import FINISHED
 from tests.bot.slack.oauth.scene import Home, Scene, scene_in
 from tests.bot.slack.test_bot import dispatcher_of, labels
@@ -25,6 +26,7 @@ from tests.council.scripted import FOUR, ScriptedCouncil, profile
 from tests.slack_server import Delivery, payloads
 from tests.slack_server.faults import ALWAYS
 
+FIRST_REVIEW = f"stage2.1:{FOUR[0]}"
 LAST = "stage3.1:chair/man:chairman"
 
 
@@ -66,6 +68,11 @@ async def asked(scene: Scene, home: Home, held: str, council: ScriptedCouncil) -
 def callers(scene: Scene, since: int = 0) -> set[str | None]:
     """Return the workspaces whose tokens were used."""
     return {call.team for call in scene.slack.requests[since:]}
+
+
+def refused(scene: Scene, method: str) -> int:
+    """Return how many calls of a method Slack has refused."""
+    return sum(call.method == method and call.error is not None for call in scene.slack.requests)
 
 
 class TestServed:
@@ -547,6 +554,23 @@ class TestFaults:
             await scene.dispatcher.tasks.settled()
             [card] = scene.cards(acme)
             assert labels(card) == FINISHED
+            assert len(scene.slack.told(acme.ada)) == 1
+
+    async def test_a_card_outlasts_a_token_that_is_refused_for_a_while(self, tmp_path: Path) -> None:
+        """What can't be edited now isn't lost: the channel sees one card, with its thread."""
+        council = ScriptedCouncil(held={FIRST_REVIEW, LAST})
+        async with scene_in(tmp_path, council) as scene:
+            [acme] = await scene.installed("Acme Two")
+            await asked(scene, acme, FIRST_REVIEW, council)
+            scene.slack.fail("chat.update", "invalid_auth", times=2)
+            council.release(FIRST_REVIEW)
+            await council.until_called(LAST)
+            await scene.slack.until(lambda: refused(scene, "chat.update") == 2)
+            council.release(LAST)
+            await scene.dispatcher.tasks.settled()
+            [card] = scene.cards(acme)
+            assert labels(card) == FINISHED
+            assert len(scene.slack.thread(acme.general, card.ts)) == WHOLE_THREAD + 1
             assert len(scene.slack.told(acme.ada)) == 1
 
     async def test_installed_twice_at_once_it_is_served_once(self, tmp_path: Path) -> None:
