@@ -22,7 +22,8 @@ from bench import peer
 from bench.bombs import slowest, worst
 from bench.burst import Waits, acknowledgements, beside
 from bench.load import BALLOT, PROFILE, QUESTION, Engine, Load, measure, no_models, p99, silent
-from bench.past_answers import CONVERSATIONS, Measured, in_folder, on_postgres
+from bench.past_answers import CONVERSATIONS, Measured, on_postgres
+from bench.past_answers import measure as measure_past_answers
 from bench.resume import resumption
 from bench.streams import AT_ONCE, behind, many, reading, serving
 from bench.texts import comparisons, lag_over_long_reviews
@@ -85,7 +86,7 @@ def main() -> None:
 
 def past_answers() -> None:
     """Time the index over many past answers, and what people read there."""
-    told = asyncio.run(in_folder())
+    told = asyncio.run(measure_past_answers())
     row(f"{of_size(told)}: index rebuilt", f"{sum(told.rebuild):.0f} s", "60 s")
     row("  its CPU, on all cores together", f"{told.rebuild_cpu:.0f} s")
     row("  its second half against its first", f"{told.rebuild[1] / told.rebuild[0]:.2f} x")

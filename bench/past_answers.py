@@ -58,7 +58,7 @@ class Measured:
     document_bytes: int = 0
 
 
-async def in_folder(conversations: int = CONVERSATIONS, address: str | None = None) -> Measured:
+async def measure(conversations: int = CONVERSATIONS, address: str | None = None) -> Measured:
     """Write the documents, half of them first, index each half, then read what people would.
 
     With an address, all of it is in that PostgreSQL database.
@@ -236,7 +236,7 @@ async def lag_of_the_loop(lags: list[float]) -> AsyncGenerator[None]:
 def on_postgres(conversations: int) -> Measured:
     """Measure in a PostgreSQL that syncs its writes."""
     with serve(*SYNCING, within=None) as server, server.schema() as address:
-        return asyncio.run(in_folder(conversations, address))
+        return asyncio.run(measure(conversations, address))
 
 
 def main() -> None:
@@ -247,7 +247,7 @@ def main() -> None:
     parser.add_argument("--postgres", action="store_true")
     given = cast("dict[str, object]", vars(parser.parse_args()))
     count = cast("int", given["conversations"])
-    told = on_postgres(count) if given["postgres"] else asyncio.run(in_folder(count))
+    told = on_postgres(count) if given["postgres"] else asyncio.run(measure(count))
     print(f"rebuilt in {sum(told.rebuild):.1f} s")
     for name, times in (("history", told.history), ("search", told.search), ("show", told.show)):
         late = statistics.quantiles(times, n=100)[98]

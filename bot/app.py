@@ -235,7 +235,7 @@ def open_dispatcher(
     council: Council,
     shared_queue: SharedQueue | None = None,
 ) -> Dispatcher:
-    """Open the dispatcher, which takes every platform's questions, and may hand them over."""
+    """Open the dispatcher, which takes every platform's questions."""
     return Dispatcher(
         runs=council.runs,
         journal=library.journal,

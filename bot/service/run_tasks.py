@@ -1,4 +1,4 @@
-"""Takes each accepted run to its end, in a task of its own: through the queue, and shown."""
+"""Takes each accepted run through the queue to its end, and shows it."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
@@ -45,10 +45,10 @@ class RunCounts:
 
 
 class RunTasks:
-    """Carries out and shows runs, each in a task of its own, until `drain` ends them.
+    """Carries out and shows runs until `drain` ends them; `backlog` counts those that wait.
 
-    With a queue that several processes share, it posts a run's card and leaves the run to whoever takes
-    it up. `backlog` counts the runs that wait.
+    With a queue that several processes share, `begin` only posts a run's card, and `take_up` carries out
+    one that this process has claimed.
     """
 
     def __init__(
@@ -111,8 +111,8 @@ class RunTasks:
     async def reopen(self, run: RunRow, venue: Venue, payer: Source) -> None:
         """Reopen a run without an answer and carry it out on its card.
 
-        Whoever asks for it, at `payer`, pays for it. Raises `Refusal` if it has an answer, or if a
-        budget hasn't enough left.
+        Whoever asks for it, at `payer`, pays for it. Raises `Refusal` if it has an answer, too many
+        questions wait, or a budget hasn't enough left.
         """
         self._shown.add(run.id)  # how it failed may not be shown once more meanwhile
         reopened: RunRow | None = None

@@ -23,7 +23,7 @@ from bot.service.metrics import Metrics
 from bot.service.requests.question import Question
 from bot.service.traces import Trace, Traces, untraced
 from bot.view.wording.service.failures import INTERRUPTED, explain
-from council.brief import Attachment, Brief, Discussion, History
+from council.brief import Brief, Discussion, History
 from council.calls import Ask, Call, Reply
 from council.cancel import Stop
 from council.document.conversation import (
@@ -69,7 +69,7 @@ def utc_now() -> datetime:
 class Runs:
     """Records questions as runs and carries them out; `channels` says what is in force where.
 
-    `prices` are the models'; `warnings` tells admins of budgets that are nearly used up.
+    `prices` returns what a call costs; `warnings` tells admins of budgets that are nearly used up.
     """
 
     ask: Ask
@@ -399,7 +399,10 @@ class Runs:
         if brief.started_at is not None:
             return brief
         profile = await self.catalog.resolve(brief.profile)
-        window, texts = self.catalog.window(profile), [brief.question, *map(_text, brief.attachments)]
+        window, texts = (
+            self.catalog.window(profile),
+            [brief.question, *(file.text for file in brief.attachments)],
+        )
         context = brief.context
         if context and read_discussion:
             context = await read_discussion(brief, room_beside(window, texts))
@@ -444,10 +447,6 @@ def _answer_in(conversation: Conversation, run: RunRow) -> AssistantMessage | No
 
 def _authors(context: Discussion | None) -> set[str]:
     return {message.author for message in context.messages} if context else set()
-
-
-def _text(file: Attachment) -> str:
-    return file.text
 
 
 def _shortened(brief: Brief) -> HistoryShortened | None:

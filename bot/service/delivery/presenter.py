@@ -265,7 +265,7 @@ class Presenter:
                     return True
             except (Unreachable, Revoked) as error:
                 log.warning("not_told", reason=error)
-                return False
+                return self._is_told(mention)
             except VenueError as error:
                 log.info("place_lost", place=tell.__name__.strip("_"), reason=error)
         return False

@@ -302,6 +302,7 @@ class SlackWorkspaces:
             try:
                 async with self._few:
                     await self._enter(place)
+                place.bot.use(installed.token)  # runs in progress may have been refused until now
                 wait = FIRST_SECONDS
                 tried.set()
                 log.info("slack_workspace_opened", workspace=installed.team)

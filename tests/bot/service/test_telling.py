@@ -176,6 +176,21 @@ async def test_an_untold_answer_is_told_at_the_next_start(tmp_path: Path) -> Non
     assert council.calls == []
 
 
+async def test_an_asker_who_was_told_stays_told(tmp_path: Path) -> None:
+    """Whatever is refused when the rest of the run is shown again."""
+    venue = RecordingVenue(refuse={"attach": REVOKED})
+    assert await told(tmp_path, venue) is None
+    venue.refuse = dict.fromkeys((*EVERYWHERE, "attach"), REVOKED)
+    async with office(tmp_path, ScriptedCouncil()) as place:
+        [run] = await place.dispatcher.tasks.resuming.undelivered("slack")
+        await place.dispatcher.tasks.resuming.resume([run], lambda _: venue)
+        await place.dispatcher.tasks.settled()
+        found = await place.library.journal.get(run.id)
+    assert found is not None
+    assert found.delivery is None
+    assert venue.mentions == [DONE]
+
+
 async def test_what_may_have_arrived_is_on_record_at_the_next_start(tmp_path: Path) -> None:
     """A platform that can't recognize a repeated mention continues from that record."""
 
