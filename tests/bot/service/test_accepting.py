@@ -18,12 +18,6 @@ from tests.passing_time import let_pass
 from tests.storage.examples import HeldCommits
 
 
-@pytest.fixture(autouse=True)
-def patient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Wait for a question however busy the machine is."""
-    limit(monkeypatch, 60)
-
-
 def limit(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
     """Set the time in which a question must be recorded."""
     monkeypatch.setattr(bot.service.dispatcher, "ACCEPT_SECONDS", seconds)
