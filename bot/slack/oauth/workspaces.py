@@ -302,7 +302,6 @@ class SlackWorkspaces:
             try:
                 async with self._few:
                     await self._enter(place)
-                place.bot.use(installed.token)  # runs in progress may have been refused until now
                 wait = FIRST_SECONDS
                 tried.set()
                 log.info("slack_workspace_opened", workspace=installed.team)
@@ -319,8 +318,9 @@ class SlackWorkspaces:
                 log.warning("slack_access_lost", workspace=installed.team, code=code)
                 if code in REMOVED:
                     break
-                place.bot.use(installed.token)
             await self._sleep(wait)
+            if place.installed is installed and place.bot.lost_by not in {"", *REMOVED}:
+                place.bot.use(installed.token)  # runs in progress may have been refused until now
             wait = min(wait * 2, LONGEST_SECONDS)
         while not await self._remove(place, installed):
             await self._sleep(wait)

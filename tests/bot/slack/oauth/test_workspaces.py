@@ -2,15 +2,18 @@
 
 import asyncio
 import sqlite3
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import aiohttp
 import pytest
+from structlog.testing import capture_logs
 
 from bot.service.admission.budgets import Budgets
 from bot.service.admission.channels import Operator
+from bot.slack.bot import SlackBot
 from bot.slack.oauth import installations, workspaces
 from bot.slack.oauth.installations import NAME
 from bot.slack.workspace import AT_ONCE
@@ -20,7 +23,7 @@ from storage.scope import Scope
 from tests.bot.service.test_dispatcher import WHOLE_THREAD
 from tests.bot.shown import FINISHED
 from tests.bot.slack.oauth.scene import Home, Scene, scene_in
-from tests.bot.slack.test_bot import dispatcher_of, labels
+from tests.bot.slack.test_bot import Sleeper, dispatcher_of, labels
 from tests.bot.slack.test_budget_warnings import ONE_QUESTION
 from tests.council.scripted import FOUR, ScriptedCouncil, profile
 from tests.slack_server import Delivery, payloads
@@ -73,6 +76,11 @@ def callers(scene: Scene, since: int = 0) -> set[str | None]:
 def refused(scene: Scene, method: str) -> int:
     """Return how many calls of a method Slack has refused."""
     return sum(call.method == method and call.error is not None for call in scene.slack.requests)
+
+
+def named(logs: Sequence[Mapping[str, Any]]) -> list[Any]:
+    """Return what has been logged, by name."""
+    return [each["event"] for each in logs]
 
 
 class TestServed:
@@ -572,6 +580,28 @@ class TestFaults:
             assert labels(card) == FINISHED
             assert len(scene.slack.thread(acme.general, card.ts)) == WHOLE_THREAD + 1
             assert len(scene.slack.told(acme.ada)) == 1
+
+    async def test_refusals_of_a_closed_workspace_are_forgotten_when_it_opens(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Runs in progress are refused while it waits; that doesn't close it once more."""
+        sleep, refused_for = Sleeper.sleep, list[SlackBot]()
+
+        async def refused_meanwhile(sleeper: Sleeper, seconds: float) -> None:
+            for bot in refused_for if seconds == workspaces.FIRST_SECONDS else ():
+                bot.lose("invalid_auth")
+            await sleep(sleeper, seconds)
+
+        monkeypatch.setattr(Sleeper, "sleep", refused_meanwhile)
+        async with scene_in(tmp_path) as scene:
+            [acme] = await scene.installed("Acme Two")
+            bot = scene.workspaces._places[acme.team.id].bot  # pyright: ignore[reportPrivateUsage] - its calls are refused
+            refused_for.append(bot)
+            with capture_logs() as logs:
+                bot.lose("invalid_auth")
+                await scene.slack.until(lambda: "slack_workspace_opened" in named(logs))
+                assert labels(await scene.ask(acme)) == FINISHED
+            assert named(logs).count("slack_access_lost") == 1
 
     async def test_installed_twice_at_once_it_is_served_once(self, tmp_path: Path) -> None:
         """By two admins, or by one who is impatient."""
