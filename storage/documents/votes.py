@@ -1,4 +1,4 @@
-"""Votes in a conversation document: one of each person on an answer."""
+"""Votes in a conversation document: one per person and answer."""
 
 from collections.abc import Sequence
 from typing import cast
