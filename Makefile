@@ -5,6 +5,8 @@ RUN := $(UV) run --frozen
 EXAMPLES ?= 200000
 Q ?= What is the capital of France, and since when?
 
+# As it was typed: make reads a dollar sign as a variable, and runs $(shell …), each time a value is used.
+override Q := $(value Q)
 export Q
 # The tests start a hundred processes: what Python compiled for the first is kept for the rest.
 unexport PYTHONDONTWRITEBYTECODE

@@ -22,8 +22,14 @@ from council.usage import Usage
 Cause = Literal[
     "key",  # 401: the key is missing, wrong or revoked
     "credit",  # 402: the account has no credit left
-    "forbidden",  # 403: this key may not use this model, or moderation refused the text
-    "not_found",  # 404: there is no such model or no such address
+    "key_limit",  # 403: the key's own spending limit is reached
+    "too_dear",  # 402 for one request: it may cost more than is left, others may not
+    "forbidden",  # 403: this key may not use this model
+    "data_policy",  # 404: the account's privacy settings exclude every server of this model
+    "moderated",  # 403: moderation refused the text
+    "not_found",  # 404: there is no such model
+    "no_api",  # 404: there is no chat completions API at the address
+    "too_long",  # the request is longer than the model's context window
     "bad_request",  # 400 and its like: the provider doesn't understand the call
     "rate_limited",  # 429, after all retries
     "unavailable",  # 408, 5xx, or an error inside a 200, after all retries
@@ -36,6 +42,7 @@ Cause = Literal[
     "malformed",  # the reply isn't what the API promises
     "too_large",  # the reply is over the size limit
     "empty",  # no text, or nothing but white space
+    "only_thoughts",  # it thought until its length limit and wrote no answer
     "filtered",  # a content filter stopped the reply
     "echoed_prompt",  # a correction that repeats its prompt
     "echoed_reviews",  # one that repeats the reviews it was given
@@ -51,6 +58,25 @@ Cause = Literal[
     "endpoint_changed",  # the configuration now has another address for this member
     "not_needed",  # the run ended first: a title, or a call beside a refused key
 ]
+
+Concern = Literal["account", "model", "text", "request"]
+"""Whom a refusal concerns: every call of the account, every call to the model, this text, or this call."""
+
+_CONCERNS: Mapping[Cause, Concern] = {
+    "key": "account",
+    "credit": "account",
+    "key_limit": "account",
+    "no_api": "account",
+    "forbidden": "model",
+    "data_policy": "model",
+    "not_found": "model",
+    "moderated": "text",
+    "filtered": "text",
+    "too_dear": "request",
+    "too_long": "request",
+    "bad_request": "request",
+    "only_thoughts": "request",
+}
 
 
 class Failure(BaseModel):
@@ -69,9 +95,14 @@ class Failure(BaseModel):
     usage: Usage | None = None
 
     @property
+    def concerns(self) -> Concern | None:
+        """Whom the refusal concerns; `None` for what isn't a refusal: a lost connection, a deadline."""
+        return _CONCERNS.get(self.cause)
+
+    @property
     def is_account(self) -> bool:
         """Whether no other call with this account can succeed either."""
-        return self.cause in ("key", "credit")
+        return self.concerns == "account"
 
 
 class CouncilError(Exception):
