@@ -42,6 +42,7 @@ from storage.overrides import Overrides
 from storage.processes.coordination import Coordination
 from storage.processes.jobs import Jobs
 from storage.processes.locks import Holds
+from storage.server_traits import ServerTraits
 from storage.sqlite.opening import open_folder
 from storage.stores import Stores
 
@@ -52,7 +53,8 @@ log = structlog.get_logger()
 class Library:
     """Everything that is kept: documents, index, past answers and journal.
 
-    `locks` records which process works on what. `coordination` is what processes on one database share.
+    `locks` records which process works on what, `servers` what model servers take; `coordination` is what
+    processes on one database share.
     """
 
     database: Database
@@ -64,6 +66,7 @@ class Library:
     overrides: Overrides
     warned: BudgetRecord
     locks: Holds
+    servers: ServerTraits
     coordination: Coordination | None = None
 
 
@@ -113,6 +116,7 @@ async def open_library(folder: Path, address: str | None = None) -> AsyncGenerat
             overrides=overrides,
             warned=BudgetRecord(database),
             locks=stores.locks,
+            servers=ServerTraits(database),
             coordination=stores.coordination,
         )
 
@@ -165,8 +169,10 @@ async def open_council(
                 directory.find,
                 base_url=settings.openrouter_base_url or OPENROUTER,
                 api_key=key.get_secret_value() if key else None,
+                dialect=settings.openrouter_dialect,
                 keys=configuration.keys,
                 addresses=addresses,
+                memory=library.servers,
             )
         )
         if not configuration.is_demonstration:

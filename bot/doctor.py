@@ -181,6 +181,7 @@ async def _client(configuration: Configuration, clock: Clock, stack: AsyncExitSt
             Directory(configuration.profiles.values()).find,
             base_url=settings.openrouter_base_url or OPENROUTER,
             api_key=key.get_secret_value() if key else None,
+            dialect=settings.openrouter_dialect,
             keys=configuration.keys,
             on_date=clock.note,
         )

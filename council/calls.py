@@ -63,8 +63,7 @@ class Call:
     needed: never where the journal has the reply. `profile` names the council that the
     member belongs to. `deadline` is wall-clock seconds for the call with all its retries,
     `idle_timeout` the seconds in which nothing may arrive, unless that is left to the client. `schema`
-    asks endpoints that can for a JSON reply of that shape; `refused` says that the endpoint turned that
-    down, and is asked again without it; `web` asks the council's own provider to
+    asks endpoints that can for a JSON reply of that shape; `web` asks the council's own provider to
     search the web first. `repeat_penalty` is only for llama.cpp's server, and replaces its own.
     `on_text` gets the reply as it streams, `on_retry` each failed attempt with
     the seconds until the next one (what streamed before it is void).
@@ -77,7 +76,6 @@ class Call:
     idle_timeout: float | None = None
     profile: str = "default"
     schema: JsonObject | None = None
-    refused: bool = False
     web: bool = False
     temperature: float | None = None
     max_tokens: int | None = None

@@ -31,6 +31,7 @@ Cause = Literal[
     "no_api",  # 404: there is no chat completions API at the address
     "too_long",  # the request is longer than the model's context window
     "bad_request",  # 400 and its like: the provider doesn't understand the call
+    "format_refused",  # the server takes no JSON schema; it is asked again in plain words
     "rate_limited",  # 429, after all retries
     "unavailable",  # 408, 5xx, or an error inside a 200, after all retries
     "no_server",  # refused: nothing listens at the address, after all retries
@@ -60,7 +61,7 @@ Cause = Literal[
 ]
 
 Concern = Literal["account", "model", "text", "request"]
-"""Whom a refusal concerns: every call of the account, every call to the model, this text, or this call."""
+"""Whom a refusal concerns: all calls of the account, all calls to the model, this text, or this call."""
 
 _CONCERNS: Mapping[Cause, Concern] = {
     "key": "account",

@@ -1,11 +1,14 @@
 """The members of a council, and the settings of its runs."""
 
 import hashlib
+import json
 import re
 from collections import Counter
+from collections.abc import Mapping
 from typing import Annotated, Literal, Self
 
 from pydantic import (
+    AfterValidator,
     BaseModel,
     BeforeValidator,
     ConfigDict,
@@ -23,8 +26,79 @@ Strategy = Literal[
     "consensus", "coverage", "risk_averse", "security_first", "cost_capped", "compare_only"
 ]
 """How the chairman makes one answer of many; `council.prompts` says what each asks for."""
+Reasoning = Literal["off", "low", "medium", "high"]
+"""How much a model is to think before it answers; each server has its own words for it."""
+DialectName = Literal[
+    "generic",
+    "openai",
+    "azure",
+    "openrouter",
+    "anthropic",
+    "gemini",
+    "mistral",
+    "groq",
+    "together",
+    "fireworks",
+    "deepseek",
+    "xai",
+    "cerebras",
+    "perplexity",
+    "cohere",
+    "moonshot",
+    "zai",
+    "dashscope",
+    "huggingface",
+    "cloudflare",
+    "ollama",
+    "vllm",
+    "sglang",
+    "lmstudio",
+    "llamacpp",
+    "koboldcpp",
+    "litellm",
+]
+"""The kinds of servers whose requests differ; `council.models.dialects` says how."""
+SENT_FIELDS = frozenset(
+    {
+        "model",
+        "models",
+        "messages",
+        "stream",
+        "stream_options",
+        "temperature",
+        "max_tokens",
+        "max_completion_tokens",
+        "response_format",
+        "plugins",
+        "n",
+    }
+)
+"""Fields of a request that the program writes itself, or whose reply it can't read."""
+THINKING_FIELDS = frozenset(
+    {"reasoning_effort", "reasoning", "thinking", "enable_thinking", "chat_template_kwargs"}
+)
+"""What servers call the control of a model's thinking; written where a member's `reasoning` is set."""
 MOST_ROUNDS = 5
 MAX_MEMBERS = 26  # one letter each: Response A to Response Z
+
+
+def _json_text(value: object) -> object:
+    if not isinstance(value, dict):
+        return value
+    try:
+        return json.dumps(value, sort_keys=True, allow_nan=False)
+    except (TypeError, ValueError):  # a date, which TOML has and JSON hasn't
+        raise ValueError("it holds a value that JSON doesn't have, such as a date") from None
+
+
+def _is_object(text: str) -> str:
+    if not text.startswith("{"):
+        raise ValueError("it isn't a table; write extra = { top_k = 40 }")
+    return text
+
+
+JsonText = Annotated[str, BeforeValidator(_json_text), AfterValidator(_is_object)]
+"""A table of the configuration, kept as the text of a JSON object: it can be compared and hashed."""
 
 
 class Persona(BaseModel):
@@ -51,6 +125,10 @@ class Member(BaseModel):
     `endpoint_id`, a digest, is what a run keeps of the endpoint. `structured` says whether the
     endpoint takes a JSON schema for the reply; where the configuration doesn't say, it is looked up when
     a run starts, or tried, and stored with the run.
+
+    `temperature`, `max_tokens` and `reasoning` are sent only if they are set here or, the first two, in
+    the profile. `dialect` names the kind of server where its address doesn't tell; `extra` are fields
+    of the request's body that are sent as they are. Both belong to today's configuration, too.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -62,16 +140,20 @@ class Member(BaseModel):
     api_key_env: str | None = Field(default=None, exclude=True)
     endpoint_id: str | None = None
     structured: bool | None = None
+    temperature: float | None = Field(default=None, ge=0, le=2, allow_inf_nan=False)
+    max_tokens: Count | None = None
+    reasoning: Reasoning | None = None
+    dialect: DialectName | None = Field(default=None, exclude=True)
+    extra: JsonText = Field(default="{}", exclude=True, repr=False)
     name: str = ""
     """How documents, step keys and people call this seat: the model's id, and where the same id
     occurs twice, `{id}#{persona-slug}`. The profile sets it."""
 
     @model_validator(mode="after")
-    def _fallbacks_need_the_router(self) -> Self:
-        if self.fallbacks and self.endpoint:
-            raise ValueError(
-                "fallbacks are tried by OpenRouter; a member with its own endpoint can't have them"
-            )
+    def _sends_nothing_twice(self) -> Self:
+        ours = SENT_FIELDS | THINKING_FIELDS if self.reasoning else SENT_FIELDS
+        if twice := sorted(ours & json.loads(self.extra).keys()):
+            raise ValueError(f"extra can't set {', '.join(twice)}: the council sends it itself")
         return self
 
     @model_validator(mode="after")
@@ -81,10 +163,12 @@ class Member(BaseModel):
         return self
 
     def in_a_run(self) -> "Member":
-        """Return the member without its endpoint and key, which only today's configuration may name."""
-        if self.endpoint is None and self.api_key_env is None:
-            return self
-        return self.model_copy(update={"endpoint": None, "api_key_env": None})
+        """Return the member without what only today's configuration may name, such as its endpoint."""
+        return self.model_copy(update=_TODAYS)
+
+
+_TODAYS: Mapping[str, object] = {"endpoint": None, "api_key_env": None, "dialect": None, "extra": "{}"}
+"""What only today's configuration may say of a member, as a run keeps it."""
 
 
 def _digest(endpoint: str) -> str:

@@ -158,8 +158,10 @@ class Session:
             profile=profile.name,
             schema=schema,
             web=profile.web and stage in ("stage1", "stage2_5"),
-            temperature=profile.temperature,
-            max_tokens=FORM_TOKENS if schema and profile.demonstration else profile.max_tokens,
+            temperature=profile.temperature if member.temperature is None else member.temperature,
+            max_tokens=FORM_TOKENS
+            if schema and profile.demonstration
+            else member.max_tokens or profile.max_tokens,
             repeat_penalty=repeat_penalty,
             retries=self._last_retries if stage == "stage3" else self._retries,
             on_retry=retry,
@@ -176,7 +178,7 @@ class Session:
         if _refuses_schema(call, outcome):
             # The refusal is on record, so that a replay asks the same.
             step, prompt = f"{call.step}:plain", plain or prompt
-            call = replace(call, step=step, prompt=prompt, schema=None, refused=True)
+            call = replace(call, step=step, prompt=prompt, schema=None)
             outcome = await self._step(call, cancellation)
         if isinstance(outcome, Reply):
             if answer and (rest := answer.rest()):
@@ -246,6 +248,8 @@ class Session:
             deadline=self.brief.profile.call_deadline,
             idle_timeout=self.brief.profile.idle_timeout,
             profile=self.brief.profile.name,
+            temperature=member.temperature,
+            max_tokens=member.max_tokens,
             retries=self._retries,
         )
         outcome = await self._step(call, cancellation)
@@ -346,9 +350,8 @@ class Session:
 
 
 def _refuses_schema(call: Call, outcome: Outcome) -> bool:
-    """Return whether an endpoint may have rejected a call for its schema."""
-    asked = call.schema is not None and bool(call.member.structured)
-    return asked and isinstance(outcome, Failure) and outcome.cause == "bad_request"
+    """Return whether an endpoint takes a call's schema in no form."""
+    return call.schema is not None and isinstance(outcome, Failure) and outcome.cause == "format_refused"
 
 
 def _log(call: Call, why: Failure) -> None:

@@ -88,6 +88,7 @@ async def asked(folder: Path, *turns: Turn) -> AsyncGenerator[tuple[Program, Mod
         environment = {
             "OPENROUTER_BASE_URL": server.base_url,
             "OPENROUTER_API_KEY": "sk-or-v1-0123456789abcdef",
+            "OPENROUTER_DIALECT": "openrouter",
             "COUNCIL_MEMBERS": MEMBERS,
             "COUNCIL_CHAIRMAN": "chair/man",
         }

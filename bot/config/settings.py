@@ -25,6 +25,7 @@ from pydantic_settings import (
 )
 
 from bot.service.commands import MOST_RETENTION
+from council.profile import DialectName
 from council.text.redaction import passwords
 
 OPENROUTER = "https://openrouter.ai/api/v1"
@@ -191,6 +192,10 @@ class Settings(BaseSettings):
     openrouter_api_key: Secret | None = Field(default=None, description="key of the model provider")
     openrouter_base_url: Address | None = Field(
         default=None, description=f"address of the model provider, {OPENROUTER} unless set"
+    )
+    openrouter_dialect: DialectName | None = Field(
+        default=None,
+        description="kind of server at that address where its host doesn't tell: vllm, litellm, …",
     )
     council_members: Names | None = Field(
         default=None, description="model ids of the members, separated by commas"

@@ -43,24 +43,26 @@ class Listing:
 class Catalog:
     """The model list, fetched at most once an hour and by one caller at a time.
 
+    `takes_schema` says whether a member's server takes a JSON schema, `None` where the list is to say.
     Without a list nothing fails: prices are unknown and ballots are asked for in plain text.
     """
 
     def __init__(
         self,
         fetch: Callable[[], Awaitable[Iterable[JsonObject]]],
+        takes_schema: Callable[[Member], Awaitable[bool | None]] | None = None,
         *,
         time_to_live: float = HOUR,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._fetch = fetch
+        self._takes_schema = takes_schema
         self._time_to_live = time_to_live
         self._clock = clock
         self._listings: dict[str, Listing] = {}
         self._fresh_until = float("-inf")
         self._fetching = asyncio.Lock()
         self._missed = False
-        self._refusals: set[tuple[str, str | None]] = set()
 
     async def resolve(self, profile: Profile) -> Profile:
         """Return the profile with `structured` set: by the list, or for members with an endpoint to try.
@@ -72,10 +74,12 @@ class Catalog:
         title_model = profile.title_model
         return profile.model_copy(
             update={
-                "members": tuple(map(self._informed, profile.members)),
-                "chairman": self._informed(profile.chairman),
-                "chairman_fallbacks": tuple(map(self._informed, profile.chairman_fallbacks)),
-                "title_model": title_model and self._informed(title_model),
+                "members": tuple([await self._informed(each) for each in profile.members]),
+                "chairman": await self._informed(profile.chairman),
+                "chairman_fallbacks": tuple(
+                    [await self._informed(each) for each in profile.chairman_fallbacks]
+                ),
+                "title_model": title_model and await self._informed(title_model),
             }
         )
 
@@ -112,10 +116,6 @@ class Catalog:
         listing = None if seat.endpoint_id else self._listing(model)
         return (listing and listing.window) or UNKNOWN_WINDOW
 
-    def remember_refusal(self, member: Member) -> None:
-        """Stop asking a member for a JSON schema: its endpoint refused one and answered without it."""
-        self._refusals.add((member.model, member.endpoint_id))
-
     async def refresh(self) -> None:
         """Fetch the list unless it is fresh. If that fails, the last list stays in use."""
         async with self._fetching:
@@ -133,14 +133,14 @@ class Catalog:
             self._fresh_until = self._clock() + self._time_to_live
             self._missed = False
 
-    def _informed(self, member: Member) -> Member:
-        accepts = (member.model, member.endpoint_id) not in self._refusals
-        if member.endpoint_id is not None:
-            said = member.structured
-            return member if said is not None else member.model_copy(update={"structured": accepts})
-        listing = self._listing(member.model)
-        listed = bool(listing and listing.structured)
-        return member.model_copy(update={"structured": listed and accepts})
+    async def _informed(self, member: Member) -> Member:
+        if member.endpoint_id is not None and member.structured is not None:
+            return member
+        takes = await self._takes_schema(member) if self._takes_schema else None
+        if takes is None:
+            listing = self._listing(member.model)
+            takes = bool(member.endpoint_id or (listing and listing.structured))
+        return member.model_copy(update={"structured": takes})
 
     def _listing(self, model: str) -> Listing | None:
         return find_listing(self._listings, model)

@@ -20,6 +20,7 @@ class Directory:
 
     def __init__(self, profiles: Iterable[Profile] = ()) -> None:
         self._seats: dict[tuple[str, str], dict[str | None, Member]] = {}
+        self._extras: dict[tuple[str, str, str | None], str] = {}
         self.add(profiles)
 
     def add(self, profiles: Iterable[Profile]) -> None:
@@ -31,6 +32,7 @@ class Directory:
                 known = seats.get(seat.endpoint_id, seat).fallbacks
                 fallbacks = tuple(dict.fromkeys((*known, *seat.fallbacks)))
                 seats[seat.endpoint_id] = seat.model_copy(update={"fallbacks": fallbacks})
+                self._extras[profile.name, seat.name or seat.model, seat.endpoint_id] = seat.extra
 
     def find(self, call: Call) -> Member:
         """Return the call's member with the endpoint and the key's variable that it has today.
@@ -49,9 +51,16 @@ class Directory:
             update={
                 "endpoint": seat.endpoint,
                 "api_key_env": seat.api_key_env,
+                "dialect": seat.dialect,
+                "extra": self._extras.get(_seat_key(call), seat.extra),
                 "fallbacks": tuple(model for model in member.fallbacks if model in seat.fallbacks),
             }
         )
+
+
+def _seat_key(call: Call) -> tuple[str, str, str | None]:
+    member = call.member
+    return call.profile, member.name or member.model, member.endpoint_id
 
 
 def _refused(cause: Cause) -> ModelError:

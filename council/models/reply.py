@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Sequence
 from http import HTTPStatus
 from http.client import responses
-from typing import Any, cast
+from typing import cast
 
 import orjson
 
@@ -243,6 +243,8 @@ def failure_of(error: object, status: int, secrets: Redaction = NO_SECRETS) -> F
     A code that is more specific than the status wins: out of credit isn't a rate limit.
     `secrets` are those the call was made with, which some providers repeat.
     """
+    if isinstance(error, list):  # Gemini's: an array whose first item has the error
+        return failure_of(cast("list[object]", error)[0] if error else {}, status, secrets)
     fields = _object(error)
     if isinstance(inner := fields.get("error"), dict | str):  # the body, not yet its error
         return failure_of(cast("object", inner), status, secrets)
@@ -297,13 +299,27 @@ def excerpt(text: str, secrets: Redaction = NO_SECRETS) -> str:
 
 def parse(data: str | bytes) -> JsonObject:
     """Return the JSON object in a text; raises `ModelError` (malformed) for anything else."""
-    try:
-        value: Any = orjson.loads(data)
-    except orjson.JSONDecodeError:
-        value = _parse_leniently(data)
+    value = _parsed(data)
     if not isinstance(value, dict):
         raise ModelError(Failure(cause="malformed", detail="not a JSON object"))
     return cast("JsonObject", value)
+
+
+def parse_page(data: str | bytes) -> JsonObject | list[object]:
+    """Return the JSON object or array in a text; raises `ModelError` (malformed) for anything else."""
+    value = _parsed(data)
+    if isinstance(value, dict):
+        return cast("JsonObject", value)
+    if isinstance(value, list):
+        return cast("list[object]", value)
+    raise ModelError(Failure(cause="malformed", detail="not a JSON object or array"))
+
+
+def _parsed(data: str | bytes) -> object:
+    try:
+        return orjson.loads(data)
+    except orjson.JSONDecodeError:
+        return _parse_leniently(data)
 
 
 def _parse_leniently(data: str | bytes) -> object:

@@ -38,11 +38,12 @@ Sleep = Callable[[float], Awaitable[None]]
 
 
 class Refused(ModelError):
-    """The provider refused; `retry_after` is the seconds it asked to wait."""
+    """The provider refused; `retry_after` is the seconds it asked to wait, `error` its body."""
 
-    def __init__(self, failure: Failure, retry_after: float | None) -> None:
+    def __init__(self, failure: Failure, retry_after: float | None, error: object = None) -> None:
         super().__init__(failure)
         self.retry_after = retry_after
+        self.error = error
 
 
 def worth_retrying(error: BaseException) -> bool:
@@ -148,9 +149,21 @@ def _last_word(failure: Failure, earlier: list[Failure]) -> Failure:
     detail = failure.detail
     if failure.cause == "deadline" and earlier and earlier[-1].status:
         detail = shorten(f"{detail}; before that: {earlier[-1].detail}")
-    attempts = len(earlier) + 1
+    attempts = len(earlier) + failure.attempts  # none, if nothing was sent
     paid = _paid(failure.usage, earlier)
     return failure.model_copy(update={"attempts": attempts, "detail": detail, "usage": paid})
+
+
+def after_failures(reply: Reply, failures: list[Failure]) -> Reply:
+    """Return a reply whose usage includes what failed calls before it used."""
+    return reply.model_copy(update={"usage": _paid(reply.usage, failures)}) if failures else reply
+
+
+def all_failed(failures: list[Failure]) -> Failure:
+    """Return the first failure of a line of models, with the attempts and the usage of all."""
+    first, *others = failures
+    attempts = sum(failure.attempts for failure in failures)
+    return first.model_copy(update={"attempts": attempts, "usage": _paid(first.usage, others)})
 
 
 def _paid(last: Usage | None, earlier: list[Failure]) -> Usage | None:

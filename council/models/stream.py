@@ -14,7 +14,7 @@ from httpx_sse import EventSource
 
 from council.calls import JsonObject
 from council.errors import Failure, ModelError
-from council.models.reply import Completion, failure_of, parse
+from council.models.reply import Completion, failure_of, parse_page
 from council.models.retries import Refused, retry_after
 from council.models.transport import too_large
 from council.text.redaction import Redaction
@@ -63,11 +63,11 @@ async def receive(
 async def refusal(response: httpx.Response, secrets: Redaction) -> Refused:
     """Return the error that a response with an error status means."""
     try:
-        body = parse(await body_of(response, ERROR_BYTES))
+        body = parse_page(await body_of(response, ERROR_BYTES))
     except (ModelError, httpx.RequestError):
-        body: JsonObject = {}  # the status says enough, and decides
+        body: JsonObject | list[object] = {}  # the status says enough, and decides
     failure = failure_of(body, response.status_code, secrets)
-    return Refused(failure, retry_after(response.headers, datetime.now(UTC)))
+    return Refused(failure, retry_after(response.headers, datetime.now(UTC)), body)
 
 
 async def body_of(response: httpx.Response, most: int) -> bytes:

@@ -53,6 +53,7 @@ TABLES = (
     "unaudited",
     "retention_clock",
     "budget_warnings",
+    "server_traits",
 )
 _NUMBERED = ("conversations", "forgettings", "unaudited")
 _BATCH = 200

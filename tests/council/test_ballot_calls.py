@@ -11,7 +11,7 @@ from council.events import MemberFailed
 from council.profile import Member, Profile
 from tests.council.scripted import FOUR, ScriptedCouncil, ballot, labels_in, profile
 
-REFUSED = Failure(cause="bad_request", detail="'response_format' is not supported", status=400)
+REFUSED = Failure(cause="format_refused", detail="'response_format' is not supported", status=400)
 REVIEWS = [f"stage2.1:{name}" for name in FOUR]
 
 
@@ -48,9 +48,7 @@ async def test_an_endpoint_that_refuses_the_schema_is_asked_without_it() -> None
     asked = {call.step: call for call in council.calls}
     first, second = asked[REVIEWS[0]], asked[f"{REVIEWS[0]}:plain"]
     assert first.schema
-    assert not first.refused
     assert second.schema is None
-    assert second.refused
     assert "Reply as JSON" in first.messages[-1]["content"]
     assert "FINAL RANKING:" in second.messages[-1]["content"]
 
@@ -78,7 +76,8 @@ async def test_consultants_whose_endpoint_refuses_the_schema_are_asked_the_same_
 
 async def test_a_request_without_schema_that_is_refused_is_a_failure() -> None:
     """There is nothing else to leave out."""
-    council = ScriptedCouncil(script={REVIEWS[0]: REFUSED})
+    refused = REFUSED.model_copy(update={"cause": "bad_request"})
+    council = ScriptedCouncil(script={REVIEWS[0]: refused})
     message = (await council.run()).message
     assert votes(message) == [3] * 3
     assert [failed.failure.cause for failed in message.failures] == ["bad_request"]

@@ -41,7 +41,7 @@ class Budgets(BaseModel):
     channel_month: Dollars | None = None
     workspace_day: Dollars | None = None
     workspace_month: Dollars | None = None
-    unpriced_call: Dollars = UNPRICED_CALL
+    unpriced_call: Annotated[float, Field(ge=0, le=1_000_000, allow_inf_nan=False)] = UNPRICED_CALL
 
     @property
     def are_set(self) -> bool:

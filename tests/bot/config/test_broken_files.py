@@ -171,10 +171,16 @@ FILES: dict[str, tuple[str, list[str]]] = {
             'council.toml: profiles.default.members: there is no persona \'The Architct\'. Add it under [personas]: "The Architct" = "what it should look at"',
         ],
     ),
-    "fallbacks at an endpoint": (
-        '[profiles.default]\nmembers = [{ model = "m", endpoint = "http://127.0.0.1:1/v1", fallbacks = ["n"] }]\n',
+    "extra that says what we say": (
+        '[profiles.default]\nmembers = [{ model = "m", extra = { stream = false, top_k = 4 } }]\n',
         [
-            "profiles.default.members.0: fallbacks are tried by OpenRouter; a member with its own endpoint can't have them. Correct it; docs/configuration.md lists every key",
+            "profiles.default.members.0: extra can't set stream: the council sends it itself. Correct it; docs/configuration.md lists every key",
+        ],
+    ),
+    "unknown dialect": (
+        '[profiles.default]\nmembers = [{ model = "m", endpoint = "http://127.0.0.1:1/v1", dialect = "olama" }]\n',
+        [
+            "profiles.default.members.0.dialect: it isn't one of generic, openai, azure, openrouter, anthropic, gemini, mistral, groq, together, fireworks, deepseek, xai, cerebras, perplexity, cohere, moonshot, zai, dashscope, huggingface, cloudflare, ollama, vllm, sglang, lmstudio, llamacpp, koboldcpp or litellm. Did you mean ollama?",
         ],
     ),
     "endpoint without http": (

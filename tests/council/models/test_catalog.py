@@ -152,21 +152,20 @@ async def test_a_member_with_its_own_endpoint_keeps_its_setting() -> None:
     assert [member.structured for member in resolved.members] == [True, False]
 
 
-async def test_whether_an_endpoint_takes_a_schema_is_tried_until_it_refuses() -> None:
-    """One model's refusal says nothing about other models, nor about that model elsewhere."""
+async def test_a_server_that_was_learned_of_overrules_the_list() -> None:
+    """Where nothing was learned, the list says it, and an endpoint is tried."""
     own, other, elsewhere = (
         Member(model=model, endpoint=f"http://127.0.0.1:{port}/v1")
         for model, port in (("llama3", 1), ("qwen3", 1), ("llama3", 2))
     )
-    catalog = Catalog(Provider(LIST).fetch)
-    seats = Profile(members=(own, other), chairman=elsewhere)
-    resolved = await catalog.resolve(seats)
-    assert all(seat.structured for seat in resolved.seats)
-    catalog.remember_refusal(own)
-    catalog.remember_refusal(Member(model="openai/gpt-5"))
-    resolved = await catalog.resolve(seats)
+
+    async def takes_schema(member: Member) -> bool | None:
+        return False if member.endpoint == own.endpoint and member.model == own.model else None
+
+    catalog = Catalog(Provider(LIST).fetch, takes_schema)
+    resolved = await catalog.resolve(Profile(members=(own, other), chairman=elsewhere))
     assert [seat.structured for seat in resolved.seats] == [False, True, True]
-    assert not (await catalog.resolve(profile())).members[0].structured
+    assert (await catalog.resolve(profile())).members[0].structured
 
 
 async def test_a_council_of_own_endpoints_never_asks_for_the_list() -> None:

@@ -62,6 +62,7 @@ async def opened(
     options: dict[str, object] = {
         "base_url": provider.base_url,
         "api_key": KEY,
+        "dialect": "openrouter",
         "retries": quick(rest),
         **settings,
     }
@@ -114,7 +115,7 @@ async def until(condition: Callable[[], bool]) -> None:
 
 
 async def test_the_councils_own_provider_is_asked_as_openrouter() -> None:
-    """With its app headers, its usage accounting and its fallbacks."""
+    """With its app headers and its fallbacks; it counts without being asked."""
     async with ModelServer() as provider, opened(provider) as client:
         await client.ask(
             call(fallbacks=["x-ai/grok-4"], temperature=0.5, max_tokens=100, schema={"type": "object"})
@@ -130,7 +131,6 @@ async def test_the_councils_own_provider_is_asked_as_openrouter() -> None:
         "messages": [*QUESTION],
         "stream": True,
         "stream_options": {"include_usage": True},
-        "usage": {"include": True},
         "temperature": 0.5,
         "max_tokens": 100,
     }
@@ -186,15 +186,25 @@ async def test_a_schema_is_sent_to_members_who_take_one() -> None:
     }
 
 
-async def test_a_schema_that_was_refused_is_remembered_once_its_call_succeeds_without() -> None:
-    """A refusal alone may have had another reason."""
+async def test_a_schema_that_was_refused_in_every_form_is_not_asked_for_again() -> None:
+    """A run that begins later asks that model for prose at once."""
+    refused = Turn(status=400, body={"error": {"message": "response_format is not supported"}})
     async with ModelServer() as provider, opened(provider) as client:
-        own = call(endpoint=f"{provider.url}/v1")
-        seats = Profile(members=(own.member,), chairman=own.member)
-        await client.ask(own)
-        assert (await client.catalog.resolve(seats)).chairman.structured
-        await client.ask(replace(own, refused=True))
-        assert not (await client.catalog.resolve(seats)).chairman.structured
+        own = call(endpoint=f"{provider.url}/v1", structured=True, schema={"type": "object"})
+        seats = Profile(
+            members=(replace(own).member.model_copy(update={"structured": None}),), chairman=own.member
+        )
+        assert (await client.catalog.resolve(seats)).members[0].structured
+        provider.always(MODEL, refused)
+        assert (await failure(client, own)).cause == "format_refused"
+        formats = [each.request["response_format"] for each in provider.history]
+        assert not (await client.catalog.resolve(seats)).members[0].structured
+        assert (await failure(client, own)) == Failure(cause="format_refused", attempts=0)
+    assert [(one["type"], "strict" in str(one)) for one in formats] == [
+        ("json_schema", True),
+        ("json_schema", False),
+        ("json_object", False),
+    ]
 
 
 async def test_a_key_that_is_not_set_fails_before_anything_is_sent() -> None:
@@ -220,7 +230,7 @@ async def test_an_invalid_address_fails_before_anything_is_sent(endpoint: str) -
     """Trying again wouldn't help."""
     async with ModelServer() as provider, opened(provider) as client:
         why = await failure(client, call(endpoint=endpoint))
-    assert (why.cause, why.attempts) == ("not_found", 0)
+    assert (why.cause, why.attempts) == ("no_api", 0)
 
 
 # What comes back ----------------------------------------------------------------------------------
@@ -335,7 +345,7 @@ async def test_listed_prices_make_the_cost() -> None:
 
 
 async def test_the_providers_prices_do_not_apply_to_other_endpoints() -> None:
-    """The ids may coincide; only the replies of a server with a key tell its prices."""
+    """The ids may coincide; only the replies of a proxy on one's own machine tell its prices."""
     usage: JsonObject = {"prompt_tokens": 10, "completion_tokens": 2}
     models: list[JsonObject] = [{"id": MODEL, "pricing": {"prompt": "0.25", "completion": "0.5"}}]
     keys = {"PROXY_KEY": "sk-proxy"}
@@ -344,7 +354,7 @@ async def test_the_providers_prices_do_not_apply_to_other_endpoints() -> None:
         provider.script(
             MODEL, *(Turn("Yes.", usage=said) for said in (usage, None, usage | {"cost": 2}))
         )
-        proxy = call(endpoint=f"{provider.url}/v1", api_key_env="PROXY_KEY")
+        proxy = call(endpoint=f"{provider.url}/v1", api_key_env="PROXY_KEY", dialect="litellm")
         replies = [await client.ask(proxy) for _ in range(3)]
     assert [reply.usage for reply in replies] == [
         Usage(prompt_tokens=10, completion_tokens=2, unpriced=1),

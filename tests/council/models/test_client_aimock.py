@@ -59,6 +59,7 @@ class Asked:
             as_called,
             base_url=address,
             api_key="sk-test",
+            dialect="openrouter",
             retries=Retries(max_attempts=3, backoff=Backoff(first=0.01), sleep=self.sleep),
         ) as client:
             return await client.ask(

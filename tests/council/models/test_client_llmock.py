@@ -46,6 +46,7 @@ async def ask(llmock: LLMock, question: str, *, idle_timeout: float = 10.0) -> R
         as_called,
         base_url=llmock.base_url("openai"),
         api_key="sk-test",
+        dialect="openai",
         retries=RETRIES,
     ) as client:
         call = Call(

@@ -27,6 +27,7 @@ _CAUSES: Mapping[Cause, str] = {
     "no_api": "there is no chat completions API at its address",
     "too_long": "the request is longer than the model can read",
     "bad_request": "the provider rejected the request",
+    "format_refused": "the server takes no JSON schema",
     "rate_limited": "the provider was too busy",
     "unavailable": "the provider was unavailable",
     "no_server": "no server is running at its address",

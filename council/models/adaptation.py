@@ -1,0 +1,137 @@
+"""One attempt at a call, asked otherwise until the server takes it.
+
+A repeated request isn't a retry: the server has refused how it was asked, at once and for nothing.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import Protocol
+
+from council.calls import Call, JsonObject
+from council.errors import Failure, ModelError
+from council.models.learning import (
+    MOST_REFUSALS,
+    Lesson,
+    Traits,
+    named_change,
+    smaller_limit,
+    steps_left,
+    trials,
+)
+from council.models.reply import Completion
+from council.models.request import body_of_call
+from council.models.retries import Refused
+from council.models.servers import VERSION, Server
+
+
+class Send(Protocol):
+    """Sends one request and reads its reply; `on_accepted` hears that the server has taken it."""
+
+    async def __call__(
+        self, call: Call, body: JsonObject, on_accepted: Callable[[], None] | None = None
+    ) -> Completion:
+        """Return the completion. Raises `ModelError`, of which `Refused` is the server's own."""
+        ...
+
+
+async def adapting(server: Server, call: Call, send: Send) -> Completion:
+    """Make one attempt, and repeat it otherwise where the server refuses how it was asked.
+
+    Raises `ModelError`: `format_refused` where the server takes no JSON schema in any form.
+    """
+    model = call.member.model
+    without_version: Refused | None = None
+    while True:
+        traits = server.traits(model)
+        if _has_no_format(server, call, traits):
+            raise ModelError(Failure(cause="format_refused", attempts=0))
+        body = body_of_call(call, server.dialect, traits)
+        try:
+            return await send(call, body)
+        except Refused as refused:
+            if without_version and refused.failure.cause == "no_api":
+                server.forget_prefix()
+                raise without_version from refused
+            if server.may_lack_version(refused.failure):
+                without_version = refused
+                server.learn(model, Lesson(Traits(prefix=VERSION), everywhere=True))
+                continue
+            if server.traits(model) != traits:
+                continue  # another call has learned meanwhile
+            less = smaller_limit(refused.failure, refused.error, call.max_tokens)
+            if less is not None:
+                call = replace(call, max_tokens=less)
+                continue
+            if traits.refusals >= MOST_REFUSALS:
+                raise
+            lesson = named_change(refused.error, refused.failure, body, server.dialect, traits)
+            if lesson is not None:
+                server.learn(model, lesson)
+                await server.keep(model)
+                if _has_no_format(server, call, server.traits(model)):
+                    raise _without_format(refused) from refused
+                continue
+            completion = await _on_trial(server, call, body, refused, traits, send)
+            if completion is not None:
+                return completion
+
+
+async def _on_trial(
+    server: Server, call: Call, body: JsonObject, refused: Refused, traits: Traits, send: Send
+) -> Completion | None:
+    """Try changes one at a time, of which the one that helps is kept.
+
+    Returns `None` where another call has learned meanwhile. Raises the refusal if nothing helps.
+    """
+    model, spent = call.member.model, 1
+    is_over = False
+
+    def end() -> None:
+        nonlocal is_over
+        if not is_over:
+            is_over = True
+            server.trial.release()
+
+    def accept(change: Traits) -> None:
+        # Others needn't wait until the whole reply is there.
+        server.learn(model, Lesson(change), refusals=spent)
+        end()
+
+    await server.trial.acquire()
+    try:
+        if server.traits(model) != traits:
+            return None
+        for change in trials(refused.failure, refused.error, body, server.dialect, traits):
+            tried = change.beside(traits)
+            if traits.refusals + spent >= MOST_REFUSALS or _has_no_format(server, call, tried):
+                continue
+            changed = body_of_call(call, server.dialect, tried)
+            try:
+                completion = await send(call, changed, partial(accept, change))
+            except Refused as again:
+                if is_over or again.failure.cause != refused.failure.cause:
+                    raise
+                spent += 1
+                continue
+            await server.keep(model)
+            return completion
+        if "response_format" in body:
+            gone = len(server.dialect.ladder(model))
+            server.learn(model, Lesson(Traits(format_steps=gone)), refusals=spent)
+            await server.keep(model)
+            raise _without_format(refused) from refused
+        server.learn(model, Lesson(Traits()), refusals=spent)
+        raise refused
+    finally:
+        end()
+
+
+def _has_no_format(server: Server, call: Call, traits: Traits) -> bool:
+    """Return whether a call wants JSON by a schema and every way to ask for it was refused."""
+    wants = call.schema is not None and bool(call.member.structured)
+    return wants and not steps_left(server.dialect, traits, call.member.model)
+
+
+def _without_format(refused: Refused) -> ModelError:
+    return ModelError(refused.failure.model_copy(update={"cause": "format_refused"}))

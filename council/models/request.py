@@ -1,0 +1,99 @@
+"""The body of a request, as the server that it goes to takes it."""
+
+from collections.abc import Iterable, Sequence
+from typing import cast
+
+import orjson
+
+from council.calls import Call, ChatMessage, JsonObject
+from council.models.dialects import Dialect, Format
+from council.models.learning import Traits, steps_left
+
+_FOLLOWS_SCHEMA = "Reply with one JSON object that follows this JSON schema, and nothing else:"
+
+
+def takes_schema(call: Call, dialect: Dialect, traits: Traits) -> bool:
+    """Return whether there is a way left to ask this call's model for JSON."""
+    return bool(steps_left(dialect, traits, call.member.model))
+
+
+def body_of_call(call: Call, dialect: Dialect, traits: Traits) -> JsonObject:
+    """Return a request's body: what every server needs, and of the rest only what somebody set."""
+    member = call.member
+    chosen = _format(call, dialect, traits)
+    streams = not traits.whole and not (chosen and (traits.whole_formats or not dialect.streams_formats))
+    body: JsonObject = {
+        "model": member.model,
+        "messages": _messages(call, dialect, traits, chosen),
+        "stream": streams,
+    }
+    if streams and dialect.counts:
+        body["stream_options"] = {"include_usage": True}
+    if dialect.routes:
+        if member.fallbacks:
+            body["models"] = [member.model, *member.fallbacks]
+        if call.web:
+            body["plugins"] = [{"id": "web"}]
+    if call.temperature is not None:
+        body["temperature"] = call.temperature
+    if call.max_tokens is not None:
+        body[traits.limit or dialect.limit] = call.max_tokens
+    if call.repeat_penalty is not None:
+        body["repeat_penalty"] = call.repeat_penalty
+    if member.reasoning is not None:
+        body |= dialect.controls(member.reasoning)
+    if chosen and call.schema:
+        body["response_format"] = _response_format(chosen, call.schema)
+    body |= cast("JsonObject", orjson.loads(member.extra))
+    return {name: value for name, value in body.items() if name not in traits.dropped}
+
+
+def _format(call: Call, dialect: Dialect, traits: Traits) -> Format | None:
+    if call.schema is None or not call.member.structured:
+        return None
+    left = steps_left(dialect, traits, call.member.model)
+    return left[0] if left else None
+
+
+def _response_format(chosen: Format, schema: JsonObject) -> JsonObject:
+    match chosen:
+        case "object":
+            return {"type": "json_object"}
+        case "object_schema":
+            return {"type": "json_object", "schema": schema}
+        case "schema":
+            return {"type": "json_schema", "json_schema": {"name": "reply", "schema": schema}}
+        case "strict":
+            shape = {"name": "reply", "strict": True, "schema": schema}
+            return {"type": "json_schema", "json_schema": shape}
+
+
+def _messages(
+    call: Call, dialect: Dialect, traits: Traits, chosen: Format | None
+) -> Sequence[ChatMessage]:
+    messages = call.messages
+    if chosen == "object":
+        # Servers that take a bare `json_object` refuse prompts without the word JSON.
+        schema = orjson.dumps(call.schema).decode()
+        messages = _with_system(messages, f"{_FOLLOWS_SCHEMA}\n{schema}")
+    if traits.merges_system or dialect.merges_system(call.member.model):
+        messages = _merged(messages)
+    return messages
+
+
+def _with_system(messages: Sequence[ChatMessage], words: str) -> tuple[ChatMessage, ...]:
+    """Return messages whose system message ends in these words: the last one ends in its task."""
+    first, *others = messages
+    if first["role"] != "system":
+        return ({"role": "system", "content": words}, *messages)
+    return ({"role": "system", "content": f"{first['content']}\n\n{words}"}, *others)
+
+
+def _merged(messages: Iterable[ChatMessage]) -> tuple[ChatMessage, ...]:
+    """Return messages whose system texts precede the first user's."""
+    texts = [message["content"] for message in messages if message["role"] == "system"]
+    others = [message for message in messages if message["role"] != "system"]
+    if not texts or not others:
+        return tuple(messages)
+    first = {**others[0], "content": "\n\n".join((*texts, others[0]["content"]))}
+    return (cast("ChatMessage", first), *others[1:])
