@@ -53,8 +53,8 @@ log = structlog.get_logger()
 class Library:
     """Everything that is kept: documents, index, past answers and journal.
 
-    `locks` records which process works on what, `servers` what model servers take; `coordination` is what
-    processes on one database share.
+    `locks` records which process works on what, `servers` what model servers take; `coordination` is
+    what processes on one database share.
     """
 
     database: Database

@@ -197,7 +197,7 @@ async def test_a_schema_that_was_refused_in_every_form_is_not_asked_for_again() 
         assert (await client.catalog.resolve(seats)).members[0].structured
         provider.always(MODEL, refused)
         assert (await failure(client, own)).cause == "format_refused"
-        formats = [each.request["response_format"] for each in provider.history]
+        formats = [cast("JsonObject", each.request["response_format"]) for each in provider.history]
         assert not (await client.catalog.resolve(seats)).members[0].structured
         assert (await failure(client, own)) == Failure(cause="format_refused", attempts=0)
     assert [(one["type"], "strict" in str(one)) for one in formats] == [
