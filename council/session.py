@@ -5,7 +5,7 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
-from typing import TypeVar
+from typing import TypeGuard, TypeVar
 
 import structlog
 
@@ -132,7 +132,8 @@ class Session:
 
         The observers are told either way. `role` distinguishes two calls of one member in a stage. A
         call that was cut off before it began is neither made nor announced nor recorded. An endpoint
-        that refuses the `schema` is asked again without it, by the `plain` prompt if there is one.
+        that refuses the `schema`, or has nothing to say by it, is asked again without it, by the `plain`
+        prompt if there is one.
         """
         stage, number = cancellation.stage, cancellation.round
         profile = self.brief.profile
@@ -173,10 +174,11 @@ class Session:
             cancellation.begin()
             self.emit(MemberStarted(stage, member.name, number))
         outcome = await self._step(call, cancellation)
-        if _refuses_schema(call, outcome):
+        if _refuses_schema(outcome, call):
             # The refusal is on record, so that a replay asks the same.
             step, prompt = f"{call.step}:plain", plain or prompt
-            call = replace(call, step=step, prompt=prompt, schema=None, refused=True)
+            refused = outcome.cause == "bad_request"  # a reply may have been empty for another reason
+            call = replace(call, step=step, prompt=prompt, schema=None, refused=refused)
             outcome = await self._step(call, cancellation)
         if isinstance(outcome, Reply):
             if answer and (rest := answer.rest()):
@@ -345,10 +347,10 @@ class Session:
         return outcome if text == outcome.text else outcome.model_copy(update={"text": text})
 
 
-def _refuses_schema(call: Call, outcome: Outcome) -> bool:
-    """Return whether an endpoint may have rejected a call for its schema."""
+def _refuses_schema(outcome: Outcome, call: Call) -> TypeGuard[Failure]:
+    """Return whether an endpoint may have rejected a call, or said nothing, because of its schema."""
     asked = call.schema is not None and bool(call.member.structured)
-    return asked and isinstance(outcome, Failure) and outcome.cause == "bad_request"
+    return asked and isinstance(outcome, Failure) and outcome.cause in ("bad_request", "empty")
 
 
 def _log(call: Call, why: Failure) -> None:
