@@ -7,7 +7,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import permutations
+from itertools import islice, permutations
 
 from council.calls import JsonObject
 from council.document.results import ReviewPoint
@@ -34,6 +34,8 @@ from council.text.json_objects import Span
 
 HEADER = "FINAL RANKING:"
 TERSE_REMARK = 60  # characters
+MOST_READ = 20
+"""Ballots in JSON that a reply is read for, the last ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,17 +144,20 @@ def _written_ballots(
     With them comes the text without any ballot in JSON, whosever it is, line for line.
     """
     label_of = partial(label_named, known=by_letter(labels))
-    ballots = [(read.in_labels(label_of), span) for read, span in read_json_ballots(text)]
-    ballots = [(ballot, span) for ballot, span in ballots if ballot.ranking or ballot.reviews]
+    read = ((ballot.in_labels(label_of), span) for ballot, span in read_json_ballots(text))
+    ballots = [*islice(((each, span) for each, span in read if each.ranking or each.reviews), MOST_READ)]
     if not ballots:
         return [], text
-    theirs = [each.in_labels(label_of) for answer in answers for each in all_json_ballots(answer)]
+    every = (each for answer in answers for each in all_json_ballots(answer))
+    theirs = {each.in_labels(label_of).model_dump_json() for each in every}
     squeezed = [*map(_squeezed, answers)]
     lines, own, prose = Lines(text), list[_Written](), text
     for ballot, span in ballots:
         said = text[span.start : span.end]
         # An answer may keep its object from being found, but not from being the same text.
-        is_theirs = ballot in theirs or any(_squeezed(said) in each for each in squeezed)
+        is_theirs = ballot.model_dump_json() in theirs or any(
+            _squeezed(said) in each for each in squeezed
+        )
         if not is_theirs and not lines.quote(span.start):
             own.append(_Written(ballot, span))
         if span.closed:  # what isn't may have swallowed a list below it
