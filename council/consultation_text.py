@@ -8,21 +8,17 @@ import json
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from itertools import accumulate
 from typing import Generic, TypeVar, cast
 
 from pydantic import ValidationError
 
 from council.consultation import SUMMARY_LENGTH, Opinion
 from council.text.characters import clip, whole
+from council.text.json_objects import DEEPEST, JsonObject, mend, spans
 
 AnOpinion = TypeVar("AnOpinion", bound=Opinion)
-JsonObject = dict[str, object]
 
 PROBLEMS = 3  # as many are named at once
-DEEPEST = 30  # the form itself goes four levels deep; code in an answer may count, too
-LONGEST_MENDED = 20_000  # characters; repair may take time with the square of them
-_BRACKETS = ("()", "[]", "{}")
 _THOUGHT = re.compile(r"\A.*</think(?:ing)?>", re.DOTALL)
 _SCORE_OF_TEN = re.compile(r"\s*(\d{1,2})(?:\.0+)?\s*(?:(?:/|(?:out )?of)\s*10)?\s*")
 _SCORE_KEY = re.compile(r"""\bscore["'\u201c\u201d]?\s*[:=]\s*""")
@@ -61,35 +57,26 @@ def read_opinion(text: str, kind: type[AnOpinion]) -> Reading[AnOpinion]:
 
 
 def _parsed(text: str) -> tuple[JsonObject | None, bool]:
-    """Return the one object in a text, and whether it had to be repaired."""
-    value: object
-    try:
-        value = json.loads(text, object_pairs_hook=_unambiguous)
-        mended = False
-    except (ValueError, RecursionError):
-        if len(text) > LONGEST_MENDED or _depth(text) > DEEPEST:
-            return None, True
-        import json_repair
+    """Return the last consultation among a text's objects, and whether it had to be repaired.
 
+    Once an object is broken, nobody can tell what it contains from what follows it: the whole text is
+    repaired, and must then be one object.
+    """
+    found = spans(text)
+    for span in reversed(found if all(each.closed for each in found) else ()):
         try:
-            value = json_repair.loads(text, skip_json_loads=True)
-        except ValueError:
-            return None, True
-        mended = True
+            value = json.loads(text[span.start : span.end], object_pairs_hook=_unambiguous)
+        except (ValueError, RecursionError):
+            break
+        if _is_deep(value):
+            return None, False
+        if {"response", "confidence"} & _unwrapped(value).keys() or len(found) == 1:
+            return _encodable(value), False
+    value = mend(text)
     if _is_deep(value):
-        return None, mended
+        return None, True
     objects = [found for each in _list(value) if (found := _object(each))]
-    return (_encodable(objects[0]) if len(objects) == 1 else None), mended
-
-
-def _depth(text: str) -> int:
-    """Return how deep brackets of a kind are nested: repair takes time with the square of it."""
-    return max(_depth_of(text, *kind) for kind in _BRACKETS)
-
-
-def _depth_of(text: str, opening: str, closing: str) -> int:
-    steps = ((sign == opening) - (sign == closing) for sign in text)
-    return max(accumulate(steps, lambda depth, step: max(0, depth + step)), default=0)
+    return (_encodable(objects[0]) if len(objects) == 1 else None), True
 
 
 def _is_deep(value: object) -> bool:

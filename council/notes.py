@@ -1,9 +1,9 @@
 """The closing part of the chairman's reply: notes for the team, below a mark that only it was given.
 
 The mark counts only alone on its line, at its last occurrence, with an answer above it and a keyword
-below. Without it, a reply's last lines are notes only if they begin with three of the four keywords;
-otherwise everything is answer. Nothing is guessed: a statement that names no member is left out, and so
-is an open point that isn't a question.
+below, in a code block or not. Without it, a reply's last lines are notes only if they begin with three
+of the four keywords; otherwise everything is answer. Nothing is guessed: a statement that names no
+member is left out, and so is an open point that isn't a question.
 """
 
 import re
@@ -27,6 +27,7 @@ _NOTE = re.compile(
     r"(dissent|only|changed|ask)[*_`]{,3}[ \t]{,3}[:\uff1a][*_`]{,3}",
     re.IGNORECASE,
 )
+_FENCE = re.compile(r"(?:`{3,}|~{3,})[ \t]*\w*[ \t]*(?:\n\s*|\Z)")
 _HEADING = re.compile(r"\s*^[ \t*_#]*notes?[ \t*_:]*\Z", re.IGNORECASE | re.MULTILINE)
 _STATEMENT = re.compile(rf"{_BULLET}[ \t]+")
 _BOLD = re.compile(r"\*\*(?=\S)(.+?)(?<=\S)\*\*")
@@ -114,7 +115,7 @@ def _parts(mark: str, text: str, *, below: bool = False) -> tuple[str, str]:
         if not text[line.end() : end].strip():  # a mark may also end the closing part
             end = line.start()
             continue
-        is_answer = len(text) - line.end() > LONGEST or not _NOTE.match(text[line.end() :].lstrip())
+        is_answer = len(text) - line.end() > LONGEST or not _NOTE.match(_unfenced(text[line.end() :]))
         if is_answer or not (below or text[: line.start()].strip()):
             break
         return text[: line.start()].rstrip(), text[line.end() : end]
@@ -151,7 +152,7 @@ def _ready(mark: str, text: str, *, below: bool) -> int:
     """Return how much of a text is answer, whatever follows."""
     for line in _lines(mark, text, below=below):
         closing = text[line.end() : line.end() + LONGEST + 1]
-        if len(closing) <= LONGEST and _may_be_notes(mark, closing.lstrip()):
+        if len(closing) <= LONGEST and _may_be_notes(mark, _unfenced(closing)):
             return len(text[: line.start()].rstrip())
     before, newline, last = text.rpartition("\n")
     is_line = newline or not below
@@ -162,6 +163,13 @@ def _lines(mark: str, text: str, *, below: bool) -> Iterator[re.Match[str]]:
     """Find the lines that contain only the mark."""
     begin, around = "(?<=\\n)" if below else "^", f"[{re.escape(_DECORATION)}]*"
     return re.finditer(rf"{begin}{around}{re.escape(mark)}{around}$", text, re.IGNORECASE | re.MULTILINE)
+
+
+def _unfenced(closing: str) -> str:
+    """Return a closing part without the code block that begins around it."""
+    begun = closing.lstrip()
+    fence = _FENCE.match(begun)
+    return begun[fence.end() :] if fence else begun
 
 
 def _may_be_mark(mark: str, line: str) -> bool:
@@ -182,6 +190,8 @@ def _notes(closing: str, labels: Mapping[str, str]) -> ChairNotes | None:
     statements: list[str] = []
     is_new = True
     for line in map(str.strip, closing.splitlines()):
+        if _FENCE.fullmatch(line):
+            continue
         if note := _NOTE.match(line):
             statements = found.setdefault(note[1].lower(), [])
             statements.append(line[note.end() :])

@@ -208,15 +208,16 @@ class _Table:
         unranked: list[Stage2Result] = []
         terse = brief.profile.demonstration
         # The built-in model must criticize, and copies what it reads when it has nothing to say.
-        copied = [brief.question, *(part for each in labelled for part in each)] if terse else []
+        given = [brief.question, *(part for each in labelled for part in each)]
+        copied = given if terse else []
 
         def review(reply: Reply) -> Stage2Result:
             if unranked:  # this reply was to be the labels alone
                 [first] = unranked
-                ranking = read_labels(reply.text, order)
+                ranking = read_labels(reply.text, order, answers=given)
                 text = with_ranking(first.ranking, ranking) if ranking else first.ranking
                 return first.model_copy(update={"ranking": text, "parsed_ranking": ranking})
-            ballot = read_ballot(reply.text, order, criteria, copied=copied)
+            ballot = read_ballot(reply.text, order, criteria, answers=given, copied=copied)
             points = ballot.critiques
             if points is None and self._by_points:
                 points = tuple(read_points(ballot.text, order))
@@ -232,7 +233,7 @@ class _Table:
             )
 
         async def read(reply: Reply) -> ReadReview:
-            result = await offload(len(reply.text), review, reply)
+            result = await offload(len(reply.text) + sum(map(len, given)), review, reply)
             if result.parsed_ranking or unranked or len(order) < 2 or not brief.profile.ballot_retry:
                 return result
             unranked.append(result)

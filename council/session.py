@@ -132,7 +132,8 @@ class Session:
 
         The observers are told either way. `role` distinguishes two calls of one member in a stage. A
         call that was cut off before it began is neither made nor announced nor recorded. An endpoint
-        that refuses the `schema` is asked again without it, by the `plain` prompt if there is one.
+        that refuses the `schema`, or has nothing to say by it, is asked again without it, by the `plain`
+        prompt if there is one.
         """
         stage, number = cancellation.stage, cancellation.round
         profile = self.brief.profile
@@ -175,7 +176,7 @@ class Session:
             cancellation.begin()
             self.emit(MemberStarted(stage, member.name, number))
         outcome = await self._step(call, cancellation)
-        if _refuses_schema(call, outcome):
+        if _refuses_schema(outcome, call):
             # The refusal is on record, so that a replay asks the same.
             step, prompt = f"{call.step}:plain", plain or prompt
             call = replace(call, step=step, prompt=prompt, schema=None)
@@ -349,9 +350,10 @@ class Session:
         return outcome if text == outcome.text else outcome.model_copy(update={"text": text})
 
 
-def _refuses_schema(call: Call, outcome: Outcome) -> bool:
-    """Return whether an endpoint takes a call's schema in no form."""
-    return call.schema is not None and isinstance(outcome, Failure) and outcome.cause == "format_refused"
+def _refuses_schema(outcome: Outcome, call: Call) -> bool:
+    """Return whether an endpoint takes a call's schema in no form, or says nothing because of it."""
+    asked = call.schema is not None and bool(call.member.structured)
+    return asked and isinstance(outcome, Failure) and outcome.cause in ("format_refused", "empty")
 
 
 def _log(call: Call, why: Failure) -> None:

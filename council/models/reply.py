@@ -18,6 +18,7 @@ import orjson
 from council.calls import Call, ChatMessage, Citation, JsonObject, Reply
 from council.errors import Cause, Failure, ModelError
 from council.text.characters import clip, whole
+from council.text.json_objects import object_in
 from council.text.redaction import Redaction
 from council.usage import Price, Usage, estimate_tokens
 
@@ -26,6 +27,8 @@ EXCERPT_LENGTH = 2_000
 """Characters of an error that are looked at, whatever its length."""
 MOST_TEXT = 4 * 2**20
 """Characters of a reply's text."""
+MOST_THOUGHTS = 200_000
+"""Characters of a reply's thoughts that are kept, in case the answer is among them."""
 MOST_CITATIONS = 500
 MOST = 10**12
 """What no call can use, of tokens or of dollars."""
@@ -86,6 +89,8 @@ class Completion:
         "_heard",
         "_length",
         "_pieces",
+        "_thought",
+        "_thoughts",
         "finish_reason",
         "model",
         "refusal",
@@ -98,6 +103,8 @@ class Completion:
         self.refusal = ""
         self.usage: JsonObject | None = None
         self._pieces: list[str] = []
+        self._thought = 0
+        self._thoughts: list[str] = []
         self._citations: dict[str, Citation] = {}
         self._heard = heard
         self._half = ""
@@ -140,6 +147,10 @@ class Completion:
             self.refusal = (self.refusal + str(refusal))[:EXCERPT_LENGTH]
         if content := message.get("content"):
             self._say(content if isinstance(content, str) else _join(content))
+        thought = message.get("reasoning_content") or message.get("reasoning")
+        if isinstance(thought, str) and self._thought < MOST_THOUGHTS:
+            self._thought += len(thought)
+            self._thoughts.append(thought)
         self._cite(message.get("annotations"))
         if reason := choice.get("finish_reason"):
             self.finish_reason = str(reason)
@@ -173,6 +184,12 @@ class Completion:
             if self._heard is not None:
                 self._heard(piece)
 
+    def _in_thoughts(self, schema: JsonObject | None) -> str:
+        """Return the object that was asked for: some servers take it for a thought."""
+        required = cast("list[str]", schema.get("required") or []) if schema else []
+        thoughts = "".join(self._thoughts)
+        return (object_in(whole(thoughts), required) or "") if required and thoughts else ""
+
     def reply(self, call: Call, latency_ms: int, price: Callable[[str], Price | None]) -> Reply:
         """Return the answer; raises `ModelError` if there is none."""
         fallback = answering_fallback(call.member.model, call.member.fallbacks, self.model)
@@ -185,6 +202,8 @@ class Completion:
             raise ModelError(self._failure("unavailable", "the provider broke the reply off", listed))
         text = self.text
         if not text.strip():
+            text = self._in_thoughts(call.schema)
+        if not text:
             raise ModelError(self._failure("empty", f"finish reason: {self.finish_reason}", listed))
         return Reply(
             text=text,

@@ -1,18 +1,18 @@
-"""The JSON form of a ballot, as far as it can be read.
+"""The JSON form of a ballot as data, as far as it can be read; `ballots` writes it as text.
 
 A server that doesn't enforce the schema may send anything under a name. A field that can't be read is
 dropped without the rest, and a ballot that was cut off counts as far as it goes.
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Annotated, cast
 
 from pydantic import BaseModel, BeforeValidator
-from pydantic_core import from_json
 
 from council.calls import JsonObject
 from council.document.results import Severity
+from council.text.json_objects import DEEPEST, Span, objects, parsed
 
 
 def _listed(value: object) -> list[object]:
@@ -45,18 +45,55 @@ def _critiques(value: object) -> list[object]:
     ]
 
 
-def _labelled(value: object) -> list[JsonObject] | None:
-    if not isinstance(value, list):
-        return None  # no ballot at all
-    items = cast("list[object]", value)
-    objects = [cast("JsonObject", each) for each in items if isinstance(each, dict)]
+def _labelled(value: object) -> list[JsonObject]:
+    if isinstance(value, dict):  # {"Response A": {"strengths": …}}
+        named = cast("JsonObject", value).items()
+        value = [
+            {**cast("JsonObject", each), "label": name} for name, each in named if isinstance(each, dict)
+        ]
+    items = cast("list[object]", value) if isinstance(value, list) else []
+    objects = [_by_key(cast("JsonObject", each)) for each in items if isinstance(each, dict)]
     return [each for each in objects if isinstance(each.get("label"), str)]
 
 
 def _ranked(value: object) -> list[str]:
-    return _texts(cast("object", value)) if isinstance(value, list) else []
+    """Return the names in a ranking: listed, or each with its place."""
+    if isinstance(value, dict):
+        pairs = [*cast("JsonObject", value).items()]
+        if all(name.isdecimal() for name, _ in pairs):
+            return _in_order([(int(name), said) for name, said in pairs])
+        places = [place for _, place in pairs]
+        if places == [*range(len(places), 0, -1)]:  # as well points as places
+            return []
+        return _in_order([(place, name) for name, place in pairs])
+    items = cast("list[object]", value) if isinstance(value, list) else []
+    if items and all(isinstance(each, dict) for each in items):
+        entries = [_by_key(cast("JsonObject", each)) for each in items]
+        return _in_order([(_first(entry, _PLACES), _first(entry, _NAMES)) for entry in entries])
+    return _texts(items)
 
 
+def _in_order(entries: list[tuple[object, object]]) -> list[str]:
+    """Return names in the order of their places; none unless those are 1, 2, 3."""
+    placed = [(place, name) for place, name in entries if type(place) is int and isinstance(name, str)]
+    placed.sort(key=lambda entry: entry[0])
+    complete = [place for place, _ in placed] == [*range(1, len(entries) + 1)]
+    return [name for _, name in placed] if complete else []
+
+
+def _first(fields: JsonObject, names: Iterable[str]) -> object:
+    return next((fields[name] for name in names if name in fields), None)
+
+
+def _by_key(fields: JsonObject) -> JsonObject:
+    """Return fields by the letters of their names in lower case: `FINAL RANKING` is `finalranking`."""
+    return {_SIGNS.sub("", name).casefold(): value for name, value in reversed(fields.items())}
+
+
+_SIGNS = re.compile(r"[\W_]+")
+_RANKINGS = ("ranking", "finalranking", "rankings", "finalrankings")
+_PLACES = ("rank", "place", "position")
+_NAMES = ("label", "response", "answer", "name")
 _Remark = Annotated[str, BeforeValidator(_lines)]
 
 
@@ -78,10 +115,51 @@ class Review(BaseModel):
 
 
 class JsonBallot(BaseModel):
-    """A whole ballot: the reviews of the answers, and their names from best to worst."""
+    """A whole ballot: the reviews of the answers, and their names from best to worst.
 
-    reviews: Annotated[list[Review], BeforeValidator(_labelled)]
-    ranking: Annotated[list[str], BeforeValidator(_ranked)] = []
+    `scores`: a name -> scores by criterion, as they came, beside the reviews.
+    """
+
+    reviews: Annotated[list[Review], BeforeValidator(_labelled)] = []
+    ranking: list[str] = []
+    scores: JsonObject = {}
+
+    @classmethod
+    def of(cls, fields: JsonObject) -> "JsonBallot":
+        """Read a ballot's fields; what they lack, or say in two ways, is empty."""
+        named = _by_key(fields)
+        rankings = [ranking for name in _RANKINGS if (ranking := _ranked(named.get(name)))]
+        scores = named.get("scores")
+        return cls.model_validate(
+            {
+                "reviews": named.get("reviews"),
+                "ranking": rankings[0] if rankings and rankings == rankings[:1] * len(rankings) else [],
+                "scores": scores if isinstance(scores, dict) else {},
+            }
+        )
+
+    def in_labels(self, label_of: Callable[[str], str | None]) -> "JsonBallot":
+        """Return the ballot with the labels that its names mean; without a ranking of unknown ones."""
+        ranked = [label_of(name) for name in dict.fromkeys(self.ranking)]
+        ranking = [*dict.fromkeys(filter(None, ranked))]
+        return JsonBallot.model_construct(
+            reviews=[
+                review.model_copy(update={"label": label})
+                for review in self.reviews
+                if (label := label_of(review.label))
+            ],
+            ranking=ranking if len(ranking) >= ranked.count(None) else [],
+            scores={label: given for name, given in self.scores.items() if (label := label_of(name))},
+        )
+
+    @property
+    def has_remarks(self) -> bool:
+        """Whether a review says anything."""
+        return any(
+            remark.strip()
+            for each in self.reviews
+            for remark in (each.strengths, each.weaknesses, *(point.text for point in each.critiques))
+        )
 
     def without_copies(self, texts: Iterable[str]) -> "JsonBallot":
         """Return the ballot without remarks that say nothing but words of these texts."""
@@ -114,31 +192,43 @@ _CERTAIN = 4
 """In a remark of more words the last one doesn't count: a grammar may have cut it off."""
 
 
-_ESCAPES = re.compile(
-    r"\\u(?:d[89ab]\w\w\\ud[c-f]|(?P<half>d[89a-f]))\w\w|\\.", re.IGNORECASE | re.DOTALL
-)
+def read_json_ballots(text: str) -> Iterator[tuple[JsonBallot, Span]]:
+    """Yield the objects in a text as ballots, the last one first; most are empty."""
+    for found in objects(text):
+        yield JsonBallot.of(_unwrapped(found.fields)), found.span
 
 
-def read_json_ballot(text: str) -> JsonBallot:
-    """Return the ballot in a text; one without reviews if the text is no ballot."""
+def all_json_ballots(text: str) -> Iterator[JsonBallot]:
+    """Yield whatever in a text could be taken for a ballot, quoted or within something else, too."""
+    level: list[object] = [found.fields for found in objects(_QUOTATION.sub("", text))]
+    for _ in range(DEEPEST):
+        for each in level:
+            if isinstance(each, dict):
+                yield JsonBallot.of(cast("JsonObject", each))
+        level = [inner for each in level for inner in _inner(each)]
+
+
+def listed_names(text: str) -> list[str]:
+    """Return the names in a text that is a JSON list, best first."""
     try:
-        return JsonBallot.model_validate(_parsed(text))
-    except ValueError:
-        return JsonBallot(reviews=[])
-
-
-def read_names(text: str) -> list[str]:
-    """Return the names in a ranking that came without reviews, best first."""
-    try:
-        found = _parsed(text)
+        found = parsed(text)
     except ValueError:
         return []
-    return (
-        _ranked(cast("JsonObject", found).get("ranking")) if isinstance(found, dict) else _ranked(found)
-    )
+    return _ranked(cast("object", found)) if isinstance(found, list) else []
 
 
-def _parsed(text: str) -> object:
-    # Half of a surrogate pair is legal JSON, but the reader refuses it, and no encoding has it.
-    whole = _ESCAPES.sub(lambda escape: "\\ufffd" if escape["half"] else escape[0], text)
-    return from_json(whole, allow_partial=True)
+def _unwrapped(fields: JsonObject) -> JsonObject:
+    """Take a ballot out of a wrapper of one key: `{"ballot": {…}}`."""
+    inner = [*fields.values()]
+    is_wrapper = len(inner) == 1 and isinstance(inner[0], dict) and not _by_key(fields).keys() & _FIELDS
+    return cast("JsonObject", inner[0]) if is_wrapper else fields
+
+
+def _inner(value: object) -> list[object]:
+    if isinstance(value, dict):
+        return [*cast("JsonObject", value).values()]
+    return cast("list[object]", value) if isinstance(value, list) else []
+
+
+_FIELDS = {"reviews", *_RANKINGS}
+_QUOTATION = re.compile(r"^(?:[ \t]*+>)++", re.MULTILINE)

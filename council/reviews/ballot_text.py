@@ -13,7 +13,7 @@ A ballot that can't be read for certain isn't counted: no answer is ever ranked 
   a list needs no header if it is the whole reply, in a code block or not. Another title, `My order:`,
   is no header.
 - An order from worst to best isn't turned round. Letters without a sign between them (`CAB`) aren't
-  read, nor is JSON here.
+  read, nor is JSON here. Where a review has both, `ballots` says which counts.
 - A list with more unknown labels than known ones is no ballot: it is the whole alphabet.
 - Of two answers, the one numbered 1 alone ranks both.
 - The last ballot with two or more answers counts. One inside a code block counts only where it
@@ -23,9 +23,10 @@ A ballot that can't be read for certain isn't counted: no answer is ever ranked 
 
 import re
 import unicodedata
+from bisect import bisect_right
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby
+from itertools import accumulate, groupby
 
 
 def parse_ranking(text: str, labels: Collection[str]) -> list[str]:
@@ -33,11 +34,16 @@ def parse_ranking(text: str, labels: Collection[str]) -> list[str]:
 
     Unknown and repeated labels are dropped. Fewer than two labels aren't a ranking.
     """
+    return ranking_at(text, labels)[0]
+
+
+def ranking_at(text: str, labels: Collection[str]) -> tuple[list[str], int]:
+    """Return what `parse_ranking` does, and the line on which that ballot begins, from 0."""
     known = by_letter(labels)
     lines = _lines(unwrapped(text, ("markdown", "md")))
     end = max((at for at, line in enumerate(lines) if line.text), default=0)
-    own: list[str] = []
-    framed: list[str] = []
+    own: tuple[list[str], int] | None = None
+    framed: tuple[list[str], int] | None = None
     for at, line in enumerate(lines):
         if line.ballot is None or line.foreign:
             continue
@@ -48,13 +54,13 @@ def parse_ranking(text: str, labels: Collection[str]) -> list[str]:
         if len(ranking) < 2:
             continue
         if not line.code:
-            own = ranking
+            own = ranking, at
         elif last == end:
-            framed = ranking
-    if own or framed:
-        return own or framed
+            framed = ranking, at
+    if counted := own or framed:
+        return counted
     alone = _ranking(_alone(lines), known)
-    return alone if len(alone) > 1 else []
+    return (alone if len(alone) > 1 else []), 0
 
 
 def opening_labels(text: str, labels: Collection[str]) -> list[str]:
@@ -112,15 +118,46 @@ def unquoted_lines(text: str) -> list[str]:
     return [_QUOTED if line.block and line.text else line.text for line in lines]
 
 
+class Lines:
+    """The lines of a review, by the places of JSON objects in it."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._lines = _lines(text)
+        self._starts = [0, *accumulate(map(len, text.splitlines(keepends=True)))]
+
+    def number(self, at: int) -> int:
+        """Return the line of a place in the text, from 0."""
+        return bisect_right(self._starts, at) - 1
+
+    def quote(self, at: int) -> bool:
+        """Return whether what begins at this place is quoted.
+
+        That is so in quotation marks, and where a line or the words before it announce another's.
+        """
+        line = self.number(at)
+        before = self._text[max(self._starts[line], at - MAX_LINE) : at]
+        clause = _CLAUSE.split(plain(before))[-1].rstrip(" :")
+        announced = [*self._lines[line].before, *([f"{clause}:"] if clause else [])]
+        return before.endswith(_MARKS) or any(
+            is_attributed(_OF_JSON.sub("", each)) for each in announced
+        )
+
+
 def is_attributed(before: str) -> bool:
     """Return whether a line says that what follows is somebody else's."""
     if not before.endswith(":"):
         return False
-    return bool(_ATTRIBUTES.search(before)) or (_names_an_answer(before) and not _OWN.search(before))
+    if _ATTRIBUTES.search(before):
+        return True
+    count, is_own = _answers_named(before), bool(_OWN.search(before))
+    if _ENDS_IN_ANSWER.search(before):
+        return count < 2 or (count == 2 and not is_own)
+    return 0 < count <= 2 and not is_own  # with more it compares them
 
 
-def _names_an_answer(line: str) -> bool:
-    """Return whether a line names one or two answers, in any language; with more it compares them."""
+def _answers_named(line: str) -> int:
+    """Return how many answers a line names, in any language."""
     letters: set[str] = set()
     for found in _LETTER.finditer(line):
         ahead = line[: found.start()].rstrip()
@@ -128,7 +165,7 @@ def _names_an_answer(line: str) -> bool:
         # A sentence may begin with a word of one vowel: E ora. C. is a heading's number.
         if not begins or (found[0] in "BCDFGHJKLMNPQRSTVWXZ" and line[found.end()] not in ".)"):
             letters.add(found[0])
-    return 0 < len(letters) <= 2
+    return len(letters)
 
 
 def by_letter(labels: Collection[str]) -> dict[str, str]:
@@ -170,10 +207,18 @@ _LEADS_IN = re.compile(r"\b(?:best|rank\w*|place|position)\b|^[^a-z]*$", re.IGNO
 _ATTRIBUTES = re.compile(
     r"""\b(?:says?|said|saying|states?|contain(?:s|ing)?|includ(?:es?|ing)|inject\w*|append\w*|
         insert\w*|embed\w*|quot\w+|wr(?:ites|ote)|tries|tried|attempts?|ends\ with
-        )\b | \b(?:response|answer)\ [a-z]:$
+        )\b
     """,
     re.VERBOSE | re.IGNORECASE,
 )
+_ENDS_IN_ANSWER = re.compile(r"\b(?:response|answer) [a-z]:$", re.IGNORECASE)
+_CLAUSE = re.compile(r"[.!?]\s+")
+_OF_JSON = re.compile(
+    r"\b(?:json|objects?|ballots?|blocks?|output)(?:\ (?:that|which|below))?\ (?:contain|includ)\w*",
+    re.IGNORECASE,
+)
+"""The JSON object containing my reviews: it says nothing about an answer."""
+_MARKS = ('"', "'", "\u201c", "\u201e", "\u00ab", "\u2018")
 _TOUCHES = r"[^\W\u0e00-\u0e7f\u3040-\u9fff\uac00-\ud7af]|[&/+#]"  # scripts without spaces don't
 _LETTER = re.compile(rf"(?<!['.-])(?<!{_TOUCHES})[A-HJ-Z\u0410\u0412\u0421](?!{_TOUCHES})")
 """An answer's letter, of which three may be Cyrillic; I is mostly a word."""
@@ -203,7 +248,8 @@ class _Line:
 
     `block` numbers the code block it is in, 0 outside. `ballot` is what follows the words
     FINAL RANKING, `None` where the line doesn't start with them, and `rank` the number before them;
-    `foreign` says that the words are quoted, `code` that they are in code.
+    `foreign` says that the words are quoted, `code` that they are in code. `before` are the line
+    above, and that above the code block: they may announce somebody else's words.
     """
 
     text: str
@@ -212,6 +258,7 @@ class _Line:
     rank: int | None = None
     foreign: bool = False
     code: bool = False
+    before: tuple[str, str] = ("", "")
 
 
 _BLANK = _Line("", 0)
@@ -225,20 +272,20 @@ def _lines(text: str) -> list[_Line]:
         mark = _FENCE.match(raw[:MAX_LINE])
         if mark and not fence:
             fence, blocks, announced = mark[1], blocks + 1, before
-            lines.append(_BLANK)
+            lines.append(_Line("", 0, before=(before, "")))
             continue
         if mark and mark[1].startswith(fence) and not mark[2].strip():
             fence = ""
             lines.append(_BLANK)
             continue
-        line = _line(raw, blocks if fence else 0, before, announced if fence else "")
-        if line.ballot != "":  # a header alone ends no announcement
+        line = _line(raw, blocks if fence else 0, (before, announced if fence else ""))
+        if line.ballot != "" and not mark:  # neither a header alone nor a fence ends an announcement
             before = line.text or before
         lines.append(line)
     return lines
 
 
-def _line(raw: str, block: int, before: str, announced: str) -> _Line:
+def _line(raw: str, block: int, before: tuple[str, str]) -> _Line:
     start = raw.lstrip()
     if not start:
         return _BLANK
@@ -247,11 +294,12 @@ def _line(raw: str, block: int, before: str, announced: str) -> _Line:
     text = plain(raw)
     rank, ballot = _after_header(text)
     if ballot is None:
-        return _Line(text, block)
-    foreign = any(map(is_attributed, (before, announced)))
+        return _Line(text, block, before=before)
+    foreign = any(map(is_attributed, before))
     inline_code = start.startswith("`") and bool(ballot)
     indented_code = raw.startswith(("    ", "\t"))
-    return _Line(text, block, ballot, rank, foreign, code=bool(block) or inline_code or indented_code)
+    code = bool(block) or inline_code or indented_code
+    return _Line(text, block, ballot, rank, foreign, code, before)
 
 
 def plain(raw: str) -> str:

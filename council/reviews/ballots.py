@@ -3,26 +3,39 @@
 With criteria it has scores, too: a whole number for every answer and criterion.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from itertools import permutations
+import re
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import islice, permutations
 
 from council.calls import JsonObject
 from council.document.results import ReviewPoint
-from council.reviews.ballot_json import JsonBallot, Review, read_json_ballot, read_names
+from council.reviews.ballot_json import (
+    JsonBallot,
+    Review,
+    all_json_ballots,
+    listed_names,
+    read_json_ballots,
+)
 from council.reviews.ballot_text import (
+    Lines,
     by_letter,
     label_named,
     opening_labels,
     parse_ranking,
     plain,
+    ranking_at,
     unwrapped,
 )
 from council.reviews.critique_text import points_in_remark
 from council.reviews.score_text import BEST, WORST, Scored, parse_scores, scores_of, scores_text
+from council.text.json_objects import Span
 
 HEADER = "FINAL RANKING:"
 TERSE_REMARK = 60  # characters
+MOST_READ = 20
+"""Ballots in JSON that a reply is read for, the last ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,25 +85,92 @@ def ballot_schema(
 
 
 def read_ballot(
-    text: str, labels: Sequence[str], criteria: Sequence[str] = (), *, copied: Iterable[str] = ()
+    text: str,
+    labels: Sequence[str],
+    criteria: Sequence[str] = (),
+    *,
+    answers: Collection[str] = (),
+    copied: Iterable[str] = (),
 ) -> Ballot:
-    """Return the ballot in a reply: JSON becomes review text, any other text is kept byte for byte.
+    """Return the ballot in a reply, as JSON, as text, or as both.
 
-    Remarks of JSON that say nothing but words of the `copied` texts are left out.
+    Of the reviewer's own rankings the last one counts, whether an object or a list below FINAL RANKING.
+    Somebody else's never does: an object that also occurs in one of the `answers`, or is quoted.
+    Reviews in JSON become review text, and the words around them are dropped. Other text is kept byte
+    for byte; below it comes the ranking of an object, unless a list has the last word. Remarks of JSON
+    that say nothing but words of the `copied` texts are left out.
     """
-    known = by_letter(labels)
-    ballot = read_json_ballot(unwrapped(text, ("", "json"))).without_copies(copied)
-    scores = {
-        label: given
-        for review in reversed(ballot.reviews)
-        if (label := label_named(review.label, known)) and (given := scores_of(review.scores, criteria))
-    }
-    rendered = _rendered(ballot, known, scores)
-    if not rendered:
-        ranking = parse_ranking(text, labels)
-        return Ballot(text, tuple(ranking), parse_scores(text, labels, criteria))
-    points = tuple(_points(ballot, known))
-    return Ballot(rendered, tuple(parse_ranking(rendered, labels)), scores, points)
+    body = unwrapped(text, ("markdown", "md"))
+    written, prose = _written_ballots(body, labels, answers)
+    listed, line = ranking_at(prose, labels)
+    own = _counted(written)
+    if own is None:
+        return Ballot(text, tuple(listed), parse_scores(text, labels, criteria))
+    said, lines = own.ballot.without_copies(copied), Lines(body)
+    is_listed = listed and (not said.ranking or line > lines.number(own.span.end - 1))
+    ranking = listed if is_listed else said.ranking
+    scores = _scores(said, criteria)
+    around = body[: own.span.start] + body[own.span.end :]
+    if said.has_remarks or _BARE.fullmatch(around):
+        counted = tuple(ranking) if len(ranking) > 1 else ()
+        return Ballot(_rendered(said, ranking, scores), counted, scores, tuple(_points(said)))
+    kept = text if is_listed else with_ranking(text, ranking)
+    return Ballot(kept, tuple(ranking), scores or parse_scores(text, labels, criteria))
+
+
+@dataclass(frozen=True, slots=True)
+class _Written:
+    """A ballot in JSON, and where in the reply it is."""
+
+    ballot: JsonBallot
+    span: Span
+
+
+def _counted(written: Sequence[_Written]) -> _Written | None:
+    """Return the last ballot that ranks, with the reviews of another one if it has none."""
+    ranked = next((each for each in written if len(each.ballot.ranking) > 1), None)
+    reviewed = next((each for each in written if each.ballot.reviews and each != ranked), None)
+    if ranked and reviewed and not ranked.ballot.reviews:
+        reviews = {"reviews": reviewed.ballot.reviews}
+        return replace(ranked, ballot=ranked.ballot.model_copy(update=reviews))
+    return ranked or reviewed
+
+
+def _written_ballots(
+    text: str, labels: Collection[str], answers: Collection[str]
+) -> tuple[list[_Written], str]:
+    """Return the reviewer's own ballots in JSON, the last one first.
+
+    With them comes the text without any ballot in JSON, whosever it is, line for line.
+    """
+    label_of = partial(label_named, known=by_letter(labels))
+    read = ((ballot.in_labels(label_of), span) for ballot, span in read_json_ballots(text))
+    ballots = [*islice(((each, span) for each, span in read if each.ranking or each.reviews), MOST_READ)]
+    if not ballots:
+        return [], text
+    every = (each for answer in answers for each in all_json_ballots(answer))
+    theirs = {each.in_labels(label_of).model_dump_json() for each in every}
+    squeezed = [*map(_squeezed, answers)]
+    lines, own, prose = Lines(text), list[_Written](), text
+    for ballot, span in ballots:
+        said = text[span.start : span.end]
+        # An answer may keep its object from being found, but not from being the same text.
+        is_theirs = ballot.model_dump_json() in theirs or any(
+            _squeezed(said) in each for each in squeezed
+        )
+        if not is_theirs and not lines.quote(span.start):
+            own.append(_Written(ballot, span))
+        if span.closed:  # what isn't may have swallowed a list below it
+            prose = prose[: span.start] + re.sub(r"\S", " ", said) + prose[span.end :]
+    return own, prose
+
+
+def _squeezed(text: str) -> str:
+    return "".join(text.split())
+
+
+_BARE = re.compile(r"[\W_]*(?:json[\W_]*)?", re.IGNORECASE)
+"""What may be around an object that is the whole reply."""
 
 
 def labels_schema(labels: Sequence[str]) -> JsonObject:
@@ -99,13 +179,21 @@ def labels_schema(labels: Sequence[str]) -> JsonObject:
     return _object(ranking={"type": "array", "items": label})
 
 
-def read_labels(text: str, labels: Sequence[str]) -> list[str]:
-    """Return the labels in a reply that should be only a ranking: JSON, a list, or one line."""
-    named = _ranked(read_names(unwrapped(text, ("", "json"))), by_letter(labels))
+def read_labels(text: str, labels: Sequence[str], *, answers: Collection[str] = ()) -> list[str]:
+    """Return the labels in a reply that should be only a ranking: JSON, a list, or one line.
+
+    As in `read_ballot`, an object that occurs in one of the `answers`, or is quoted, doesn't count.
+    """
+    written, prose = _written_ballots(text, labels, answers)
+    if (own := _counted(written)) and len(own.ballot.ranking) > 1:
+        return own.ballot.ranking
+    label_of = partial(label_named, known=by_letter(labels))
+    names = listed_names(unwrapped(text, ("", "json")))
+    named = JsonBallot(ranking=names).in_labels(label_of).ranking
     if len(named) > 1:
         return named
-    listed = parse_ranking(text, labels) or parse_ranking(f"{HEADER}\n{text}", labels)
-    return listed or opening_labels(text, labels)
+    listed = parse_ranking(prose, labels) or parse_ranking(f"{HEADER}\n{prose}", labels)
+    return listed or opening_labels(prose, labels)
 
 
 def with_ranking(text: str, ranking: Sequence[str]) -> str:
@@ -118,15 +206,18 @@ def ranking_text(ranking: Iterable[str]) -> list[str]:
     return [HEADER, *(f"{place}. {label}" for place, label in enumerate(ranking, start=1))]
 
 
-def _points(ballot: JsonBallot, known: Mapping[str, str]) -> Iterator[ReviewPoint]:
+def _points(ballot: JsonBallot) -> Iterator[ReviewPoint]:
     for review in ballot.reviews:
-        label = label_named(review.label, known)
-        if label is None:
-            continue
         for critique in review.critiques:
             if text := " ".join(critique.text.split()):
-                yield ReviewPoint(label=label, text=text, severity=critique.severity)
-        yield from points_in_remark(label, review.weaknesses)
+                yield ReviewPoint(label=review.label, text=text, severity=critique.severity)
+        yield from points_in_remark(review.label, review.weaknesses)
+
+
+def _scores(ballot: JsonBallot, criteria: Sequence[str]) -> Scored:
+    """Return the scores beside the reviews, or rather those in them."""
+    given = [*ballot.scores.items(), *((each.label, each.scores) for each in reversed(ballot.reviews))]
+    return {label: scores for label, said in given if (scores := scores_of(said, criteria))}
 
 
 def _object(**properties: JsonObject) -> JsonObject:
@@ -138,24 +229,16 @@ def _object(**properties: JsonObject) -> JsonObject:
     }
 
 
-def _rendered(ballot: JsonBallot, known: Mapping[str, str], scores: Scored) -> str:
+def _rendered(ballot: JsonBallot, ranking: Sequence[str], scores: Scored) -> str:
     parts = [
-        [label, *_remark("Strengths", review.strengths), *_remark("Weaknesses", _against(review))]
-        for review in ballot.reviews
-        if (label := label_named(review.label, known))
+        [each.label, *_remark("Strengths", each.strengths), *_remark("Weaknesses", _against(each))]
+        for each in ballot.reviews
     ]
     if scores:
         parts.append(scores_text(scores))
-    if ranking := _ranked(ballot.ranking, known):
+    if ranking:
         parts.append(ranking_text(ranking))
     return "\n\n".join(map("\n".join, parts))
-
-
-def _ranked(names: Sequence[str], known: Mapping[str, str]) -> list[str]:
-    """Return the labels that these names mean; none if most names are unknown."""
-    labels = [label_named(name, known) for name in dict.fromkeys(names)]
-    ranking = [*dict.fromkeys(filter(None, labels))]
-    return ranking if len(ranking) >= labels.count(None) else []
 
 
 def _against(review: Review) -> str:

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from council.consultation import Opinion, Rebuttal
-from council.consultation_text import LONGEST_MENDED, read_opinion
+from council.consultation_text import read_opinion
+from council.text.json_objects import LONGEST_MENDED
 from tests.council.consultations import AGAIN, DEBATE, FIRST, REPLY
 
 SCORE = '"score": 8'
@@ -49,6 +50,23 @@ def test_broken_form_is_repaired(reply: str) -> None:
     reading = read_opinion(reply, Opinion)
     assert reading.problem == ""
     assert reading.opinion == WHOLE
+
+
+@pytest.mark.parametrize(
+    "around",
+    [
+        "{second}\n{whole}",
+        "My first draft:\n```json\n{second}\n```\nBetter:\n```json\n{whole}\n```\nI hope this helps!",
+        '{{"port": 80}} is an example.\n\n{whole}\n\nAnother is {{"port": 81}}.',
+        "> {second}\n\n{whole}",
+        "{whole}\n\n> {second}",
+        'The score of 3 in `{{"score": 3}}` was wrong: {whole}',
+    ],
+)
+def test_the_last_whole_consultation_counts(around: str) -> None:
+    """What else is in the reply, an earlier draft or a quotation, changes nothing in it."""
+    second = FIRST.replace(SCORE, '"score": 3')
+    assert read_opinion(around.format(whole=FIRST, second=second), Opinion).opinion == WHOLE
 
 
 @pytest.mark.parametrize(
@@ -97,7 +115,7 @@ REFUSED = {
     "prose": ("I would buy the machine: 8 of 10.", "it is not a JSON object"),
     "nothing but a number": ("42", "it is not a JSON object"),
     "an empty object": ("{}", "it is not a JSON object"),
-    "two answers": (f"{FIRST}\n{FIRST.replace(SCORE, SCORE[:-1] + '3')}", f"confidence.score: {AGREED}"),
+    "two broken answers": (f"{FIRST}\n{FIRST.replace(SCORE, SCORE[:-1] + '3')},"[:-3], f"confidence.score: {AGREED}"),
     "two scores": (FIRST.replace(SCORE, f'"score": 3, {SCORE}'), f"confidence.score: {AGREED}"),
     "no score": (FIRST.replace(f"{SCORE}, ", ""), "confidence.score: it is missing"),
     "a word for a score": (changed("confidence", score="high"), f"confidence.score: {WHOLE_NUMBER}"),

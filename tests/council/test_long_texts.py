@@ -84,6 +84,11 @@ def json_ballot(text: str) -> object:
     return read_ballot(json.dumps({"reviews": [review], "ranking": ["A", "B"]}), LABELS)
 
 
+def among_words(text: str) -> object:
+    """Read a review that may hold ballots in JSON, and so may the answer under review."""
+    return read_ballot(f'{text}\n{{"ranking": ["A", "B"]}}', LABELS, answers=[text])
+
+
 def opinion(text: str) -> object:
     """Read a consultation."""
     return read_opinion(text, Opinion)
@@ -134,6 +139,13 @@ def code(text: str) -> object:
         (json_ballot, "", "e.g. A "),
         (json_ballot, "", "\ud83d"),
         (json_ballot, "", "\\"),
+        (among_words, "", "{"),
+        (among_words, "", '{"a":'),
+        (among_words, "", '{"ranking":["A","B"]}'),
+        (among_words, "", '{"ranking":["A","B"]}\n'),
+        (among_words, "", '> {"ranking":["A","B"]}\n'),
+        (among_words, "", '{"ranking":["A","B"],}'),
+        (among_words, "", '{"\\"'),
         (opinion, "", "("),
         (opinion, "[", "'s "),
         (opinion, "[", '","a":"'),

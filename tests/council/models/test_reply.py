@@ -2,6 +2,7 @@
 
 import json
 from contextlib import suppress
+from dataclasses import replace
 
 import orjson
 import pytest
@@ -86,6 +87,48 @@ def test_reasoning_is_not_the_answer() -> None:
     """What a model thinks before it answers doesn't get into the text."""
     data = orjson.dumps({"choices": [{"delta": {"reasoning": "Hm.", "content": None}}]})
     assert streamed(data, chunk("Yes.", finish="stop")).text == "Yes."
+
+
+FORM: JsonObject = {"type": "object", "required": ["reviews", "ranking"]}
+BALLOT = '{"reviews": [], "ranking": ["B", "A"]}'
+
+
+@pytest.mark.parametrize("field", ["reasoning_content", "reasoning"])
+@pytest.mark.parametrize(
+    ("thoughts", "expected"),
+    [
+        ([BALLOT], BALLOT),
+        ([BALLOT[:9], BALLOT[9:]], BALLOT),
+        (["Perhaps ", BALLOT.replace("B", "C"), f"? No: {BALLOT} is right."], BALLOT),
+        ([f"{BALLOT} it is, or ", '{"ranking": ["A", "B"]}?'], BALLOT),
+        (['{"ranking": ["B", "A"]}'], None),
+        (["B is better than A."], None),
+    ],
+)
+def test_an_object_among_the_thoughts_is_an_empty_replys_text(
+    field: str, thoughts: list[str], expected: str | None
+) -> None:
+    """LM Studio and KoboldCpp take what a schema asked for as thoughts (lmstudio-bug-tracker#1698).
+
+    Only the object is kept, and only if it has every field that was asked for.
+    """
+    chunks = [delta(content=None, **{field: each}) for each in thoughts]
+    completion = streamed(*chunks, chunk("", finish="stop"))
+    asked = replace(call(), schema=FORM)
+    if expected:
+        assert completion.reply(asked, 5, no_price).text == expected
+    else:
+        with pytest.raises(ModelError) as caught:
+            completion.reply(asked, 5, no_price)
+        assert caught.value.failure.cause == "empty"
+
+
+def test_thoughts_are_no_text_where_there_is_any_or_where_no_schema_was_asked_for() -> None:
+    """Whatever is in them."""
+    thought = delta(reasoning_content=BALLOT)
+    spoken = streamed(thought, chunk("Yes.", finish="stop"))
+    assert spoken.reply(replace(call(), schema=FORM), 5, no_price).text == "Yes."
+    assert cause(streamed(thought, chunk("", finish="stop"))) == "empty"
 
 
 @pytest.mark.parametrize("cut", range(1, 5))
