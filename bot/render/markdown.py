@@ -17,10 +17,12 @@ from markdown_it.token import Token
 from bot.render.changes import changed_lines
 from bot.render.dialect import longest_ticks
 from bot.render.diff import Piece
+from bot.render.formulas import read_formulas
 from bot.render.parsing import (
     AS_WRITTEN,
     DEEPEST,
     DEEPEST_INLINE,
+    LINE_BREAK,
     Env,
     is_exhausted,
     limit_work,
@@ -237,9 +239,13 @@ def _located(
 
 
 def _note_tag(state: StateInline, silent: bool) -> bool:
-    """Note where HTML would begin, and leave it as text; replaces the rule that reads HTML."""
+    """Note where HTML would begin, and leave it as text; replaces the rule that reads HTML.
+
+    A line break is left as it is, except where it could begin a block.
+    """
     del silent
-    if state.src == state.env["text"] and _TAG.match(state.src, state.pos):
+    is_tag = _TAG.match(state.src, state.pos) and not LINE_BREAK.match(state.src, state.pos)
+    if state.src == state.env["text"] and is_tag:
         state.env["tags"].add(state.pos)
     return False
 
@@ -248,7 +254,7 @@ def _parser(nesting: int) -> MarkdownIt:
     parser = MarkdownIt("commonmark", {"maxNesting": nesting}).enable("table").disable("html_block")
     parser.core.ruler.disable("inline")
     parser.inline.ruler.at("html_inline", _note_tag)
-    return limit_work(parser)
+    return read_formulas(limit_work(parser))
 
 
 _BLOCK_PARSER, _INLINE_PARSER = _parser(10 * DEEPEST), _parser(DEEPEST_INLINE)

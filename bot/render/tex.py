@@ -205,6 +205,8 @@ class _Reader:
         arguments = [
             _Reader(_nodes(each)) for each in (node.nodeargd.argnlist if node.nodeargd else ()) if each
         ]
+        if len(arguments) < _ARGUMENTS.get(command, "").count("{"):
+            raise _UnreadableError  # a command that is another's argument has none of its own
         match command:
             case _ if command in _FRACTIONS:
                 top, bottom = (each.read() for each in arguments)
