@@ -14,9 +14,9 @@ from typing import Protocol
 
 from markdown_it.token import Token
 
+from bot.render import formulas
 from bot.render.addresses import find, is_honest, is_web, same
 from bot.render.emphasis import needs_a_letter
-from bot.render import formulas
 from bot.render.parsing import Env, label_of, parse_blocks, parse_inline
 from bot.render.splitting import Block, Lines, Nest, Text, Word, join, shared_marks
 

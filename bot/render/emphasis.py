@@ -2,10 +2,11 @@
 
 CommonMark lets no run of marks close between a punctuation mark and a letter, nor open between a letter
 and a punctuation mark, so that readers see asterisks. Here a run after punctuation closes as well, if
-an opener is waiting, and a run before punctuation opens as well, if nothing was open. What could be code
-(`2**(n+1)`, `snake_case`, `*args`) is left to CommonMark.
+an opener is waiting, and a run before punctuation opens as well, if nothing was open. What could be
+code (`2**(n+1)`, `snake_case`, `*args`) is left to CommonMark.
 
-Sources: https://spec.commonmark.org/0.31.2/#emphasis-and-strong-emphasis, commonmark/commonmark-spec#650.
+Sources: https://spec.commonmark.org/0.31.2/#emphasis-and-strong-emphasis,
+https://github.com/commonmark/commonmark-spec/issues/650.
 """
 
 from collections.abc import Callable, Sequence

@@ -1,8 +1,9 @@
 r"""Formulas in Markdown, as models write them: `\( … \)`, `\[ … \]` and `$$ … $$`.
 
-A formula becomes a token of type `formula`, whose content is its source with the delimiters. A single dollar
-is money, and what is no mathematics between escaped brackets (`\[x\] done`, `\(optional\)`) is text as
-before. A formula that is too long or nested too deep, or beyond a text's allowance, is the text of its source.
+A formula becomes a token of type `formula`, whose content is its source with the delimiters. A single
+dollar is money, and what is no mathematics between escaped brackets (`\[x\] done`, `\(optional\)`) is
+text as before. A formula that is too long, nested too deep, or beyond a text's allowance is the text of
+its source.
 
 `mdit-py-plugins` has such rules, too: decision 33 says why these are our own.
 """
@@ -30,7 +31,7 @@ _AFTER = ("", ".", ",", ";")  # what may follow a formula on its own line
 _LEVELS = re.compile(r"\\(?P<opens>begin|left|sqrt)(?![a-z])|\\(?P<closes>end|right)(?![a-z])|\\.|[{}]")
 _WORD = re.compile(r"[A-Za-z]{4}|(?![\x00-\x7f])[^\W\d_]")
 _OPERATOR = re.compile(r"[-+*/<>|,!\d]")
-_SCAN = 100  # characters searched for a unit of work
+_SCAN, _GLANCE = 100, 1_000  # characters searched for a unit of work, by a pattern and by a string
 
 
 def read_formulas(parser: MarkdownIt) -> MarkdownIt:
@@ -48,7 +49,7 @@ def inner(formula: str) -> str:
 
 
 def shown(formula: str) -> str:
-    """Return a formula as text for people: readable signs or, where something would be lost, its source."""
+    """Return a formula in readable signs or, where something would be lost, its source."""
     from bot.render.tex import readable
 
     return readable(inner(formula)) or formula
@@ -100,6 +101,7 @@ def _read(state: StateInline, silent: bool) -> bool:
     begin = state.pos + 2
     closing = _CLOSING[opening]
     if state.src.rfind(closing, begin, state.posMax) < 0:
+        state.env["work"].inline -= (state.posMax - begin) // _GLANCE
         return False
     found = _ENDS[closing].search(state.src, begin, state.posMax)
     end = found.start("end") if found else state.posMax

@@ -218,7 +218,8 @@ def _located(
     # Other parsers read a line's first tag as HTML even within a code span of several lines.
     content = token.content
     tags = {tag.start(1) for tag in _TAG_AHEAD.finditer(content)}
-    _INLINE_PARSER.inline.parse(content, _INLINE_PARSER, {**env, "text": content, "tags": tags}, [])
+    parser = _INLINE_PARSER if ">" in content else _FORMULA_PARSER
+    parser.inline.parse(content, parser, {**env, "text": content, "tags": tags}, [])
     if is_exhausted(env):
         tags = {tag.start() for tag in _TAG.finditer(content)}
     if tags and (label := _LABEL.match(content)):
@@ -254,7 +255,10 @@ def _parser(nesting: int) -> MarkdownIt:
     parser = MarkdownIt("commonmark", {"maxNesting": nesting}).enable("table").disable("html_block")
     parser.core.ruler.disable("inline")
     parser.inline.ruler.at("html_inline", _note_tag)
-    return read_formulas(limit_work(parser))
+    return limit_work(parser)
 
 
-_BLOCK_PARSER, _INLINE_PARSER = _parser(10 * DEEPEST), _parser(DEEPEST_INLINE)
+_BLOCK_PARSER = read_formulas(_parser(10 * DEEPEST))
+_INLINE_PARSER = _parser(DEEPEST_INLINE)
+_FORMULA_PARSER = read_formulas(_parser(DEEPEST_INLINE))
+"""Leaves formulas as they are: only where no tag can end."""

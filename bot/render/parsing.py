@@ -41,7 +41,7 @@ MARGIN = 1.5
 _BLOCK_WORK, _BLOCK_SHARE = 4_000, 1 / 4
 _INLINE_WORK, _INLINE_SHARE = 1_000, 1 / 10
 # Formulas are dearer: each may take half a millisecond, once.
-_FORMULAS, _FORMULA_SHARE = 100, 1 / 100
+_FORMULAS, _FORMULA_SHARE = 80, 1 / 200
 _BLOCK, _ITEM, _LINE, _CELL = 9, 8, 2, 4
 _MARK = 2
 _COSTS = {"<": 4, "[": 4, "!": 4, ":": 4, "`": 2}

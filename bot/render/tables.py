@@ -25,7 +25,9 @@ def grid(table: Table, dialect: Dialect) -> Grid:
 def drawn(table: Grid, dialect: Dialect, width: int) -> Block:
     """Return a table as aligned code of at most `width` columns, otherwise as a list of its rows."""
     rows = [[cell.plain.split("\n") for cell in row] for row in (table.header, *table.rows)]
-    widths = [max(cell_len(line) for cell in column for line in cell) for column in zip(*rows, strict=True)]
+    widths = [
+        max(cell_len(line) for cell in column for line in cell) for column in zip(*rows, strict=True)
+    ]
     if sum(widths) + len(_GAP) * (len(widths) - 1) <= width:
         return _aligned(rows, widths, dialect)
     if not table.rows:

@@ -14,7 +14,7 @@ DEEPEST_HEADING = 6
 def prose(markdown: str, level: int) -> Markdown:
     """Return Markdown for a terminal, its headings below `level`; links show their targets."""
     drawn = Markdown("", hyperlinks=False, code_theme="ansi_dark")
-    # rich reads Markdown by a parser of its own, without formulas and with asterisks where bold is meant.
+    # rich has a parser of its own, without formulas and with asterisks where bold is meant.
     drawn.markup, drawn.parsed = markdown, [*_tokens(markdown, level)]
     return drawn
 

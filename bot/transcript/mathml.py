@@ -1,7 +1,8 @@
 r"""Formulas as MathML that can do nothing: a formula is hostile text.
 
-The converter passes on what `\href`, `\style` and `\text` hold, so that nothing of it is taken as it is: its
-elements are written again if all of them are on a list, with the attributes on another, and all text escaped.
+The converter passes on what `\href`, `\style` and `\text` hold, so that nothing of it is taken as it is:
+its elements are written again if all of them are on a list, with the attributes on another, and all text
+escaped.
 """
 
 import re
@@ -11,23 +12,35 @@ from xml.etree.ElementTree import Element
 
 from markupsafe import Markup
 
-_ELEMENTS = frozenset(
-    "math menclose mfrac mi mmultiscripts mn mo mover mpadded mphantom mprescripts mroot mrow mspace msqrt"
-    " mstyle msub msubsup msup mtable mtd mtext mtr munder munderover none".split()
-)
-_WORDS = frozenset(
-    "true false left right center prefix postfix infix block inline box none solid normal bold italic"
-    " bold-italic double-struck script bold-script fraktur sans-serif monospace thin medium thick".split()
-)
-_ATTRIBUTES = frozenset(
-    "accent accentunder columnalign columnlines columnspacing display displaystyle fence form linethickness"
-    " lspace mathvariant maxsize minsize movablelimits notation rowlines rowspacing rspace scriptlevel"
-    " separator stretchy symmetric width".split()
-)
+_ELEMENTS = (
+    "math", "menclose", "mfrac", "mi", "mmultiscripts", "mn", "mo", "mover", "mpadded", "mphantom",
+    "mprescripts", "mroot", "mrow", "mspace", "msqrt", "mstyle", "msub", "msubsup", "msup", "mtable",
+    "mtd", "mtext", "mtr", "munder", "munderover", "none",
+)  # fmt: skip
+_WORDS = (
+    "true", "false", "left", "right", "center", "prefix", "postfix", "infix", "block", "inline", "box",
+    "none", "solid", "normal", "bold", "italic", "bold-italic", "double-struck", "script",
+    "bold-script", "fraktur", "sans-serif", "monospace", "thin", "medium", "thick",
+)  # fmt: skip
+_ATTRIBUTES = (
+    "accent", "accentunder", "columnalign", "columnlines", "columnspacing", "display", "displaystyle",
+    "fence", "form", "linethickness", "lspace", "mathvariant", "maxsize", "minsize", "movablelimits",
+    "notation", "rowlines", "rowspacing", "rspace", "scriptlevel", "separator", "stretchy",
+    "symmetric", "width",
+)  # fmt: skip
 _SIZE = re.compile(r"-?[0-3]?(?:\.\d{1,4})?(?:em|ex)?")
 _ALIGNED = {
     f"{{{name}}}": "{split}"
-    for name in ("aligned", "alignedat", "gathered", "gather", "gather*", "align", "equation", "equation*")
+    for name in (
+        "aligned",
+        "alignedat",
+        "gathered",
+        "gather",
+        "gather*",
+        "align",
+        "equation",
+        "equation*",
+    )
 }  # the converter knows few environments
 _DEFINING = re.compile(r"\\(?:\w*def|let|\w*newcommand|DeclareMathOperator|\w*newenvironment)(?![a-z])")
 _REFUSED = (LookupError, RuntimeError, StopIteration, TypeError, ValueError, AttributeError)
@@ -43,7 +56,11 @@ def mathml(formula: str, *, displayed: bool) -> Markup | None:
         return None  # a few definitions can multiply without end
     for known, instead in _ALIGNED.items():
         formula = formula.replace(known, instead)
-    errors = tuple(each for each in vars(exceptions).values() if isinstance(each, type))
+    errors = [
+        each
+        for each in vars(exceptions).values()
+        if isinstance(each, type) and issubclass(each, Exception)
+    ]
     try:
         converter = Converter(display="block" if displayed else "inline")
         return _written(converter.convert_to_element(formula))

@@ -32,7 +32,7 @@ def html(markdown: str, under: int) -> Markup:
 
 
 def tokens(markdown: str, under: int) -> list[Token]:
-    """Return what `written` takes: all text in `text`, `formula`, `code_inline`, `code_block` and `fence` tokens.
+    """Return what `written` takes: all text in tokens for text, formulas and code.
 
     Stretches of a token's content may be marked: as slices in its `meta`, under `del` or `ins`.
     """
