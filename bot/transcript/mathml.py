@@ -28,6 +28,7 @@ _ATTRIBUTES = (
     "notation", "rowlines", "rowspacing", "rspace", "scriptlevel", "separator", "stretchy",
     "symmetric", "width",
 )  # fmt: skip
+_OPERATORS = ("\u00b1", "\u2213")  # letters to the converter
 _SIZE = re.compile(r"-?[0-3]?(?:\.\d{1,4})?(?:em|ex)?")
 _ALIGNED = {
     f"{{{name}}}": "{split}"
@@ -81,8 +82,9 @@ def _written(element: Element) -> Markup:
     if element.tag != "mtext" and re.match(r"\\\w", said):
         raise ValueError(said)  # a command that the converter doesn't know
     text = Markup("{0}").format(said)
+    tag = Markup("mo" if said in _OPERATORS else element.tag)  # noqa: S704 - on the list
     inner = Markup("").join((text, *map(_written, element)))
-    return Markup("<{0}{1}>{2}</{0}>").format(Markup(element.tag), Markup("").join(kept), inner)  # noqa: S704
+    return Markup("<{0}{1}>{2}</{0}>").format(tag, Markup("").join(kept), inner)
 
 
 def _is_harmless(value: str) -> bool:

@@ -4,6 +4,7 @@
 
 import json
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -203,10 +204,9 @@ def test_any_tex_is_readable_or_not(formula: str) -> None:
 @pytest.mark.parametrize(("dialect", "measure"), [(DISCORD, units), (SLACK, len)])
 @given(markdown=FRAGMENTS)
 def test_formulas_lose_nothing_when_they_are_cut(
-    dialect: Dialect, measure: object, markdown: str
+    dialect: Dialect, measure: Callable[[str], int], markdown: str
 ) -> None:
     """The parts together have the signs of the whole, and each one fits."""
-    assert callable(measure)
     parts = split(blocks(markdown, dialect), 120, measure)
     assert all(0 < measure(part) <= 120 for part in parts)
     letters = ["".join(filter(str.isalnum, text(part))) for part in parts]
