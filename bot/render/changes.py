@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from itertools import groupby
 
-from bot.render.dialect import APART, Dialect, plain_text, words
+from bot.render.dialect import APART, Dialect, legible, plain_text, words
 from bot.render.diff import Kind, Piece, diff
 from bot.render.splitting import Text, Word
 
@@ -57,7 +57,7 @@ def _trimmed(piece: Piece) -> Iterator[Piece]:
 def changed(before: str, after: str, dialect: Dialect) -> Iterator[Text]:
     """Yield what changed as paragraphs, removed words struck through and added ones bold."""
     for line in changed_lines(before, after):
-        yield Text(tuple(_words(line, dialect)))
+        yield Text(tuple(legible(_words(line, dialect))))
 
 
 def _words(line: list[Piece], dialect: Dialect) -> Iterator[Word]:

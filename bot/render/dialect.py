@@ -9,13 +9,16 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import dropwhile
 from typing import Protocol
 
 from markdown_it.token import Token
 
+from bot.render import formulas
 from bot.render.addresses import find, is_honest, is_web, same
+from bot.render.emphasis import needs_a_letter
 from bot.render.parsing import Env, label_of, parse_blocks, parse_inline
-from bot.render.splitting import Block, Lines, Nest, Text, Word, join
+from bot.render.splitting import Block, Lines, Nest, Text, Word, join, shared_marks
 
 DEEPEST_HEADING = 3
 APART = "\u200b"
@@ -26,7 +29,8 @@ _SHORT = 40  # every part has room for at least this much
 _SPACE, _SPACE_OR_BREAK = re.compile(r"([ \t]+)"), re.compile(r"([ \t]+|\n)")
 _LANGUAGE = re.compile(r"[\w+#.-]{1,24}$")
 _TICKS = re.compile("`+")
-_MARKS = ("strong_open", "em_open", "s_open")
+# Elsewhere `__` means underlined, and `_` doesn't close before a letter.
+_MARKS = {"strong_open": "**", "em_open": "*", "s_open": "~~"}
 
 # Texts up to this length are remembered, so that a card's edits don't read again what hasn't changed.
 _REMEMBERED = 20_000
@@ -183,13 +187,12 @@ class _Reader:
         for token in tokens:
             match token.type:
                 case "paragraph_open":
-                    yield Text(self._inline(next(tokens)))
+                    content = self._inline(next(tokens))
                     next(tokens)
+                    if content:
+                        yield Text(content)
                 case "heading_open":
-                    content = [
-                        Word(" ", word.marks) if word.text.endswith("\n") else word
-                        for word in self._inline(next(tokens))
-                    ]
+                    content = in_one_line(self._inline(next(tokens)))
                     next(tokens)
                     yield heading(content, int(token.tag[1:]) + self._under, nested=depth > 0)
                 case "fence" | "code_block":
@@ -232,13 +235,20 @@ class _Reader:
                 rows.append([])
             elif token.type == "inline":
                 children = parse_inline(token.content, self._env) if token.content else []
-                rows[-1].append(Cell(tuple(self._words(children, ())), _plain(children)))
+                rows[-1].append(Cell(self._trimmed(children), _plain(children, "\n").strip()))
             elif token.type == "table_close":
                 break
         return self._dialect.table(Grid(tuple(rows[0]), tuple(map(tuple, rows[1:])), depth > 0))
 
     def _inline(self, token: Token) -> tuple[Word, ...]:
-        return tuple(self._words(parse_inline(token.content, self._env), ()))
+        return self._trimmed(parse_inline(token.content, self._env))
+
+    def _trimmed(self, tokens: Iterable[Token]) -> tuple[Word, ...]:
+        """Return words without line breaks at either end."""
+        words = [*legible(self._words(tokens, ()))]
+        while words and words[-1].text.endswith("\n"):
+            words.pop()
+        return tuple(dropwhile(lambda word: word.text.endswith("\n"), words))
 
     def _words(self, tokens: Iterable[Token], marks: tuple[str, ...]) -> Iterator[Word]:
         """Return words, each with the marks around it."""
@@ -249,8 +259,7 @@ class _Reader:
         before: Word | None = None
         for token in rest:
             if token.type in _MARKS:
-                # Elsewhere `__` means underlined.
-                mark = "**" if token.type == "strong_open" else token.markup
+                mark = _MARKS[token.type]
                 opened.append(marks)
                 marks = marks if mark in marks else (*marks, mark)
             elif token.nesting < 0:
@@ -267,6 +276,8 @@ class _Reader:
                 yield from _plain_words(token.content, self._dialect, marks, _SPACE_OR_BREAK)
             case "bare_url":
                 yield _address(token.content, self._dialect, marks)
+            case "formula":
+                yield from self._formula(token.content, marks)
             case "softbreak":
                 yield Word("\n", marks)
             case "hardbreak":
@@ -280,6 +291,15 @@ class _Reader:
                 yield from self._link(token.children or [], _target(token), marks)
             case _:
                 pass
+
+    def _formula(self, formula: str, marks: tuple[str, ...]) -> Iterator[Word]:
+        """Return a formula, of which no line is cut unless it has no room."""
+        for number, line in enumerate(formulas.shown(formula).split("\n")):
+            if number:
+                yield Word(self._dialect.line_break, marks)
+            words = (*_plain_words(line.strip(), self._dialect, marks),)
+            whole = "".join(word.text for word in words)
+            yield from (Word(whole, marks, words),) if len(words) > 1 else words
 
     def _code_words(self, code: str, marks: tuple[str, ...]) -> Iterator[Word]:
         if len(code) <= _LONG_CODE:
@@ -304,7 +324,7 @@ class _Reader:
         if web and (alone or not shown or same(shown, target)):
             yield _address(target, self._dialect, marks)
         elif web and is_honest(shown, target):
-            text = join(self._words(label, ())).replace("\n", " ")
+            text = join(legible(self._words(label, ()))).replace("\n", " ")
             link = f"[{text}]{self._dialect.target(target)}"
             instead = self._unlinked(label, target, marks) if len(link) > _SHORT else ()
             yield Word(link, marks, (Word(APART, marks), *instead) if instead else ())
@@ -319,6 +339,45 @@ class _Reader:
             return said
         leads = _plain_words(target, self._dialect, marks)
         return (*said, Word(" ", marks), Word("(", marks), *leads, Word(")", marks))
+
+
+def legible(words: Iterable[Word]) -> Iterator[Word]:
+    """Add letters of no width where a platform would otherwise show marks instead of reading them.
+
+    They are between two runs of marks that touch, and between a mark and punctuation inside it, unless a
+    space or ASCII punctuation is outside.
+    """
+    before = Word(" ")
+    for word in words:
+        shared = shared_marks(before.marks, word.marks)
+        closes, opens = len(before.marks) > shared, len(word.marks) > shared
+        if closes:
+            outside = APART if opens else word.text[0]
+            yield from reversed([*_letters(before, before.text[-1], outside, shared)])
+        if closes and opens:
+            yield Word(APART, before.marks[:shared])
+        if opens:
+            outside = APART if closes else before.text[-1]
+            yield from _letters(word, word.text[0], outside, shared)
+        yield word
+        before = word
+
+
+def _letters(word: Word, inside: str, outside: str, shared: int) -> Iterator[Word]:
+    """Yield the letters that the marks of a word need on one side, from the outermost."""
+    marks = word.marks
+    if marks[-1] == "`":
+        marks, inside = marks[:-1], "`"
+    for depth in range(shared + 1, len(marks)):
+        if marks[depth][0] != marks[depth - 1][0] and needs_a_letter(outside, marks[depth][0]):
+            yield Word(APART, marks[:depth])
+    if len(marks) > shared and not inside.isspace() and needs_a_letter(outside, inside):
+        yield Word(APART, marks)
+
+
+def in_one_line(words: Iterable[Word]) -> list[Word]:
+    """Return words with spaces in place of line breaks."""
+    return [Word(" ", word.marks) if word.text.endswith("\n") else word for word in words]
 
 
 def _address(url: str, dialect: Dialect, marks: tuple[str, ...]) -> Word:
@@ -370,9 +429,17 @@ def _label(tokens: Iterable[Token]) -> Iterator[Token]:
             yield token
 
 
-def _plain(tokens: Iterable[Token]) -> str:
-    return "".join(
-        " " if token.type in ("softbreak", "hardbreak") else token.content
-        for token in tokens
-        if token.nesting == 0
-    )
+def _plain(tokens: Iterable[Token], line_break: str = " ") -> str:
+    return "".join(_plain_leaf(token, line_break) for token in tokens if token.nesting == 0)
+
+
+def _plain_leaf(token: Token, line_break: str) -> str:
+    match token.type:
+        case "softbreak":
+            return " "
+        case "hardbreak":
+            return line_break
+        case "formula":
+            return formulas.shown(token.content)
+        case _:
+            return token.content

@@ -17,10 +17,12 @@ from markdown_it.token import Token
 from bot.render.changes import changed_lines
 from bot.render.dialect import longest_ticks
 from bot.render.diff import Piece
+from bot.render.formulas import read_formulas
 from bot.render.parsing import (
     AS_WRITTEN,
     DEEPEST,
     DEEPEST_INLINE,
+    LINE_BREAK,
     Env,
     is_exhausted,
     limit_work,
@@ -216,7 +218,8 @@ def _located(
     # Other parsers read a line's first tag as HTML even within a code span of several lines.
     content = token.content
     tags = {tag.start(1) for tag in _TAG_AHEAD.finditer(content)}
-    _INLINE_PARSER.inline.parse(content, _INLINE_PARSER, {**env, "text": content, "tags": tags}, [])
+    parser = _INLINE_PARSER if ">" in content else _FORMULA_PARSER
+    parser.inline.parse(content, parser, {**env, "text": content, "tags": tags}, [])
     if is_exhausted(env):
         tags = {tag.start() for tag in _TAG.finditer(content)}
     if tags and (label := _LABEL.match(content)):
@@ -237,9 +240,13 @@ def _located(
 
 
 def _note_tag(state: StateInline, silent: bool) -> bool:
-    """Note where HTML would begin, and leave it as text; replaces the rule that reads HTML."""
+    """Note where HTML would begin, and leave it as text; replaces the rule that reads HTML.
+
+    A line break is left as it is, except where it could begin a block.
+    """
     del silent
-    if state.src == state.env["text"] and _TAG.match(state.src, state.pos):
+    is_tag = _TAG.match(state.src, state.pos) and not LINE_BREAK.match(state.src, state.pos)
+    if state.src == state.env["text"] and is_tag:
         state.env["tags"].add(state.pos)
     return False
 
@@ -251,4 +258,7 @@ def _parser(nesting: int) -> MarkdownIt:
     return limit_work(parser)
 
 
-_BLOCK_PARSER, _INLINE_PARSER = _parser(10 * DEEPEST), _parser(DEEPEST_INLINE)
+_BLOCK_PARSER = read_formulas(_parser(10 * DEEPEST))
+_INLINE_PARSER = _parser(DEEPEST_INLINE)
+_FORMULA_PARSER = read_formulas(_parser(DEEPEST_INLINE))
+"""Leaves formulas as they are: only where no tag can end."""

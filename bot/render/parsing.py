@@ -1,4 +1,6 @@
-"""Parses Markdown within limits: CommonMark with tables, strikethrough and bare addresses.
+"""Parses Markdown within limits: CommonMark with tables, strikethrough, bare addresses and formulas.
+
+Emphasis is read as people mean it, and `<br>` is a line break; other HTML is text.
 
 A short text can be crafted to take seconds: empty rows under a header of hundreds of columns, lines
 within dozens of quotes, thousands of uses of one long address. Each text therefore has an allowance of
@@ -18,6 +20,8 @@ from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
 
 from bot.render.addresses import read_bare
+from bot.render.emphasis import read_as_meant
+from bot.render.formulas import read_formulas
 
 Env = MutableMapping[str, Any]
 
@@ -27,6 +31,8 @@ DEEPEST_INLINE = 20
 """How deep brackets may be nested within a block."""
 AS_WRITTEN = "as written"
 """The `markup` of a code block that holds what wasn't parsed."""
+LINE_BREAK = re.compile(r"<br[ \t]*/?>", re.IGNORECASE)
+"""The only HTML that isn't text: models write it in the cells of tables."""
 MARGIN = 1.5
 """How many characters are parsed per character that can be shown."""
 
@@ -34,6 +40,8 @@ MARGIN = 1.5
 # answers need. A unit of work takes about five microseconds.
 _BLOCK_WORK, _BLOCK_SHARE = 4_000, 1 / 4
 _INLINE_WORK, _INLINE_SHARE = 1_000, 1 / 10
+# Formulas are dearer: each may take half a millisecond, once.
+_FORMULAS, _FORMULA_SHARE = 80, 1 / 200
 _BLOCK, _ITEM, _LINE, _CELL = 9, 8, 2, 4
 _MARK = 2
 _COSTS = {"<": 4, "[": 4, "!": 4, ":": 4, "`": 2}
@@ -49,6 +57,7 @@ class _Work:
     def __init__(self, length: int) -> None:
         self.blocks = _BLOCK_WORK + int(length * _BLOCK_SHARE)
         self.inline = _INLINE_WORK + int(length * _INLINE_SHARE)
+        self.formulas = _FORMULAS + int(length * _FORMULA_SHARE)
 
 
 class _References(dict[str, Any]):
@@ -198,10 +207,21 @@ def _limit_inline(state: StateInline, silent: bool) -> bool:
     return True
 
 
+def _read_line_break(state: StateInline, silent: bool) -> bool:
+    found = LINE_BREAK.match(state.src, state.pos)
+    if not found:
+        return False
+    if not silent:
+        state.push("hardbreak", "br", 0)
+    state.pos = found.end()
+    return True
+
+
 def _parser() -> MarkdownIt:
     parser = MarkdownIt("commonmark", {"html": False, "maxNesting": 10 * DEEPEST})
     parser.disable(["html_block", "html_inline"])  # without HTML they read nothing
-    return limit_work(parser.enable(["table", "strikethrough"]))
+    parser.enable(["table", "strikethrough"])
+    return read_formulas(read_as_meant(limit_work(parser)))
 
 
 def _blocks() -> MarkdownIt:
@@ -214,6 +234,7 @@ def _inline() -> MarkdownIt:
     parser = _parser()
     parser.options["maxNesting"] = DEEPEST_INLINE
     parser.inline.ruler.before("escape", "bare_url", read_bare)
+    parser.inline.ruler.before("autolink", "line_break", _read_line_break)
     return parser
 
 

@@ -143,14 +143,15 @@ def join(words: Iterable[Word]) -> str:
     open_: tuple[str, ...] = ()
     for word in words:
         if word.marks != open_:
-            shared = _shared_marks(open_, word.marks)
+            shared = shared_marks(open_, word.marks)
             text += (*reversed(open_[shared:]), *word.marks[shared:])
             open_ = word.marks
         text.append(word.text)
     return "".join((*text, *reversed(open_)))
 
 
-def _shared_marks(open_: tuple[str, ...], marks: tuple[str, ...]) -> int:
+def shared_marks(open_: tuple[str, ...], marks: tuple[str, ...]) -> int:
+    """Return how many marks two neighbours have in common, from the outermost."""
     pairs = zip(open_, marks, strict=False)
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
 

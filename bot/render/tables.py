@@ -1,10 +1,11 @@
 """Tables for platforms without tables: columns as code, or a list if they are too wide."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import chain, zip_longest
 
 from rich.cells import cell_len
 
-from bot.render.dialect import Cell, Dialect, Grid, words
+from bot.render.dialect import Cell, Dialect, Grid, in_one_line, words
 from bot.render.splitting import Block, Lines, Nest, Text, Word
 from bot.view.message import Table
 
@@ -23,8 +24,10 @@ def grid(table: Table, dialect: Dialect) -> Grid:
 
 def drawn(table: Grid, dialect: Dialect, width: int) -> Block:
     """Return a table as aligned code of at most `width` columns, otherwise as a list of its rows."""
-    rows = [[cell.plain for cell in row] for row in (table.header, *table.rows)]
-    widths = [max(map(cell_len, column)) for column in zip(*rows, strict=True)]
+    rows = [[cell.plain.split("\n") for cell in row] for row in (table.header, *table.rows)]
+    widths = [
+        max(cell_len(line) for cell in column for line in cell) for column in zip(*rows, strict=True)
+    ]
     if sum(widths) + len(_GAP) * (len(widths) - 1) <= width:
         return _aligned(rows, widths, dialect)
     if not table.rows:
@@ -32,21 +35,24 @@ def drawn(table: Grid, dialect: Dialect, width: int) -> Block:
     return Nest(tuple(_item(table.header, row) for row in table.rows), loose=False)
 
 
-def _aligned(rows: list[list[str]], widths: list[int], dialect: Dialect) -> Lines:
-    rows.insert(1, ["-" * width for width in widths])
-    lines = [
-        _GAP.join(cell + " " * (width - cell_len(cell)) for cell, width in zip(row, widths, strict=True))
-        for row in rows
-    ]
-    fence = dialect.fence("\n".join(line.rstrip() for line in lines), "")
-    header, rule, *body = fence.lines
-    return Lines(tuple(body), (*fence.head, header, rule), fence.foot)
+def _aligned(rows: list[list[list[str]]], widths: list[int], dialect: Dialect) -> Lines:
+    """Return rows, each with as many lines as its highest cell, below the header and a rule."""
+    head, *body = ([_joined(line, widths) for line in zip_longest(*row, fillvalue="")] for row in rows)
+    rule = _GAP.join("-" * width for width in widths)
+    fence = dialect.fence("\n".join((*head, rule, *chain(*body))), "")
+    end = len(head) + 1
+    return Lines(fence.lines[end:], (*fence.head, *fence.lines[:end]), fence.foot)
+
+
+def _joined(cells: Iterable[str], widths: Iterable[int]) -> str:
+    padded = (cell + " " * (width - cell_len(cell)) for cell, width in zip(cells, widths, strict=True))
+    return _GAP.join(padded).rstrip()
 
 
 def _names(header: tuple[Cell, ...]) -> Iterator[Word]:
     for number, cell in enumerate(header):
         yield from _BETWEEN if number else ()
-        yield from (Word(word.text, ("**",)) for word in cell.words)
+        yield from (Word(word.text, ("**",)) for word in in_one_line(cell.words))
 
 
 def _item(header: tuple[Cell, ...], row: tuple[Cell, ...]) -> Nest:
@@ -55,7 +61,7 @@ def _item(header: tuple[Cell, ...], row: tuple[Cell, ...]) -> Nest:
         content += _BETWEEN if content else ()
         if name.plain:
             content += (
-                *(Word(word.text, ("**",)) for word in name.words),
+                *(Word(word.text, ("**",)) for word in in_one_line(name.words)),
                 Word(":", ("**",)),
                 Word(" "),
             )

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from bot.render import tables
-from bot.render.dialect import LINE, Dialect, Grid, code_span, longest_ticks
+from bot.render.dialect import LINE, Dialect, Grid, code_span, in_one_line, longest_ticks
 from bot.render.splitting import Block, Lines, Text, join, leading, split, written
 
 STORED = 30  # blocks per piece, which leaves room for ours beside it
@@ -115,7 +115,7 @@ class _Slack:
     def table(self, grid: Grid) -> Block:
         instead = tables.drawn(grid, self, CODE_WIDTH)
         header, *rows = (
-            f"| {' | '.join(_PIPE.sub(_ESCAPE, join(cell.words)) for cell in row)} |"
+            f"| {' | '.join(_PIPE.sub(_ESCAPE, join(in_one_line(cell.words))) for cell in row)} |"
             for row in (grid.header, *grid.rows)
         )
         if grid.nested or not has_room([len(row) for row in (header, *rows)], len(grid.header)):

@@ -13,7 +13,6 @@ from typing import Self
 from rich import box
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
-from rich.markdown import Markdown
 from rich.measure import Measurement
 from rich.padding import Padding
 from rich.rule import Rule
@@ -22,7 +21,8 @@ from rich.text import Text
 
 from bot.render.changes import changed_lines
 from bot.render.diff import Kind
-from bot.render.markdown import contain, render
+from bot.render.markdown import render
+from bot.terminal.prose import prose
 from bot.view.card import asked, card, correction, expected, names, origin, progress, stage_line
 from bot.view.fold import fold
 from bot.view.message import (
@@ -264,10 +264,7 @@ def _draw(block: Block, level: int, console: Console) -> RenderableType:
         case Columns(columns):
             return _columns(columns, console)
         case Prose(markdown):
-            # Links show their targets; other people's text is indented.
-            return _indented(
-                Markdown(contain(markdown, level), hyperlinks=False, code_theme="ansi_dark")
-            )
+            return _indented(prose(markdown, level))  # what is other people's is indented
         case Quote(markdown):
             return _indented(Text(markdown, style="italic"))
         case Diff(before, after):

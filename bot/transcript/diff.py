@@ -79,6 +79,6 @@ def _visible(leaf: Token, inner: slice) -> Iterator[slice]:
         yield inner
 
 
-_SHOWN = ("text", "code_inline", *_BREAKS)
+_SHOWN = ("text", "formula", "code_inline", *_BREAKS)
 _END = Token("text", "", 0, content="\n")
 _NOWHERE = (1 << 60, 1 << 60)

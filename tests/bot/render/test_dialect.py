@@ -21,7 +21,7 @@ def written(markdown: str, dialect: Dialect, under: int = 0) -> str:
     ("markdown", "discord", "slack"),
     [
         ("One\ntwo  \nthree", "One\ntwo\nthree", "One\ntwo  \nthree"),
-        ("__a__ *b* _c_ ~~d~~ `e`", "**a** *b* _c_ ~~d~~ `e`", "**a** *b* _c_ ~~d~~ `e`"),
+        ("__a__ *b* _c_ ~~d~~ `e`", "**a** *b* *c* ~~d~~ `e`", "**a** *b* *c* ~~d~~ `e`"),
         ("**a **b** c**", "**a b c**", "**a b c**"),
         ("A\nb\n===", "# A b", "# A b"),
         ("# A #", "# A", "# A"),
@@ -68,7 +68,7 @@ def test_markdown_is_written_again(markdown: str, discord: str, slack: str) -> N
         ("![a **b**](https://x.y/z.png)", "[a **b**](<https://x.y/z.png>)", "[a **b**](https://x.y/z.png)"),
         ("[![a](https://x.y)](https://z.w)", "[a](<https://z.w>)", "[a](https://z.w)"),
         ("<https://x.y> https://z.w/_a_b.", "<https://x.y> <https://z.w/_a_b>.", "https://x.y [https://z.w/\\_a_b](https://z.w/_a_b)."),
-        ("**https://x.y**, _https://z.w_", "**<https://x.y>**, _<https://z.w>_", "**https://x.y**, _https://z.w_"),
+        ("**https://x.y**, _https://z.w_", "**<https://x.y>**, *<https://z.w>*", "**https://x.y**, *https://z.w*"),
         ("(see https://x.y/a_(b))", "(see <https://x.y/a_(b)>)", "(see [https://x.y/a\\_(b)](https://x.y/a_%28b%29))"),
         ("[x.y](https://x.y/)", "<https://x.y/>", "https://x.y/"),
         ("[docs.x.org](https://docs.x.org/a)", "[docs.x.org](<https://docs.x.org/a>)", "[docs.x.org](https://docs.x.org/a)"),

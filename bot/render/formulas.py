@@ -1,0 +1,158 @@
+r"""Formulas in Markdown, as models write them: `\( … \)`, `\[ … \]` and `$$ … $$`.
+
+A formula becomes a token of type `formula`, whose content is its source with the delimiters. A single
+dollar is money, and what is no mathematics between escaped brackets (`\[x\] done`, `\(optional\)`) is
+text as before. A formula that is too long, nested too deep, or beyond a text's allowance is the text of
+its source.
+
+`mdit-py-plugins` has such rules, too: decision 33 says why these are our own.
+"""
+
+import re
+
+from markdown_it import MarkdownIt
+from markdown_it.rules_block import StateBlock
+from markdown_it.rules_inline import StateInline
+
+LONGEST = 2_000
+"""The most characters of a formula."""
+DEEPEST = 50
+"""How deep its groups may be nested."""
+DISPLAYED = (r"\[", "$$")
+"""What begins a formula that has a line of its own."""
+
+_CLOSING = {r"\(": r"\)", r"\[": r"\]", "$$": "$$"}
+# A backslash that is escaped itself closes nothing.
+_ENDS = {
+    closing: re.compile(rf"(?<!\\)(?:\\\\)*(?P<end>{re.escape(closing)})")
+    for closing in _CLOSING.values()
+}
+_AFTER = ("", ".", ",", ";")  # what may follow a formula on its own line
+_LEVELS = re.compile(r"\\(?P<opens>begin|left|sqrt)(?![a-z])|\\(?P<closes>end|right)(?![a-z])|\\.|[{}]")
+_WORD = re.compile(r"[A-Za-z]{4}|(?![\x00-\x7f])[^\W\d_]")
+_OPERATOR = re.compile(r"[-+*/<>|,!\d]")
+_SCAN, _GLANCE = 100, 1_000  # characters searched for a unit of work, by a pattern and by a string
+
+
+def read_formulas(parser: MarkdownIt) -> MarkdownIt:
+    """Make a parser, which has an allowance of work, read formulas."""
+    parser.block.ruler.before(
+        "fence", "formula", _own_paragraph, {"alt": ["paragraph", "reference", "blockquote", "list"]}
+    )
+    parser.inline.ruler.before("escape", "formula", _read)
+    return parser
+
+
+def inner(formula: str) -> str:
+    """Return a formula without its delimiters."""
+    return formula[2:-2].strip()
+
+
+def shown(formula: str) -> str:
+    """Return a formula in readable signs or, where something would be lost, its source."""
+    from bot.render.tex import readable
+
+    return readable(inner(formula)) or formula
+
+
+def _own_paragraph(state: StateBlock, start: int, end: int, silent: bool) -> bool:
+    """Make a formula that has its lines to itself a paragraph: its `- b` is no list item."""
+    begin = state.bMarks[start] + state.tShift[start]
+    opening = state.src[begin : begin + 2]
+    if opening not in DISPLAYED or state.is_code_block(start):
+        return False
+    last = _last_line(state, start, end, _ENDS[_CLOSING[opening]])
+    if last is None:
+        return False
+    source = state.getLines(start, last + 1, state.blkIndent, False).strip()
+    if not _is_mathematics(opening, source[2:].rpartition(_CLOSING[opening])[0]):
+        return False
+    if not silent:
+        lines = [start, last + 1]
+        state.push("paragraph_open", "p", 1).map = lines
+        token = state.push("inline", "", 0)
+        token.content, token.map, token.children = source, lines, []
+        state.push("paragraph_close", "p", -1)
+        state.line = last + 1
+    return True
+
+
+def _last_line(state: StateBlock, start: int, end: int, closing: re.Pattern[str]) -> int | None:
+    """Return the line that ends with the formula's end, before an empty line and the limit."""
+    length = 0
+    for line in range(start, end):
+        if line > start and (state.isEmpty(line) or state.sCount[line] < state.blkIndent):
+            return None
+        state.env["work"].blocks -= 1
+        text = state.src[state.bMarks[line] + state.tShift[line] : state.eMarks[line]]
+        found = closing.search(text, 0 if line > start else 2)
+        if found:
+            return line if text[found.end() :].strip() in _AFTER else None
+        length += len(text)
+        if length > LONGEST:
+            return None
+    return None
+
+
+def _read(state: StateInline, silent: bool) -> bool:
+    opening = state.src[state.pos : state.pos + 2]
+    if opening not in _CLOSING or not _begins(state, opening):
+        return False
+    begin = state.pos + 2
+    closing = _CLOSING[opening]
+    if state.src.rfind(closing, begin, state.posMax) < 0:
+        state.env["work"].inline -= (state.posMax - begin) // _GLANCE
+        return False
+    found = _ENDS[closing].search(state.src, begin, state.posMax)
+    end = found.start("end") if found else state.posMax
+    state.env["work"].inline -= (end - begin) // _SCAN
+    content = state.src[begin:end]
+    if not found or not _is_mathematics(opening, content):
+        return False
+    after = state.src[end + 2 : end + 3]
+    if opening == "$$" and (after == "$" or after.isdigit()):
+        return False
+    if not silent:
+        state.env["work"].formulas -= 1
+        fits = len(content) <= LONGEST and _depth(content) <= DEEPEST and state.env["work"].formulas >= 0
+        token = state.push("formula" if fits else "text", "", 0)
+        token.content = state.src[state.pos : end + 2]
+    state.pos = end + 2
+    return True
+
+
+def _begins(state: StateInline, opening: str) -> bool:
+    """Return whether there are two dollars, not more."""
+    if opening != "$$":
+        return True
+    return state.src[state.pos + 2 : state.pos + 3] != "$" and not state.src.endswith("$", 0, state.pos)
+
+
+def _is_mathematics(opening: str, content: str) -> bool:
+    """Return whether what is between delimiters is a formula, not words or a checkbox."""
+    text = content.strip()
+    if not any(map(str.isalnum, text)):
+        return False
+    if any(sign in text for sign in ("\\", "=", "^", "_{")):
+        return True
+    if _WORD.search(text):
+        return False
+    if opening == r"\[" and not (content[0].isspace() and content[-1].isspace()):
+        return False
+    if opening == r"\(":
+        return True
+    return len(text) == 1 or _OPERATOR.search(text) is not None
+
+
+def _depth(content: str) -> int:
+    """Return how deep groups, environments and roots are nested at most, or a little more."""
+    deepest = depth = 0
+    for sign in _LEVELS.finditer(content):
+        if sign["opens"] or sign[0] == "{":
+            depth += 1
+            deepest = max(deepest, depth)
+        elif sign["closes"] or sign[0] == "}":
+            depth -= 1
+        if sign["opens"] == "sqrt":
+            depth -= content.startswith("{", sign.end())
+    return deepest

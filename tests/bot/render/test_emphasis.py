@@ -1,0 +1,168 @@
+"""Emphasis as people mean it: what CommonMark leaves as asterisks is bold, and code stays code."""
+
+# ruff: noqa: RUF001 - full-width signs are what this is about
+
+import json
+import re
+from html import unescape
+from pathlib import Path
+
+import pytest
+from hypothesis import example, given
+from markdown_it import MarkdownIt
+
+from bot.discord.text import DIALECT as DISCORD
+from bot.render.dialect import Dialect, blocks
+from bot.render.emphasis import read_as_meant
+from bot.render.splitting import split
+from bot.slack.markdown import DIALECT as SLACK
+from bot.transcript.prose import html
+from tests.bot.shown import HIDDEN
+from tests.fragments import made_of
+
+COMMONMARK = json.loads((Path(__file__).parent / "commonmark_emphasis.json").read_text("utf-8"))
+CONCERNED = (352, 354, 380)
+"""CommonMark's examples in which a mark is between a letter and punctuation and means emphasis."""
+READER = MarkdownIt("commonmark").enable("strikethrough")
+MEANT = read_as_meant(MarkdownIt("commonmark").enable("strikethrough"))
+
+# What Discord's client reads, in the order in which it tries its rules.
+# Source: its desktop client, as in https://github.com/jeremy-rifkin/dismark.
+DISCORDS = (
+    (re.compile(r"\\([^0-9A-Za-z\s])"), r"{}"),
+    (re.compile(r"(`+)([\s\S]*?[^`])\1(?!`)"), "<code>{}</code>"),
+    (re.compile(r"\*\*((?:\\[\s\S]|[^\\])+?)\*\*(?!\*)"), "<strong>{}</strong>"),
+    (
+        re.compile(r"\*(?=\S)((?:\*\*|\\[\s\S]|\s+(?:\\[\s\S]|[^\s*\\]|\*\*)|[^\s*\\])+?)\*(?!\*)"),
+        "<em>{}</em>",
+    ),
+    (re.compile(r"~~((?:\\[\s\S]|[^\\])+?)~~(?!_)"), "<s>{}</s>"),
+)
+
+PIECES = [
+    *("**", "*", "~~", "__", "_", "`x`", " ", "a", "word", "9", "必", "重要", "é"),
+    *(":", ".", "%", "(", ")", "「", "」", "！", "、", "。", '"', "“", "”", "$", "-", "✅"),
+]
+
+
+def written(markdown: str, dialect: Dialect) -> str:
+    """Return Markdown in a dialect, in one part."""
+    return "\n".join(split(blocks(markdown, dialect), 100_000, len))
+
+
+def on_discord(text: str) -> str:
+    """Return what Discord shows of its Markdown, as HTML."""
+    shown, at = "", 0
+    while at < len(text):
+        for number, (rule, form) in enumerate(DISCORDS):
+            if found := rule.match(text, at):
+                inner = found[2] if number == 1 else found[1] if not number else on_discord(found[1])
+                shown, at = shown + form.format(inner), found.end()
+                break
+        else:
+            shown, at = shown + text[at], at + 1
+    return shown
+
+
+def on_slack(text: str) -> str:
+    """Return what a reader by CommonMark shows, as HTML."""
+    return unescape(READER.renderInline(text))
+
+
+def on_page(markdown: str) -> str:
+    """Return what the transcript shows."""
+    return unescape(str(html(markdown, 3)).strip().removeprefix("<p>").removesuffix("</p>"))
+
+
+@pytest.mark.parametrize(
+    ("markdown", "shown"),
+    [
+        ("**Status:**OK", "<strong>Status:</strong>OK"),
+        ("Use **5%**of it", "Use <strong>5%</strong>of it"),
+        ("**`--force`**now", "<strong><code>--force</code></strong>now"),
+        ("use**`--force`**now", "use<strong><code>--force</code></strong>now"),
+        ('**"Quoted"**text', '<strong>"Quoted"</strong>text'),
+        ('text**"Quoted"**text', 'text<strong>"Quoted"</strong>text'),
+        ("**Preis (netto):**5 €", "<strong>Preis (netto):</strong>5 €"),
+        ("**Done ✅**Next", "<strong>Done ✅</strong>Next"),
+        ("**重要！**必ず", "<strong>重要！</strong>必ず"),
+        ("これは**「重要」**です", "これは<strong>「重要」</strong>です"),
+        ("**「注」**、**（二）**。", "<strong>「注」</strong>、<strong>（二）</strong>。"),
+        ("增长**+5%**左右", "增长<strong>+5%</strong>左右"),
+        ("**마크다운(Markdown)**의", "<strong>마크다운(Markdown)</strong>의"),
+        ("마크다운**(Markdown)**의", "마크다운<strong>(Markdown)</strong>의"),
+        ("*注意：*次に", "<em>注意：</em>次に"),
+        ("_注意：_次に", "<em>注意：</em>次に"),
+        ("__Status:__OK", "<strong>Status:</strong>OK"),
+        ("これは__「重要」__です", "これは<strong>「重要」</strong>です"),
+        ("~~旧：~~新", "<s>旧：</s>新"),
+        ("***Both:***x", "<em><strong>Both:</strong></em>x"),
+        ("**bold *it.*x** y", "<strong>bold <em>it.</em>x</strong> y"),
+        ("**~~旧：~~**新", "<strong><s>旧：</s></strong>新"),
+        ("*a***b**", "<em>a</em><strong>b</strong>"),
+        ("**A:** x **B:**y", "<strong>A:</strong> x <strong>B:</strong>y"),
+    ],
+)
+def test_what_is_meant_is_bold_everywhere(markdown: str, shown: str) -> None:
+    """On Slack, whose parser knows CommonMark's rule, on Discord, and in the transcript."""
+    nested = {"<em><strong>Both:</strong></em>x": "<strong><em>Both:</em></strong>x"}
+    assert on_page(markdown) == shown
+    assert on_slack(written(markdown, SLACK)).translate(HIDDEN) == shown
+    assert on_discord(written(markdown, DISCORD)).translate(HIDDEN) in (shown, nested.get(shown))
+
+
+def test_a_letter_of_no_width_is_only_where_it_is_needed() -> None:
+    """It is inside the mark, because a parser by CommonMark looks at what is inside."""
+    assert written("**Status:**OK", SLACK) == "**Status:\u200b**OK"
+    assert written("これは**「重要」**です", SLACK) == "これは**\u200b「重要」\u200b**です"
+    assert written("**Status:** OK, **(a)**.", SLACK) == "**Status:** OK, **(a)**."
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "2**(n+1) and 3**(m)",
+        "x**-1 + y**-2",
+        "f(*args, **kwargs)",
+        "a*(b+c)*d",
+        "(char*)*p",
+        "_private:_other and _a,_b",
+        "__main__.__dict__",
+        "snake_case_(x)_name",
+        '*foo "*bar*" foo*',
+        "*(*foo*)*",
+        "Status:**OK** and x",
+    ],
+)
+def test_what_could_be_code_is_left_to_commonmark(text: str) -> None:
+    """Powers, arguments and names aren't emphasis, nor is what CommonMark nests."""
+    assert MEANT.renderInline(text) == READER.renderInline(text)
+
+
+@pytest.mark.parametrize("each", COMMONMARK["examples"], ids=lambda each: str(each["example"]))
+def test_commonmarks_examples_stay(each: dict[str, str]) -> None:
+    """Except those in which a mark is between a letter and punctuation."""
+    assert READER.render(each["markdown"]) == each["html"]
+    assert (MEANT.render(each["markdown"]) == each["html"]) == (each["example"] not in CONCERNED)
+
+
+@given(made_of(PIECES, 14))
+@example("**重要！**必ず")
+def test_no_platform_shows_marks_that_were_read(markdown: str) -> None:
+    """What a parser by CommonMark reads of Slack's text is what was meant: same words, same emphasis."""
+    line = f"x {' '.join(markdown.split())}"  # it begins no block
+    assert emphasized(on_slack(written(line, SLACK))) == emphasized(unescape(MEANT.renderInline(line)))
+
+
+def emphasized(shown: str) -> list[tuple[str, frozenset[str]]]:
+    """Return the letters with the emphasis on each; nested emphasis of one kind counts once."""
+    found: list[tuple[str, frozenset[str]]] = []
+    open_: list[str] = []
+    for part in re.split(r"(</?\w+>)", shown):
+        if part.startswith("</"):
+            open_.remove(part[2:-1])
+        elif re.fullmatch(r"<\w+>", part):
+            open_.append(part[1:-1])
+        else:
+            found += [(each, frozenset(open_)) for each in part if each.isalnum()]
+    return found

@@ -1,0 +1,213 @@
+"""Formulas: readable on every surface, or as they were written; never hostile, never money."""
+
+# ruff: noqa: RUF001 - mathematical signs look like letters
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import example, given
+from markdown_it.token import Token
+from rich.console import Console
+
+from bot.discord.text import DIALECT as DISCORD
+from bot.discord.text import units
+from bot.render.dialect import Dialect, blocks, plain_text
+from bot.render.formulas import DEEPEST, LONGEST
+from bot.render.markdown import contain
+from bot.render.parsing import parse_blocks, parse_inline
+from bot.render.splitting import split
+from bot.render.tex import readable
+from bot.slack.markdown import DIALECT as SLACK
+from bot.terminal.prose import prose
+from tests.bot.shown import text
+from tests.fragments import made_of
+
+REVIEWED = json.loads((Path(__file__).parent / "formulas.json").read_text("utf-8"))
+"""Sentences such as models write, each with what a reader sees; every one was compared by eye."""
+TEX = [
+    *("\\frac", "\\sqrt", "\\sum", "\\alpha", "\\text{a b}", "\\left(", "\\right)", "\\mathbf", "\\hat", "\\\\"),
+    *("{", "}", "[", "]", "^", "_", "'", "x", "1", "23", "+", "-", "=", "<", ",", ".", " ", "&", "%", "$", "~"),
+    *("\\begin{aligned}", "\\end{aligned}", "\\href{javascript:a}{b}", "\\unknown", "\\binom", "\\,", "(", ")", "/"),
+]  # fmt: skip
+FRAGMENTS = made_of([*TEX, "\\(", "\\)", "\\[", "\\]", "$$", "\n", "**", "word ", "- ", "> ", "`"], 40)
+
+
+def written(markdown: str, dialect: Dialect) -> str:
+    """Return Markdown in a dialect, in one part."""
+    return "\n".join(split(blocks(markdown, dialect), 100_000, len))
+
+
+def formulas(markdown: str) -> list[str]:
+    """Return the sources of a text's formulas."""
+    tokens, env = parse_blocks(markdown)
+    found: list[Token] = []
+    for token in tokens:
+        found += parse_inline(token.content, env) if token.type == "inline" else []
+    return [token.content for token in found if token.type == "formula"]
+
+
+def terminal(markdown: str) -> str:
+    """Return what the terminal shows."""
+    console = Console(width=300, file=None, force_terminal=False, color_system=None)
+    with console.capture() as capture:
+        console.print(prose(markdown, 2))
+    return "\n".join(line.strip() for line in capture.get().strip().split("\n"))
+
+
+@pytest.mark.parametrize("each", REVIEWED, ids=lambda each: each["markdown"])
+def test_a_formula_is_readable_in_chat_and_terminal(each: dict[str, str]) -> None:
+    """The same signs on Discord, on Slack and in the terminal; the export keeps the source."""
+    markdown, shown = each["markdown"], each["shown"]
+    assert plain_text(markdown) == shown
+    assert text(written(markdown, DISCORD)) == shown
+    assert text(written(markdown, SLACK)) == shown
+    assert terminal(markdown) == shown
+    assert contain(markdown) == markdown
+
+
+@pytest.mark.parametrize(
+    ("formula", "shown"),
+    [
+        (r"\frac{a}{b}c", "(a/b)c"),
+        (r"a/\frac{b}{c}", "a/(b/c)"),
+        (r"\ln \frac{a}{b}", "ln(a/b)"),
+        (r"\frac{a}{b}^2", "(a/b)²"),
+        (r"\frac12", "1/2"),
+        (r"x^{y^z}", "x^(y^z)"),
+        (r"2^k x", "2^k x"),
+        (r"\sqrt{2}x", "√2 x"),
+        (r"\{a\}", "{a}"),
+        (r"x >= 0, y := 1", "x >= 0, y := 1"),
+        (r"\left|x\right|", "|x|"),
+        (r"50\%", "50%"),
+        (r"\mathbf{v} \ne v", "𝐯 ≠ v"),
+    ],
+)
+def test_what_is_one_part_stays_one(formula: str, shown: str) -> None:
+    """Parentheses and spaces are where a line of text needs them."""
+    assert readable(formula) == shown
+
+
+@pytest.mark.parametrize(
+    "formula",
+    [
+        r"\begin{pmatrix} 1 \\ 2 \end{pmatrix}",
+        r"\unknown{x}",
+        r"5% x",
+        r"x^10",
+        r"10^-3",
+        r"2\frac{1}{2}",
+        r"\left. x \right|_0",
+        r"\sqrt[5]{x}",
+        r"\overline{AB}",
+        r"\href{javascript:a}{b}",
+        r"\text{a $b$}",
+        r"x__y",
+        r"\frac{a}",
+        r"{x = 1",
+    ],
+)
+def test_what_would_lose_something_keeps_its_source(formula: str) -> None:
+    """The delimiters and backslashes included, and a reader sees them on both platforms."""
+    assert readable(formula) is None
+    source = rf"So \({formula}\) holds."
+    assert text(written(source, DISCORD)) == text(written(source, SLACK)) == source
+
+
+@pytest.mark.parametrize(
+    "markdown",
+    [
+        "It costs $5 or $10.",
+        "$x$ and $y = 2$",
+        "$$ or $$",
+        "$$5 and $$10",
+        "$$$ is $$$",
+        r"\[x\] done",
+        r"\[ \] open",
+        r"\[1\] a note",
+        r"\(optional\)",
+        r"\[see the note\](x)",
+        r"\(x",
+        r"\\(x = 1\\)",
+        r"`\(x = 1\)`",
+        "```\n\\[\nx = 1\n\\]\n```",
+    ],
+)
+def test_money_and_escaped_brackets_are_no_formulas(markdown: str) -> None:
+    """Neither is code."""
+    assert formulas(markdown) == []
+
+
+def test_a_formula_on_its_own_lines_is_no_list() -> None:
+    """Its lines may begin like other blocks, also in a list, in a quote, and right below a paragraph."""
+    lines = "\\[\nx = 1\n- 2\n# 3\n\\]"
+    assert formulas(lines) == [lines]
+    assert formulas(f"So:\n{lines}\nEnd.") == [lines]
+    assert formulas("> \\[\n> x\n> = 1\n> \\]") == ["\\[\nx\n= 1\n\\]"]
+    assert formulas("- a\n  $$\n  x\n  = 1\n  $$") == ["$$\nx\n= 1\n$$"]
+    assert written("So:\n$$\nx\n= 1\n$$\nEnd.", DISCORD) == "So:\n\nx = 1\n\nEnd."
+
+
+def test_a_formula_that_is_too_long_or_too_deep_is_its_source() -> None:
+    """So is one after as many as a text may have."""
+    long = rf"\({'x+' * (LONGEST // 2)}x^2\)"
+    deep = rf"\({'{' * (DEEPEST + 1)}x{'}' * (DEEPEST + 1)}\)"
+    for source in (long, deep):
+        assert formulas(source) == []
+        assert text(written(source, SLACK)) == source
+    many = " ".join(rf"\(x_{{{number}}}\)" for number in range(500))
+    assert 100 <= len(formulas(many)) < 200
+    assert plain_text(many).endswith(r"\(x_{499}\)")
+
+
+def test_a_formula_is_not_cut() -> None:
+    """It begins a new line or part; one that has no room is cut like other text."""
+    formula = r"\(a + b + c + d = e\)"
+    assert split(blocks(f"{'word ' * 4}{formula}", DISCORD), 30, units) == [
+        "word word word word",
+        "a + b + c + d = e",
+    ]
+    assert split(blocks(formula, DISCORD), 12, units) == ["a + b + c", "\\+ d = e"]
+
+
+def test_a_line_break_in_html_is_a_line_break() -> None:
+    """In a table of code it takes a second line, in Slack's tables a space; other HTML is text."""
+    assert written("a<br>b<BR />c <b>", DISCORD) == "a\nb\nc \\<b>"
+    assert written("a<br/>b", SLACK) == "a  \nb"
+    assert written("<br>\n\nx<br>", SLACK) == "x"
+    table = "| a | b |\n|---|---|\n| one<br>two | c |"
+    assert written(table, DISCORD) == "```\na    b\n---  -\none  c\ntwo\n```"
+    assert written(table, SLACK) == "| a | b |\n| --- | --- |\n| one two | c |"
+    assert contain(table) == table
+
+
+def test_html_in_a_formula_stays_within_its_part() -> None:
+    """A comparison is left as it is, a tag is escaped."""
+    assert contain(r"\(a<b\)") == r"\(a<b\)"
+    assert contain(r"\(a<b>c\)") == r"\(a\<b>c\)"
+    assert contain("\\[\n<div\n= 1\n\\]") == "\\[\n\\<div\n= 1\n\\]"
+
+
+@given(made_of(TEX, 24))
+@example(r"\sqrt" * 400)
+@example("x^{" * 49)
+@example(r"\frac" * 300)
+def test_any_tex_is_readable_or_not(formula: str) -> None:
+    """Nothing is raised, and what is readable has no command left."""
+    shown = readable(formula)
+    assert shown is None or not re.search(r"\\[a-z]", shown)
+
+
+@pytest.mark.parametrize(("dialect", "measure"), [(DISCORD, units), (SLACK, len)])
+@given(markdown=FRAGMENTS)
+def test_formulas_lose_nothing_when_they_are_cut(
+    dialect: Dialect, measure: Callable[[str], int], markdown: str
+) -> None:
+    """The parts together have the signs of the whole, and each one fits."""
+    parts = split(blocks(markdown, dialect), 120, measure)
+    assert all(0 < measure(part) <= 120 for part in parts)
+    letters = ["".join(filter(str.isalnum, text(part))) for part in parts]
+    assert "".join(letters) == "".join(filter(str.isalnum, text(written(markdown, dialect))))
