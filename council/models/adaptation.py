@@ -57,8 +57,8 @@ async def adapting(server: Server, call: Call, send: Send) -> Completion:
                 without_version = refused
                 server.learn(model, Lesson(Traits(prefix=VERSION), everywhere=True))
                 continue
-            if server.traits(model) != traits:
-                continue  # another call has learned meanwhile
+            if _has_learned(server, model, traits):
+                continue  # from another call's refusal
             less = smaller_limit(refused.failure, refused.error, call.max_tokens)
             if less is not None:
                 call = replace(call, max_tokens=less)
@@ -100,7 +100,7 @@ async def _on_trial(
 
     await server.trial.acquire()
     try:
-        if server.traits(model) != traits:
+        if _has_learned(server, model, traits):
             return None
         for change in trials(refused.failure, refused.error, body, server.dialect, traits):
             tried = change.beside(traits)
@@ -121,10 +121,16 @@ async def _on_trial(
             server.learn(model, Lesson(Traits(format_steps=gone)), refusals=spent)
             await server.keep(model)
             raise _without_format(refused) from refused
-        server.learn(model, Lesson(Traits()), refusals=spent)
+        server.learn(model, Lesson(Traits(tried=True)), refusals=spent)
+        await server.keep(model)
         raise refused
     finally:
         end()
+
+
+def _has_learned(server: Server, model: str, traits: Traits) -> bool:
+    """Return whether a request would look otherwise now than by these traits."""
+    return server.traits(model).form != traits.form
 
 
 def _has_no_format(server: Server, call: Call, traits: Traits) -> bool:

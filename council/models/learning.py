@@ -36,7 +36,8 @@ class Traits(BaseModel):
     dialect's, `format_steps` how many of the dialect's formats were refused. `whole`: replies aren't
     streamed, none or only those in a format. `merges_system`: the system's text goes before the
     user's. `thinks_unmarked`: replies may begin with thoughts that only a closing tag ends. `prefix` is
-    what the address lacks before `/chat/completions`. `refusals` counts the refused requests.
+    what the address lacks before `/chat/completions`. `tried`: no change that can be tried helps against
+    a refusal that names nothing. `refusals` counts the refused requests.
     """
 
     model_config = ConfigDict(frozen=True, extra="ignore")
@@ -49,6 +50,7 @@ class Traits(BaseModel):
     merges_system: bool = False
     thinks_unmarked: bool = False
     prefix: str = ""
+    tried: bool = False
     refusals: int = 0
 
     def beside(self, other: "Traits") -> "Traits":
@@ -62,8 +64,14 @@ class Traits(BaseModel):
             merges_system=self.merges_system or other.merges_system,
             thinks_unmarked=self.thinks_unmarked or other.thinks_unmarked,
             prefix=self.prefix or other.prefix,
+            tried=self.tried or other.tried,
             refusals=self.refusals,
         )
+
+    @property
+    def form(self) -> "Traits":
+        """What of it shapes a request: two calls with the same form send the same fields."""
+        return self.model_copy(update={"refusals": 0, "tried": False, "thinks_unmarked": False})
 
     def counting(self, refusals: int) -> "Traits":
         """Return these traits with a count of refused requests."""
@@ -103,9 +111,9 @@ def trials(
 ) -> list[Traits]:
     """Return changes to try, one at a time, after a refusal with status 400 that names nothing.
 
-    There are none where a server's refusals always name what it doesn't take.
+    There are none where a server's refusals always name what it doesn't take, or where all were in vain.
     """
-    if dialect.names_fields:
+    if dialect.names_fields or traits.tried:
         return []
     words = " ".join(_strings(error))[:MOST_WORDS]
     if failure.cause != "bad_request" or failure.status != _BAD_REQUEST or _CONTENT.search(words):

@@ -100,7 +100,7 @@ class Server:
         known = self._traits.get(where, Traits())
         self._traits[where] = lesson.traits.beside(known).counting(known.refusals)
         self._count(model, refusals)
-        if lesson.traits != Traits():
+        if lesson.traits.form != Traits():
             told = lesson.traits.model_dump_json(exclude_defaults=True)
             log.info("server_learned", server=self.base.host, model=model, learned=told)
 

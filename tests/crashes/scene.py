@@ -113,6 +113,7 @@ class Scene:
             "CRASHES_WITNESS": str(self.trap.port),
             "OPENROUTER_BASE_URL": self.models.base_url,
             "OPENROUTER_API_KEY": f"sk-or-v1-{self.starts:08}",
+            "OPENROUTER_DIALECT": "openrouter",
             "COUNCIL_DATA_DIR": str(self.data),
             "DISCORD_TOKEN": self.discord.world.token,
             "DISCORD_API_BASE_URL": self.discord.url,
