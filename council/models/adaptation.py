@@ -102,6 +102,7 @@ async def _on_trial(
     try:
         if _has_learned(server, model, traits):
             return None
+        traits = server.traits(model)  # another call may have tried in vain
         for change in trials(refused.failure, refused.error, body, server.dialect, traits):
             tried = change.beside(traits)
             if traits.refusals + spent >= MOST_REFUSALS or _has_no_format(server, call, tried):

@@ -1,0 +1,199 @@
+"""What is asked again, and how often, where a server refuses how it was asked."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
+from typing import cast
+
+import pytest
+
+from council.calls import Call, JsonObject
+from council.errors import Cause, ModelError
+from council.models.client import ModelClient
+from council.models.retries import Retries
+from council.profile import Member
+from tests.council.scripted import as_called
+from tests.model_server import Exchange, ModelServer, Turn
+
+SAID = "It depends."
+PROMPT: JsonObject = {"type": "object", "properties": {"ranking": {"type": "array"}}}
+
+
+class Remembered:
+    """A memory that outlives a client."""
+
+    def __init__(self) -> None:
+        self.kept: dict[tuple[str, str], str] = {}
+
+    async def load(self, server: str) -> Mapping[str, str]:
+        """Return what is kept of a server."""
+        return {model: text for (place, model), text in self.kept.items() if place == server}
+
+    async def save(self, server: str, model: str, traits: str) -> None:
+        """Keep it."""
+        self.kept[server, model] = traits
+
+
+@asynccontextmanager
+async def opened(server: ModelServer, **settings: object) -> AsyncGenerator[ModelClient]:
+    """Open a client without waits."""
+    options: dict[str, object] = {"retries": Retries(max_attempts=1), "api_key": "k", **settings}
+    options.setdefault("base_url", f"{server.url}/v1")
+    async with ModelClient(as_called, **options) as client:  # pyright: ignore[reportArgumentType] - settings vary
+        yield client
+
+
+def call(model: str = "m", *, schema: bool = False, **member: object) -> Call:
+    """Make a call with everything set that a server may refuse."""
+    return Call(
+        step="s",
+        member=Member.model_validate({"model": model, "structured": schema, **member}),
+        prompt=lambda: (
+            {"role": "system", "content": "Be brief."},
+            {"role": "user", "content": "Why?"},
+        ),
+        deadline=5.0,
+        schema=PROMPT if schema else None,
+        temperature=0.2,
+        max_tokens=800,
+    )
+
+
+def refusing(*fields: str, name: bool = True, status: int = 400) -> Turn:
+    """Answer with a refusal that names these fields, or nothing."""
+    words = f"Unsupported parameter: '{fields[0]}'" if name else "Invalid API parameter."
+    param = fields[0] if name else None
+    return Turn(status=status, body={"error": {"message": words, "param": param}})
+
+
+def strict(*refused: str, name: bool = True):  # noqa: ANN201 - a habit of the fake server
+    """Return a habit: whatever carries one of these fields is refused."""
+
+    def habit(exchange: Exchange) -> Turn:
+        found = [field for field in refused if field in exchange.request]
+        if "system" in refused and any(
+            message["role"] == "system"
+            for message in cast("list[JsonObject]", exchange.request["messages"])
+        ):
+            found.append("system role")
+        return refusing(*found, name=name) if found else Turn(SAID)
+
+    return habit
+
+
+async def failure(client: ModelClient, asked: Call) -> Cause:
+    """Ask, and return why there is no answer."""
+    with pytest.raises(ModelError) as caught:
+        await client.ask(asked)
+    return caught.value.failure.cause
+
+
+async def test_refused_fields_are_left_out_at_once_and_for_good() -> None:
+    """Each costs one refused request, never a retry; the next call sends none of them."""
+    async with ModelServer() as server, opened(server) as client:
+        server.always("m", strict("temperature", "stream_options", "max_tokens"))
+        assert (await client.ask(call())).text == SAID
+        assert len(server.history) == 4
+        await client.ask(call())
+    assert len(server.history) == 5
+    assert server.history[-1].request.keys() == {"model", "messages", "stream", "max_completion_tokens"}
+
+
+async def test_a_server_that_names_nothing_is_tried_one_change_at_a_time() -> None:
+    """What didn't help is sent again; what helped is kept."""
+    async with ModelServer() as server, opened(server) as client:
+        server.always("m", strict("temperature", name=False))
+        await client.ask(call())
+        await client.ask(call())
+    sent = [{*exchange.request} for exchange in server.history]
+    assert sent[-1] == sent[-2] == {"model", "messages", "stream", "stream_options", "max_tokens"}
+    assert len(sent) == 4
+
+
+async def test_no_more_than_five_refused_requests_are_spent_on_a_model() -> None:
+    """However many calls are refused, at once or one after the other; then each is asked once."""
+    async with ModelServer() as server, opened(server) as client:
+        server.always("m", refusing("x", name=False))
+        causes = await asyncio.gather(*(failure(client, call()) for _ in range(3)))
+        assert {*causes} == {"bad_request"}
+        first = len(server.history)
+        assert first - len(causes) <= 4
+        await failure(client, call())
+    assert len(server.history) == first + 1
+
+
+async def test_another_call_learns_for_all_at_the_address() -> None:
+    """An unknown field is unknown to every model there; a limit's name is a model's own."""
+    unknown = Turn(
+        status=400, body={"error": {"message": "Unrecognized request argument supplied: stream_options"}}
+    )
+    async with ModelServer() as server, opened(server) as client:
+        server.script("m", unknown)
+        await client.ask(call())
+        await client.ask(call("n"))
+    assert "stream_options" not in server.history[-1].request
+    assert len(server.history) == 3
+
+
+async def test_what_was_learned_outlives_the_client_but_not_another_key() -> None:
+    """With another key, address or dialect, everything is learned again."""
+    memory = Remembered()
+    async with ModelServer() as server:
+        server.always("m", strict("temperature"))
+        async with opened(server, memory=memory) as client:
+            await client.ask(call())
+        async with opened(server, memory=memory) as client:
+            await client.ask(call())
+        assert len(server.history) == 3
+        async with opened(server, memory=memory, api_key="other") as client:
+            await client.ask(call())
+    assert len(server.history) == 5
+
+
+async def test_a_refused_system_message_goes_before_the_question() -> None:
+    """Nothing of it is lost."""
+    refused = Turn(status=400, body={"error": {"message": "System role not supported"}})
+    async with ModelServer() as server, opened(server) as client:
+        server.script("m", refused)
+        await client.ask(call())
+    assert server.history[-1].request["messages"] == [{"role": "user", "content": "Be brief.\n\nWhy?"}]
+
+
+async def test_a_dear_reply_is_asked_for_shorter_once() -> None:
+    """As long as the account affords; the next call is as long as ever."""
+    dear = Turn(
+        status=402,
+        body={"error": {"message": "You requested 800 tokens, but can only afford 500", "code": 402}},
+    )
+    async with ModelServer() as server, opened(server) as client:
+        server.script("m", dear)
+        await client.ask(call())
+        await client.ask(call())
+    assert [exchange.request["max_tokens"] for exchange in server.history] == [800, 500, 800]
+
+
+async def test_fallbacks_are_asked_in_order_where_the_server_does_not_route() -> None:
+    """The one that answered is named; what the others cost counts."""
+    async with ModelServer() as server, opened(server, dialect="openai") as client:
+        server.always("m", Turn(status=503))
+        server.always("n", Turn(status=404))
+        reply = await client.ask(call(fallbacks=["n", "o"]))
+        server.always("o", Turn(status=503))
+        assert await failure(client, call(fallbacks=["n", "o"])) == "unavailable"
+        server.always("m", Turn(status=401))
+        asked = len(server.history)
+        assert await failure(client, call(fallbacks=["n", "o"])) == "key"
+    assert (reply.answered_by, reply.text != "") == ("o", True)
+    assert len(server.history) == asked + 1
+
+
+async def test_a_reply_that_may_not_be_streamed_is_read_whole() -> None:
+    """As for an organization that isn't verified."""
+    refused = Turn(
+        status=400,
+        body={"error": {"message": "Your organization must be verified to stream", "param": "stream"}},
+    )
+    async with ModelServer() as server, opened(server) as client:
+        server.script("m", refused, Turn(SAID, streamed=False))
+        assert (await client.ask(call())).text == SAID
+    assert [exchange.request["stream"] for exchange in server.history] == [True, False]
