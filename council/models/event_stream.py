@@ -6,6 +6,7 @@ of no known kind are passed over.
 """
 
 import json
+import re
 from collections.abc import Iterator
 from typing import cast
 
@@ -19,6 +20,8 @@ MIB = 2**20
 JSON_BYTES = 4 * MIB
 """The largest JSON text that is parsed at once: a plain reply, an event, the model list."""
 DONE = b"[DONE]"
+_CHUNK = re.compile(rb'choices|chat\.completion|content|delta|"(?:id|model|object)"')
+"""What tells the rest of a chunk, which may have held text, from that of a keep-alive."""
 
 
 class EventReader:
@@ -94,7 +97,7 @@ class EventReader:
         try:
             event = parse(data)
         except ModelError:
-            if b"choices" in data:
+            if _CHUNK.search(data):
                 raise
             return  # a broken keep-alive
         yield self._event(event)

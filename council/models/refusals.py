@@ -59,7 +59,7 @@ _CODES: Mapping[Cause, str] = {
     "data_policy": "privacy_restricted",
     "moderated": "content_filter content_policy_violation responsibleaipolicyviolation"
     " data_inspection_failed datainspectionfailed moderation_blocked 1301",
-    "not_found": "model_not_found model_deprecated model_not_available model_not_supported"
+    "not_found": "not_found model_not_found model_deprecated model_not_available model_not_supported"
     " modelnotfound model_not_exist invalid_model deploymentnotfound 5007 1211",
     "no_api": "unknown_url",
     "too_long": "context_length_exceeded exceed_context_size_error tokens_limit_reached"

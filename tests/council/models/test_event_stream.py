@@ -71,10 +71,14 @@ def test_any_cut_reads_as_the_whole(parts: list[bytes], size: int) -> None:
     assert result(*(stream[at : at + size] for at in range(0, len(stream), size))) == result(stream)
 
 
-def test_a_broken_event_that_may_hold_text_is_an_error() -> None:
+@pytest.mark.parametrize(
+    "broken",
+    [b'{"choices": [{"delta": {"con', b'{"id": "chatcmpl-1", "object": "chat.comp', b'{"content": "a'],
+)
+def test_a_broken_event_that_may_have_held_text_is_an_error(broken: bytes) -> None:
     """Text may be missing from the middle."""
     with pytest.raises(ModelError) as caught:
-        read(b'data: {"choices": [{"delta": {"con\n\ndata: %s\n\n' % ONE)
+        read(b"data: %s\n\ndata: %s\n\n" % (broken, ONE))
     assert caught.value.failure.cause == "malformed"
 
 
