@@ -25,7 +25,7 @@ from bench.load import BALLOT, PROFILE, QUESTION, Engine, Load, measure, no_mode
 from bench.past_answers import CONVERSATIONS, Measured, on_postgres
 from bench.past_answers import measure as measure_past_answers
 from bench.resume import resumption
-from bench.streams import AT_ONCE, behind, many, reading, serving
+from bench.streams import AT_ONCE, behind, by_bare_httpx, many, reading, served, serving
 from bench.texts import comparisons, lag_over_long_reviews
 from bench.workers import measure as measure_workers
 from bot.app import open_library
@@ -49,6 +49,7 @@ BESIDE = 3
 QUESTIONS, QUESTION_LENGTH = 12, 5_900  # as many as one person may have, as long as Discord takes
 LOG_NORMAL_RUNS = 40
 STREAM_ROUNDS = 5
+SHORT_EVENTS = 60
 STREAMED_RUNS = (10, 25, 50)
 WORKED_RUNS = (200, 1_000)
 ENGINES: Mapping[Engine, str] = {
@@ -63,6 +64,7 @@ def main() -> None:
     groups: dict[str, Callable[[], None]] = {
         "latency": lambda: asyncio.run(same_latency()),
         "streams": streams,
+        "short-streams": short_streams,
         "log-normal": lambda: asyncio.run(log_normal()),
         "start": start,
         "burst": burst,
@@ -167,6 +169,49 @@ def streams() -> None:
         row("  over the ideal 40 s, p99", f"{figures.over * 1000:.0f} ms", "500 ms")
         row("  the event loop's lag, p99", f"{figures.lag * 1000:.0f} ms", "50 ms")
         row("  CPU a run", f"{figures.cpu * 1000:.0f} ms")
+
+
+def short_streams() -> None:
+    """Measure runs whose replies stream in 60 events beside the same calls by bare httpx."""
+    for seconds, limit in ((2.0, "1.15 x"), (0.05, "1.3 x")):
+        ours, bare = asyncio.run(streamed_latency(seconds))
+        row(
+            f"run of 4 members, 4 stages of {seconds:g} s, 60 events a reply: wall",
+            f"{ours * 1000:.0f} ms",
+        )
+        row("  its calls by bare httpx: wall", f"{bare * 1000:.0f} ms")
+        row("  our wall against bare httpx", f"{ours / bare:.2f} x", limit)
+    for count in STREAMED_RUNS:
+        both = [
+            (
+                asyncio.run(many(count, SHORT_EVENTS, 2.0)).typical,
+                asyncio.run(by_bare_httpx(count, SHORT_EVENTS, 2.0)),
+            )
+            for _ in range(STREAM_ROUNDS)
+        ]
+        late, bare = medians(both)
+        row(f"{count} runs at once over HTTP, 13 replies of 60 events over 2 s each", "")
+        row("  over the ideal 8 s, median", f"{late * 1000:.0f} ms")
+        row("    by bare httpx", f"{bare * 1000:.0f} ms")
+        row("    ours against bare httpx", f"{late / bare:.2f} x", "1.5 x")
+
+
+async def streamed_latency(seconds: float) -> tuple[float, float]:
+    """Return the walls of a run whose replies take so long, and of its calls by bare httpx, in turn."""
+    ours: list[tuple[float, float]] = []
+    bare: list[tuple[float, float]] = []
+    async with (
+        served(SHORT_EVENTS, seconds) as base_url,
+        ModelClient(lambda call: call.member, base_url=base_url) as client,
+        httpx.AsyncClient(timeout=60) as by_httpx,
+        council(client.ask, client.catalog) as runs,
+    ):
+        await one_run(runs)
+        await peer.least(by_httpx, base_url, MODELS, CHAIRMAN)
+        for _ in range(STREAM_ROUNDS):
+            ours.append(await timed(lambda: one_run(runs)))
+            bare.append(await timed(lambda: peer.least(by_httpx, base_url, MODELS, CHAIRMAN)))
+    return medians(ours)[0], medians(bare)[0]
 
 
 async def log_normal() -> None:

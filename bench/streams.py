@@ -5,6 +5,7 @@ prints the base URL. Each event is a chunk and a packet of its own, and holds th
 """
 
 import asyncio
+import statistics
 import sys
 import tempfile
 import time
@@ -17,6 +18,7 @@ import aiohttp
 import httpx
 import orjson
 
+from bench import peer
 from bench.load import PROFILE, STAGES, dispatcher_of, p99, shown, watch
 from bot.app import open_library
 from council.calls import Call
@@ -35,6 +37,8 @@ class Runs(NamedTuple):
     """What many runs at once came to: seconds over the ideal, of lag, and of CPU for each run."""
 
     over: float
+    typical: float
+    """The median of the seconds over the ideal; `over` is what one in a hundred exceeds."""
     lag: float
     cpu: float
 
@@ -190,6 +194,29 @@ async def _ask(url: str, hear: Callable[[str], None]) -> None:
         await asyncio.gather(*(client.ask(call) for _ in range(AT_ONCE)))
 
 
+async def by_bare_httpx(runs: int, events: int, seconds: float) -> float:
+    """Make the calls of as many runs, begun likewise, by one client that keeps nothing.
+
+    Return the median of the seconds over the ideal.
+    """
+    over: list[float] = []
+    models = [member.model for member in PROFILE.members]
+    limits = httpx.Limits(max_connections=None, max_keepalive_connections=None)
+    async with (
+        served(events, seconds) as url,
+        httpx.AsyncClient(timeout=60, limits=limits) as client,
+    ):
+
+        async def one(number: int) -> None:
+            await asyncio.sleep(number * seconds / runs)
+            began = time.perf_counter()
+            await peer.least(client, url, models, PROFILE.chairman.model)
+            over.append(time.perf_counter() - began - STAGES * seconds)
+
+        await asyncio.gather(*(one(number) for number in range(runs)))
+    return statistics.median(over)
+
+
 async def many(runs: int, events: int, seconds: float) -> Runs:
     """Carry out runs at once, begun over the time of one reply, as on a platform, over HTTP."""
     over: list[float] = []
@@ -214,7 +241,7 @@ async def many(runs: int, events: int, seconds: float) -> Runs:
             cpu = time.process_time() - busy
             watching.cancel()
             await dispatcher.tasks.drain(0)
-    return Runs(over=p99(over), lag=p99(lags), cpu=cpu / runs)
+    return Runs(over=p99(over), typical=statistics.median(over), lag=p99(lags), cpu=cpu / runs)
 
 
 if __name__ == "__main__":

@@ -66,7 +66,8 @@ class Call:
     asks endpoints that can for a JSON reply of that shape; `web` asks the council's own provider to
     search the web first. `repeat_penalty` is only for llama.cpp's server, and replaces its own.
     `on_text` gets the reply as it streams, `on_retry` each failed attempt with
-    the seconds until the next one (what streamed before it is void).
+    the seconds until the next one (what streamed before it is void), and `on_withdrawn` is called when
+    what has streamed turns out to be the model's thoughts.
     """
 
     step: str
@@ -83,6 +84,7 @@ class Call:
     retries: RetryBudget = field(default_factory=lambda: RetryBudget(12))
     on_text: Callable[[str], None] | None = None
     on_retry: Callable[[Failure, float], None] | None = None
+    on_withdrawn: Callable[[], None] | None = None
 
     @cached_property
     def messages(self) -> tuple[ChatMessage, ...]:

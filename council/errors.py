@@ -84,7 +84,8 @@ class Failure(BaseModel):
     """Why one model call failed, after all its retries.
 
     `detail` is the provider's own sentence, if it sent one, shortened; it never contains a key.
-    `usage` is what the failed call cost, if the provider said so.
+    `usage` is what the failed call cost: as the provider counted it, or estimated where a reply had
+    begun. `limit` is the limit in tokens that the reply ran into.
     """
 
     model_config = ConfigDict(frozen=True, hide_input_in_errors=True)
@@ -94,6 +95,7 @@ class Failure(BaseModel):
     status: int | None = None
     attempts: int = 1
     usage: Usage | None = None
+    limit: int | None = None
 
     @property
     def concerns(self) -> Concern | None:

@@ -109,6 +109,13 @@ class AnswerStreamed:
 
 
 @dataclass(frozen=True, slots=True)
+class AnswerWithdrawn:
+    """What the chairman wrote so far were its thoughts: the answer begins now."""
+
+    member: str
+
+
+@dataclass(frozen=True, slots=True)
 class TitleCompleted:
     """The conversation has a title."""
 
@@ -205,6 +212,7 @@ Event = (
     | MemberFailed
     | CallSpent
     | AnswerStreamed
+    | AnswerWithdrawn
     | TitleCompleted
     | RunCompleted
     | RunFailed
@@ -217,6 +225,7 @@ Event = (
 _AboutRun = (
     CallSpent
     | AnswerStreamed
+    | AnswerWithdrawn
     | TitleCompleted
     | RunCompleted
     | RunFailed
@@ -279,6 +288,8 @@ def _of_run(event: _AboutRun) -> JsonObject:
             return {"type": "call_spent", "step": event.step, "usage": event.usage.model_dump()}
         case AnswerStreamed():
             return {"type": "stage3_token", "member": event.member, "data": event.text}
+        case AnswerWithdrawn():
+            return {"type": "stage3_withdrawn", "member": event.member}
         case TitleCompleted():
             return {"type": "title_complete", "data": {"title": event.title}}
         case RunCompleted():

@@ -27,6 +27,7 @@ from council.document.conversation import FailedCall, RunUsage
 from council.errors import AccountError, CouncilError, Failure, ModelError
 from council.events import (
     AnswerStreamed,
+    AnswerWithdrawn,
     CallSpent,
     Emit,
     MemberAnswered,
@@ -167,6 +168,7 @@ class Session:
             retries=self._last_retries if stage == "stage3" else self._retries,
             on_retry=retry,
             on_text=stream if answer else None,
+            on_withdrawn=answer and self._withdrawing(answer, member),
         )
         # In a replay, what was heard before the cancellation counts as it did then.
         if self._steps.recall(call) is None:
@@ -196,6 +198,13 @@ class Session:
         self.failures.append(FailedCall(stage=stage, member=member.name, failure=outcome, round=number))
         self.emit(MemberFailed(stage, member.name, outcome, number))
         return outcome
+
+    def _withdrawing(self, answer: AnswerStream, member: Member) -> Callable[[], None]:
+        def withdraw() -> None:
+            answer.restart()
+            self.emit(AnswerWithdrawn(member.name))
+
+        return withdraw
 
     async def _result(
         self, call: Call, reply: Reply, read: Read[R], cancellation: Cancellation

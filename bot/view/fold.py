@@ -40,6 +40,7 @@ from council.document.stored_rounds import Round, rounds_of
 from council.events import (
     STAGES,
     AnswerStreamed,
+    AnswerWithdrawn,
     CallSpent,
     ContextRead,
     Event,
@@ -94,7 +95,7 @@ def fold(view: RunView, event: Event, now: float) -> RunView:
         case RunFailed():
             error = RunFailure(event.run_id, event.message, dict(event.failures))
             return replace(_closed(view, now), error=error)
-        case CallSpent() | RunQueued() | RunAdmitted() | RunHeld() | HistoryShortened() | ContextRead():
+        case _:
             return _noted(view, event, now)
 
 
@@ -106,10 +107,18 @@ def _member_answered(view: RunView, event: MemberAnswered) -> RunView:
 
 def _noted(
     view: RunView,
-    event: CallSpent | RunQueued | RunAdmitted | RunHeld | HistoryShortened | ContextRead,
+    event: AnswerWithdrawn
+    | CallSpent
+    | RunQueued
+    | RunAdmitted
+    | RunHeld
+    | HistoryShortened
+    | ContextRead,
     now: float,
 ) -> RunView:
     match event:
+        case AnswerWithdrawn():
+            return replace(view, text="")
         case CallSpent():
             spent = (view.usage, event.usage) if view.usage else (event.usage,)
             return replace(view, usage=total(spent))

@@ -19,9 +19,9 @@ from council.models.learning import (
     steps_left,
     trials,
 )
+from council.models.refusals import Refused
 from council.models.reply import Completion
 from council.models.request import body_of_call
-from council.models.retries import Refused
 from council.models.servers import VERSION, Server
 
 

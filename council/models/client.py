@@ -19,11 +19,13 @@ from council.errors import Failure, ModelError
 from council.models.adaptation import Send, adapting
 from council.models.catalog import Catalog
 from council.models.dialects import is_own
+from council.models.event_stream import JSON_BYTES, parse_page
 from council.models.learning import Lesson, Traits, steps_left
-from council.models.reply import Completion, parse_page, shorten
+from council.models.refusals import shorten
+from council.models.reply import Completion
 from council.models.retries import Retries, after_failures, all_failed
 from council.models.servers import VERSION, Memory, NoMemory, Server, server_at
-from council.models.stream import JSON_BYTES, body_of, receive, refusal
+from council.models.stream import body_of, receive, refusal
 from council.models.transport import Transport
 from council.profile import DialectName, Member
 from council.usage import Price
@@ -252,7 +254,34 @@ class ModelClient:
         body: JsonObject,
         on_accepted: Callable[[], None] | None = None,
     ) -> Completion:
-        completion = Completion(call.on_text)
+        model = call.member.model
+        completion = Completion(
+            call.on_text,
+            call.on_withdrawn,
+            waits_for_tag=server.traits(model).thinks_unmarked,
+            adds_reasoning=server.dialect.adds_reasoning,
+        )
+        try:
+            await self._exchange(server, ends_at, call, body, completion, on_accepted)
+        except ModelError as error:
+            error.failure = completion.billed(error.failure, call, self._prices(call.member, server))
+            raise
+        finally:
+            if completion.closed_without_opening and not server.traits(model).thinks_unmarked:
+                server.learn(model, Lesson(Traits(thinks_unmarked=True)), refusals=0)
+        if completion.closed_without_opening:
+            await server.keep(model)
+        return completion
+
+    async def _exchange(
+        self,
+        server: Server,
+        ends_at: float,
+        call: Call,
+        body: JsonObject,
+        completion: Completion,
+        on_accepted: Callable[[], None] | None,
+    ) -> None:
         request = httpx.Request(
             "POST",
             server.page("chat/completions"),
@@ -282,7 +311,6 @@ class ModelClient:
                 raise
             # The reply is there: whoever awaits it records it before being cancelled.
             cast("asyncio.Task[object]", asyncio.current_task()).cancel()
-        return completion
 
     def _longest_silence(self, server: Server, call: Call) -> float | None:
         if call.idle_timeout is not None:

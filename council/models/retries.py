@@ -17,7 +17,7 @@ from tenacity import AsyncRetrying, RetryCallState, retry_if_exception
 
 from council.calls import Call, Reply
 from council.errors import Cause, Failure, ModelError
-from council.models.reply import shorten
+from council.models.refusals import Refused, shorten
 from council.usage import Usage, total
 
 PASSING: frozenset[Cause] = frozenset(
@@ -33,22 +33,21 @@ PASSING: frozenset[Cause] = frozenset(
     }
 )
 """Causes that may be gone a moment later; every other one would fail the same way again."""
+LONGEST_WAIT = 300.0
+"""Seconds: a provider that asks for a longer wait isn't asked again."""
 
 Sleep = Callable[[float], Awaitable[None]]
 
 
-class Refused(ModelError):
-    """The provider refused; `retry_after` is the seconds it asked to wait, `error` its body."""
-
-    def __init__(self, failure: Failure, retry_after: float | None, error: object = None) -> None:
-        super().__init__(failure)
-        self.retry_after = retry_after
-        self.error = error
-
-
 def worth_retrying(error: BaseException) -> bool:
-    """Whether the same call could succeed a moment later."""
-    return isinstance(error, ModelError) and error.failure.cause in PASSING
+    """Whether the same call could succeed a moment later.
+
+    An empty reply could, too; of those, one is enough.
+    """
+    if isinstance(error, Refused):
+        is_soon = error.retry_after is None or error.retry_after <= LONGEST_WAIT
+        return error.failure.cause in PASSING and error.retryable and is_soon
+    return isinstance(error, ModelError) and error.failure.cause in PASSING | {"empty"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +112,11 @@ class Retries:
 
         def stop(state: RetryCallState) -> bool:
             too_late = clock() + state.upcoming_sleep >= ends_at
-            return state.attempt_number >= self.max_attempts or too_late or not call.retries.spend()
+            is_enough = state.attempt_number >= self.max_attempts or (
+                _error(state).failure.cause == "empty"
+                and any(each.cause == "empty" for each in failures)
+            )
+            return is_enough or too_late or not call.retries.spend()
 
         def announce(state: RetryCallState) -> None:
             failures.append(_error(state).failure)

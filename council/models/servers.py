@@ -15,7 +15,7 @@ from pydantic import ValidationError
 from council.errors import Failure, ModelError
 from council.models.dialects import Dialect, dialect_of
 from council.models.learning import Lesson, Traits
-from council.models.reply import KEY
+from council.models.refusals import KEY
 from council.models.transport import proxy_of
 from council.profile import DialectName
 from council.text.redaction import Redaction, passwords

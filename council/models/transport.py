@@ -1,13 +1,15 @@
 """httpx's requests, sent by aiohttp and read seldom.
 
 Providers send a reply token by token. To wake up for each token costs several times what it takes
-to read it, so the kernel collects what arrives and wakes the program at most every 75 ms. h11, which
-httpx uses, would still take each of a server's chunks apart in Python: decision 12 has the figures.
+to read it, so the kernel collects what arrives. The program waits 75 ms between two reads, and no longer
+than a twentieth of the time that the reply has taken: so much later, at most, is its end known. h11,
+which httpx uses, would still take each chunk apart in Python: decision 12 has the figures.
 """
 
 import asyncio
 import socket
-from collections.abc import AsyncIterator, Generator
+import zlib
+from collections.abc import AsyncIterator, Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cached_property
 from ssl import SSLContext
@@ -20,15 +22,19 @@ from aiohttp.connector import Connection
 from aiohttp.tracing import Trace
 
 from council.errors import Failure, ModelError
+from council.models.refusals import too_large
 
 KEPT_SECONDS = 60.0
 """How long a connection without a call is kept for the next one."""
 LINES_AT_ONCE = 2_000
 """Lines that are read before other tasks have their turn: a few milliseconds of work."""
 READ_INTERVAL = 0.075
-"""Seconds between two reads of a reply."""
-PROMPT_READS = 4
-"""Reads of a reply that don't wait, so that one that comes at once is there at once."""
+"""Seconds between two reads of a reply, at most."""
+SHARE_OF_WAITING = 1 / 20
+"""The part of the time a reply has taken by which a pause may delay what comes next."""
+UNPACKED = ("identity", "", "gzip", "x-gzip", "deflate")
+"""Encodings of a body that are read; only the first is asked for."""
+UNPACKED_AT_ONCE = 64 * 1024
 FULL_READ = 32 * 1024
 """Bytes that show that more is waiting already."""
 
@@ -46,6 +52,7 @@ class Transport(httpx.AsyncBaseTransport):
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         """Send a request and return its response, whose body is still to be read."""
+        began = asyncio.get_running_loop().time()
         with _as_httpx():
             response = await self._open().request(
                 request.method,
@@ -61,7 +68,7 @@ class Transport(httpx.AsyncBaseTransport):
         return httpx.Response(
             response.status,
             headers=response.raw_headers,
-            stream=_Body(response, self._most_bytes, self._most_lines),
+            stream=_Body(response, began, self._most_bytes, self._most_lines),
         )
 
     async def aclose(self) -> None:
@@ -125,34 +132,43 @@ async def _is_sound(connection: Connection) -> bool:
 
 
 class _Body(httpx.AsyncByteStream):
-    """A reply's bytes as they arrive, counted.
+    """A reply's bytes as they arrive, unpacked and counted. `began` is when its request was sent.
 
     What has arrived is handed on without a wait, so a server that sends fast would keep every other
     task from its turn, and the deadline from passing: many lines are handed on in several parts.
     """
 
-    def __init__(self, response: aiohttp.ClientResponse, most_bytes: int, most_lines: int) -> None:
+    def __init__(
+        self, response: aiohttp.ClientResponse, began: float, most_bytes: int, most_lines: int
+    ) -> None:
         self._response = response
+        self._began = began
         self._bytes_left = most_bytes
         self._lines_left = most_lines
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        reads = 0
+        unpack: _Unpacking | None = None
         while data := await self._read():
-            self._bytes_left -= len(data)
-            lines = data.count(b"\n") + data.count(b"\r")
-            self._lines_left -= lines
-            if self._bytes_left < 0 or self._lines_left < 0:
-                raise too_large("the reply")
-            # Every byte may be a line of its own.
-            size = LINES_AT_ONCE if lines > LINES_AT_ONCE else len(data)
-            for start in range(0, len(data), size):
-                yield data[start : start + size]
-                if lines > LINES_AT_ONCE:
-                    await asyncio.sleep(0)
-            reads += 1
-            if reads >= PROMPT_READS and len(data) < FULL_READ:
+            if unpack is None:
+                unpack = _unpacking(data, self._response.headers.get("Content-Encoding", ""))
+            for part in unpack(data):
+                lines = self._count(part)
+                # Every byte may be a line of its own.
+                size = LINES_AT_ONCE if lines > LINES_AT_ONCE else len(part)
+                for start in range(0, len(part), size):
+                    yield part[start : start + size]
+                    if lines > LINES_AT_ONCE:
+                        await asyncio.sleep(0)
+            if len(data) < FULL_READ:
                 await self._collect()
+
+    def _count(self, part: bytes) -> int:
+        lines = part.count(b"\n") + part.count(b"\r")
+        self._bytes_left -= len(part)
+        self._lines_left -= lines
+        if self._bytes_left < 0 or self._lines_left < 0:
+            raise too_large("the reply")
+        return lines
 
     async def aclose(self) -> None:
         # Of a reply that was read to its end, aiohttp has freed the connection already.
@@ -163,7 +179,7 @@ class _Body(httpx.AsyncByteStream):
             return await self._response.content.readany()
 
     async def _collect(self) -> None:
-        """Have the kernel collect what arrives, for a while or until there is a lot."""
+        """Have the kernel collect what arrives, for a while."""
         connection = self._response.connection
         if connection is None or connection.transport is None:
             return
@@ -173,15 +189,43 @@ class _Body(httpx.AsyncByteStream):
         with suppress(OSError):  # not every system can
             arriving.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, FULL_READ)
         try:
-            await asyncio.sleep(READ_INTERVAL)
+            await asyncio.sleep(pause_after(asyncio.get_running_loop().time() - self._began))
         finally:
             with suppress(OSError):
                 arriving.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, 1)
 
 
-def too_large(what: str) -> ModelError:
-    """Return the error of a reply, or a part of one, that is over its limit."""
-    return ModelError(Failure(cause="too_large", detail=f"{what} is over the size limit"))
+def pause_after(taken: float) -> float:
+    """Return the seconds to wait before the next read of a reply that has taken so many."""
+    return min(READ_INTERVAL, taken * SHARE_OF_WAITING)
+
+
+_Unpacking = Callable[[bytes], Iterable[bytes]]
+
+
+def _unpacking(first: bytes, encoding: str) -> _Unpacking:
+    """Return what unpacks a body that begins like this.
+
+    Proxies pack what nobody asked them to, and some label as packed what isn't.
+    """
+    is_gzip = first.startswith(b"\x1f\x8b")
+    if not is_gzip and encoding.lower() != "deflate":
+        return lambda data: (data,)
+    # Deflate comes with zlib's header, as it should, or without: one byte tells.
+    has_header = first[0] & 0x0F == zlib.DEFLATED
+    unpacker = zlib.decompressobj(zlib.MAX_WBITS | 32 if is_gzip or has_header else -zlib.MAX_WBITS)
+
+    def unpack(data: bytes) -> Iterator[bytes]:
+        while data and not unpacker.eof:
+            try:
+                part = unpacker.decompress(data, UNPACKED_AT_ONCE)
+            except zlib.error as error:
+                raise ModelError(Failure(cause="malformed", detail="packed, and broken")) from error
+            data = unpacker.unconsumed_tail
+            if part:
+                yield part
+
+    return unpack
 
 
 @contextmanager

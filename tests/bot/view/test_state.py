@@ -9,6 +9,7 @@ from council.document.results import Rank
 from council.errors import Failure
 from council.events import (
     AnswerStreamed,
+    AnswerWithdrawn,
     CallSpent,
     MemberAnswered,
     MemberFailed,
@@ -121,6 +122,15 @@ def test_the_chairmans_text_grows_and_a_retry_voids_it() -> None:
         fold(again, AnswerStreamed(CHAIRMAN, "An"), 35.0), AnswerStreamed(CHAIRMAN, "ew"), 35.0
     ).text == ("Anew")
     assert seen(44).text == FINAL.response
+
+
+def test_thoughts_that_were_shown_are_withdrawn() -> None:
+    """The chairman still writes: what comes next is the answer."""
+    view = seen(33.5)
+    withdrawn = fold(view, AnswerWithdrawn(CHAIRMAN), 34.0)
+    assert withdrawn.text == ""
+    assert withdrawn.chair == view.chair
+    assert fold(withdrawn, AnswerStreamed(CHAIRMAN, "Yes"), 35.0).text == "Yes"
 
 
 def test_a_replacement_chairman_is_in_the_list() -> None:

@@ -114,7 +114,7 @@ async def test_a_prompt_over_the_context_is_a_clear_failure(served: Mapping[str,
     """Nothing is cut off silently."""
     with pytest.raises(ModelError) as caught:
         await ask(served, "word " * builtin.CONTEXT, tokens=8)
-    assert caught.value.failure.cause == "bad_request"
+    assert caught.value.failure.cause == "too_long"
     assert f"({builtin.CONTEXT} tokens)" in caught.value.failure.detail
 
 

@@ -1,6 +1,7 @@
 """The model client brings every call to its end: an answer, or a failure with its cause."""
 
 import asyncio
+import gzip
 import json
 import random
 import ssl
@@ -17,8 +18,8 @@ from council.calls import Call, ChatMessage, JsonObject, MemorySteps, RetryBudge
 from council.cancel import Stop
 from council.errors import Cause, Failure, ModelError
 from council.events import AnswerStreamed, Event
+from council.models import event_stream
 from council.models.client import ModelClient, is_own
-from council.models.reply import parse
 from council.models.retries import Backoff, Retries
 from council.models.transport import LINES_AT_ONCE, MOST_CONNECTIONS
 from council.profile import Member, Profile
@@ -366,26 +367,30 @@ async def test_the_providers_prices_do_not_apply_to_other_endpoints() -> None:
 @pytest.mark.parametrize(
     ("turn", "cause"),
     [
-        (Turn(""), "empty"),
-        (Turn(" \n "), "empty"),
-        (Turn(body={"choices": [{"message": {"content": None}, "finish_reason": "stop"}]}), "empty"),
+        (Turn("", finish_reason="length"), "only_thoughts"),
+        (Turn("<think>\nHm.", finish_reason="length"), "only_thoughts"),
+        (Turn(body=b"<!DOCTYPE html><p>Welcome"), "no_api"),
         (Turn("I can", finish_reason="content_filter"), "filtered"),
         (Turn("", refusal="I can't help with that."), "filtered"),
         (Turn(status=400), "bad_request"),
         (Turn(status=401), "key"),
-        (Turn(status=402), "credit"),
+        (Turn(status=402), "too_dear"),
         (Turn(status=403), "forbidden"),
         (Turn(status=404), "not_found"),
-        (Turn(status=413), "bad_request"),
+        (Turn(status=404, body=b"<html>"), "no_api"),
+        (Turn(status=405, body=b""), "no_api"),
+        (Turn(status=413), "too_long"),
         (Turn(status=422), "bad_request"),
-        (Turn(status=307, headers={"Location": "http://127.0.0.1:9/"}), "not_found"),
+        (Turn(status=307, headers={"Location": "http://127.0.0.1:9/"}), "no_api"),
         (Turn(status=429, body={"error": {"code": "insufficient_quota"}}), "credit"),
         (Turn(error={"code": 402, "message": "no credit"}), "credit"),
+        (Turn(status=429, headers={"Retry-After": "86400"}), "rate_limited"),
+        (Turn(status=429, body={"error": {"message": "Try again in 24h0m0s."}}), "rate_limited"),
         (Turn(streamed=False, error={"code": 401, "message": "no key"}), "key"),
     ],
 )
 async def test_permanent_failures_are_not_retried(turn: Turn, cause: Cause) -> None:
-    """A wrong key, a wrong model, a refusal: no retry, no wait."""
+    """A wrong key, a wrong model, a refusal, a day's wait: no retry, no wait."""
     rest = Rest()
     async with ModelServer() as provider, opened(provider, rest) as client:
         provider.always(MODEL, turn)
@@ -395,6 +400,7 @@ async def test_permanent_failures_are_not_retried(turn: Turn, cause: Cause) -> N
     assert rest.waits == []
 
 
+EVENTS = {"Content-Type": "text/event-stream"}
 PASSING_TURNS: list[tuple[Turn, Cause]] = [
     (Turn(status=408), "unavailable"),
     (Turn(status=409), "unavailable"),
@@ -414,6 +420,159 @@ PASSING_TURNS: list[tuple[Turn, Cause]] = [
     (Turn(body=b"", headers={"Content-Type": "text/event-stream"}), "truncated"),
     (Turn(body=b"{}", headers={"Content-Encoding": "gzip"}), "malformed"),
 ]
+
+
+EMPTY = [
+    Turn(""),
+    Turn(" \n "),
+    Turn("<think>\nHm.\n</think>\n\n"),
+    Turn(body={"choices": [{"message": {"content": None}, "finish_reason": "stop"}]}),
+]
+
+
+@pytest.mark.parametrize("turn", EMPTY)
+async def test_an_empty_reply_is_asked_for_once_more(turn: Turn) -> None:
+    """Some models send one now and then; both attempts are paid for."""
+    async with ModelServer() as provider, opened(provider) as client:
+        provider.script(MODEL, turn, Turn("Yes.", usage={"prompt_tokens": 10, "completion_tokens": 2}))
+        reply = await client.ask(call())
+        assert reply.text == "Yes."
+        assert reply.usage.prompt_tokens > 10
+        provider.always(MODEL, turn)
+        why = await failure(client, call())
+    assert (why.cause, why.attempts, len(provider.history)) == ("empty", 2, 4)
+
+
+def events(*deltas: object, finish: str | None = "stop", done: bool = True) -> bytes:
+    """Write a stream of these deltas."""
+    said = b"".join(
+        b"data: %s\n\n" % json.dumps({"choices": [{"delta": delta, "finish_reason": None}]}).encode()
+        for delta in deltas
+    )
+    if finish:
+        said += b'data: {"choices": [{"delta": {}, "finish_reason": "%s"}]}\n\n' % finish.encode()
+    return said + (b"data: [DONE]\n\n" if done else b"")
+
+
+YES = events({"content": "Ye"}, {"content": "s."})
+BODY = b'{"choices": [{"message": {"content": "Yes."}, "finish_reason": "stop"}]}'
+
+
+@pytest.mark.parametrize(
+    ("body", "label"),
+    [
+        (YES, "application/json"),
+        (YES, "application/x-ndjson"),
+        (YES, "text/plain; charset=utf-8"),
+        (YES.replace(b"\n\n", b"\n"), "application/x-ndjson"),
+        (YES.replace(b"data: ", b"").replace(b"\n\n", b"\n"), "application/x-ndjson"),
+        (YES.rstrip(b"\n"), "text/event-stream"),
+        (YES.replace(b"\n", b"\r\n"), "text/event-stream"),
+        (b"\xef\xbb\xbf" + YES, "text/event-stream"),
+        (b"\n\n" + YES, "application/json"),
+        (b": hello\n\n" + YES, "application/json"),
+        (b"event: message\n" + YES, "application/json"),
+        (b"data: keep-alive\n\n" + YES, "text/event-stream"),
+        (events({"content": "Yes."}, finish=None), "text/event-stream"),
+        (events({"content": "Yes."}, done=False), "text/event-stream"),
+        (gzip.compress(YES, mtime=0), "text/event-stream"),
+        (gzip.compress(BODY, mtime=0), "application/json"),
+        (BODY, "text/event-stream"),
+        (BODY, "text/html"),
+        (b"\xef\xbb\xbf  \n" + BODY, "application/json"),
+        (b"[" + BODY + b"]", "application/json"),
+        (b"data: " + BODY + b"\n\n", "text/event-stream"),
+        (events({"reasoning_content": "Hm."}, {"content": "Yes."}), "text/event-stream"),
+        (events({"content": "<think>Hm.</th"}, {"content": "ink>Yes."}), "text/event-stream"),
+        (events({"content": "Hm.\n"}, {"content": "</think>\n\nYes."}), "text/event-stream"),
+    ],
+)
+async def test_a_reply_is_read_by_its_bytes_whatever_it_is_labelled(body: bytes, label: str) -> None:
+    """In one request."""
+    async with ModelServer() as provider, opened(provider, retries=quick(max_attempts=1)) as client:
+        provider.script(MODEL, Turn(body=body, headers={"Content-Type": label}))
+        assert (await client.ask(call())).text == "Yes."
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        events({"content": "Yes, it"}, finish=None, done=False),
+        events({"reasoning": "Hm."}, finish=None),
+        events(finish=None),
+        b": nothing else\n\n",
+    ],
+)
+async def test_a_stream_that_ends_without_a_word_about_it_was_cut(body: bytes) -> None:
+    """Ollama's do after a failure; `[DONE]` makes whole only what has a text."""
+    async with ModelServer() as provider, opened(provider, retries=quick(max_attempts=1)) as client:
+        provider.script(MODEL, Turn(body=body, headers=EVENTS))
+        why = await failure(client, call())
+    assert why.cause == "truncated"
+    assert why.usage is not None
+
+
+async def test_thoughts_that_no_tag_announced_are_withdrawn_once() -> None:
+    """From then on, the model is known, and its answer is heard from the closing tag on."""
+    heard: list[str] = []
+    thinking = Turn("The user is new.\n</think>\n\nYes.")
+    asked = replace(call(on_text=heard.append), on_withdrawn=lambda: heard.append("withdrawn"))
+    async with ModelServer() as provider, opened(provider) as client:
+        provider.always("*", thinking)
+        assert (await client.ask(asked)).text == "Yes."
+        assert "".join(heard) == "The user is new.\nwithdrawnYes."
+        heard.clear()
+        assert (await client.ask(asked)).text == "Yes."
+        assert "".join(heard) == "Yes."
+        heard.clear()
+        other = replace(asked, member=Member(model="other/model"))
+        await client.ask(other)
+        assert "withdrawn" in heard
+
+
+@pytest.mark.parametrize(
+    "turn",
+    [
+        Turn("It depends on", cut="disconnect"),
+        Turn("It depends on", cut="malformed"),
+        Turn("It depends on", finish_reason=None),
+        Turn("It depends on", finish_reason="error", usage=None),
+        Turn("It depends on", error={"code": 502, "message": "upstream broke"}),
+        Turn("<think>It depends on", finish_reason=None),
+    ],
+)
+async def test_a_stream_that_failed_is_paid_for_by_what_arrived(turn: Turn) -> None:
+    """Every request that was sent is paid for until somebody says otherwise."""
+    async with ModelServer() as provider, opened(provider, retries=quick(max_attempts=1)) as client:
+        provider.script(MODEL, turn)
+        why = await failure(client, call())
+    assert why.usage is not None
+    assert why.usage.source == "estimated"
+    assert why.usage.prompt_tokens == 3
+    assert why.usage.completion_tokens > 0
+
+
+async def test_a_deadline_within_a_reply_is_paid_for() -> None:
+    """The provider wrote until then."""
+    heard = asyncio.Event()
+    async with ModelServer() as provider, opened(provider) as client:
+        provider.script(MODEL, Turn("It depends on", stall=True))
+        failing = asyncio.create_task(failure(client, call(deadline=20, on_text=lambda _: heard.set())))
+        await heard.wait()
+        let_pass(20)
+        why = await failing
+    assert why.cause == "deadline"
+    assert why.usage is not None
+    assert why.usage.completion_tokens > 0
+
+
+@pytest.mark.parametrize("turn", [Turn(status=500), Turn(status=429), Turn(error={"code": 429})])
+async def test_a_refused_request_costs_nothing(turn: Turn) -> None:
+    """By its status, or by its first event."""
+    async with ModelServer() as provider, opened(provider, retries=quick(max_attempts=1)) as client:
+        provider.script(MODEL, replace(turn, text=""))
+        why = await failure(client, call())
+    assert why.usage is None
 
 
 @pytest.mark.parametrize(("turn", "cause"), PASSING_TURNS)
@@ -452,7 +611,6 @@ async def test_a_refused_connection_is_retried_and_then_reported() -> None:
     assert len(rest.waits) == 2
 
 
-EVENTS = {"Content-Type": "text/event-stream"}
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n"
 CHUNK = b"8\r\ndata: {}\r\n"
 
@@ -875,7 +1033,7 @@ async def test_the_model_list_is_fetched_with_the_councils_key() -> None:
 @pytest.mark.parametrize(
     ("response", "cause"),
     [
-        (httpx.Response(404, stream=httpx.ByteStream(b"")), "not_found"),
+        (httpx.Response(404, stream=httpx.ByteStream(b"")), "no_api"),
         (httpx.Response(401, stream=httpx.ByteStream(b'{"error": {"message": "no key"}}')), "key"),
         (httpx.Response(200, stream=httpx.ByteStream(b"<html>")), "malformed"),
         (httpx.ConnectError("refused"), "connection"),
@@ -981,7 +1139,7 @@ async def test_the_deadline_ends_a_stream_of_empty_lines() -> None:
     [
         b'data: {"choices": [{"delta": {"content": "' + b"x" * (5 * MIB) + b'"}}]}\n\n',
         (b'data: {"choices": [{"delta": {"content": "' + b"x" * MIB + b'"}}]}\n\n') * 5,
-        (b'data: "' + b"x" * 1000 + b'"\n') * 5000 + b"\n",
+        b"data: {\n" + (b'data: "' + b"x" * 1000 + b'",\n') * 5000 + b"\n",
     ],
     ids=["one event", "the text of several", "one event of many lines"],
 )
@@ -991,11 +1149,12 @@ async def test_texts_that_are_too_large_are_refused(
     """They are neither parsed nor put together."""
     parsed: list[int] = []
 
-    def watched(data: bytes | str) -> JsonObject:
+    def watched(data: bytes) -> object:
         parsed.append(len(data))
-        return parse(data)
+        return loads(data)
 
-    monkeypatch.setattr("council.models.reply.parse", watched)
+    loads = event_stream.orjson.loads
+    monkeypatch.setattr(event_stream.orjson, "loads", watched)
     async with ModelServer() as provider, opened(provider) as client:
         provider.script(MODEL, Turn(body=body, headers=EVENTS))
         why = await failure(client, call(deadline=60.0))

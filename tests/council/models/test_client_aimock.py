@@ -126,7 +126,7 @@ async def test_a_reply_cut_off_by_length_is_an_answer_with_a_mark(aimock: str) -
         ("filtered", "filtered", 1),
         ("broken off", "lost", 3),
         ("dropped", "unavailable", 3),
-        ("malformed", "malformed", 3),
+        ("malformed", "truncated", 3),
         ("disconnected", "lost", 3),
     ],
 )

@@ -6,7 +6,8 @@ from datetime import UTC, datetime
 import pytest
 
 from council.errors import Cause, Failure, ModelError
-from council.models.retries import Backoff, retry_after, worth_retrying
+from council.models.refusals import Refused
+from council.models.retries import LONGEST_WAIT, Backoff, retry_after, worth_retrying
 
 NOW = datetime(2026, 1, 20, 10, 30, tzinfo=UTC)
 
@@ -70,13 +71,32 @@ def test_the_wait_a_provider_asks_for_is_a_floor() -> None:
         ("bad_request", False),
         ("deadline", False),
         ("too_large", False),
-        ("empty", False),
+        ("empty", True),
+        ("only_thoughts", False),
+        ("too_dear", False),
+        ("key_limit", False),
         ("filtered", False),
     ],
 )
 def test_only_what_may_pass_is_retried(cause: Cause, worth: bool) -> None:
     """The same call would fail the same way again otherwise."""
     assert worth_retrying(ModelError(Failure(cause=cause))) is worth
+
+
+@pytest.mark.parametrize(
+    ("wait", "retryable", "worth"),
+    [
+        (None, True, True),
+        (LONGEST_WAIT, True, True),
+        (LONGEST_WAIT + 1, True, False),
+        (86_400.0, True, False),
+        (1.0, False, False),
+    ],
+)
+def test_a_long_wait_gives_the_member_up(wait: float | None, retryable: bool, worth: bool) -> None:
+    """So does a provider that says that asking again is in vain."""
+    error = Refused(Failure(cause="rate_limited"), wait, retryable=retryable)
+    assert worth_retrying(error) is worth
 
 
 def test_only_model_failures_are_retried() -> None:

@@ -1,8 +1,10 @@
 """How replies are read off their connections."""
 
 import asyncio
+import gzip
 import socket
 import ssl
+import zlib
 from collections.abc import AsyncGenerator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from typing import Any
@@ -11,12 +13,13 @@ import httpx
 import pytest
 import trustme
 
+from council.errors import ModelError
 from council.models import transport
-from council.models.transport import PROMPT_READS, Transport
+from council.models.transport import Transport, pause_after
 
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
 END = b"0\r\n\r\n"
-TOKENS = 100
+TOKENS = 400
 
 Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Coroutine[Any, Any, None]]
 
@@ -105,7 +108,7 @@ async def test_an_unknown_certificate_is_refused(client: httpx.AsyncClient) -> N
 async def test_a_reply_that_comes_at_once_is_there_at_once(
     client: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its first reads don't wait; here, a wait would never end."""
+    """A pause takes a part of the time that the reply has taken; here, any other would never end."""
     monkeypatch.setattr(transport, "READ_INTERVAL", 1e6)
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -115,8 +118,71 @@ async def test_a_reply_that_comes_at_once_is_there_at_once(
             writer.write(chunk(b"data: 2\n\n") + END)
 
     async with served(answer) as url, asyncio.timeout(30):
-        for _ in range(PROMPT_READS):  # each reply is counted separately
+        for _ in range(4):  # each reply is timed separately
             assert b"".join(await pieces(client, url)) == b"data: 1\n\ndata: 2\n\n"
+
+
+@pytest.mark.parametrize(
+    ("taken", "pause"), [(0.0, 0.0), (0.05, 0.0025), (1.0, 0.05), (1.5, 0.075), (60.0, 0.075)]
+)
+def test_a_pause_is_a_twentieth_of_the_time_the_reply_has_taken(taken: float, pause: float) -> None:
+    """At most 75 ms: so much later, a reply's end is known."""
+    assert pause_after(taken) == pytest.approx(pause)
+
+
+def raw_deflate(data: bytes) -> bytes:
+    """Pack as some servers understand `deflate`: without zlib's header."""
+    return zlib.compress(data, wbits=-zlib.MAX_WBITS)
+
+
+PACKINGS: dict[str, tuple[Callable[[bytes], bytes], str]] = {
+    "gzip": (gzip.compress, "gzip"),
+    "x-gzip": (gzip.compress, "x-gzip"),
+    "unlabelled": (gzip.compress, ""),
+    "deflate": (zlib.compress, "deflate"),
+    "raw deflate": (raw_deflate, "deflate"),
+    "labelled only": (bytes, "gzip"),
+    "plain": (bytes, ""),
+}
+
+
+@pytest.mark.parametrize(("pack", "label"), PACKINGS.values(), ids=PACKINGS)
+async def test_what_was_packed_unasked_is_unpacked(
+    client: httpx.AsyncClient, pack: Callable[[bytes], bytes], label: str
+) -> None:
+    """Proxies do it; some only say so."""
+    body = b"".join(b"data: %d\n\n" % number for number in range(10_000))
+    async with served(packed(pack(body), label)) as url:
+        assert b"".join(await pieces(client, url)) == body
+
+
+def packed(body: bytes, label: str) -> Serve:
+    """Answer with this body, labelled as packed this way."""
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        head = HEAD.replace(b"\r\n\r\n", b"\r\nContent-Encoding: %s\r\n\r\n" % label.encode())
+        writer.write((head if label else HEAD) + chunk(body) + END)
+        await writer.drain()
+
+    return answer
+
+
+@pytest.mark.parametrize("body", [b"x" * 2**28, b"\n" * 2**22], ids=["bytes", "lines"])
+async def test_a_packed_bomb_is_ended(client: httpx.AsyncClient, body: bytes) -> None:
+    """What it unpacks to counts, and no more is unpacked than that."""
+    async with served(packed(gzip.compress(body), "gzip")) as url:
+        with pytest.raises(ModelError) as caught:
+            await pieces(client, url)
+    assert caught.value.failure.cause == "too_large"
+
+
+async def test_a_broken_packed_reply_is_malformed(client: httpx.AsyncClient) -> None:
+    """It may be whole the next time."""
+    async with served(packed(b"\x1f\x8bbroken", "gzip")) as url:
+        with pytest.raises(ModelError) as caught:
+            await pieces(client, url)
+    assert caught.value.failure.cause == "malformed"
 
 
 async def test_what_comes_fast_is_read_fast(
