@@ -195,7 +195,11 @@ async def test_no_answer_is_exit_code_1_with_every_cause(tmp_path: Path) -> None
     assert ended.code == silent.code == 1
     assert "No member of the council answered." in ended.out
     assert ended.out.count("gpt-5: the provider doesn't know this model") == 1
-    assert silent.out == ""
+    said = json.loads(silent.out)
+    assert said["error"] == silent.err.strip()
+    assert {name: why["cause"] for name, why in said["failures"].items()} == dict.fromkeys(
+        MEMBERS.split(","), "not_found"
+    )
     assert silent.err.startswith("No member of the council answered.")
     assert list((tmp_path / "data" / "conversations").glob("*.json")) == []
 

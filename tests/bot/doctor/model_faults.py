@@ -128,8 +128,16 @@ FAULTS = [
         "own server's key",
         lambda s: (s.own_server(), s.refused.update({"/v1/models": 401})),
         "/v1",
-        "refuses the key",
+        "refused the key",
         "Correct OWN_KEY",
+    ),
+    Planted(
+        "own server without a list",
+        lambda s: (s.own_server(), s.refused.update({"/v1/models": 404})),
+        "/v1",
+        "no model list",
+        "most others' in /v1",
+        "warning",
     ),
     Planted(
         "own server's model",

@@ -216,16 +216,8 @@ async def test_a_run_that_is_forgotten_while_it_runs_says_so(tmp_path: Path, sta
 
 
 @pytest.mark.parametrize("stage", ["stage1", "stage2", "stage2_5"])
-async def test_stop_and_a_refused_account_end_a_stage_with_their_own_words(
-    tmp_path: Path, stage: str
-) -> None:
-    """All members of a stage are called at the same time; the cause that ends them is named."""
-    refused = ScriptedCouncil(script={f"{stage}.1:{FOUR[0]}": failure("credit", "")})
-    async with opened(tmp_path / "refused", refused) as (runs, _):
-        run = (await runs.record(*question())).run
-        assert await runs.carry_out(run, refused.events.append) is None
-    assert isinstance(told := refused.events[-1], RunFailed)
-    assert told.message.startswith("The account at the model provider has no credit left.")
+async def test_two_presses_of_stop_end_a_stage_with_their_own_words(tmp_path: Path, stage: str) -> None:
+    """All members of a stage are called at the same time; what ended them is named."""
     stopped = ScriptedCouncil(held={f"{stage}.1:{name}" for name in FOUR})
     async with opened(tmp_path / "stopped", stopped) as (runs, _):
         run, stop = (await runs.record(*question())).run, Stop()
