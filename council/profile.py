@@ -122,8 +122,8 @@ class Member(BaseModel):
     `endpoint` is the base URL of an OpenAI-compatible server, `None` the council's own;
     `api_key_env` names the environment variable that holds that server's key. Both belong to the
     configuration: they are never stored, and a run's members (`in_a_run`) don't have them.
-    `endpoint_id` and `account_id` are digests that a run keeps, of the endpoint, and of the endpoint with
-    the key's variable; they are `None` for the council's own. `structured` says whether the
+    `endpoint_id` and `account_id` are digests that a run keeps, of the endpoint, and of the endpoint
+    with the key's variable; they are `None` for the council's own. `structured` says whether the
     endpoint takes a JSON schema for the reply; where the configuration doesn't say, it is looked up when
     a run starts, or tried, and stored with the run.
 

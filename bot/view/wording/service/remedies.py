@@ -54,7 +54,7 @@ _REMEDIES: Mapping[Cause, str] = {
     "forbidden": "Give {owner} access to {model}, or configure another model",
     "data_policy": "Change the privacy settings of {account}, or configure another model than {model}",
     "not_found": "Correct the model id {model}",
-    "no_api": "Correct {address}; most addresses end in /v1",
+    "no_api": "Correct {address} (most addresses end in /v1)",
     "bad_request": "Run council doctor --live, or configure another model than {model}",
     "no_server": "Start the server at {address}, or correct that address",
     "connection": "Check the network, {address} and any proxy (HTTPS_PROXY)",
