@@ -20,14 +20,18 @@ class Accounts:
 
     def calls(self, member: Member) -> Cancellation:
         """Return what ends the calls of a member's account; its cause says why they have ended."""
-        return self._calls[member.account_id]
+        return self._calls[_account(member)]
 
     def note(self, member: Member, why: Failure) -> None:
         """Take in why a member's call failed, and end its account's calls if none can succeed."""
         if why.is_account:
             self.calls(member).cancel(why.cause)
         elif why.cause == "too_dear":
-            models = self._too_dear[member.account_id]
+            models = self._too_dear[_account(member)]
             models.add(member.model)
             if len(models) > 1:
                 self.calls(member).cancel("credit")
+
+
+def _account(member: Member) -> str | None:
+    return member.account_id or member.endpoint_id  # a run of an earlier version has only the latter

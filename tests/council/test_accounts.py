@@ -85,6 +85,15 @@ def test_an_account_is_an_address_and_a_variable() -> None:
     assert not any("ONE" in str(each) or "127" in str(each) for each in accounts)
 
 
+def test_a_run_of_an_earlier_version_tells_accounts_apart_by_address() -> None:
+    """It has no accounts; a member's own server is still not the council's."""
+    accounts = Accounts()
+    old = own("a").in_a_run().model_copy(update={"account_id": None})
+    accounts.note(old, Failure(cause="key"))
+    assert accounts.calls(old).cause == "key"
+    assert accounts.calls(Member(model="b")).cause is None
+
+
 @every_refusal
 async def test_without_anybody_left_each_member_has_its_cause(cause: Cause) -> None:
     """Calls in flight are ended; nothing more is asked."""
