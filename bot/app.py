@@ -19,6 +19,7 @@ from bot.service.admission.permissions import Admins
 from bot.service.admission.queue import Queue
 from bot.service.dispatcher import Dispatcher
 from bot.service.metrics import Metrics
+from bot.service.remedies import Remedies
 from bot.service.runs import Runs
 from bot.service.shared_queue import SharedQueue
 from bot.service.traces import Traces, can_trace, untraced
@@ -189,6 +190,7 @@ async def open_council(
             index=library.index,
             metrics=counts,
             traces=traces,
+            remedies=Remedies(directory.find, has_key=key is not None),
             warnings=BudgetWarnings(library.warned, library.journal, channels, _admins(configuration)),
         )
         yield Council(profiles, runs, directory)

@@ -39,7 +39,7 @@ from opentelemetry.trace import (
 
 from bot.service.traces import Trace
 from council.calls import Ask, Call, Outcome, Reply, Steps
-from council.errors import AccountError
+from council.errors import NoAnswers
 from council.events import Emit, Event, StageCompleted
 from storage.journal.journal import Ended, RunRow
 
@@ -233,7 +233,8 @@ class RunTrace:
         """Record how the run ended."""
         self._status = status
         if error is not None:
-            why = error.failure.cause if isinstance(error, AccountError) else type(error).__name__
+            shared = error.cause if isinstance(error, NoAnswers) else None
+            why = shared or type(error).__name__
             _fail(self.span, why, is_fault=status == "failed")
 
     def close(self) -> None:

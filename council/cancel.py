@@ -12,16 +12,16 @@ T = TypeVar("T")
 class Cancellation:
     """Guards calls: once cancelled, it ends those in flight and starts no others.
 
-    The first cause counts. A cancellation made `within` another is cancelled with it.
+    The first cause counts. A cancellation made `within` others is cancelled with any of them.
     """
 
-    def __init__(self, within: "Cancellation | None" = None) -> None:
+    def __init__(self, *within: "Cancellation") -> None:
         self.cause: Cause | None = None
         self._calls: set[asyncio.Task[Any]] = set()
         self._linked: list[Callable[[Cause], None]] = []
         self._timers: list[asyncio.TimerHandle] = []
-        if within:
-            within.link(self.cancel)
+        for each in within:
+            each.link(self.cancel)
 
     def link(self, cancel: Callable[[Cause], None]) -> None:
         """Pass this cancellation's cause on to `cancel`, at once if there already is one."""
@@ -78,7 +78,7 @@ class Stop:
 
     def __init__(self) -> None:
         self.everything = Cancellation()
-        self.members = Cancellation(within=self.everything)
+        self.members = Cancellation(self.everything)
 
     @property
     def pressed(self) -> bool:

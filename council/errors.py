@@ -3,7 +3,6 @@
     CouncilError
     ├── ModelError            one call failed; the run continues
     └── RunError              the run ends without an answer
-        ├── AccountError      the provider refused the key, or the credit is used up
         ├── NoAnswers         not one member answered
         ├── RunStopped        somebody pressed Stop before there was a final answer
         └── RunForgotten      the question was deleted while it was being answered
@@ -21,6 +20,7 @@ from council.usage import Usage
 
 Cause = Literal[
     "key",  # 401: the key is missing, wrong or revoked
+    "no_key",  # the variable that holds the key isn't set
     "credit",  # 402: the account has no credit left
     "key_limit",  # 403: the key's own spending limit is reached
     "too_dear",  # 402 for one request: it may cost more than is left, others may not
@@ -57,7 +57,7 @@ Cause = Literal[
     "stage_deadline",  # the stage's wall clock ran out
     "not_configured",  # the configuration no longer has this member
     "endpoint_changed",  # the configuration now has another address for this member
-    "not_needed",  # the run ended first: a title, or a call beside a refused key
+    "not_needed",  # the run ended before its title was there
 ]
 
 Concern = Literal["account", "model", "text", "request"]
@@ -65,6 +65,7 @@ Concern = Literal["account", "model", "text", "request"]
 
 _CONCERNS: Mapping[Cause, Concern] = {
     "key": "account",
+    "no_key": "account",
     "credit": "account",
     "key_limit": "account",
     "no_api": "account",
@@ -84,8 +85,9 @@ class Failure(BaseModel):
     """Why one model call failed, after all its retries.
 
     `detail` is the provider's own sentence, if it sent one, shortened; it never contains a key.
-    `usage` is what the failed call cost: as the provider counted it, or estimated where a reply had
-    begun. `limit` is the limit in tokens that the reply ran into.
+    `attempts` is 0 for a call that wasn't made. `usage` is what the failed call cost: as the provider
+    counted it, or estimated where a reply had begun. `limit` is the limit in tokens that the reply ran
+    into.
     """
 
     model_config = ConfigDict(frozen=True, hide_input_in_errors=True)
@@ -128,23 +130,17 @@ class RunError(CouncilError):
         self.failures = dict(failures or {})
 
 
-class AccountError(RunError):
-    """The provider refused the key or the account's credit is used up.
-
-    `member` names the member whose own key was refused; `None` means the council's key.
-    """
-
-    def __init__(self, failure: Failure, member: str | None = None) -> None:
-        super().__init__(f"{failure.cause}: {failure.detail}")
-        self.failure = failure
-        self.member = member
-
-
 class NoAnswers(RunError):
     """Not one member answered."""
 
     def __init__(self, failures: Mapping[str, Failure]) -> None:
         super().__init__("no member of the council answered", failures)
+
+    @property
+    def cause(self) -> Cause | None:
+        """The cause that all members share."""
+        causes: set[Cause] = {why.cause for why in self.failures.values()}
+        return causes.pop() if len(causes) == 1 else None
 
 
 class RunStopped(RunError):

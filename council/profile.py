@@ -122,7 +122,8 @@ class Member(BaseModel):
     `endpoint` is the base URL of an OpenAI-compatible server, `None` the council's own;
     `api_key_env` names the environment variable that holds that server's key. Both belong to the
     configuration: they are never stored, and a run's members (`in_a_run`) don't have them.
-    `endpoint_id`, a digest, is what a run keeps of the endpoint. `structured` says whether the
+    `endpoint_id` and `account_id` are digests that a run keeps, of the endpoint, and of the endpoint
+    with the key's variable; they are `None` for the council's own. `structured` says whether the
     endpoint takes a JSON schema for the reply; where the configuration doesn't say, it is looked up when
     a run starts, or tried, and stored with the run.
 
@@ -139,6 +140,7 @@ class Member(BaseModel):
     endpoint: str | None = Field(default=None, exclude=True)
     api_key_env: str | None = Field(default=None, exclude=True)
     endpoint_id: str | None = None
+    account_id: str | None = None
     structured: bool | None = None
     temperature: float | None = Field(default=None, ge=0, le=2, allow_inf_nan=False)
     max_tokens: Count | None = None
@@ -160,6 +162,7 @@ class Member(BaseModel):
     def _identify_the_endpoint(self) -> Self:
         if self.endpoint:
             object.__setattr__(self, "endpoint_id", _digest(self.endpoint))
+            object.__setattr__(self, "account_id", _digest(self.endpoint, self.api_key_env or ""))
         return self
 
     def in_a_run(self) -> "Member":
@@ -171,10 +174,11 @@ _TODAYS: Mapping[str, object] = {"endpoint": None, "api_key_env": None, "dialect
 """What only today's configuration may say of a member, as a run keeps it."""
 
 
-def _digest(endpoint: str) -> str:
+def _digest(endpoint: str, *more: str) -> str:
     """Return what identifies an endpoint; a password in its address isn't part of it."""
     address = re.sub(r"//[^/?#]*@", "//", endpoint).rstrip("/")
-    return hashlib.blake2b(address.encode(errors="replace"), digest_size=8).hexdigest()
+    said = "\n".join((address, *more))
+    return hashlib.blake2b(said.encode(errors="replace"), digest_size=8).hexdigest()
 
 
 def _seat(value: object) -> object:

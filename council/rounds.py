@@ -175,7 +175,6 @@ class _Table:
                 session.emit(StageStarted("stage2_5", tuple(names), number))
         held.corrections.extend(task.result() for task in correcting)
         session.emit(StageCompleted("stage2_5", tuple(held.corrections), number))
-        session.raise_for_account()
         await offload(_size(held.corrections), self._note, held)
         return held
 

@@ -8,7 +8,7 @@ A failing member costs the council a voice, never the run.
 """
 
 import asyncio
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -32,7 +32,7 @@ from council.errors import Failure, NoAnswers, RunStopped
 from council.events import Emit, StageCompleted, StageStarted, TitleCompleted
 from council.notes import has_no_answer, read_notes
 from council.offload import offload
-from council.profile import Member, Profile
+from council.profile import Member
 from council.prompts import prompts
 from council.reviews.critiques import shorten
 from council.reviews.ranking import counted, disagreements
@@ -70,10 +70,10 @@ async def deliberate(
 ) -> Deliberation:
     """Take a question through all stages and return the answer.
 
-    Raises `NoAnswers`, `AccountError` or `RunStopped` when there can't be an answer.
+    Raises `NoAnswers` or `RunStopped` when there can't be an answer.
     """
     session = Session(brief, ask=ask, steps=steps, emit=emit, now=now, stop=stop or Stop())
-    titling = Cancellation(within=session.stop.members)
+    titling = Cancellation(session.stop.members)
     title = asyncio.create_task(_title(session, titling))
     try:
         answers = await _answers(session)
@@ -145,9 +145,8 @@ async def _answers(session: Session) -> list[Stage1Result]:
     results = [seat.result() for seat in seats]
     answers = [result for result in results if isinstance(result, Stage1Result)]
     session.emit(StageCompleted("stage1", tuple(answers)))
-    session.raise_for_account()
     failures = {
-        member.name: result
+        member.name: session.seen_whole(member, result)
         for member, result in zip(profile.members, results, strict=True)
         if isinstance(result, Failure)
     }
@@ -209,15 +208,14 @@ async def _synthesis(session: Session, answers: list[Stage1Result], reviewed: Re
             cancellation, member, prompt, read, repeat_penalty=penalty, role=source
         )
 
-    result = _verbatim(last.best, answers, reviewed, stopped_early=stopped_early)
+    result = _verbatim(last.ranked[0], answers, reviewed, stopped_early=stopped_early)
     session.emit(StageStarted("stage3", (profile.chairman.name,)))
     with session.open("stage3") as cancellation:
-        for member, source in _line_to_the_chair(profile, last.best):
+        for member, source in _each_once(_line_to_the_chair(session, last.ranked)):
             written = await write(member, source)
             if isinstance(written, Stage3Result):
                 result = written
                 break
-            session.raise_for_account()
             if session.stop.everything.cause is not None:
                 raise RunStopped(enough=True)
     session.emit(StageCompleted("stage3", (result,)))
@@ -235,19 +233,31 @@ def _withdrawn(corrections: Sequence[Stage2_5Result]) -> list[tuple[str, str]]:
     return [(member, text) for (member, _), text in zip(found, short, strict=True) if text]
 
 
-def _line_to_the_chair(profile: Profile, best: str) -> Iterable[tuple[Member, AnswerSource]]:
-    """Return who may write the final answer, in order, each model at one address once."""
-    best_ranked = [member for member in profile.members if member.name == best]
-    ranks: tuple[tuple[Iterable[Member], AnswerSource], ...] = (
-        ([profile.chairman], "chairman"),
-        (profile.chairman_fallbacks, "fallback"),
-        (best_ranked, "best_ranked"),
-    )
-    seats: dict[tuple[str, str | None], tuple[Member, AnswerSource]] = {}
-    for members, source in ranks:
-        for member in members:
-            seats.setdefault((member.model, member.endpoint_id), (member, source))
-    return seats.values()
+def _line_to_the_chair(session: Session, ranked: Sequence[str]) -> Iterator[tuple[Member, AnswerSource]]:
+    """Yield who may write the final answer, in order.
+
+    The last one is the best-ranked member whose account can still be asked.
+    """
+    profile = session.brief.profile
+    yield profile.chairman, "chairman"
+    for member in profile.chairman_fallbacks:
+        yield member, "fallback"
+    members = {member.name: member for member in profile.members}
+    for member in map(members.__getitem__, ranked):
+        if session.can_ask(member):
+            yield member, "best_ranked"
+            if session.can_ask(member):  # another one could only help against a refused account
+                return
+
+
+def _each_once(line: Iterable[tuple[Member, AnswerSource]]) -> Iterator[tuple[Member, AnswerSource]]:
+    """Leave out who would be the same model at the same address again."""
+    asked: set[tuple[str, str | None]] = set()
+    for member, source in line:
+        seat = member.model, member.endpoint_id
+        if seat not in asked:
+            asked.add(seat)
+            yield member, source
 
 
 def _only(session: Session, answer: Stage1Result) -> Stage3Result:

@@ -9,6 +9,7 @@ from typing import TypeVar
 
 import structlog
 
+from council.accounts import Accounts
 from council.brief import Brief
 from council.calls import (
     Ask,
@@ -24,7 +25,7 @@ from council.calls import (
 )
 from council.cancel import Cancellation, Stop
 from council.document.conversation import FailedCall, RunUsage
-from council.errors import AccountError, CouncilError, Failure, ModelError
+from council.errors import Cause, CouncilError, Failure, ModelError
 from council.events import (
     AnswerStreamed,
     AnswerWithdrawn,
@@ -105,7 +106,7 @@ class Session:
         self._retries, self._last_retries = run_retries(brief.profile.max_retries)
         self._usage: dict[str, Usage] = {}
         self._latencies: dict[str, int] = {}
-        self._refused: AccountError | None = None
+        self._accounts = Accounts()
 
     @contextmanager
     def open(self, stage: Stage, number: int = 1) -> Generator[StageCancellation]:
@@ -132,9 +133,9 @@ class Session:
         """Call a member in a stage and return the result of `read` for its reply, or the failure.
 
         The observers are told either way. `role` distinguishes two calls of one member in a stage. A
-        call that was cut off before it began is neither made nor announced nor recorded. An endpoint
-        that refuses the `schema`, or has nothing to say by it, is asked again without it, by the `plain`
-        prompt if there is one.
+        call that was cut off before it began is neither made nor recorded, and announced only if its
+        account was refused. An endpoint that refuses the `schema`, or has nothing to say by it, is asked
+        again without it, by the `plain` prompt if there is one.
         """
         stage, number = cancellation.stage, cancellation.round
         profile = self.brief.profile
@@ -170,34 +171,45 @@ class Session:
             on_text=stream if answer else None,
             on_withdrawn=answer and self._withdrawing(answer, member),
         )
+        calls = Cancellation(cancellation, self._accounts.calls(member))
         # In a replay, what was heard before the cancellation counts as it did then.
         if self._steps.recall(call) is None:
-            if cancellation.cause is not None:
-                self.was_stopped |= cancellation.cause == "stopped"
-                return Failure(cause=cancellation.cause, attempts=0)
+            if calls.cause is not None:
+                return self._not_made(cancellation, member, calls.cause)
             cancellation.begin()
             self.emit(MemberStarted(stage, member.name, number))
-        outcome = await self._step(call, cancellation)
+        outcome = await self._step(call, calls)
         if _refuses_schema(outcome, call):
             # The refusal is on record, so that a replay asks the same.
             step, prompt = f"{call.step}:plain", plain or prompt
             call = replace(call, step=step, prompt=prompt, schema=None)
-            outcome = await self._step(call, cancellation)
+            outcome = await self._step(call, calls)
         if isinstance(outcome, Reply):
             if answer and (rest := answer.rest()):
                 self.emit(AnswerStreamed(member.name, rest))
-            result, reply = await self._result(call, outcome, read, cancellation)
+            result, reply = await self._result(call, outcome, read, calls)
             if not isinstance(result, Failure):
                 took, used = reply.latency_ms, reply.usage
                 self.emit(MemberAnswered(stage, member.name, result, took, used, number))
                 cancellation.succeed()
                 return result
             outcome = result
-        self._note_refusal(outcome, member)
-        self.was_stopped |= outcome.cause == "stopped"
-        self.failures.append(FailedCall(stage=stage, member=member.name, failure=outcome, round=number))
-        self.emit(MemberFailed(stage, member.name, outcome, number))
-        return outcome
+        self._accounts.note(member, outcome)
+        return self._failed(cancellation, member, self.seen_whole(member, outcome))
+
+    def _not_made(self, cancellation: StageCancellation, member: Member, cause: Cause) -> Failure:
+        why = Failure(cause=cause, attempts=0)
+        if why.is_account:
+            return self._failed(cancellation, member, why)
+        self.was_stopped |= cause == "stopped"
+        return why
+
+    def _failed(self, cancellation: StageCancellation, member: Member, why: Failure) -> Failure:
+        stage, number = cancellation.stage, cancellation.round
+        self.was_stopped |= why.cause == "stopped"
+        self.failures.append(FailedCall(stage=stage, member=member.name, failure=why, round=number))
+        self.emit(MemberFailed(stage, member.name, why, number))
+        return why
 
     def _withdrawing(self, answer: AnswerStream, member: Member) -> Callable[[], None]:
         def withdraw() -> None:
@@ -262,7 +274,8 @@ class Session:
             max_tokens=member.max_tokens,
             retries=self._retries,
         )
-        outcome = await self._step(call, cancellation)
+        calls = Cancellation(cancellation, self._accounts.calls(member))
+        outcome = await self._step(call, calls)
         return None if isinstance(outcome, Failure) else outcome.text
 
     def skips(self, stage: Stage, number: int = 1) -> bool:
@@ -271,16 +284,13 @@ class Session:
         self.was_stopped |= skipped
         return skipped
 
-    def raise_for_account(self) -> None:
-        """Raise `AccountError` when a call was refused for its key or for lack of credit."""
-        if self._refused is not None:
-            raise self._refused
+    def seen_whole(self, member: Member, why: Failure) -> Failure:
+        """Return a failure as it looks beside the others of its account."""
+        return self._accounts.seen_whole(member, why)
 
-    def _note_refusal(self, why: Failure, member: Member) -> None:
-        """End every call once one was refused for its key or for lack of credit."""
-        if why.is_account and self._refused is None:
-            self._refused = AccountError(why, member.name if member.endpoint_id else None)
-            self.stop.everything.cancel("not_needed")
+    def can_ask(self, member: Member) -> bool:
+        """Return whether a member's account hasn't been refused."""
+        return self._accounts.calls(member).cause is None
 
     def tokens(self, *stages: str) -> int:
         """Return the tokens that some stages' rounds used: `stage2.2`, `stage2_5.2`."""

@@ -195,9 +195,37 @@ async def test_no_answer_is_exit_code_1_with_every_cause(tmp_path: Path) -> None
     assert ended.code == silent.code == 1
     assert "No member of the council answered." in ended.out
     assert ended.out.count("gpt-5: the provider doesn't know this model") == 1
-    assert silent.out == ""
+    said = json.loads(silent.out)
+    assert said["error"] == silent.err.strip()
+    assert {name: why["cause"] for name, why in said["failures"].items()} == dict.fromkeys(
+        MEMBERS.split(","), "not_found"
+    )
     assert silent.err.startswith("No member of the council answered.")
     assert list((tmp_path / "data" / "conversations").glob("*.json")) == []
+
+
+async def test_one_servers_wrong_key_is_told_beside_the_answer(tmp_path: Path) -> None:
+    """The others answer; what to change is on standard error, the cause in the document."""
+    async with asked(tmp_path) as (council, _), ModelServer() as own:
+        own.always("*", Turn(status=401, body={"error": {"message": "Wrong key", "code": 401}}))
+        (tmp_path / "council.toml").write_text(
+            '[profiles.default]\nchairman = "google/gemini"\nmembers = ["openai/gpt-5", "google/gemini", '
+            f'{{ model = "qwen3", endpoint = "{own.base_url}", api_key_env = "LAB_KEY" }}]\n'
+        )
+        council.environment["LAB_KEY"] = "k-wrong"
+        for name in ("COUNCIL_MEMBERS", "COUNCIL_CHAIRMAN"):  # they are in council.toml
+            del council.environment[name]
+        ended = await council("ask", QUESTION, "--json")
+    assert ended.code == 0
+    assert ended.err.strip() == (
+        "qwen3: the provider refused the key (\u201cWrong key\u201d). Correct LAB_KEY."
+    )
+    said = json.loads(ended.out)
+    assert [(each["member"], each["failure"]["cause"]) for each in said["failures"]] == [
+        ("qwen3", "key")
+    ]
+    assert said["stage3"]["model"] == "google/gemini"
+    assert len(own.history) == 1
 
 
 async def test_a_configuration_that_cannot_be_used_is_exit_code_2(tmp_path: Path) -> None:

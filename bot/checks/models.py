@@ -5,7 +5,6 @@ management key may ask for the account's remaining credit (`/credits`).
 """
 
 import asyncio
-import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
@@ -17,9 +16,10 @@ from bot.config.settings import OPENROUTER
 from bot.view.wording.doctor import models as wording
 from bot.view.wording.doctor.doctor import Advice
 from bot.view.wording.figures import money
-from bot.view.wording.service.failures import cause, failure
+from bot.view.wording.service import remedies
+from bot.view.wording.service.failures import cause
 from council.calls import Call, ChatMessage, RetryBudget
-from council.errors import Failure, ModelError
+from council.errors import Cause, Failure, ModelError
 from council.models.catalog import Listing, find_listing, most_like, read_listings
 from council.models.client import ModelClient
 from council.profile import Member
@@ -32,8 +32,12 @@ LOW_CREDIT = 1.0
 SOON = timedelta(days=7)
 CALL_SECONDS = 60.0
 CALL_TOKENS = 64
-_NO_LIST = ("not_found", "bad_request", "malformed")
-_PASSWORD = re.compile(r"//[^/?#]*@")
+_OF_THE_KEY: Mapping[Cause, Advice] = {
+    "key": wording.KEY_REFUSED,
+    "credit": wording.NO_CREDIT,
+    "key_limit": wording.NO_CREDIT,
+}
+_NO_LIST = ("not_found", "no_api", "bad_request", "malformed")
 WORD: ChatMessage = {"role": "user", "content": "Reply with one word: ready"}
 
 
@@ -97,8 +101,8 @@ class ModelChecks:
         try:
             self._listings = read_listings(await self._client.models())
         except ModelError as error:
-            if error.failure.is_account:
-                return wrong("OPENROUTER_API_KEY", wording.KEY_REFUSED)
+            if advice := _OF_THE_KEY.get(error.failure.cause):
+                return wrong("OPENROUTER_API_KEY", advice)
             # A provider may have no list: then only --live can tell whether the address is right.
             weight = "warning" if error.failure.cause in _NO_LIST else "error"
             return wrong("OPENROUTER_BASE_URL", _no_list(wording.PROVIDER, error.failure), weight)
@@ -111,7 +115,9 @@ class ModelChecks:
         try:
             said = await self._client.key()
         except ModelError as error:
-            if error.failure.cause in ("key", "forbidden"):
+            if advice := _OF_THE_KEY.get(error.failure.cause):
+                return wrong(where, advice)
+            if error.failure.cause == "forbidden":
                 return wrong(where, wording.KEY_REFUSED)
             if error.failure.cause in _NO_LIST:
                 return Outcome(wording.KEY_UNKNOWN)
@@ -154,17 +160,18 @@ class ModelChecks:
         )
 
     async def _server(self, members: list[Member]) -> list[Finding]:
-        """Check one member's own server; a server without a model list is still asked."""
+        """Check one member's own server; one without a model list may be asked all the same."""
         first = members[0]
-        where = _PASSWORD.sub("//", str(first.endpoint))
+        target = self._target(first)
+        where = target.address
         try:
             listings = read_listings(await self._client.models(first))
         except ModelError as error:
-            if error.failure.is_account:
-                return [found(where, wording.own_key_refused(first.api_key_env))]
-            if error.failure.cause in _NO_LIST and error.failure.status:
-                return []
-            return [found(where, _no_list(wording.SERVER, error.failure))]
+            if error.failure.cause in ("key", "no_key"):
+                fix = remedies.remedy(error.failure, target) or ""
+                return [found(where, Advice(remedies.reason(error.failure, target), fix))]
+            weight = "warning" if error.failure.cause in _NO_LIST else "error"
+            return [found(where, _no_list(wording.SERVER, error.failure), weight)]
         models = dict.fromkeys(member.model for member in members)
         return [
             found(where, wording.no_such_model(model, most_like(model, listings), ["council.toml"]))
@@ -193,11 +200,19 @@ class ModelChecks:
         ended = await asyncio.gather(*map(self._asked, calls.values()))
         paid = money(total([used for _, used in ended if used]))
         failures = [
-            found(call.member.model, wording.gave_nothing(failure(why), paid))
+            found(call.member.model, self._silent(call.member, why, paid))
             for call, (why, _) in zip(calls.values(), ended, strict=True)
             if why
         ]
         return Outcome(wording.answered(len(calls) - len(failures), paid), tuple(failures))
+
+    def _target(self, member: Member) -> remedies.Target:
+        key = self._configuration.settings.openrouter_api_key
+        return remedies.target(member, has_key=key is not None)
+
+    def _silent(self, member: Member, why: Failure, paid: str) -> Advice:
+        where = self._target(member)
+        return wording.gave_nothing(remedies.reason(why, where), remedies.remedy(why, where), paid)
 
     async def _asked(self, call: Call) -> tuple[Failure | None, Usage | None]:
         """Return why a call failed, if it did, and what it used."""
@@ -206,7 +221,7 @@ class ModelChecks:
         except ModelError as error:
             why = error.failure
             # A model that thinks first may use up its reply for that; it has answered.
-            return (None if why.cause == "empty" else why), why.usage
+            return (None if why.cause in ("empty", "only_thoughts") else why), why.usage
 
 
 def _key_findings(

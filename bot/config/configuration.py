@@ -42,7 +42,7 @@ EXAMPLE_MEMBERS = 'members = ["openai/gpt-5", "anthropic/claude-sonnet-4.5", "go
 EXAMPLE = "COUNCIL_MEMBERS=openai/gpt-5,anthropic/claude-sonnet-4.5,google/gemini-2.5-pro"
 OURS = ("council_", "openrouter_", "discord_", "slack_", "database_url")
 
-INNER_KEYS = frozenset({"name", "demonstration", "example", "endpoint_id"})
+INNER_KEYS = frozenset({"name", "demonstration", "example", "endpoint_id", "account_id"})
 """Fields of a profile and its members that the file can't set."""
 Table = dict[str, Any]
 _VARIABLE = re.compile(r"(?![a-z]{2,5}_\w{16,})[A-Za-z_]\w{0,59}", re.ASCII)

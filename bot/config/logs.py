@@ -24,7 +24,7 @@ from structlog.typing import Processor, WrappedLogger
 
 from bot.errors import ConfigurationError, VenueError
 from bot.view.message import escaped, escaped_line
-from council.errors import AccountError, ModelError
+from council.errors import ModelError
 from council.text.redaction import HIDDEN, Redaction
 from storage.errors import StorageError
 
@@ -41,6 +41,7 @@ Kind = Literal["id", "number", "code", "name", "path", "sentence", "error"]
 """
 
 FIELDS: Mapping[str, Kind] = {
+    "account": "name",
     "admin": "id",
     "again_in": "number",
     "attempts": "number",
@@ -75,6 +76,7 @@ FIELDS: Mapping[str, Kind] = {
     "problems": "sentence",
     "profiles": "name",
     "reason": "error",
+    "remedy": "sentence",
     "run": "id",
     "runs": "number",
     "scopes": "code",
@@ -274,7 +276,7 @@ def _told(error: BaseException) -> str:
     """Describe an error: its type, its numbers, and its message if the words are the bot's own."""
     name = type(error).__name__
     match error:
-        case AccountError() | ModelError():
+        case ModelError():
             said = error.failure.cause
         case _ if isinstance(error, OUR_WORDS):
             said = str(error)

@@ -20,6 +20,7 @@ from bot.service.admission.costs import Costs, Prices, unknown
 from bot.service.admission.limits import entry_of, over_limit
 from bot.service.durable_writes import DurableSteps, keep, until_written
 from bot.service.metrics import Metrics
+from bot.service.remedies import Remedies
 from bot.service.requests.question import Question
 from bot.service.traces import Trace, Traces, untraced
 from bot.view.wording.service.failures import INTERRUPTED, explain
@@ -86,6 +87,7 @@ class Runs:
     metrics: Metrics = field(default_factory=Metrics)
     acknowledgements: Acknowledgements = field(default_factory=Acknowledgements)
     traces: Traces = untraced
+    remedies: Remedies = field(default_factory=Remedies)
     may_call: Callable[[str], Awaitable[None]] | None = None
     """Returns when a run may make a call; never where it is another process's by now."""
     _not_closed: dict[str, tuple[Ended, Why | None]] = field(
@@ -189,6 +191,8 @@ class Runs:
         with the run's id and shown only as that id.
         """
         emit = self.metrics.timed(emit)
+        if run.origin.platform != TERMINAL and not run.is_over:  # a terminal shows what the log says
+            emit = self.remedies.logged(run.brief.profile, emit)
         with structlog.contextvars.bound_contextvars(run=run.id):
             if run.error:
                 emit(RunFailed(run.id, run.error.message, run.error.failures))
@@ -376,8 +380,13 @@ class Runs:
         """End a run without an answer; record why, and tell the observers."""
         if isinstance(error, StorageError):
             log.error("run_failed", reason=error)  # only this says where the file is
-        words = explain(error, run.id, at_terminal=run.origin.platform == TERMINAL)
         failures = error.failures if isinstance(error, RunError) else {}
+        words = explain(
+            error,
+            run.id,
+            at_terminal=run.origin.platform == TERMINAL,
+            remedies=self.remedies.advice(run.brief.profile, failures.items()),
+        )
         await self._close(run, status, Why(message=words, failures=failures))
         self.metrics.runs_ended[status] += 1
         emit(RunFailed(run.id, words, failures))

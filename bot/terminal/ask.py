@@ -31,7 +31,7 @@ from bot.service.admission.access import AT_TERMINAL
 from bot.service.requests.question import Question
 from bot.service.runs import Runs
 from bot.view.message import Message, escaped, printable
-from bot.view.wording.service import estimates
+from bot.view.wording.service import estimates, failures
 from bot.view.wording.terminal import terminal as wording
 from council.brief import Attachment
 from council.cancel import Stop
@@ -158,7 +158,12 @@ class Asking:
         if output.is_missed:
             return None
         await self.library.journal.deliver(run.id, "shown")
-        return run.conversation_id if message else None
+        if message is None:
+            return None
+        failed = ((each.member, each.failure) for each in message.failures)
+        for remedy in self.runs.remedies.told(run.brief.profile, failed):
+            warn(remedy)
+        return run.conversation_id
 
     async def _record_stop(self, run_id: str) -> None:
         try:
@@ -311,7 +316,10 @@ def events(question: str, profile: Profile, typical: Typical | None = None) -> G
 
 @contextmanager
 def document(question: str, profile: Profile, typical: Typical | None = None) -> Generator[Emit]:
-    """Print the answer's message as the document has it, with the conversation's id, alone."""
+    """Print the answer's message as the document has it, with the conversation's id, alone.
+
+    Without an answer, print why: a sentence, and each member's failure.
+    """
     del question, profile, typical
 
     def hear(event: Event) -> None:
@@ -320,6 +328,12 @@ def document(question: str, profile: Profile, typical: Typical | None = None) ->
                 message = {**event.message.dump(), "conversation_id": event.conversation_id}
                 say(orjson.dumps(message, option=orjson.OPT_INDENT_2).decode())
             case RunFailed():
+                failed = {
+                    name: {"said": failures.failure(why), **why.model_dump(exclude_none=True)}
+                    for name, why in event.failures.items()
+                }
+                said = {"error": event.message, "run_id": event.run_id, "failures": failed}
+                say(orjson.dumps(said, option=orjson.OPT_INDENT_2).decode())
                 warn(event.message)
             case _:
                 pass

@@ -361,12 +361,22 @@ def _as_many_as_fit(facts: list[str]) -> list[str]:
 
 def _error(view: RunView, error: RunFailure, now: float) -> tuple[Block, ...]:
     short = names(view)
-    causes = failures.causes(error.failures).items()
+    causes = failures.causes(error.failures)
     return (
         _question(view),
         Heading(wording.NOT_SAVED if view.final else wording.NO_ANSWER),
         Line(error.message),
-        *([Pairs(tuple((short.get(name, name), why) for name, why in causes))] if causes else []),
+        *(
+            [
+                Pairs(
+                    tuple(
+                        (listing(short.get(name, name) for name in names), why) for names, why in causes
+                    )
+                )
+            ]
+            if causes
+            else []
+        ),
         *map(Line, origin(view)),
         *_kept(view.final),
         Footer(_joined([*_effort(view, now), wording.run(error.run_id)])),

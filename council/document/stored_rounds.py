@@ -26,13 +26,13 @@ class Round:
     scores: ScoringMatrix | None = None
 
     @property
-    def best(self) -> str:
-        """Name the author of the best-ranked answer; a disqualified one only if all are."""
+    def ranked(self) -> list[str]:
+        """The answers' authors, the best-ranked one first and disqualified ones last."""
         scored = self.scores.answers if self.scores else []
         disqualified = {answer.model for answer in scored if answer.is_disqualified}
         places = self.ranking.places if self.ranking else []
-        ranked = [place.model for place in places] or [self.labels["Response A"]]
-        return next((model for model in ranked if model not in disqualified), ranked[0])
+        authors = [place.model for place in places] or [*self.labels.values()]
+        return sorted(authors, key=disqualified.__contains__)
 
 
 def rounds_of(message: AssistantMessage) -> list[Round]:

@@ -328,7 +328,7 @@ class ModelClient:
             return self._server_at(self._base_url, self._api_key, named)
         key = self._keys.get(member.api_key_env, "") if member.api_key_env else ""
         if member.api_key_env and not key:
-            raise ModelError(Failure(cause="key", detail="its key is not set", attempts=0))
+            raise ModelError(Failure(cause="no_key", attempts=0))
         address = self._addresses.get(member.endpoint)
         dialect = member.dialect or (BUILT_IN if address else None)
         return self._server_at(address or member.endpoint, key, dialect)

@@ -57,12 +57,12 @@ async def test_the_first_cause_stays() -> None:
 async def test_cancelling_an_outer_scope_cancels_the_inner_one() -> None:
     """Even one that is created afterwards; never the other way round."""
     outer = Cancellation()
-    before = Cancellation(within=outer)
-    before_alone = Cancellation(within=outer)
+    before = Cancellation(outer)
+    before_alone = Cancellation(outer)
     before_alone.cancel("stage_deadline")
     assert outer.cause is None
     outer.cancel("stopped")
-    assert (before.cause, Cancellation(within=outer).cause) == ("stopped", "stopped")
+    assert (before.cause, Cancellation(outer).cause) == ("stopped", "stopped")
     assert before_alone.cause == "stage_deadline"
 
 

@@ -7,7 +7,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from council.calls import Call, run_retries
-from council.errors import AccountError, Cause, Failure, NoAnswers, RunStopped
+from council.errors import Cause, Failure, NoAnswers, RunStopped
 from council.events import MemberFailed, StageCompleted
 from council.reviews.labels import label_answers
 from tests.council.scripted import FOUR, ScriptedCouncil, ballot, failure, profile
@@ -112,21 +112,6 @@ async def test_no_answer_names_each_members_cause() -> None:
     assert {name: why.cause for name, why in caught.value.failures.items()} == dict.fromkeys(
         FOUR, "rate_limited"
     )
-
-
-@pytest.mark.parametrize("cause", ["key", "credit"])
-@pytest.mark.parametrize(
-    "step", ["stage1.1:openai/gpt-5", "stage2.1:openai/gpt-5", "stage2_5.1:openai/gpt-5", "stage3"]
-)
-async def test_a_refused_account_ends_the_run_with_its_own_error(cause: Cause, step: str) -> None:
-    """It is reported once, and calls in flight are ended."""
-    council = ScriptedCouncil(script={step: failure(cause, "no")}, held={"stage1.1:x-ai/grok"})
-    if not step.startswith("stage1"):
-        council.held.clear()
-    with pytest.raises(AccountError) as caught:
-        await council.run()
-    assert caught.value.failure.cause == cause
-    assert "stage1.1:x-ai/grok" not in council.finished or not council.held
 
 
 async def test_the_chairman_has_retries_left_whatever_the_members_used() -> None:

@@ -6,10 +6,10 @@ from contextlib import suppress
 
 import pytest
 
-from council.errors import AccountError, CouncilError, Failure
+from council.errors import CouncilError, Failure, NoAnswers
 from council.task_group import TaskGroup
 
-REFUSED = AccountError(Failure(cause="key"))
+REFUSED = NoAnswers({"a": Failure(cause="key")})
 
 
 async def fail(error: Exception) -> None:
@@ -51,7 +51,7 @@ async def test_one_of_several_errors_or_one_of_an_inner_group_is_raised_itself(d
         async with asyncio.TaskGroup() as group:
             group.create_task(inner(depth - 1))
 
-    with pytest.raises(AccountError) as caught:
+    with pytest.raises(NoAnswers) as caught:
         await together(inner(depth), fail(REFUSED))
     assert caught.value is REFUSED
 

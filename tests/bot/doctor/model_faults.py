@@ -31,7 +31,7 @@ FAULTS = [
     ),
     Planted(
         "wrong address",
-        lambda s: s.env.update(OPENROUTER_BASE_URL=f"{s.models.url}/api"),
+        lambda s: s.env.update(OPENROUTER_BASE_URL=f"{s.models.url}/v2"),
         "OPENROUTER_BASE_URL",
         "no model list",
         "/api/v1",
@@ -128,8 +128,16 @@ FAULTS = [
         "own server's key",
         lambda s: (s.own_server(), s.refused.update({"/v1/models": 401})),
         "/v1",
-        "refuses the key",
+        "refused the key",
         "Correct OWN_KEY",
+    ),
+    Planted(
+        "own server without a list",
+        lambda s: (s.own_server(), s.refused.update({"/v1/models": 404})),
+        "/v1",
+        "no model list",
+        "most others' in /v1",
+        "warning",
     ),
     Planted(
         "own server's model",

@@ -64,11 +64,6 @@ def _unpriced(scene: Scene) -> None:
     scene.models.models = unpriced
 
 
-def _own_without_list(scene: Scene) -> None:
-    scene.own_server()
-    scene.refused["/v1/models"] = 404
-
-
 def _only_own(scene: Scene) -> None:
     _without("OPENROUTER_", "COUNCIL_MEMBERS")(scene)
     scene.own_server()
@@ -111,7 +106,6 @@ NORMAL = [
     ),
     Normal("provider without prices", _unpriced, "lists no prices"),
     Normal("own server", lambda s: s.own_server(), "1 server answering"),
-    Normal("own server without a list", _own_without_list, "1 server answering"),
     Normal("only own servers", _only_own, "1 server answering"),
     Normal(
         "variant of a model",

@@ -320,12 +320,21 @@ async def test_a_locked_database_keeps_no_run_from_being_resumed(
 
 
 async def test_a_retry_asks_only_who_failed_and_what_depends_on_it(tmp_path: Path) -> None:
-    """After the account ran out of credit during the reviews, paid answers are used again."""
-    council = ScriptedCouncil(script={f"stage2.1:{FOUR[0]}": failure("credit")})
+    """After a review failed and Stop ended the rest, paid answers are used again."""
+    council = ScriptedCouncil(
+        script={f"stage2.1:{FOUR[0]}": failure()}, held={f"stage2.1:{name}" for name in FOUR[1:]}
+    )
     venue = RecordingVenue()
     async with office(tmp_path, council) as place:
-        run = await place.see(venue)
-        assert "credit" in venue.texts[-1]
+        run = await place.ask()
+        assert run is not None
+        place.dispatcher.tasks.begin(run, venue)
+        await council.until_called(*(f"stage2.1:{name}" for name in FOUR))
+        for _ in range(2):
+            await place.dispatcher.stop(click(run), run.origin.user)
+        await place.dispatcher.tasks.settled()
+        assert "Press Retry to continue" in venue.texts[-1]
+        council.held.clear()
         council.script.clear()
         council.calls.clear()
         await place.dispatcher.retry(click(run), AT_TERMINAL, lambda _: venue)

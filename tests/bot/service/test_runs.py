@@ -215,17 +215,37 @@ async def test_a_run_that_is_forgotten_while_it_runs_says_so(tmp_path: Path, sta
     assert [line["event"] for line in logs if line["log_level"] == "error"] == []
 
 
+async def test_the_log_says_what_to_change_once_and_quotes_nobody(tmp_path: Path) -> None:
+    """With the model, the account's name, the cause and the status; the asker reads none of it."""
+    said = failure("credit", "Add credit. You wrote: the secret question").model_copy(
+        update={"status": 402}
+    )
+    council = ScriptedCouncil(script={"stage1": said})
+    with structlog.testing.capture_logs() as logs:
+        async with opened(tmp_path, council) as (runs, _):
+            run = (await runs.record(*question())).run
+            assert await runs.carry_out(run, council.events.append) is None
+    [line] = [entry for entry in logs if entry["event"] == "member_failed"]
+    assert line == {
+        "event": "member_failed",
+        "log_level": "warning",
+        "model": FOUR[0],
+        "account": "OPENROUTER_API_KEY",
+        "cause": "credit",
+        "status": 402,
+        "remedy": "Add credit to the account of OPENROUTER_API_KEY.",
+    }
+    assert isinstance(told := council.events[-1], RunFailed)
+    assert told.message == (
+        "No member of the council answered. Asking again won't help yet. "
+        "Whoever runs the council finds the cause in its log."
+    )
+    assert {why.cause for why in told.failures.values()} == {"credit"}
+
+
 @pytest.mark.parametrize("stage", ["stage1", "stage2", "stage2_5"])
-async def test_stop_and_a_refused_account_end_a_stage_with_their_own_words(
-    tmp_path: Path, stage: str
-) -> None:
-    """All members of a stage are called at the same time; the cause that ends them is named."""
-    refused = ScriptedCouncil(script={f"{stage}.1:{FOUR[0]}": failure("credit", "")})
-    async with opened(tmp_path / "refused", refused) as (runs, _):
-        run = (await runs.record(*question())).run
-        assert await runs.carry_out(run, refused.events.append) is None
-    assert isinstance(told := refused.events[-1], RunFailed)
-    assert told.message.startswith("The account at the model provider has no credit left.")
+async def test_two_presses_of_stop_end_a_stage_with_their_own_words(tmp_path: Path, stage: str) -> None:
+    """All members of a stage are called at the same time; what ended them is named."""
     stopped = ScriptedCouncil(held={f"{stage}.1:{name}" for name in FOUR})
     async with opened(tmp_path / "stopped", stopped) as (runs, _):
         run, stop = (await runs.record(*question())).run, Stop()

@@ -14,7 +14,7 @@ from bot.view.wording.service.budgets import NearlyUsed
 from bot.view.wording.service.failures import cause, causes, explain, failure
 from council.document.conversation import Agreement
 from council.document.results import Rank
-from council.errors import AccountError, Cause, Failure, NoAnswers, RunForgotten, RunStopped
+from council.errors import Cause, Failure, NoAnswers, RunForgotten, RunStopped
 from council.events import ContextRead
 from council.text.characters import clip
 from council.usage import Usage
@@ -27,36 +27,21 @@ KEY = Failure(cause="key", status=401, detail="No auth credentials found")
     ("error", "sentence"),
     [
         (
-            AccountError(KEY),
-            "The model provider refused the key. Check OPENROUTER_API_KEY in .env, then press Retry.",
-        ),
-        (
-            AccountError(Failure(cause="credit")),
-            (
-                "The account at the model provider has no credit left. "
-                "Add credit to the account of OPENROUTER_API_KEY, then press Retry."
-            ),
-        ),
-        (
-            AccountError(KEY, "llama3.3"),
-            ("The model provider refused the key of llama3.3. Check its api_key_env, then press Retry."),
-        ),
-        (
-            NoAnswers({"a/x": Failure(cause="empty"), "b/y": Failure(cause="connection")}),
+            NoAnswers({"a/x": Failure(cause="empty"), "b/y": Failure(cause="lost")}),
             "No member of the council answered. Ask again.",
         ),
         (
-            NoAnswers({"a/x": Failure(cause="connection"), "b/y": Failure(cause="connection")}),
+            NoAnswers({"a/x": Failure(cause="connection"), "b/y": Failure(cause="no_server")}),
             (
-                "No member of the council answered. "
-                "Check the network and OPENROUTER_BASE_URL, then press Retry."
+                "No member of the council answered. Asking again won't help yet. "
+                "Whoever runs the council finds the cause in its log."
             ),
         ),
         (
-            NoAnswers({"a/x": Failure(cause="no_server"), "b/y": Failure(cause="no_server")}),
+            NoAnswers({"a/x": KEY, "b/y": Failure(cause="rate_limited")}),
             (
-                "No member of the council answered. "
-                "Start the models' server, or correct its address, then press Retry."
+                "No member of the council answered. Wait a minute, then press Retry. "
+                "Whoever runs the council finds the cause in its log."
             ),
         ),
         (
@@ -86,20 +71,13 @@ KEY = Failure(cause="key", status=401, detail="No auth credentials found")
     ],
 )
 def test_known_errors_say_what_happened_and_what_to_do(error: Exception, sentence: str) -> None:
-    """Each error of the two trees has its sentence; an account's trouble is said once, as such."""
+    """Each error of the two trees has its sentence."""
     assert explain(error, "7b1f") == sentence
 
 
 @pytest.mark.parametrize(
     ("error", "sentence"),
     [
-        (
-            AccountError(KEY),
-            (
-                "The model provider refused the key. "
-                "Check OPENROUTER_API_KEY in .env, then run: council retry 7b1f"
-            ),
-        ),
         (
             NoAnswers({"a/x": Failure(cause="unavailable")}),
             "No member of the council answered. Wait a minute, then run: council retry 7b1f",
@@ -172,10 +150,14 @@ def test_a_failed_connection_is_described_in_our_words(known: Cause, said: str) 
     assert failure(Failure(cause=known, attempts=4, detail="ReadError: [Errno 104]")) == said
 
 
-def test_causes_leave_out_what_is_said_once() -> None:
-    """An account's refusal, and the calls cancelled for it, are no member's own cause."""
-    failures = {"a": KEY, "b": Failure(cause="not_needed"), "c": Failure(cause="empty")}
-    assert causes(failures) == {"c": "the reply was empty"}
+def test_an_accounts_refusal_is_said_once_for_all_its_members() -> None:
+    """Any other cause is a member's own, even if two share it."""
+    empty = Failure(cause="empty")
+    assert causes({"a": KEY, "b": empty, "c": Failure(cause="key", attempts=0), "d": empty}) == [
+        (("a", "c"), "the provider refused the key"),
+        (("b",), "the reply was empty"),
+        (("d",), "the reply was empty"),
+    ]
 
 
 @pytest.mark.parametrize(

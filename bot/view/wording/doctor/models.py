@@ -112,12 +112,6 @@ def all_known(number: int) -> str:
     )
 
 
-def own_key_refused(variable: str | None) -> Advice:
-    """Say that a member's own server wants another key."""
-    fix = f"Correct {variable}" if variable else "Name the variable that holds its key in api_key_env"
-    return Advice("the server refuses the key", fix)
-
-
 def servers(number: int) -> str:
     """Count the members' own servers that answer."""
     return f"{count(number, 'server')} answering" if number == 1 else f"all {number} answer"
@@ -128,9 +122,9 @@ def answered(calls: int, paid: str) -> str:
     return f"{count(calls, 'call')} answered, {paid}"
 
 
-def gave_nothing(why: str, paid: str) -> Advice:
+def gave_nothing(why: str, fix: str | None, paid: str) -> Advice:
     """Say that a model gave no answer when it was asked for one word."""
     return Advice(
         f"it gave no answer: {why} ({paid} for all live calls)",
-        "If it happens again, configure another model, or a fallback for this one",
+        fix or "If it happens again, configure another model, or a fallback for this one",
     )

@@ -1,9 +1,12 @@
-"""Why something failed: what happened and what to do; no raw exception, no stack trace, no apology."""
+"""Why something failed: what happened and what to do; no raw exception, no stack trace, no apology.
 
-from collections.abc import Mapping
+These are the words for whoever asked. What only an operator can do is in `remedies`.
+"""
+
+from collections.abc import Mapping, Sequence
 
 from bot.view.wording.service.budgets import USED_UP
-from council.errors import AccountError, Cause, Failure, NoAnswers, RunForgotten, RunStopped
+from council.errors import Cause, Failure, NoAnswers, RunForgotten, RunStopped
 from council.text.characters import clip
 from storage.errors import BudgetExceeded, ConversationNotFound, DocumentError, StorageError
 
@@ -17,9 +20,10 @@ INTERRUPTED = "Interrupted. Press Retry to continue; finished work is kept."
 
 _CAUSES: Mapping[Cause, str] = {
     "key": "the provider refused the key",
+    "no_key": "its key isn't set",
     "credit": "the account has no credit left",
     "key_limit": "the key's spending limit is reached",
-    "too_dear": "this request may cost more than the credit that is left",
+    "too_dear": "it may cost more than the credit that is left",
     "forbidden": "this key may not use this model",
     "data_policy": "the account's privacy settings exclude this model",
     "moderated": "the provider's moderation refused the text",
@@ -39,7 +43,7 @@ _CAUSES: Mapping[Cause, str] = {
     "malformed": "the reply couldn't be read",
     "too_large": "the reply was too large",
     "empty": "the reply was empty",
-    "only_thoughts": "it thought until its length limit and wrote no answer",
+    "only_thoughts": "it thought until its token limit",
     "filtered": "a content filter stopped the reply",
     "echoed_prompt": "it only repeated its instructions",
     "echoed_reviews": "it only repeated the reviews",
@@ -55,37 +59,62 @@ _CAUSES: Mapping[Cause, str] = {
     "endpoint_changed": "its endpoint has changed",
     "not_needed": "it was no longer needed",
 }
-_OPAQUE: frozenset[Cause] = frozenset({"no_server", "connection", "lost"})
+_QUOTES_NOBODY: frozenset[Cause] = frozenset({"no_server", "connection", "lost"})
 """Causes whose details are the HTTP client's words, for the log only."""
+_PRIVATE: frozenset[Cause] = frozenset({"too_dear", "data_policy"})
+"""Causes of a single call whose details are about the account."""
 _GO_ON = "Press Retry to continue; finished work is kept."
 
-# What to do first when every member fails for the same cause.
+_OPERATORS: frozenset[Cause] = frozenset(
+    {
+        "key",
+        "no_key",
+        "credit",
+        "key_limit",
+        "too_dear",
+        "forbidden",
+        "data_policy",
+        "not_found",
+        "no_api",
+        "bad_request",
+        "no_server",
+        "connection",
+        "only_thoughts",
+        "not_configured",
+        "endpoint_changed",
+    }
+)
+"""Causes that nobody but an operator can remove."""
+_WAIT = "Wait a minute, then {retry}"
+_REPHRASE = "Ask again in other words."
 _ADVICE: Mapping[Cause, str] = {
-    "no_server": "Start the models' server, or correct its address",
-    "connection": "Check the network and OPENROUTER_BASE_URL",
-    "not_found": "Check the model ids in COUNCIL_MEMBERS",
-    "rate_limited": "Wait a minute",
-    "unavailable": "Wait a minute",
-    "over_budget": "Have the budget raised, under [budgets] in council.toml",
-    "not_configured": "Put the members back into council.toml or COUNCIL_MEMBERS",
-    "endpoint_changed": "Put the members' endpoints back into council.toml",
+    "rate_limited": _WAIT,
+    "unavailable": _WAIT,
+    "moderated": _REPHRASE,
+    "filtered": _REPHRASE,
+    "too_long": "Ask again with less text.",
+    "over_budget": "Have the budget raised, then {retry}",
 }
+"""What whoever asked can do first."""
+_ASK_AGAIN = "Ask again."
+_IN_ITS_LOG = "Whoever runs the council finds the cause in its log."
 _TELL_THE_OPERATOR = "Ask again in a minute; if it happens again, tell whoever runs the council."
 _DETAIL_LENGTH = 120
 
 
-def explain(error: Exception, run_id: str, *, at_terminal: bool = False) -> str:
+def explain(
+    error: Exception, run_id: str, *, at_terminal: bool = False, remedies: Sequence[str] = ()
+) -> str:
     """Say what happened and what to do; for an unknown error, show only the run's id.
 
-    `causes` says why each member failed, one line per member. Only `at_terminal` are file paths shown;
-    there is no button to press there.
+    `causes` says why each member failed. Only `at_terminal` are file paths and the operator's `remedies`
+    told; there is no button to press there.
     """
     retry = f"run: council retry {run_id}" if at_terminal else "press Retry."
     match error:
-        case AccountError():
-            return f"{_account(error)}, then {retry}"
         case NoAnswers():
-            return f"No member of the council answered. {_advice(error.failures, retry)}"
+            told = remedies if at_terminal else ()
+            return f"No member of the council answered. {_advice(error.failures, told, retry)}"
         case RunStopped(enough=True):
             go_on = f"To continue with the finished work, {retry}" if at_terminal else _GO_ON
             return f"The run was stopped before there was a final answer. {go_on}"
@@ -119,51 +148,53 @@ def _storage(error: StorageError, at_terminal: bool) -> str:
     return _phrase(what)
 
 
-def _advice(failures: Mapping[str, Failure], retry: str) -> str:
-    shared: set[Cause] = {why.cause for why in failures.values()}
-    first = _ADVICE.get(shared.pop()) if len(shared) == 1 else None
-    return f"{first}, then {retry}" if first else "Ask again."
+def _advice(failures: Mapping[str, Failure], remedies: Sequence[str], retry: str) -> str:
+    if remedies:
+        *before, last = remedies
+        return f"{'. '.join(before)}. {last}. Then {retry}" if before else f"{last}, then {retry}"
+    causes: set[Cause] = {why.cause for why in failures.values()}
+    advice = {_ADVICE.get(each, _ASK_AGAIN) for each in causes - _OPERATORS}
+    if not advice:
+        return f"Asking again won't help yet. {_IN_ITS_LOG}"
+    first = advice.pop().format(retry=retry) if len(advice) == 1 else _ASK_AGAIN
+    return f"{first} {_IN_ITS_LOG}" if causes & _OPERATORS else first
 
 
-def _account(error: AccountError) -> str:
-    if error.failure.cause == "credit":
-        return (
-            "The account at the model provider has no credit left. "
-            f"Add credit to the account of {error.member or 'OPENROUTER_API_KEY'}"
-        )
-    if error.member:
-        return f"The model provider refused the key of {error.member}. Check its api_key_env"
-    return "The model provider refused the key. Check OPENROUTER_API_KEY in .env"
+def causes(failures: Mapping[str, Failure]) -> list[tuple[tuple[str, ...], str]]:
+    """Say why members gave nothing: whom it concerns, and why.
 
-
-def causes(failures: Mapping[str, Failure]) -> dict[str, str]:
-    """Say why each member gave nothing.
-
-    `explain` reports an account's refusal once, and a call cancelled because another one ended the run
-    has no cause of its own: neither is repeated here.
+    What is wrong with an account is said once for all its members; any other cause is one member's own.
     """
-    return {
-        name: failure(why)
-        for name, why in failures.items()
-        if not why.is_account and why.cause != "not_needed"
-    }
+    said: dict[object, tuple[tuple[str, ...], str]] = {}
+    for name, why in failures.items():
+        key = why.cause if why.is_account else (name,)
+        names, _ = said.get(key, ((), ""))
+        said[key] = (*names, name), failure(why)
+    return [*said.values()]
 
 
 def failure(why: Failure) -> str:
     """Say why a call gave nothing, with its attempts and the start of the provider's own sentence.
 
-    For a failed connection there are only the HTTP client's words, which people don't read.
+    What a provider says of keys, money and settings is for the operator. For a failed connection there
+    are only the HTTP client's words, which people don't read.
     """
     said = cause(why)
     if why.attempts > 1:
         said += f", after {why.attempts} attempts"
-    if (detail := _phrase(why.detail)) and why.cause not in _OPAQUE:
-        said += f" (\u201c{clip(detail, _DETAIL_LENGTH)}\u201d)"
-    return said
+    return said if why.is_account or why.cause in _PRIVATE else said + quoted(why)
+
+
+def quoted(why: Failure) -> str:
+    """Quote the start of the provider's own sentence, in brackets; nothing where there is none."""
+    detail = "" if why.cause in _QUOTES_NOBODY else _phrase(why.detail)
+    return f" (\u201c{clip(detail, _DETAIL_LENGTH)}\u201d)" if detail else ""
 
 
 def cause(why: Failure) -> str:
     """Say in a few words why a call gave nothing."""
+    if why.cause == "only_thoughts" and why.limit:
+        return f"it thought until its limit of {why.limit:,} tokens"
     return _CAUSES[why.cause]
 
 
