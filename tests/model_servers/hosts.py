@@ -583,6 +583,7 @@ class Cloudflare(StandIn):
     title = "Cloudflare Workers AI"
     dialect = "cloudflare"
     path = "/client/v4/accounts/0123/ai/v1"
+    unforeseen = 1
     models_served = (
         "@cf/meta/llama-3.3-70b-instruct-fp8-fast",
         "@cf/moonshotai/kimi-k2.6",

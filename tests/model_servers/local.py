@@ -137,6 +137,7 @@ class OldVLLM(VLLM):
     """
 
     title = "vLLM of 2024"
+    unforeseen = 3
     models_served = ("google/gemma-2-9b-it", "google/gemma-2-27b-it", "google/gemma-2-2b-it")
     thinks = None
     fields: ClassVar[frozenset[str]] = (OPENAI_FIELDS | {"top_k", "min_p", "repetition_penalty"}) - {

@@ -149,6 +149,7 @@ class OpenAIUnverified(OpenAI):
     """
 
     title = "OpenAI, organization not verified"
+    unforeseen = 1
     models_served = ("gpt-5.1", "gpt-5.1-mini", "o4-mini")
 
     def refusal(self, request: Json) -> Turn | None:
@@ -165,7 +166,7 @@ class OpenAIUnverified(OpenAI):
 
 
 class AzureOpenAI(OpenAI):
-    """Azure OpenAI: a key in a header of its own, deployments for models, and chunks of its content filter.
+    """Azure OpenAI: a key in a header of its own or the usual one, deployments, chunks of its content filter.
 
     learn.microsoft.com/azure/ai-foundry/openai/latest; microsoft/autogen#6465 for the filter's chunks.
     """
@@ -217,7 +218,7 @@ class AzureOpenAI(OpenAI):
     }
 
     def _knows(self, exchange: Exchange) -> bool:
-        return exchange.headers.get("api-key") == KEY
+        return exchange.headers.get("api-key") == KEY or super()._knows(exchange)
 
     def opening(self, request: Json) -> Iterator[bytes]:
         """Say first what the filter thinks of the prompt."""

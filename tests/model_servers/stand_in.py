@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import ClassVar, Literal, cast
 
 import orjson
@@ -23,11 +23,17 @@ KEY = "sk-stand-in-0123456789"
 """The one key that every stand-in accepts."""
 THOUGHTS = (
     "Okay, the user wants an answer. I am {model}, and I must not tell.\n"
-    "Perhaps like this?\n\nFINAL RANKING:\n1. Response B\n2. Response A\n\nNo, better the other way round."
+    "Perhaps like this?\n\nFINAL RANKING:\n1. Response C\n2. Response B\n3. Response A\n\n"
+    "No, better the other way round."
 )
 """What a model thinks: it names its author and a ranking that isn't meant."""
 THOUGHT = "I must not tell"
 """A part of it that is said nowhere else."""
+CONCLUDE = "Now answer the question itself"
+"""What the chairman is told, before the form of its notes."""
+CONCLUSION = "{} concludes that it depends on the load, and says on which."
+TASK_LENGTH = 2_000
+"""Characters at a prompt's end in which the task is, forms included."""
 DONE = b"data: [DONE]\n\n"
 
 Trouble = Literal["rate limit", "no credit", "too long", "overloaded"]
@@ -79,10 +85,19 @@ def event(data: object) -> bytes:
     return b"data: " + orjson.dumps(data) + b"\n\n"
 
 
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """A request whose fields weren't taken, and what was said of it."""
+
+    request: Json
+    said: str
+
+
 class StandIn(ModelServer):
     """A strict server: checks the key, then the fields, then the model, and lets a scripted member answer.
 
-    `refusals` are the requests whose fields it refused. A trouble goes on as often as it is told to.
+    `refusals` are the requests whose fields it refused, `taken` those it answered, `counted` the usage of
+    its answers. A trouble goes on as often as it is told to.
     """
 
     title: ClassVar[str]
@@ -103,12 +118,17 @@ class StandIn(ModelServer):
     wrong_key: ClassVar[Turn]
     unknown_model: ClassVar[Turn | None] = None
     troubles: ClassVar[Troubles] = {}
+    unforeseen: ClassVar[int] = 0
+    """Requests of one model that it refuses though its dialect is known: for what a model, its version or
+    the organization lacks."""
     credit_cause: ClassVar[Cause] = "credit"
     """What its answer to an empty account says; one server says only that the key isn't allowed."""
 
     def __init__(self) -> None:
         super().__init__(models=self._models, path=self.path)
-        self.refusals: list[Json] = []
+        self.refusals: list[Refusal] = []
+        self.taken: list[Json] = []
+        self.counted: list[Json] = []
         self.always("*", self._serve)
         self._trouble: Turn | None = None
         self._times = 0
@@ -188,8 +208,9 @@ class StandIn(ModelServer):
             self._times -= 1
             return named(self._trouble, exchange.model)
         if (turn := self.refusal(request)) is not None:
-            self.refusals.append(request)
-            return named(turn, exchange.model)
+            turn = named(turn, exchange.model)
+            self.refusals.append(Refusal(request, cast("bytes", turn.body).decode()))
+            return turn
         if not self.any_model and self.answering(request) is None and self.unknown_model is not None:
             return named(self.unknown_model, exchange.model)
         return replace(self._answer(request), headers=self.headers(exchange))
@@ -203,6 +224,8 @@ class StandIn(ModelServer):
         text = member(request)
         thoughts = THOUGHTS.format(model=request["model"]) if self.thinks_about(request) else ""
         usage = self.usage(request, text, thoughts)
+        self.taken.append(request)
+        self.counted.append(usage)
         if not request.get("stream"):
             return Turn(body=self._whole(request, text, thoughts, usage))
         return Turn(events=[*self._events(request, text, thoughts, usage)])
@@ -281,12 +304,23 @@ def named(turn: Turn, model: str) -> Turn:
 
 
 def member(request: Json) -> str:
-    """Play a council's member; asked for a JSON object, it finds the labels by itself."""
-    if form_of(request) == "json_object" and "as JSON" in prompt_of(request):
-        labels = sorted(set(re.findall(r"\bResponse [A-Z]\b", prompt_of(request))))
-        if labels:
-            return orjson.dumps(instance(ballot_schema(labels), labels)).decode()
-    return council_member(request)
+    """Play a council's member, who ranks in the alphabet's order.
+
+    Asked for any JSON object, it finds the labels by itself.
+    """
+    prompt = prompt_of(request)
+    labels = sorted(set(re.findall(r"\bResponse [A-Z]\b", prompt)))
+    schema, _ = schema_of(request)
+    if form_of(request) == "json_object" and labels and "as JSON" in prompt:
+        schema = ballot_schema(labels)
+    if not schema:
+        if CONCLUDE in prompt[-TASK_LENGTH:]:
+            return CONCLUSION.format(request["model"])
+        return council_member(request)
+    said = cast("Json", instance(schema, labels))
+    if ranking := cast("list[str] | None", said.get("ranking")):
+        said["ranking"] = sorted(ranking)
+    return orjson.dumps(said).decode()
 
 
 def tagged(thoughts: str, text: str, *, opened: bool) -> str:
