@@ -336,7 +336,7 @@ class KoboldCpp(StandIn):
 class LiteLLM(StandIn):
     """A LiteLLM proxy in front of models that take few fields: its own words, and a header with the cost.
 
-    litellm 1.110.2 proxy (auth_exception_handler.py, route_llm_request.py, common_request_processing.py),
+    litellm 1.108.7, run: proxy (auth_exception_handler.py, route_llm_request.py, common_request_processing.py),
     exceptions.py (budgets), utils.py (`UnsupportedParamsError`).
     """
 
@@ -362,8 +362,8 @@ class LiteLLM(StandIn):
         {
             "error": {
                 "message": "/chat/completions: Invalid model name passed in model={model}. Call `/v1/models` to view available models for your key.",
-                "type": "None",
-                "param": "None",
+                "type": "invalid_request_error",
+                "param": None,
                 "code": "400",
             }
         },
@@ -406,17 +406,39 @@ class LiteLLM(StandIn):
         if not lacking:
             return None
         message = (
-            f"litellm.UnsupportedParamsError: openai_like does not support parameters: {lacking}, for "
+            f"litellm.UnsupportedParamsError: mistral does not support parameters: {lacking}, for "
             f"model={request['model']}. To drop these, set `litellm.drop_params=True` or for proxy:\n\n"
-            "`litellm_settings:\n drop_params: true`\n. Received Model Group={model}\nAvailable Model Group Fallbacks=None"
+            f"`litellm_settings:\n drop_params: true`\n. \n If you want to use these params dynamically send "
+            f"allowed_openai_params={lacking} in your request.\n\nLiteLLM: model group '{request['model']}' "
+            "failed with the error above. No fallback was attempted."
         )
-        return refused(400, error(message, "None", "400", "None"))
+        return refused(400, error(message, "invalid_request_error", "400"))
 
     def headers(self, exchange: Exchange) -> Mapping[str, str]:
         """State the cost of a plain reply; a stream's isn't known when its headers leave."""
         return {} if exchange.request.get("stream") else {"x-litellm-response-cost": "0.002"}
 
 
+class LiteLLMWithoutDatabase(LiteLLM):
+    """A LiteLLM proxy without a database: it can't look up a key other than its own, and says only that.
+
+    litellm 1.108.7, run with a `master_key` and no `database_url`.
+    """
+
+    title = "LiteLLM proxy, no database"
+    wrong_key = refused(400, error("No connected db.", "no_db_connection", "400"))
+    troubles: ClassVar[Troubles] = {
+        "rate limit": refused(
+            429,
+            error(
+                "litellm.RateLimitError: this is a mock rate limit error\n\nLiteLLM: model group '{model}' failed with the error above. No fallback was attempted.",
+                "throttling_error",
+                "429",
+            ),
+        ),
+    }
+
+
 LOCAL: tuple[type[StandIn], ...] = (
-    *(Ollama, VLLM, OldVLLM, SGLang, LMStudio, LlamaCpp, KoboldCpp, LiteLLM),
+    *(Ollama, VLLM, OldVLLM, SGLang, LMStudio, LlamaCpp, KoboldCpp, LiteLLM, LiteLLMWithoutDatabase),
 )

@@ -7,7 +7,7 @@ its account empty.
 
 import random
 from collections import Counter
-from collections.abc import AsyncGenerator, Collection, Sequence
+from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import cast
@@ -25,7 +25,7 @@ from council.models.retries import Backoff, Retries
 from council.profile import Profile
 from council.run import deliberate
 from tests.council.scripted import Clock, ScriptedCouncil
-from tests.model_server import Json
+from tests.model_server import Exchange, Json
 from tests.model_servers.stand_in import (
     CONCLUSION,
     KEY,
@@ -37,6 +37,8 @@ from tests.model_servers.stand_in import (
 )
 
 KEY_VARIABLE = "STAND_IN_KEY"
+COST = 0.002
+"""What each call costs, where that is stated."""
 MAX_TOKENS = 4_000
 TEMPERATURE = 0.3
 MOST_LESSONS = 5
@@ -97,11 +99,29 @@ class Council:
     rest: Rest
     events: list[Event] = field(default_factory=list[Event])
 
-    async def run(self, settings: Json | None = None, models: Sequence[str] = ()) -> AssistantMessage:
-        """Take a question through all stages, with these settings of each seat; raises `RunError`."""
+    def profile(
+        self,
+        settings: Json | None = None,
+        *,
+        models: Sequence[str] = (),
+        personas: Sequence[Mapping[str, str]] = (),
+    ) -> Profile:
+        """Seat each model, or a single one with each persona; the last one takes the chair."""
         seats = [{"model": model, **self.seat, **(settings or {})} for model in models or self.models]
-        profile = Profile.model_validate({"members": seats, "chairman": {**seats[-1]}})
+        members = [{**seats[0], "persona": persona} for persona in personas] or seats
+        profile = Profile.model_validate({"members": members, "chairman": seats[-1]})
         self.directory.add([profile])
+        return profile
+
+    async def run(
+        self,
+        settings: Json | None = None,
+        *,
+        models: Sequence[str] = (),
+        personas: Sequence[Mapping[str, str]] = (),
+    ) -> AssistantMessage:
+        """Take a question through all stages, with these settings of each seat; raises `RunError`."""
+        profile = self.profile(settings, models=models, personas=personas)
         self.events.clear()
         deliberation = await deliberate(
             ScriptedCouncil.brief(await self.client.catalog.resolve(profile)),
@@ -169,14 +189,18 @@ class Matrix:
                 row.show("answers", YES, said(error))
                 return
             row.show("answers", YES, *unanswered(council, message))
-            forms = forms_of_reviews(server.taken)
-            shown = ", ".join(name for form, name in FORMS.items() if form in forms)
-            row.show("ballots_by_schema", shown, uncounted(message))
+            row.show("ballots_by_schema", shown_forms(server.taken), uncounted(message))
             row.show("corrections", YES, *uncorrected(message))
-            row.show("preview", self._preview(council), *unlike(council.events, message))
-            row.show("usage_and_cost", self._counting(), *miscounted(server, message))
+            row.show("preview", streamed(council.events), *unlike(council.events, message))
+            row.show(
+                "usage_and_cost",
+                self._counting(),
+                *miscounted(server.measured, message, cost=self._cost(server)),
+            )
             if any(self.kind.thinks_about(server, request) for request in server.taken):
-                row.show("thoughts_hidden", YES, *shown_thoughts(server, council.events, message))
+                row.show(
+                    "thoughts_hidden", YES, *shown_thoughts(server.history, council.events, message)
+                )
             lessons = Counter(str(refusal.request["model"]) for refusal in server.refusals)
             row.learning = max(lessons.values(), default=0)
             learned = len(server.refusals)
@@ -188,9 +212,8 @@ class Matrix:
             if again := len(server.refusals) - learned:
                 row.wrong["learning"] = f"{again} more requests in the second run"
 
-    def _preview(self, council: Council) -> str:
-        pieces = [event for event in council.events if isinstance(event, AnswerStreamed)]
-        return YES if len(pieces) > 1 else "at once"
+    def _cost(self, server: StandIn) -> float:
+        return COST * len(server.counted) if self.kind.states_cost else 0.0
 
     def _counting(self) -> str:
         if self.kind.usage_in == "nowhere":
@@ -320,38 +343,51 @@ def uncorrected(message: AssistantMessage) -> list[str]:
     ] or ([] if len(found) == MEMBERS else [f"{len(found)} corrections"])
 
 
+def streamed(events: Collection[Event]) -> str:
+    """Say how the final answer was heard."""
+    pieces = sum(isinstance(event, AnswerStreamed) for event in events)
+    return YES if pieces > 1 else "at once"
+
+
 def unlike(events: Collection[Event], message: AssistantMessage) -> list[str]:
     """Return the preview if it isn't the final answer."""
     heard = "".join(event.text for event in events if isinstance(event, AnswerStreamed))
     return [] if heard.strip() == message.stage3.response else [f"heard {heard!r}"]
 
 
-def miscounted(server: StandIn, message: AssistantMessage) -> list[str]:
-    """Return what the run's usage says, if it isn't what the server counted."""
+def miscounted(counted: Collection[Json], message: AssistantMessage, *, cost: float) -> list[str]:
+    """Return what the run's usage says, if it isn't what was counted; an estimate, if nothing was."""
     run = message.usage.run if message.usage else None
     if run is None:
         return ["no usage"]
-    if server.usage_in == "nowhere":
+    if not counted:
         return [] if run.source == "estimated" and run.tokens > 0 else [str(run)]
-    prompt = sum(cast("int", usage["prompt_tokens"]) for usage in server.counted)
-    total = sum(cast("int", usage["total_tokens"]) for usage in server.counted)
+    prompt = sum(cast("int", usage["prompt_tokens"]) for usage in counted)
+    total = sum(cast("int", usage["total_tokens"]) for usage in counted)
     faults: list[str] = []
     if (run.prompt_tokens, run.tokens, run.source) != (prompt, total, "measured"):
         faults.append(f"{run}, though {prompt} + {total - prompt} tokens were counted")
-    stated = round(0.002 * len(server.counted), 9) if server.states_cost else 0.0
-    if round(run.cost, 9) != stated:
-        faults.append(f"${run.cost}, though ${stated} was stated")
+    if round(run.cost, 9) != round(cost, 9):
+        faults.append(f"${run.cost}, though ${cost:g} was stated")
     return faults
 
 
-def shown_thoughts(server: StandIn, events: Collection[Event], message: AssistantMessage) -> list[str]:
+def shown_thoughts(
+    history: Collection[Exchange], events: Collection[Event], message: AssistantMessage
+) -> list[str]:
     """Return where thoughts were let out."""
     places = {
         "the document": THOUGHT in message.model_dump_json(),
-        "a prompt": any(THOUGHT in prompt_of(exchange.request) for exchange in server.history),
+        "a prompt": any(THOUGHT in prompt_of(exchange.request) for exchange in history),
         "an event": any(THOUGHT in str(event) for event in events),
     }
     return [place for place, leaks in places.items() if leaks]
+
+
+def shown_forms(requests: Collection[Json]) -> str:
+    """Say in which formats ballots were given."""
+    forms = forms_of_reviews(requests)
+    return ", ".join(name for form, name in FORMS.items() if form in forms)
 
 
 def forms_of_reviews(requests: Collection[Json]) -> set[str]:

@@ -200,6 +200,11 @@ class StandIn(ModelServer):
     def _knows(self, exchange: Exchange) -> bool:
         return not self.asks_for_key or exchange.headers.get("Authorization") == f"Bearer {KEY}"
 
+    @property
+    def measured(self) -> list[Json]:
+        """The usage of its answers as far as it says it."""
+        return [] if self.usage_in == "nowhere" else self.counted
+
     def _serve(self, exchange: Exchange) -> Turn:
         request = exchange.request
         if not self._knows(exchange):
