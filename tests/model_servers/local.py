@@ -334,7 +334,9 @@ class KoboldCpp(StandIn):
 
 
 class LiteLLM(StandIn):
-    """A LiteLLM proxy in front of models that take few fields: its own words, and a header with the cost.
+    """A LiteLLM proxy in front of models that take few fields: its own words, and the cost it reckons.
+
+    A stream has the cost in its usage, a plain reply in a header.
 
     litellm 1.108.7, run: proxy (auth_exception_handler.py, route_llm_request.py, common_request_processing.py),
     exceptions.py (budgets), utils.py (`UnsupportedParamsError`).
@@ -344,6 +346,7 @@ class LiteLLM(StandIn):
     dialect = "litellm"
     models_served = ("team-mistral", "team-llama", "team-qwen")
     thinks = "reasoning_content"
+    states_cost = True
     fields: ClassVar[frozenset[str]] = PLAIN_FIELDS | {
         *("max_tokens", "response_format", "tools", "tool_choice", "stream_options", "usage", "models"),
     }
@@ -413,6 +416,12 @@ class LiteLLM(StandIn):
             "failed with the error above. No fallback was attempted."
         )
         return refused(400, error(message, "invalid_request_error", "400"))
+
+    def ending(self, request: Json, usage: Json) -> Iterator[bytes]:
+        """Count, if asked, beside an empty delta, and state the cost."""
+        yield self.chunk(request, {}, "stop")
+        if request.get("stream_options"):
+            yield self.chunk(request, {}, usage=usage | {"cost": 0.002})
 
     def headers(self, exchange: Exchange) -> Mapping[str, str]:
         """State the cost of a plain reply; a stream's isn't known when its headers leave."""

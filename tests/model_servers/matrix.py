@@ -97,6 +97,7 @@ class Council:
     directory: Directory
     client: ModelClient
     rest: Rest
+    call_deadline: float = 120.0
     events: list[Event] = field(default_factory=list[Event])
 
     def profile(
@@ -109,7 +110,8 @@ class Council:
         """Seat each model, or a single one with each persona; the last one takes the chair."""
         seats = [{"model": model, **self.seat, **(settings or {})} for model in models or self.models]
         members = [{**seats[0], "persona": persona} for persona in personas] or seats
-        profile = Profile.model_validate({"members": members, "chairman": seats[-1]})
+        times = {"call_deadline": self.call_deadline, "stage_deadline": 3 * self.call_deadline}
+        profile = Profile.model_validate({"members": members, "chairman": seats[-1], **times})
         self.directory.add([profile])
         return profile
 

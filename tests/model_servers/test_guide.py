@@ -5,8 +5,8 @@ import tomllib
 
 import httpx
 import pytest
-
 from council.models.dialects import DIALECTS, dialect_of, is_own
+
 from council.profile import Profile
 from tests.model_servers.every import EVERY
 from tests.model_servers.table import DOCUMENT

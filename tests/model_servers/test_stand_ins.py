@@ -357,9 +357,11 @@ async def test_lm_studio_puts_json_among_the_thoughts() -> None:
 
 
 async def test_litellm_says_the_cost_of_a_plain_reply_in_a_header() -> None:
-    """Of a stream, it isn't known when the headers leave."""
+    """And that of a stream in its usage: it isn't known when the headers leave."""
     async with LiteLLM() as server:
-        plain, streamed = await ask(server), await ask(server, stream=True)
+        options = {"include_usage": True}
+        plain, streamed = await ask(server), await ask(server, stream=True, stream_options=options)
+    assert chunks(streamed)[-1]["usage"]["cost"] == 0.002
     assert plain.headers["x-litellm-response-cost"] == "0.002"
     assert "x-litellm-response-cost" not in streamed.headers
 

@@ -72,7 +72,9 @@ async def proxied(proxy: Proxy, dialect: str | None) -> Row:
         row.show("ballots_by_schema", shown_forms(taken), uncounted(message))
         row.show("corrections", YES, *uncorrected(message))
         row.show("preview", streamed(council.events), *unlike(council.events, message))
-        row.show("usage_and_cost", "counted", *miscounted(counted, message, cost=0.0))
+        cost = message.usage.run.cost if message.usage else 0.0
+        faults = miscounted(counted, message, cost=cost)
+        row.show("usage_and_cost", "counted, cost stated", *faults, None if cost else "no cost")
         row.show("thoughts_hidden", YES, *shown_thoughts(history, council.events, message))
         row.learning = lessons(council)
         row.show("ballots_in_prose", YES, uncounted(await council.run({"structured": False})))
@@ -187,6 +189,7 @@ async def test_llama_cpp() -> None:
     async with builtin.serve() as addresses:
         address = next(iter(addresses.values()))
         async with council_at(address, [builtin.MODEL], key=None, dialect="llamacpp") as council:
+            council.call_deadline = 900.0  # on a busy machine
             message = await council.run({"max_tokens": 120}, personas=personas)
             row.show(
                 "answers",

@@ -15,6 +15,7 @@ import time
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from http import HTTPStatus
 from pathlib import Path
 
 import httpx
@@ -154,6 +155,6 @@ async def _running(command: Sequence[str | Path], page: str, folder: Path) -> As
 async def _is_up(page: str) -> bool:
     async with httpx.AsyncClient(trust_env=False) as client:
         try:
-            return (await client.get(page)).status_code == httpx.codes.OK
+            return (await client.get(page)).status_code == HTTPStatus.OK
         except httpx.TransportError:
             return False
