@@ -347,6 +347,7 @@ class LiteLLM(StandIn):
     models_served = ("team-mistral", "team-llama", "team-qwen")
     thinks = "reasoning_content"
     states_cost = True
+    credit_cause = "key_limit"
     fields: ClassVar[frozenset[str]] = PLAIN_FIELDS | {
         *("max_tokens", "response_format", "tools", "tool_choice", "stream_options", "usage", "models"),
     }

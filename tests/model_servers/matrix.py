@@ -46,6 +46,11 @@ MEMBERS = 3
 YES, NONE = "yes", "\u2013"
 """It is so; its original has no such thing."""
 FORMS = {"json_schema": "schema", "json_object": "JSON", "text": "prose"}
+CREDIT_SHOWN: Mapping[Cause, str] = {
+    "credit": YES,
+    "key": "reads as a wrong key",
+    "key_limit": "reads as the key's limit",
+}
 TEXT_BALLOT = "End with a line that says FINAL RANKING:"
 
 
@@ -282,8 +287,7 @@ class Matrix:
             server.suffer("no credit")
             cause = self.kind.credit_cause
             fault = await refused(council, cause)
-            shown = YES if cause == "credit" else "reads as a wrong key"
-            row.show("no_credit", shown, fault, too_many(server, 2 * MEMBERS))
+            row.show("no_credit", CREDIT_SHOWN[cause], fault, too_many(server, 2 * MEMBERS))
 
 
 # What may be wrong with a run ---------------------------------------------------------------------

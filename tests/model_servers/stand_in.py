@@ -122,7 +122,8 @@ class StandIn(ModelServer):
     """Requests of one model that it refuses though its dialect is known: for what a model, its version or
     the organization lacks."""
     credit_cause: ClassVar[Cause] = "credit"
-    """What its answer to an empty account says; one server says only that the key isn't allowed."""
+    """What its answer to an empty account says: one says only that the key isn't allowed, one that its own
+    budget for the key is used up."""
 
     def __init__(self) -> None:
         super().__init__(models=self._models, path=self.path)

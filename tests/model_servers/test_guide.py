@@ -7,6 +7,7 @@ import httpx
 import pytest
 from council.models.dialects import DIALECTS, dialect_of, is_own
 
+from council.personas import PRESETS
 from council.profile import Profile
 from tests.model_servers.every import EVERY
 from tests.model_servers.table import DOCUMENT
@@ -40,12 +41,12 @@ def test_the_guide_names_every_dialect() -> None:
     assert {*re.findall(r"`(\w+)`", names)} == {*DIALECTS}
 
 
-def test_the_guides_members_are_a_profile() -> None:
-    """As it stands in the file."""
-    (example,) = re.findall(r"```toml\n(.*?)```", TEXT, re.DOTALL)
-    profile = Profile.model_validate(tomllib.loads(example)["profiles"]["default"])
-    assert [dialect_of(httpx.URL(str(seat.endpoint))).name for seat in profile.members] == [
-        "openai",
-        "gemini",
-        "generic",
-    ]
+def test_the_guides_members_are_profiles() -> None:
+    """As they are in the file."""
+    one, three = re.findall(r"```toml\n(.*?)```", TEXT, re.DOTALL)
+    names = [persona.name for persona in PRESETS]
+    seats = tomllib.loads(one)["profiles"]["default"]["members"]
+    assert {seat["persona"] for seat in seats} <= {*names}
+    profile = Profile.model_validate(tomllib.loads(three)["profiles"]["default"])
+    addresses = [httpx.URL(str(seat.endpoint)) for seat in profile.members]
+    assert [dialect_of(address).name for address in addresses] == ["openai", "gemini", "generic"]
