@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from typing import ClassVar, cast
 
 from tests.model_server import Json, Turn
-from tests.model_servers.makers import NO_JSON_WORD
 from tests.model_servers.stand_in import (
+    NO_JSON_WORD,
     PLAIN_FIELDS,
     StandIn,
     Troubles,
@@ -672,8 +672,3 @@ class Cloudflare(StandIn):
                 "messages": [],
             },
         )
-
-
-HOSTS: tuple[type[StandIn], ...] = (
-    *(OpenRouter, Groq, Together, Fireworks, Cerebras, HuggingFace, Cloudflare),
-)

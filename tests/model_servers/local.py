@@ -447,8 +447,3 @@ class LiteLLMWithoutDatabase(LiteLLM):
             ),
         ),
     }
-
-
-LOCAL: tuple[type[StandIn], ...] = (
-    *(Ollama, VLLM, OldVLLM, SGLang, LMStudio, LlamaCpp, KoboldCpp, LiteLLM, LiteLLMWithoutDatabase),
-)

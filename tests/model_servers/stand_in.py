@@ -42,6 +42,7 @@ Thinking = Literal["reasoning", "reasoning_content", "parts", "tags", "closing t
 """Where a server's thoughts are: in a field, in parts of the content, or in the text, in tags or before one."""
 UsagePlace = Literal["extra chunk", "extra chunk if asked", "finish chunk", "every chunk", "nowhere"]
 
+NO_JSON_WORD = "'messages' must contain the word 'json' in some form, to use 'response_format' of type 'json_object'."
 PLAIN_FIELDS = frozenset({"model", "messages", "stream", "temperature", "top_p", "stop"})
 OPENAI_FIELDS = PLAIN_FIELDS | {
     *(

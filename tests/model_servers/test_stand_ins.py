@@ -10,24 +10,12 @@ import pytest
 from httpx_sse import EventSource
 
 from tests.model_server import Json
+from tests.model_servers.chinese import DashScope, DeepSeek, Moonshot, Zai
 from tests.model_servers.every import EVERY
 from tests.model_servers.hosts import Cerebras, Cloudflare, Fireworks, Groq, OpenRouter, Together
 from tests.model_servers.local import VLLM, KoboldCpp, LiteLLM, LMStudio, OldVLLM, Ollama, SGLang
-from tests.model_servers.makers import (
-    XAI,
-    AzureOpenAI,
-    Cohere,
-    DashScope,
-    DeepSeek,
-    Gemini,
-    Gemma,
-    Mistral,
-    Moonshot,
-    OpenAI,
-    OpenAIUnverified,
-    Perplexity,
-    Zai,
-)
+from tests.model_servers.makers import XAI, Cohere, Gemini, Gemma, Mistral, Perplexity
+from tests.model_servers.openai import AzureOpenAI, OpenAI, OpenAIUnverified
 from tests.model_servers.stand_in import KEY, THOUGHT, StandIn, Trouble
 
 QUESTION = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Why?"}]

@@ -20,7 +20,9 @@ from pathlib import Path
 
 import httpx
 
-from tests.model_servers.makers import DeepSeek, Mistral, OpenAI
+from tests.model_servers.chinese import DeepSeek
+from tests.model_servers.makers import Mistral
+from tests.model_servers.openai import OpenAI
 from tests.model_servers.stand_in import KEY, StandIn
 from tests.ports import free_port
 
