@@ -49,7 +49,7 @@ def with_lines(document: str, part: str, rows: Iterable[str]) -> str:
     begin, end = f"<!-- {part}: begin -->\n", f"<!-- {part}: end -->"
     before, _, rest = document.partition(begin)
     _, _, after = rest.partition(end)
-    rule = "| ---" * HEAD.count(" |") + " |"
+    rule = "| --- " * HEAD.count(" |") + "|"
     return f"{before}{begin}{HEAD}\n{rule}\n" + "".join(f"{row}\n" for row in rows) + f"{end}{after}"
 
 
