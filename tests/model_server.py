@@ -19,7 +19,7 @@ import random
 import re
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal, Self, cast
 
 import orjson
@@ -42,13 +42,14 @@ class Turn:
     `streamed=False` sends plain JSON though a stream was asked. `finish_reason=None` ends the
     stream cleanly, but early. `cut` breaks the connection in the middle, or sends a chunk that is
     no JSON; `drip` sends the same bytes over and over, an answer never; `stall` falls silent in
-    the middle. `body` replaces everything that would be sent.
+    the middle. `body` replaces everything that would be sent, `events` all events of a stream.
     """
 
     text: str | list[str] | None = None
     status: int = 200
     headers: Mapping[str, str] = field(default_factory=dict[str, str])
     body: bytes | Json | None = None
+    events: Sequence[bytes] | None = None
     streamed: bool = True
     latency: float = 0.0
     finish_reason: str | None = "stop"
@@ -89,8 +90,9 @@ class ModelServer:
     """A scriptable provider with a memory of what it was asked.
 
     `latency` gives the seconds before each reply; `models` is the model list and `key` what it says of
-    the key, each `None` for a server that has none. While a `gate` is set here and closed, replies wait behind it. Every
-    request passes through `middlewares`, the first one outermost.
+    the key, each `None` for a server that has none; a habit answers for the list as for calls. While a
+    `gate` is set here and closed, replies wait behind it. Every request passes through `middlewares`, the
+    first one outermost. `path` is where the API begins.
     """
 
     def __init__(
@@ -98,8 +100,9 @@ class ModelServer:
         responder: Responder | None = None,
         *,
         latency: Callable[[], float] | None = None,
-        models: Sequence[Json] | None = None,
+        models: Sequence[Json] | Habit | None = None,
         key: Json | None = None,
+        path: str = "/api/v1",
         port: int = 0,
         middlewares: Sequence[Middleware] = (),
     ) -> None:
@@ -115,6 +118,7 @@ class ModelServer:
         self._latency = latency
         self._scripts: defaultdict[str, deque[Turn]] = defaultdict(deque)
         self._habits: dict[str, Turn | Habit] = {}
+        self._path = path
         self._port = port
         self._middlewares = middlewares
         self._transports: set[asyncio.Transport] = set()
@@ -131,7 +135,7 @@ class ModelServer:
     @property
     def base_url(self) -> str:
         """The address as `OPENROUTER_BASE_URL` has it."""
-        return f"{self.url}/api/v1"
+        return f"{self.url}{self._path}"
 
     @property
     def connections(self) -> int:
@@ -151,7 +155,7 @@ class ModelServer:
 
     async def __aenter__(self) -> Self:
         app = web.Application(client_max_size=64 * 2**20, middlewares=self._middlewares)
-        for prefix in ("/api/v1", "/v1"):
+        for prefix in {self._path, "/v1"}:
             app.router.add_post(f"{prefix}/chat/completions", self._complete)
             app.router.add_get(f"{prefix}/models", self._list)
             app.router.add_get(f"{prefix}/key", self._key)
@@ -167,8 +171,11 @@ class ModelServer:
         if self._runner is not None:
             await self._runner.cleanup()
 
-    async def _list(self, _: web.Request) -> web.Response:
+    async def _list(self, http: web.Request) -> web.Response:
         self.models_asked += 1
+        if callable(self.models):
+            now = asyncio.get_running_loop().time()
+            return _fixed(self.models(Exchange(http.path, http.headers, {}, now)))
         if self.models is None:
             return web.json_response({"error": {"message": "no such page", "code": 404}}, status=404)
         return web.json_response({"data": list(self.models)})
@@ -214,17 +221,14 @@ class ModelServer:
         body = turn.body
         if body is None and turn.status != web.HTTPOk.status_code:
             body = {"error": {"message": f"scripted {turn.status}", "code": turn.status}}
-        text = self._responder(request) if turn.text is None else turn.text
+        text = "" if turn.events is not None else turn.text
+        if text is None:
+            text = self._responder(request)
         usage = _counted(request, text) if turn.usage == "counted" else turn.usage
         if body is None and not (turn.streamed and request.get("stream")):
             body = _whole(request, turn, text, usage)
         if body is not None:
-            content = body if isinstance(body, bytes) else orjson.dumps(body)
-            return web.Response(
-                status=turn.status,
-                body=content,
-                headers={"Content-Type": "application/json", **turn.headers},
-            )
+            return _fixed(replace(turn, body=body))
         return await self._stream(http, request, turn, text, usage)
 
     async def _stream(
@@ -232,7 +236,7 @@ class ModelServer:
     ) -> web.StreamResponse:
         response = web.StreamResponse(headers={"Content-Type": "text/event-stream", **turn.headers})
         await response.prepare(http)
-        sent = list(_events(request, turn, text, usage))
+        sent = turn.events if turn.events is not None else list(_events(request, turn, text, usage))
         if turn.cut is None and not turn.stall:
             await response.write(b"".join(sent))
             await response.write_eof()
@@ -254,6 +258,12 @@ class ModelServer:
         while True:
             await response.write(turn.drip or b"")
             await asyncio.sleep(DRIP_SECONDS)
+
+
+def _fixed(turn: Turn) -> web.Response:
+    content = turn.body if isinstance(turn.body, bytes) else orjson.dumps(turn.body)
+    headers = {"Content-Type": "application/json", **turn.headers}
+    return web.Response(status=turn.status, body=content, headers=headers)
 
 
 def _events(request: Json, turn: Turn, text: str | list[str], usage: Json | None) -> Iterator[bytes]:

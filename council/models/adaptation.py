@@ -63,18 +63,33 @@ async def adapting(server: Server, call: Call, send: Send) -> Completion:
             if less is not None:
                 call = replace(call, max_tokens=less)
                 continue
-            if traits.refusals >= MOST_REFUSALS:
-                raise
-            lesson = named_change(refused.error, refused.failure, body, server.dialect, traits)
-            if lesson is not None:
-                server.learn(model, lesson)
-                await server.keep(model)
-                if _has_no_format(server, call, server.traits(model)):
-                    raise _without_format(refused) from refused
+            if await _is_named(server, call, body, refused, traits):
                 continue
+            if not trials(refused.failure, refused.error, body, server.dialect, traits):
+                raise  # nothing that is sent otherwise would help
             completion = await _on_trial(server, call, body, refused, traits, send)
             if completion is not None:
                 return completion
+
+
+async def _is_named(
+    server: Server, call: Call, body: JsonObject, refused: Refused, traits: Traits
+) -> bool:
+    """Take in the change that a refusal asks for by name; return whether it named one.
+
+    Raises the refusal where enough was spent on learning, and `format_refused` where no format is left.
+    """
+    model = call.member.model
+    if traits.refusals >= MOST_REFUSALS:
+        raise refused
+    lesson = named_change(refused.error, refused.failure, body, server.dialect, traits)
+    if lesson is None:
+        return False
+    server.learn(model, lesson)
+    await server.keep(model)
+    if _has_no_format(server, call, server.traits(model)):
+        raise _without_format(refused) from refused
+    return True
 
 
 async def _on_trial(

@@ -30,16 +30,15 @@ def measured(
     usage: JsonObject,
     headers: Mapping[str, str],
     price: Price | None,
-    *,
-    adds_reasoning: bool = False,
 ) -> Usage | None:
     """Return what a server counted, `None` where it counted nothing.
 
-    `adds_reasoning` is for xAI, whose `completion_tokens` leave the thoughts out.
+    The completion tokens of xAI leave the thoughts out; its total has them.
     """
     prompt, completion = (_count(usage.get(name)) for name in ("prompt_tokens", "completion_tokens"))
-    if adds_reasoning:
-        completion += reasoning_tokens(usage)
+    thoughts = reasoning_tokens(usage)
+    if thoughts and _count(usage.get("total_tokens")) == prompt + completion + thoughts:
+        completion += thoughts
     if prompt + completion == 0:
         return None
     cost = stated_cost(usage, headers)

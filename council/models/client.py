@@ -259,7 +259,6 @@ class ModelClient:
             call.on_text,
             call.on_withdrawn,
             waits_for_tag=server.traits(model).thinks_unmarked,
-            adds_reasoning=server.dialect.adds_reasoning,
         )
         try:
             await self._exchange(server, ends_at, call, body, completion, on_accepted)

@@ -74,8 +74,7 @@ class Dialect:
     `routes`: it takes OpenRouter's own fields. `controls` writes how much a model is to think.
     `key_header` carries the key, after `key_prefix`. `systemless` matches ids of models that take no
     system message. `bills`: it isn't the models' last stop, so its address says nothing of the cost.
-    `adds_reasoning`: its completion tokens leave out those of thoughts. `names_fields`: its refusals
-    name what it doesn't take.
+    `names_fields`: its refusals name what it doesn't take.
     """
 
     name: DialectName
@@ -91,7 +90,6 @@ class Dialect:
     key_prefix: str = "Bearer "
     systemless: str | None = None
     bills: bool = False
-    adds_reasoning: bool = False
     names_fields: bool = True
 
     def ladder(self, model: str) -> tuple[Format, ...]:
@@ -132,6 +130,7 @@ _ROWS = (
         "gemini",
         ("generativelanguage.googleapis.com",),
         formats=("strict", "object"),
+        formats_by_model=((r"(?:^|/)gemma", ()),),
         systemless=r"(?:^|/)gemma",
     ),
     Dialect(
@@ -160,7 +159,6 @@ _ROWS = (
         ("api.x.ai",),
         "max_completion_tokens",
         ("strict", "object"),
-        adds_reasoning=True,
     ),
     Dialect(
         "cerebras",
@@ -196,6 +194,7 @@ _ROWS = (
         "dashscope",
         ("dashscope.aliyuncs.com", "dashscope-intl.aliyuncs.com", "dashscope-us.aliyuncs.com"),
         formats=("strict", "object"),
+        formats_by_model=((r"thinking|^qwq|^qvq|deepseek-r1", ()),),
         controls=_dashscope,
         names_fields=False,
     ),
@@ -203,11 +202,12 @@ _ROWS = (
     Dialect(
         "cloudflare",
         ("api.cloudflare.com", "gateway.ai.cloudflare.com"),
+        formats=("strict",),
         bills=True,
         names_fields=False,
     ),
     Dialect("ollama", formats=_LOCAL_FORMATS),
-    Dialect("vllm", formats=_LOCAL_FORMATS, controls=_template),
+    Dialect("vllm", formats=_LOCAL_FORMATS, controls=_template, names_fields=False),
     Dialect("sglang", formats=_LOCAL_FORMATS, controls=_template),
     Dialect("lmstudio", formats=("strict",)),
     Dialect("llamacpp", formats=_LOCAL_FORMATS, controls=_template),

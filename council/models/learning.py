@@ -109,20 +109,21 @@ def named_change(
 def trials(
     failure: Failure, error: object, body: JsonObject, dialect: Dialect, traits: Traits
 ) -> list[Traits]:
-    """Return changes to try, one at a time, after a refusal with status 400 that names nothing.
+    """Return changes to try, one at a time, after a refusal that names nothing that was sent.
 
     There are none where a server's refusals always name what it doesn't take, or where all were in vain.
+    What a refusal says of the text, and a server that breaks down, can only be about the format.
     """
-    if dialect.names_fields or traits.tried:
+    if dialect.names_fields or traits.tried or failure.cause not in _SILENT.get(failure.status or 0, ()):
         return []
+    changes = [_without("response_format", body, dialect, traits)] if "response_format" in body else []
     words = " ".join(_strings(error))[:MOST_WORDS]
-    if failure.cause != "bad_request" or failure.status != _BAD_REQUEST or _CONTENT.search(words):
-        return []
-    fields = ("response_format", "stream_options", *sorted(THINKING_FIELDS), "temperature")
-    tried = [_without(name, body, dialect, traits) for name in (*fields, *OTHER_LIMIT) if name in body]
-    if _has_system(body) and not traits.merges_system:
-        tried.append(Traits(merges_system=True))
-    return [each for each in tried if each is not None]
+    if failure.status == _BAD_REQUEST and not _CONTENT.search(words):
+        fields = ("stream_options", *sorted(THINKING_FIELDS), "temperature", *OTHER_LIMIT)
+        changes += [_without(name, body, dialect, traits) for name in fields if name in body]
+        if _has_system(body) and not traits.merges_system:
+            changes.append(Traits(merges_system=True))
+    return [each for each in changes if each is not None]
 
 
 def smaller_limit(failure: Failure, error: object, asked: int | None) -> int | None:
@@ -149,6 +150,8 @@ _MENDABLE: dict[int, tuple[str, ...]] = {
     501: ("bad_request", "unavailable"),
 }
 """Causes, by status, behind which there may be a field that a server doesn't take."""
+_SILENT: dict[int, tuple[str, ...]] = {400: ("bad_request",), 500: ("unavailable",)}
+"""Likewise for refusals that name nothing."""
 _UNKNOWN = re.compile(
     r"unknown|unrecogni[sz]ed|\bextra\b|extra_forbidden|cannot find field|not permitted"
     r"|is unsupported|not a valid field",

@@ -51,7 +51,7 @@ _CODES: Mapping[Cause, str] = {
     # Some come as a 429, though no waiting helps: OpenAI's, Moonshot's, Zhipu's, Cloudflare's.
     "credit": "insufficient_quota credit_balance_exhausted exceeded_current_quota_error"
     " billing_hard_limit_reached billing_not_active billing_error insufficient_balance"
-    " insufficient_credits credit_limit arrearage 1113 3036 4006",
+    " insufficient_credits arrearage 1113 3036 4006",
     "key_limit": "openrouter_key_limit budget_exceeded",
     "rate_limited": "openrouter_in_flight_budget capacity_exhausted 1302 1303 1305 3040 3505",
     "forbidden": "region_restricted key_model_access_denied team_model_access_denied"
@@ -123,11 +123,13 @@ _KEY_LIMIT = _words(
     r"\b(?:key|budget|spend(?:ing)?|usage) (?:total )?limit (?:is |was |has been )?(?:exceeded|reached)",
     r"budget has been exceeded|exceeded (?:your|its|the) (?:monthly |daily )?(?:budget|spending limit)",
 )
+_USED_UP = _words(r"credit limit exceeded|reached its billing limit|depleted your .{0,40}credits")
 _ONE_REQUEST = _words(
     r"fewer max_tokens|max_tokens|can only afford|this request (?:requires|costs|would|may|needs)"
 )
 _WRONG_KEY = _words(
     r"(?:incorrect|invalid|wrong|missing|no|expired) (?:api[ _-]?key|authentication|credentials)",
+    r"\bno connected db\b",  # LiteLLM without a database knows the master key alone
     r"api[ _-]?key (?:is |was )?(?:not valid|invalid|incorrect|expired|missing|not found)",
 )
 _MODERATED = _words(
@@ -140,7 +142,7 @@ _MODERATED = _words(
 )
 _NO_MODEL = _words(
     r"\bmodel\b.{0,100}\b(?:does not exist|not exist|not found|is not valid|not supported by any)",
-    r"is not a valid model",
+    r"is not a valid model|invalid model name",
     r"unknown model|no such model|try pulling it",
 )
 _NO_REGION = _words(r"location is not supported|(?:country|region).{0,60}not supported")
@@ -331,7 +333,12 @@ _OF_BAD_REQUESTS: _Table = (
     (_NO_MODEL, "not_found"),
     (_NO_REGION, "forbidden"),
 )
-_OF_PAYMENTS: _Table = ((_KEY_LIMIT, "key_limit"), (_ONE_REQUEST, "too_dear"), (_NO_CREDIT, "credit"))
+_OF_PAYMENTS: _Table = (
+    (_USED_UP, "credit"),
+    (_KEY_LIMIT, "key_limit"),
+    (_ONE_REQUEST, "too_dear"),
+    (_NO_CREDIT, "credit"),
+)
 _OF_FORBIDDEN: _Table = ((_NO_CREDIT, "credit"), (_KEY_LIMIT, "key_limit"), (_MODERATED, "moderated"))
 _OF_NOT_FOUND: _Table = ((_DATA_POLICY, "data_policy"), (_NO_ROUTE, "no_api"))
 _OF_TOO_MANY: _Table = ((_NO_CREDIT, "credit"), (_KEY_LIMIT, "key_limit"))

@@ -46,14 +46,12 @@ class Completion:
     `heard` gets the answer piece by piece, never a thought that is known for one; `withdrawn` is called
     when what was heard turns out to have been thought. `waits_for_tag` says that the model is known to
     end its thoughts by a tag that no opening one announces: its answer is heard from there on.
-    `adds_reasoning` is for servers that don't count thoughts among `completion_tokens`.
 
     Raises `ModelError` as soon as the provider reports an error or sends anything but what the API
     promises.
     """
 
     __slots__ = (
-        "_adds_reasoning",
         "_citations",
         "_filter",
         "_half",
@@ -74,7 +72,6 @@ class Completion:
         withdrawn: Callable[[], None] | None = None,
         *,
         waits_for_tag: bool = False,
-        adds_reasoning: bool = False,
     ) -> None:
         self.finish_reason: str | None = None
         self.model: str | None = None
@@ -82,7 +79,6 @@ class Completion:
         self.usage: JsonObject | None = None
         self._citations: dict[str, Citation] = {}
         self._filter = ThoughtFilter(heard, withdrawn, waits_for_tag=waits_for_tag)
-        self._adds_reasoning = adds_reasoning
         self._has_begun = False
         self._headers: Mapping[str, str] = {}
         self._secrets = NO_SECRETS
@@ -298,7 +294,7 @@ class Completion:
     def spent(self, call: Call, price: Callable[[str], Price | None]) -> Usage:
         """Return what the call used so far: as counted, else estimated by all that arrived."""
         listed = price(self._fallback(call) or call.member.model)
-        counted = measured(self.usage or {}, self._headers, listed, adds_reasoning=self._adds_reasoning)
+        counted = measured(self.usage or {}, self._headers, listed)
         if counted is not None:
             return counted
         return estimated(call.messages, self._length + self._reasoned, listed)

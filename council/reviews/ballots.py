@@ -64,7 +64,8 @@ def ballot_schema(
     """
     label: JsonObject = {"type": "string", "enum": [*labels]}
     remark: JsonObject = {"type": "string"}
-    exactly: JsonObject = {"minItems": len(labels), "maxItems": len(labels)}
+    # Several servers refuse bounds of lists; what is missing or twice is seen on reading.
+    exactly: JsonObject = {"minItems": len(labels), "maxItems": len(labels)} if terse else {}
     ranking: JsonObject = {"type": "array", "items": label, **exactly}
     if terse:
         remark |= {"maxLength": TERSE_REMARK}

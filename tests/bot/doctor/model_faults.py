@@ -1,7 +1,9 @@
 """Faults of the models, their providers and the key."""
 
 from collections.abc import Callable
+from typing import cast
 
+from council.calls import JsonObject
 from tests.bot.doctor.scene import GOOD_KEY, MEMBERS, NOWHERE, Planted, Scene, setting
 from tests.model_server import Turn
 
@@ -12,8 +14,7 @@ def key_says(**said: object) -> Callable[[Scene], object]:
 
 
 def _unlisted_price(scene: Scene) -> None:
-    assert isinstance(scene.models.models, list)
-    scene.models.models[0]["pricing"] = {"prompt": "-1", "completion": "-1"}
+    cast("list[JsonObject]", scene.models.models)[0]["pricing"] = {"prompt": "-1", "completion": "-1"}
 
 
 def _mute(scene: Scene) -> None:

@@ -12,6 +12,7 @@ from council.errors import Cause, ModelError
 from council.models.client import ModelClient
 from council.models.retries import Retries
 from council.profile import Member
+from tests.council.models.test_client import quick
 from tests.council.scripted import as_called
 from tests.model_server import Exchange, ModelServer, Turn
 
@@ -120,6 +121,15 @@ async def test_no_more_than_five_refused_requests_are_spent_on_a_model() -> None
         assert first - len(causes) <= 4
         await failure(client, call())
     assert len(server.history) == first + 1
+
+
+async def test_what_is_busy_teaches_nothing() -> None:
+    """After a rate limit, a refusal is answered by trials as ever."""
+    async with ModelServer() as server, opened(server, retries=quick(max_attempts=3)) as client:
+        server.always("m", strict("stream_options", name=False))
+        server.script("m", Turn(status=429), Turn(status=503))
+        assert (await client.ask(call())).text == SAID
+    assert "stream_options" not in server.history[-1].request
 
 
 async def test_another_call_learns_for_all_at_the_address() -> None:

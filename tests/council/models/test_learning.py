@@ -279,7 +279,10 @@ def test_a_refusal_that_names_nothing_is_answered_by_trials() -> None:
         Traits(merges_system=True),
     ]
     about_text = {"error": {"message": "The prompt must not be empty."}}
-    assert trials(failure, about_text, BODY, GENERIC, Traits()) == []
+    assert trials(failure, about_text, BODY, GENERIC, Traits()) == [Traits(format_steps=1)]
+    breaks = Failure(cause="unavailable", status=500)
+    assert trials(breaks, {}, BODY, GENERIC, Traits()) == [Traits(format_steps=1)]
+    assert trials(failure, silent, BODY, GENERIC, Traits(tried=True)) == []
     assert trials(failure, silent, BODY, DIALECTS["openai"], Traits()) == []
 
 

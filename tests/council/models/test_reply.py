@@ -429,13 +429,14 @@ def test_the_last_usage_counts_wherever_it_is(chunks: tuple[bytes, ...]) -> None
     )
 
 
-@pytest.mark.parametrize(("adds", "tokens"), [(True, 12), (False, 5)])
-def test_thoughts_are_added_where_a_server_counts_them_apart(adds: bool, tokens: int) -> None:
-    """As xAI does."""
-    completion = Completion(adds_reasoning=adds)
+@pytest.mark.parametrize(("total", "tokens"), [(22, 12), (15, 5), (None, 5)])
+def test_thoughts_are_added_where_a_server_counts_them_apart(total: int | None, tokens: int) -> None:
+    """As xAI does: its total says so."""
+    completion = Completion()
     usage = {
         "prompt_tokens": 10,
         "completion_tokens": 5,
+        "total_tokens": total,
         "completion_tokens_details": {"reasoning_tokens": 7},
     }
     choice = {"message": {"content": "Yes."}, "finish_reason": "stop"}

@@ -401,11 +401,9 @@ def test_asks_for_each_label() -> None:
     assert schema["properties"]["ranking"] == {
         "type": "array",
         "items": {"type": "string", "enum": ["Response A", "Response C"]},
-        "minItems": 2,
-        "maxItems": 2,
     }
     reviews = schema["properties"]["reviews"]
-    assert (reviews["minItems"], reviews["maxItems"]) == (2, 2)
+    assert "minItems" not in reviews  # Groq and Cerebras refuse bounds
     assert list(reviews["items"]["properties"]) == ["label", "strengths", "critiques"]
 
 

@@ -1,0 +1,73 @@
+"""The table in docs/providers.md: what came of each server's cells.
+
+`python -m tests.model_servers.table` asks every stand-in again and writes its line. The lines of
+third-party servers are written by `make soak`.
+"""
+
+import asyncio
+from collections.abc import Iterable
+from pathlib import Path
+
+from tests.model_servers.every import EVERY
+from tests.model_servers.matrix import Matrix, Row
+
+DOCUMENT = Path(__file__).parents[2] / "docs" / "providers.md"
+STAND_INS = "stand-ins"
+THIRD_PARTIES = "third-party servers"
+CELLS = (
+    *("answers", "ballots_by_schema", "ballots_in_prose", "corrections", "preview", "usage_and_cost"),
+    *("thoughts_hidden", "wrong_key", "unknown_model", "rate_limit", "no_credit"),
+)
+HEAD = (
+    "| server | answers | ballots by schema | in prose | corrections | preview | usage, cost | thoughts "
+    "hidden | wrong key | unknown model | rate limit | no credit | learned by |"
+)
+
+
+def line(named: Row, unnamed: Row) -> str:
+    """Return a server's line: in its dialect, and in parentheses what differs where that isn't known."""
+    cells = [_cell(getattr(named, cell), getattr(unnamed, cell)) for cell in CELLS]
+    return (
+        f"| {named.server} | {' | '.join(cells)} | {_cell(str(named.learning), str(unnamed.learning))} |"
+    )
+
+
+def _cell(named: str, unnamed: str) -> str:
+    return named if named == unnamed else f"{named} ({unnamed})"
+
+
+def lines(document: str, part: str) -> dict[str, str]:
+    """Return a part's lines of the table in the document, by server."""
+    _, _, rest = document.partition(f"<!-- {part}: begin -->\n")
+    inner, _, _ = rest.partition(f"<!-- {part}: end -->")
+    rows = [row for row in inner.splitlines() if row.startswith("| ")][2:]
+    return {row.split(" | ", 1)[0].removeprefix("| "): row for row in rows}
+
+
+def with_lines(document: str, part: str, rows: Iterable[str]) -> str:
+    """Return the document with these lines in a part of it."""
+    begin, end = f"<!-- {part}: begin -->\n", f"<!-- {part}: end -->"
+    before, _, rest = document.partition(begin)
+    _, _, after = rest.partition(end)
+    rule = "| --- " * HEAD.count(" |") + "|"
+    return f"{before}{begin}{HEAD}\n{rule}\n" + "".join(f"{row}\n" for row in rows) + f"{end}{after}"
+
+
+def write(part: str, rows: dict[str, str]) -> None:
+    """Write these lines into the document; other lines of the part stay."""
+    document = DOCUMENT.read_text(encoding="utf-8")
+    kept = lines(document, part) | rows
+    DOCUMENT.write_text(with_lines(document, part, kept.values()), encoding="utf-8")
+
+
+async def _write_stand_ins() -> None:
+    rows: list[str] = []
+    for kind in EVERY:
+        named, unnamed = await Matrix(kind, True).row(), await Matrix(kind, False).row()
+        rows.append(line(named, unnamed))
+    document = DOCUMENT.read_text(encoding="utf-8")
+    DOCUMENT.write_text(with_lines(document, STAND_INS, rows), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    asyncio.run(_write_stand_ins())
