@@ -42,6 +42,7 @@ __all__ = [
     "Conversation",
     "FailedCall",
     "Message",
+    "OtherMessage",
     "Place",
     "RunUsage",
     "Source",
@@ -96,13 +97,16 @@ class UserMessage(Record):
 
 
 class AssistantMessage(Record):
-    """A council's whole answer to one question."""
+    """A council's whole answer to one question.
+
+    The council always writes `stage3`; other programs also keep answers that nobody summed up.
+    """
 
     role: Literal["assistant"]
     stage1: list[Stage1Result]
     stage2: list[Stage2Result]
     stage2_5: Annotated[list[Stage2_5Result] | None, CONTRACT] = None
-    stage3: Stage3Result
+    stage3: Annotated[Stage3Result | None, CONTRACT] = None
     label_to_model: dict[str, str] | None = None
     aggregate_ranking: AggregateRanking | None = None
     usage: RunUsage | None = None
@@ -123,6 +127,8 @@ class AssistantMessage(Record):
 
         Raises `ValueError` naming the rule. Source: the storage contract, Validation Rules.
         """
+        if self.stage3 is None:
+            raise ValueError("there is no stage3")
         answers = {answer.model: answer.response for answer in self.stage1}
         for answer in self.stage1:
             if answer.consultation is not None:
@@ -175,7 +181,13 @@ class AssistantMessage(Record):
                 raise ValueError(f"the rounds of {correction.model} end in another answer")
 
 
-Message = Annotated[UserMessage | AssistantMessage, Field(discriminator="role")]
+class OtherMessage(Record):
+    """A message that is neither, such as another program's system prompt: kept, but not shown."""
+
+    role: Literal["other"]
+
+
+Message = Annotated[UserMessage | AssistantMessage | OtherMessage, Field(discriminator="role")]
 
 
 class Source(Record):
