@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from storage.atomic import read_regular
+from storage.documents import edits
 from storage.documents.conversations import Documents, Problem, Stored
 from storage.errors import DocumentError, explain_system
 from storage.index.index import Index
@@ -33,7 +34,7 @@ async def import_from(places: Iterable[Path], store: Documents, index: Index) ->
 
     A place is a file, or a folder whose `.json` files are taken. A document is stored under the id in
     it, whatever its file is called. One whose id the store already has stays as it is there. What can't
-    be read, is too large or isn't a regular file is skipped.
+    be read, is too large or isn't a regular file is skipped, and so is another conversation of that id.
     """
     imported: list[str] = []
     present, skipped = 0, list[Problem]()
@@ -62,11 +63,19 @@ async def import_from(places: Iterable[Path], store: Documents, index: Index) ->
 async def _import_file(file: Path, store: Documents) -> Stored | Problem | None:
     try:
         content, _ = await asyncio.to_thread(read_regular, file, _LARGEST)
-        return await store.adopt(content)
+        stored = await store.adopt(content)
+        if stored is None and not await _is_kept(content, store):
+            return Problem(file.name, "a conversation with its id is already here, with other content")
+        return stored
     except DocumentError as error:
         return Problem(file.name, error.reason)
     except OSError as error:
         return Problem(file.name, explain_system(file, error))
+
+
+async def _is_kept(content: bytes, store: Documents) -> bool:
+    conversation = await asyncio.to_thread(edits.adopted, content)
+    return await store.content(conversation.id) == content
 
 
 def _files(place: Path) -> list[Path] | Problem:

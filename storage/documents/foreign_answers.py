@@ -35,6 +35,7 @@ _BALLOT = ("parsed_ranking", "parsedRanking", "final_ranking")
 _LABELS = ("label_to_model", "labelToModel", "participant_mapping")
 _LISTED = ("responses", "results", "rankings", "reviews", "evaluations")
 _CHAIRMAN = "chairman"
+_RANKINGS = "rankings"
 _PARTS = ("text", "input_text")
 _SENTENCES_FOR_ERRORS = frozenset(
     {
@@ -45,6 +46,7 @@ _SENTENCES_FOR_ERRORS = frozenset(
 """What the original program stores as the final answer where there is none; in `backend/council.py`."""
 
 _CAUSES: Sequence[tuple[str, Cause]] = (
+    (r"cancel|interrupt|client.?(closed|disconnect)|\bstopped\b", "stopped"),
     (r"rate.?limit|too.?many|\b429\b", "rate_limited"),
     (r"time.?d?.?out|deadline", "deadline"),
     (r"credit|payment|billing|quota|\b402\b", "credit"),
@@ -54,7 +56,6 @@ _CAUSES: Sequence[tuple[str, Cause]] = (
     (r"context.?(length|window)|too.?long", "too_long"),
     (r"filter|safety|moderat", "filtered"),
     (r"connect|network", "connection"),
-    (r"cancel|abort|interrupt|disconnect|stopped", "stopped"),
     (r"\bempty\b|no.?response|no.?content", "empty"),
     (r"bad.?request|invalid|\b400\b", "bad_request"),
 )
@@ -127,17 +128,20 @@ class _Answer:
 
     def __post_init__(self) -> None:
         rounds = [*_entries(self.fields.get("rounds"))]
-        first, last = (rounds[0], rounds[-1]) if rounds else ({}, {})
-        answered = self._given("stage1", "responses") or _first(first, "stage1", "responses")
-        self._read_answers(answered)
-        self._read_reviews(self._given("stage2") or first.get("stage2"))
-        revised = self._given("stage2_5", "stage2b")
-        if isinstance(
-            self.fields.get("stage3"), list
-        ):  # answers, reviews, revisions, …, the final answer
+        said = [each for each in rounds if each.get("round_type") != _RANKINGS]
+        ranked = [each for each in rounds if each.get("round_type") == _RANKINGS]
+        answered = self._given("stage1", "responses")
+        reviewed, revised = self._given("stage2"), self._given("stage2_5", "stage2b")
+        if isinstance(self.fields.get("stage3"), list):  # then the final answer is a later stage
             revised = self.fields["stage3"]
-        elif not revised and len(rounds) > 1:
-            revised = _first(last, "stage1", "responses")
+        if not answered and said:
+            answered = _first(said[0], "stage1", "responses")
+            reviewed = (
+                reviewed or said[0].get("stage2") or (ranked[0].get("responses") if ranked else None)
+            )
+            revised = revised or (_first(said[-1], "stage1", "responses") if len(said) > 1 else None)
+        self._read_answers(answered)
+        self._read_reviews(reviewed)
         self._read_corrections(revised)
         self._read_final(self._given("stage5", "stage3", "synthesis", "verdict"))
 
@@ -209,8 +213,8 @@ class _Answer:
         entry = {**cast("JsonObject", given)} if isinstance(given, dict) else {"response": given}
         name = _name(entry) or _text_in(self.fields, ("chairman_model", "chairman")) or _CHAIRMAN
         is_there = given not in (None, "", {}) and not isinstance(given, list)
-        if not is_there and isinstance(written := self.fields.get("content"), str):
-            entry["response"], is_there = written, bool(written.strip())
+        if not is_there and (written := _text_in(self.fields, _TEXT)):
+            entry["response"], is_there = written, True
         if is_there:
             is_error = name == "error" or _text_in(entry, _FINAL) in _SENTENCES_FOR_ERRORS
             entry = {**entry, "error": True} if is_error else entry

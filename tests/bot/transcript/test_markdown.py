@@ -49,8 +49,8 @@ def test_each_review_is_written_once() -> None:
     for review in REVIEWS.values():
         assert shown.count(review.ranking) == 1
     assert (
-        "### Reviews\n\nReviewers saw no names: Response A is gpt-5, Response B is claude-sonnet-4.5 "
-        "and Response C is gemini-2.5-pro (The Pragmatist).\n\n#### By gpt-5\n"
+        "### Reviews\n\nReviewers saw no names: Response A is claude-sonnet-4.5, "
+        "Response B is gemini-2.5-pro (The Pragmatist) and Response C is gpt-5.\n\n#### By gpt-5\n"
     ) in shown
 
 

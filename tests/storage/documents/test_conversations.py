@@ -270,9 +270,7 @@ async def test_a_missing_conversation_is_reported(store: ConversationStore) -> N
         ),
         (
             b'{"id": 1, "title": "", "messages": [{"role": "user"}, {"role": "judge"}]}',
-            (
-                f"{NO_CONVERSATION}: id: Input should be a valid string"
-            ),
+            (f"{NO_CONVERSATION}: id: Input should be a valid string"),
         ),
         (
             orjson.dumps(legacy("00000000-0000-4000-8000-000000000000")),
