@@ -64,13 +64,14 @@ async def _import_file(file: Path, store: Documents) -> Stored | Problem | None:
     try:
         content, _ = await asyncio.to_thread(read_regular, file, _LARGEST)
         stored = await store.adopt(content)
-        if stored is None and not await _is_kept(content, store):
-            return Problem(file.name, "a conversation with its id is already here, with other content")
-        return stored
+        is_kept = stored is not None or await _is_kept(content, store)
     except DocumentError as error:
         return Problem(file.name, error.reason)
     except OSError as error:
         return Problem(file.name, explain_system(file, error))
+    if not is_kept:
+        return Problem(file.name, "a conversation with its id is already here, with other content")
+    return stored
 
 
 async def _is_kept(content: bytes, store: Documents) -> bool:

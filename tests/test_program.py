@@ -355,11 +355,11 @@ async def test_what_is_imported_is_shown_and_searched_in_the_terminals_channel(t
         "  twin.json: a conversation with its id is already here, with other content\n"
     )
     assert (again.code, again.out) == (0, "0 imported, 1 already here, 0 skipped\n")
-    assert (nothing.code, nothing.out) == (
-        1,
+    assert nothing.code == 1
+    assert nothing.out == (
         "0 imported, 2 skipped\n"
         "  broken.json: it is not JSON: unexpected end of data: line 1 column 2 (char 1)\n"
-        f"  nowhere: {tmp_path / 'nowhere'} can't be used: No such file or directory\n",
+        f"  nowhere: {tmp_path / 'nowhere'} can't be used: No such file or directory\n"
     )
     assert (process.returncode, err.count(b"index_mended")) == (0, 1)
     text = out.decode()
