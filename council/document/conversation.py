@@ -97,16 +97,13 @@ class UserMessage(Record):
 
 
 class AssistantMessage(Record):
-    """A council's whole answer to one question.
-
-    The council always writes `stage3`; other programs also keep answers that nobody summed up.
-    """
+    """A council's whole answer to one question."""
 
     role: Literal["assistant"]
     stage1: list[Stage1Result]
     stage2: list[Stage2Result]
     stage2_5: Annotated[list[Stage2_5Result] | None, CONTRACT] = None
-    stage3: Annotated[Stage3Result | None, CONTRACT] = None
+    stage3: Stage3Result
     label_to_model: dict[str, str] | None = None
     aggregate_ranking: AggregateRanking | None = None
     usage: RunUsage | None = None
@@ -127,8 +124,8 @@ class AssistantMessage(Record):
 
         Raises `ValueError` naming the rule. Source: the storage contract, Validation Rules.
         """
-        if self.stage3 is None:
-            raise ValueError("there is no stage3")
+        if self.stage3.is_missing:
+            raise ValueError("stage3 is missing")
         answers = {answer.model: answer.response for answer in self.stage1}
         for answer in self.stage1:
             if answer.consultation is not None:

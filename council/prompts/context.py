@@ -61,7 +61,7 @@ def turns(conversation: Conversation) -> list[Turn]:
         if isinstance(message, UserMessage):
             question = message.content
         elif isinstance(message, AssistantMessage) and question is not None:
-            found.append(Turn(question=question, answer=message.stage3 and message.stage3.response))
+            found.append(Turn(question=question, answer=message.stage3.response or None))
             question = None
     return found
 

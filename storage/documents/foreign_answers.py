@@ -79,7 +79,7 @@ def answer(message: JsonObject) -> JsonObject:
         "stage1": read.answers,
         "stage2": [{**each, "parsed_ranking": ballots[str(each["model"])]} for each in read.reviews],
         "stage2_5": read.corrections or None,
-        "stage3": read.final,
+        "stage3": read.final or {"model": "", "response": "", "source": "missing"},
     }
     if labels and "aggregate_ranking" not in message:
         result["aggregate_ranking"] = aggregate(ballots, labels).dump()

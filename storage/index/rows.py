@@ -181,9 +181,7 @@ def _texts(
     )
 
 
-def _said(final: Stage3Result | None) -> Iterable[str]:
-    if final is None:
-        return
+def _said(final: Stage3Result) -> Iterable[str]:
     yield final.response
     if notes := final.notes:
         yield from filter(None, (notes.dissent, notes.only, notes.changed, notes.ask))
@@ -207,14 +205,14 @@ def _answer_row(answer: AssistantMessage, begun: datetime, asker: str | None) ->
 def _votes(answer: AssistantMessage) -> Iterable[VoteRow]:
     name = answer.settings.get("name") if answer.settings else None
     final = answer.stage3
-    wrote = final.model if final and final.source not in ("verbatim", "single") else None
+    by_member = final.source in ("verbatim", "single")
     # Another program's document may hold two of one person: the last one counts, as in ours.
     for vote in {vote.voter: vote for vote in answer.votes}.values():
         yield VoteRow(
             user=vote.voter,
             helpful=vote.helpful,
             profile=name if isinstance(name, str) else _UNNAMED if answer.settings else None,
-            chairman=wrote,
+            chairman=None if by_member else final.model,
         )
 
 

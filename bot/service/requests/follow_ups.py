@@ -98,10 +98,9 @@ class FollowUps:
             each for each in messages if isinstance(each, AssistantMessage) and each.run_id == run.id
         )
         answer = next(answers, None)
-        notes = answer.stage3.notes if answer and answer.stage3 else None
-        if notes is None or not notes.ask:
+        if answer is None or answer.stage3.notes is None or not answer.stage3.notes.ask:
             raise Refusal(wording.NOTHING_ASKED)
-        return notes.ask
+        return answer.stage3.notes.ask
 
 
 def _check(run: RunRow, who: Source) -> None:

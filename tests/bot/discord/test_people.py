@@ -114,5 +114,6 @@ def test_no_id_of_a_mention_is_left(text: str) -> None:
 
 def names() -> Names:
     """Return names of a place without a server; the bot is 1."""
-    client = SimpleNamespace(user=SimpleNamespace(id=1), get_user=lambda _: None)
+    unknown: dict[int, discord.User] = {}
+    client = SimpleNamespace(user=SimpleNamespace(id=1), get_user=unknown.get)
     return Names(cast("discord.Client", client), None, {2: "Bob  B.\n"})

@@ -60,6 +60,7 @@ def test_the_chairmans_notes_are_stored_beside_its_answer() -> None:
     [
         {"stage1": "Paris."},
         {"stage2_5": [{"model": "a/one"}]},
+        {"stage3": None},
         {"stage3": {"model": "a/one"}},
     ],
 )

@@ -235,7 +235,8 @@ async def test_an_answer_that_breaks_a_rule_is_not_written(documents: Documents)
     with pytest.raises(DocumentError) as caught:
         await documents.add_assistant_message(new_id(), [{"model": "a/one"}], [], None, None)
     assert str(caught.value) == (
-        "the answer is not an assistant message: stage1.0.response: Field required"
+        "the answer is not an assistant message: stage1.0.response: Field required; "
+        "stage3: Input should be a valid dictionary or instance of Stage3Result"
     )
     assert (await documents.listing()).documents == {}
 

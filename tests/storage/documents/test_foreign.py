@@ -77,7 +77,8 @@ def test_a_document_is_understood(shape: Shape) -> None:
         tuple((each.stage, each.member, each.failure.cause) for each in reply.failures) == shape.failed
     )
     assert tuple(each.corrected_response for each in reply.stage2_5 or ()) == shape.corrected
-    assert (reply.stage3 and reply.stage3.response) == shape.final
+    assert (reply.stage3.response or None) == shape.final
+    assert reply.stage3.is_missing is (shape.final is None)
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: shape.name)

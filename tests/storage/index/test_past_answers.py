@@ -95,7 +95,6 @@ async def test_a_search_finds_the_chairmans_notes(room: Room) -> None:
     """The hit shows the words in their context."""
     said = answer("Shard by tenant.")
     notes = ChairNotes(dissent="grok would wait a year.", ask="How many tenants are there?")
-    assert said.stage3 is not None
     noted = said.model_copy(update={"stage3": said.stage3.model_copy(update={"notes": notes})})
     found = await room.ask(message=noted)
     assert await room.found("year shard") == [found]
