@@ -156,7 +156,7 @@ class _Answer:
         holders = [self.fields, *([cast("JsonObject", metadata)] if isinstance(metadata, dict) else [])]
         given = [_label_map(holder.get(name)) for holder in holders for name in _LABELS]
         answered = [str(each["model"]) for each in self.answers]
-        used = {label for review in self.reviews for label in _ballot(review, by_letter(_ALL)) or ()}
+        used = {label for review in self.reviews for label in _ballot(review, _LETTERS) or ()}
         candidates = [self._seat(each, answered) for each in given if each]
         for labels in (*candidates, _in_order(answered), _in_order(self.seated)):
             if labels and used <= {*labels}:
@@ -262,6 +262,7 @@ def _phrase(given: object) -> str | None:
 
 
 _ALL = [f"Response {letter}" for letter in ascii_uppercase]
+_LETTERS = by_letter(_ALL)
 
 
 def _in_order(names: Sequence[str]) -> dict[str, str]:
@@ -272,7 +273,7 @@ def _label_map(given: object) -> dict[str, str]:
     """Return the labels with the names that a program keeps for them; nothing if it isn't such a map."""
     if not isinstance(given, dict):
         return {}
-    known, labels = by_letter(_ALL), dict[str, str]()
+    labels: dict[str, str] = {}
     for key, value in cast("JsonObject", given).items():
         name = (
             value
@@ -281,11 +282,17 @@ def _label_map(given: object) -> dict[str, str]:
             if isinstance(value, dict)
             else None
         )
-        label = label_named(key, known)
+        label = _label(key, _LETTERS)
         if label is None or not name:
             return {}
         labels[label] = name
     return labels
+
+
+def _label(name: str, known: Mapping[str, str]) -> str | None:
+    # Nearly all are written in full; reading them otherwise takes most of a document's time.
+    written = known.get(name.removeprefix("Response "))
+    return written if written == name else label_named(name, known)
 
 
 def _ballot(review: JsonObject, known: Mapping[str, str]) -> list[str] | None:
@@ -294,7 +301,7 @@ def _ballot(review: JsonObject, known: Mapping[str, str]) -> list[str] | None:
     if not isinstance(given, list):
         return None if given is None else []
     named = (_ranked(each) for each in cast("list[object]", given))
-    return [*dict.fromkeys(label for each in named if (label := label_named(each, known)))]
+    return [*dict.fromkeys(label for each in named if (label := _label(each, known)))]
 
 
 def _ranked(given: object) -> str:
