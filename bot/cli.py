@@ -30,7 +30,7 @@ from bot.errors import ConfigurationError, Refusal, UsageError
 from bot.service.commands import described
 from bot.service.options import RunOptions
 from bot.service.requests.attachments import LARGEST_FILE, text_file
-from bot.terminal.ask import say, show, warn
+from bot.terminal.ask import say, say_bytes, show, warn
 from bot.view.message import escaped_line
 from bot.view.wording.service import estimates
 from bot.view.wording.service.failures import explain
@@ -361,7 +361,7 @@ def export(
     from bot.transcript.html import to_html
     from bot.transcript.markdown import to_markdown
 
-    async def run(library: Library) -> str:
+    async def run(library: Library) -> str | bytes:
         found = await library.index.find_as_operator(conversation)
         if len(found) > 1:
             rows = ((row.id, escaped_line(row.title)) for row in found)
@@ -371,26 +371,38 @@ def export(
             _end(wording.none(conversation), MISUSED)
         chosen = found[0].id if found else conversation
         if form is Format.json:
-            return (await library.store.content(chosen)).decode().rstrip()
+            return await library.store.content(chosen)
         write = to_html if form is Format.html else to_markdown
         return write(await library.store.load(chosen)).rstrip()
 
-    write = say if form is Format.json else show
-    write(_with_library(_configuration(), run))
+    exported = _with_library(_configuration(), run)
+    if isinstance(exported, str):
+        show(exported)
+    else:
+        say_bytes(exported)
 
 
 @app.command("import")
-def import_(folder: Annotated[Path, typer.Argument(help="A folder of conversation documents.")]) -> None:
-    """Import conversations from other llm-council versions."""
-    from storage.importing import import_folder
+def import_(
+    places: Annotated[
+        list[Path], typer.Argument(metavar="PATH...", help="Conversation documents, or folders of them.")
+    ],
+) -> None:
+    """Import conversations from other llm-council versions.
 
-    async def run(library: Library) -> None:
-        report = await import_folder(folder, library.store, library.index)
-        say(wording.imported(len(report.imported), len(report.skipped)))
+    Exits with 1 if none of them is here then.
+    """
+    from storage.importing import import_from
+
+    async def run(library: Library) -> bool:
+        report = await import_from(places, library.store, library.index)
+        say(wording.imported(len(report.imported), report.present, len(report.skipped)))
         for problem in report.skipped:
             say(wording.skipped(escaped_line(problem.name), escaped_line(problem.reason)))
+        return report.is_taken
 
-    _with_library(_configuration(), run)
+    if not _with_library(_configuration(), run):
+        raise typer.Exit(FAILED)
 
 
 @app.command()

@@ -1,12 +1,14 @@
 """Import of conversations of other llm-council programs, as they are."""
 
 import asyncio
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 from storage.atomic import read_regular
+from storage.documents import edits
 from storage.documents.conversations import Documents, Problem, Stored
-from storage.errors import DocumentError, FolderError, explain_system
+from storage.errors import DocumentError, explain_system
 from storage.index.index import Index
 
 _BATCH = 100
@@ -15,48 +17,73 @@ _LARGEST = 32_000_000  # bytes: reading one takes up to twenty times as much mem
 
 @dataclass(frozen=True, slots=True)
 class ImportReport:
-    """The ids that were imported, and the files that were not, with the reason each."""
+    """The ids that were imported, how many were here already, and what wasn't taken, each with why."""
 
     imported: tuple[str, ...]
+    present: int
     skipped: tuple[Problem, ...]
 
+    @property
+    def is_taken(self) -> bool:
+        """Whether anything is here now; a conversation that already was counts."""
+        return bool(self.imported or self.present)
 
-async def import_folder(folder: Path, store: Documents, index: Index) -> ImportReport:
-    """Copy every conversation document of a folder, byte for byte, into the store and the index.
 
-    A document is stored under the id in it, whatever its file is called. One with an id that the store
-    already has is skipped, and so is a file that is too large or not a regular one. Raises
-    `FolderError` if the folder can't be read.
+async def import_from(places: Iterable[Path], store: Documents, index: Index) -> ImportReport:
+    """Copy conversation documents, byte for byte, into the store and the index.
+
+    A place is a file, or a folder whose `.json` files are taken. A document is stored under the id in
+    it, whatever its file is called. One whose id the store already has stays as it is there. What can't
+    be read, is too large or isn't a regular file is skipped, and so is another conversation of that id.
     """
-    imported: list[Stored] = []
-    skipped: list[Problem] = []
-    files = await asyncio.to_thread(_json_files, folder)
+    imported: list[str] = []
+    present, skipped = 0, list[Problem]()
+    files: list[Path] = []
+    for place in places:
+        found = await asyncio.to_thread(_files, place)
+        if isinstance(found, Problem):
+            skipped.append(found)
+        else:
+            files += found
     for start in range(0, len(files), _BATCH):
         batch: list[Stored] = []
         for file in files[start : start + _BATCH]:
             one = await _import_file(file, store)
             if isinstance(one, Problem):
                 skipped.append(one)
+            elif one is None:
+                present += 1
             else:
                 batch.append(one)
         await index.upsert(*batch)
-        imported += batch
-    return ImportReport(tuple(stored.conversation.id for stored in imported), tuple(skipped))
+        imported += (stored.conversation.id for stored in batch)
+    return ImportReport(tuple(imported), present, tuple(skipped))
 
 
-async def _import_file(file: Path, store: Documents) -> Stored | Problem:
+async def _import_file(file: Path, store: Documents) -> Stored | Problem | None:
     try:
         content, _ = await asyncio.to_thread(read_regular, file, _LARGEST)
         stored = await store.adopt(content)
+        is_kept = stored is not None or await _is_kept(content, store)
     except DocumentError as error:
         return Problem(file.name, error.reason)
     except OSError as error:
         return Problem(file.name, explain_system(file, error))
-    return stored or Problem(file.name, "a conversation with its id is already here")
+    if not is_kept:
+        return Problem(file.name, "a conversation with its id is already here, with other content")
+    return stored
 
 
-def _json_files(folder: Path) -> list[Path]:
+async def _is_kept(content: bytes, store: Documents) -> bool:
+    conversation = await asyncio.to_thread(edits.adopted, content)
+    return await store.content(conversation.id) == content
+
+
+def _files(place: Path) -> list[Path] | Problem:
+    if not place.is_dir():
+        return [place]
     try:
-        return sorted(entry for entry in folder.iterdir() if entry.suffix == ".json")
+        found = sorted(entry for entry in place.iterdir() if entry.suffix.lower() == ".json")
     except OSError as error:
-        raise FolderError(explain_system(folder, error), folder) from error
+        return Problem(place.name, explain_system(place, error))
+    return found or Problem(place.name, "it has no .json files")

@@ -81,7 +81,7 @@ async def test_a_name_that_is_not_text_is_still_reported(tmp_path: Path) -> None
     (other / os.fsdecode(b"odd-\xff.json")).write_text("{", encoding="utf-8")
     strict = "import sys; sys.stdout.reconfigure(errors='strict')"
     ended = await Program(tmp_path, first=strict)("import", str(other))
-    assert (ended.code, ended.err) == (0, "")
+    assert (ended.code, ended.err) == (1, "")
     assert "0 imported, 1 skipped\n  odd-\\udcff.json: it is not JSON" in ended.out
 
 

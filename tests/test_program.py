@@ -359,7 +359,7 @@ async def test_what_is_imported_is_shown_and_searched_in_the_terminals_channel(t
     other = tmp_path / "other"
     other.mkdir()
     half = foreign(3, "Half", "Why?", "So.")
-    del half["messages"][1]["stage3"]
+    half["id"] = "half"
     for name, document in {
         "old.json": foreign(1, "Colours", "Why is the sky blue?", "Rayleigh scattering."),
         "cjk.json": foreign(2, "数据库", "要分片吗", "先不要。"),
@@ -370,6 +370,8 @@ async def test_what_is_imported_is_shown_and_searched_in_the_terminals_channel(t
     (other / "broken.json").write_text("{", encoding="utf-8")
     async with asked(tmp_path) as (council, _):
         imported = await council("import", str(other))
+        again = await council("import", str(other / "old.json"))
+        nothing = await council("import", str(other / "broken.json"), str(tmp_path / "nowhere"))
         (tmp_path / "data" / "council.db").unlink()
         process = await council.start("chat", stdin=subprocess.PIPE)
         typed = "/council-search sky\n1\n/council-search 分片\n/council-show colo\n"
@@ -377,8 +379,15 @@ async def test_what_is_imported_is_shown_and_searched_in_the_terminals_channel(t
     assert imported.out == (
         "2 imported, 3 skipped\n"
         "  broken.json: it is not JSON: unexpected end of data: line 1 column 2 (char 1)\n"
-        "  half.json: it is not a conversation document: messages.1.assistant.stage3: Field required\n"
-        "  twin.json: a conversation with its id is already here\n"
+        "  half.json: the conversation's id is not a uuid in lower case with hyphens\n"
+        "  twin.json: a conversation with its id is already here, with other content\n"
+    )
+    assert (again.code, again.out) == (0, "0 imported, 1 already here, 0 skipped\n")
+    assert nothing.code == 1
+    assert nothing.out == (
+        "0 imported, 2 skipped\n"
+        "  broken.json: it is not JSON: unexpected end of data: line 1 column 2 (char 1)\n"
+        f"  nowhere: {tmp_path / 'nowhere'} can't be used: No such file or directory\n"
     )
     assert (process.returncode, err.count(b"index_mended")) == (0, 1)
     text = out.decode()

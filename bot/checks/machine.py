@@ -11,7 +11,7 @@ from pathlib import Path
 from bot.checks.check import Check, Finding, Outcome, found, wrong
 from bot.config.configuration import Configuration
 from bot.config.ports import listening
-from bot.config.settings import secret_names
+from bot.config.settings import dotenv_variables, secret_names
 from bot.errors import ConfigurationError
 from bot.view.wording.doctor import doctor as wording
 from storage.processes.locks import PLATFORMS, SHARED, Locks
@@ -61,7 +61,10 @@ async def secret_files(configuration: Configuration) -> Outcome:
 
 def _secret_files(configuration: Configuration) -> Outcome:
     named = (configuration.variables.get(f"{name}_file") for name in sorted(secret_names()))
-    files = [Path(name) for name in (".env", *named) if name and Path(name).is_file()]
+    files = [Path(name) for name in named if name and Path(name).is_file()]
+    # Of what is set there, only its owner knows what is secret.
+    if any(dotenv_variables().values()):
+        files.insert(0, Path(".env"))
     # In a container, the mode of a mounted secret can't be changed, and nobody else is there.
     findings = (
         found(str(file), wording.readable_by_others(str(file)), "warning")

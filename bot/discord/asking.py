@@ -3,6 +3,7 @@
 A message's text comes with a mention of the bot, in direct messages, and with the message action.
 """
 
+import asyncio
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
@@ -11,7 +12,7 @@ from typing import TypeVar
 import discord
 import structlog
 
-from bot.discord import modals
+from bot.discord import modals, typed
 from bot.discord.incoming import read_file, read_files
 from bot.discord.location import Location
 from bot.discord.notices import NOBODY, reply, whisper
@@ -19,7 +20,7 @@ from bot.discord.transport import Transport
 from bot.discord.venue import EDIT_SECONDS, DiscordVenue
 from bot.errors import Gone, NotAllowed, Refusal, VenueError
 from bot.service.admission.access import Standing
-from bot.service.commands import parse_message
+from bot.service.commands import Typed, parse_message
 from bot.service.delivery.outbox import Urgency
 from bot.service.dispatcher import Dispatcher
 from bot.service.options import AS_THE_PROFILE_HAS_IT, RunOptions
@@ -73,6 +74,7 @@ class Asking:
         """Ask a question; its card is the response, unless that must say what was `left_out`."""
         here = Location.of_interaction(interaction)
         here.require(interaction.app_permissions)
+        text = await typed.of_interaction(self._client, interaction).typed(text)
         run = await self._accept(
             interaction.id, interaction.user, here, text, attachments, options, context=context
         )
@@ -91,11 +93,14 @@ class Asking:
 
     async def ask_about(self, interaction: discord.Interaction, message: discord.Message) -> None:
         """Ask a message as a question, with its text files as attachments."""
-        attachments, left_out = await read_files(message.attachments)
-        if not message.content.strip() and not attachments:
+        (attachments, left_out), text = await asyncio.gather(
+            read_files(message.attachments),
+            typed.of_message(self._client, message).typed(message.content),
+        )
+        if not text and not attachments:
             raise Refusal(" ".join(filter(None, (NO_TEXT, left_out))))
         context = Discussion(until=str(interaction.id), question=str(message.id))
-        await self.ask(interaction, message.content, attachments, left_out=left_out, context=context)
+        await self.ask(interaction, text, attachments, left_out=left_out, context=context)
 
     async def ask_privately(
         self,
@@ -107,6 +112,7 @@ class Asking:
         """Run in the asker's direct messages, if they are open."""
         await interaction.response.defer(ephemeral=True, thinking=True)
         attachments = (await read_file(file),) if file else ()
+        text = await typed.of_interaction(self._client, interaction).typed(text)
         asker = interaction.user
 
         async def invite() -> discord.Message:
@@ -139,16 +145,17 @@ class Asking:
             self._dispatcher.tasks.begin(run, self.venue_of(run))
         await whisper(interaction, wording.in_direct(here.link(card.id)))
 
-    async def ask_by_message(self, message: discord.Message, question: str) -> None:
+    async def ask_by_message(self, message: discord.Message) -> None:
         """Ask what a message says besides its mention of the bot, with its text files."""
-        typed = parse_message(question)
-        attachments, left_out = await read_files(message.attachments)
-        if not typed.question and not attachments:
+        (attachments, left_out), asked = await asyncio.gather(
+            read_files(message.attachments), self._parsed(message)
+        )
+        if not asked.question and not attachments:
             raise Refusal(" ".join(filter(None, (wording.HINT, left_out))))
-        here, options = await self._location_of(message), RunOptions.read(typed.given)
+        here, options = await self._location_of(message), RunOptions.read(asked.given)
         context = Discussion(until=str(message.id))
         run = await self._accept(
-            message.id, message.author, here, typed.question, attachments, options, context=context
+            message.id, message.author, here, asked.question, attachments, options, context=context
         )
         if run is None:
             return
@@ -172,20 +179,21 @@ class Asking:
         run = await self._dispatcher.run_shown_as(source, str(replied.id))
         if run is None:
             raise Refusal(wording.HINT)
-        typed = parse_message(message.content)
-        attachments, left_out = await read_files(message.attachments)
+        (attachments, left_out), asked = await asyncio.gather(
+            read_files(message.attachments), self._parsed(message)
+        )
         below = await self._thread_of(message.guild, here, run) or here
         question = self._dispatcher.follow_ups.question(
             run,
             below.source(message.author.id),
-            typed.question,
+            asked.question,
             profile="",
             entry_key=str(message.id),
             asker=message.author.display_name,
             standing=self.standing_of(message.author, below),
             context=Discussion(until=str(message.id)) if below.parent else None,
         )
-        options = RunOptions.read(typed.given)
+        options = RunOptions.read(asked.given)
         begun = await self._dispatcher.accept(
             replace(question, options=options, attachments=attachments)
         )
@@ -204,7 +212,7 @@ class Asking:
         question = self._dispatcher.follow_ups.question(
             run,
             here.source(interaction.user.id),
-            form.text,
+            await typed.of_interaction(self._client, interaction).typed(form.text),
             profile=form.profile,
             # One form asks one question, however often it is submitted.
             entry_key=f"form {interaction.user.id} {form.opened}",
@@ -219,6 +227,9 @@ class Asking:
         self._dispatcher.tasks.begin(begun, self.venue_of(begun))
         is_here = here.channel == interaction.channel_id
         await whisper(interaction, ASKED_HERE if is_here else asked(here.channel_link))
+
+    async def _parsed(self, message: discord.Message) -> Typed:
+        return parse_message(await typed.of_message(self._client, message).typed(message.content))
 
     def venue_of(self, run: RunRow, interaction: discord.Interaction | None = None) -> DiscordVenue:
         """Return where a run is shown."""

@@ -3,12 +3,12 @@
 Source: https://discord.com/developers/docs/resources/message#get-channel-messages
 """
 
-import re
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 import discord
 
+from bot.discord import typed
 from bot.discord.incoming import read_file
 from bot.discord.location import Location, lacking
 from bot.discord.transport import Transport
@@ -22,7 +22,6 @@ from council.brief import Attachment, Brief, Discussion
 LOOKED_THROUGH = 200
 """How many messages are read to find the last that people wrote."""
 _SAID = (discord.MessageType.default, discord.MessageType.reply)
-_USER = re.compile(r"<@!?([0-9]+)>")
 
 T = TypeVar("T")
 
@@ -112,16 +111,9 @@ class _DiscordThread:
         return message.type in _SAID and message.author != self._client.user and not is_question
 
     def _written(self, message: discord.Message) -> Written[discord.Attachment]:
-        names = {user.id: user.display_name for user in message.mentions}
-        me = self._client.user
-
-        def said(found: re.Match[str]) -> str:
-            user = int(found[1])
-            return "" if me and user == me.id else f"@{names.get(user, user)}"
-
         return Written(
             author=str(message.author.id),
-            text=_USER.sub(said, message.content).strip(),
+            text=typed.of_message(self._client, message).plain(message.content),
             files=message.attachments,
             name=message.author.display_name,
         )

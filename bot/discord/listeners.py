@@ -208,10 +208,10 @@ class Listeners:
         me = self._client.user
         if me is None or message.author.bot:
             return
-        question, mentions = re.subn(rf"<@!?{me.id}>", "", message.content)
+        mentions = re.search(rf"<@!?{me.id}>", message.content)
         replied = message.reference.resolved if message.reference else None
         if mentions or isinstance(message.channel, discord.DMChannel):
-            asking = self._asking.ask_by_message(message, question)
+            asking = self._asking.ask_by_message(message)
         elif isinstance(replied, discord.Message) and replied.author.id == me.id:
             asking = self._asking.ask_by_reply(message, replied)
         else:

@@ -168,7 +168,7 @@ def answer(conversation: Conversation, row: IndexRow, look: Answer, found: Found
         Title(conversation.title),
         Entry(" ".join(facts) or wording.ASKED, at=at, url=found.link(row)),
         Quote(view.question),
-        *card.answer(view, message.stage3, now=0.0),
+        *card.stored(view),
     )
     steps = ((buttons.EARLIER, turn - 1), (buttons.LATER, turn + 1))
     turning = (
@@ -247,7 +247,7 @@ def exchanges(conversation: Conversation) -> list[tuple[AssistantMessage, RunVie
     for message in conversation.messages:
         if isinstance(message, UserMessage):
             question = message.content
-        else:
+        elif isinstance(message, AssistantMessage):
             found.append((message, of_document(message, question, conversation)))
             question = ""
     return found

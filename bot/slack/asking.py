@@ -19,8 +19,9 @@ from bot.service.options import RunOptions
 from bot.service.requests.question import Question
 from bot.slack import modals
 from bot.slack.client import Json, granted
-from bot.slack.incoming import Reader, plain
+from bot.slack.incoming import Reader
 from bot.slack.notices import Tell, ephemerally, line
+from bot.slack.typed import plain
 from bot.slack.venue import SlackVenue
 from bot.slack.workspace import Workspace
 from bot.view.wording.platforms import slack as wording
@@ -55,16 +56,17 @@ class Asking:
 
     async def ask(self, command: Json, tell: Tell) -> None:
         """Ask what follows `/council`: here or, if it is to be private, in direct messages."""
-        typed = parse(plain(command["text"]))
-        options = RunOptions.read(typed.given)
         channel, user = command["channel_id"], command["user_id"]
         here = self.source(channel, user)
-        looking = self.standing_of(here)
-        if typed.is_private:
-            standing, direct = await asyncio.gather(looking, self.direct(user))
-            where = here.model_copy(update={"channel": direct})
-        else:
-            standing, where = await looking, here
+        is_private = parse(plain(command["text"])).is_private
+        text, standing, direct = await asyncio.gather(
+            self._reader.typed(command["text"]),
+            self.standing_of(here),
+            self.direct(user) if is_private else _unchanged(channel),
+        )
+        typed = parse(text)
+        options = RunOptions.read(typed.given)
+        where = here.model_copy(update={"channel": direct})
         question = Question(
             text=typed.question,
             source=where,
@@ -72,7 +74,7 @@ class Asking:
             standing=standing,
             asker=command["user_name"],
             options=options,
-            asked_in=here if typed.is_private else None,
+            asked_in=here if is_private else None,
         )
         if await self._take(question, tell) and question.source.channel != channel:
             self._dispatcher.tasks.spawn(tell(line(wording.IN_PRIVATE)))
@@ -91,15 +93,17 @@ class Asking:
 
         Options count in what somebody writes to the bot, not in a message that a shortcut picks.
         """
-        text = plain(message.get("text", ""), self._me)
-        typed = parse_message(text) if asker is None else Typed(text, {})
 
         async def name() -> str:
             return (await self._reader.person(str(here.user))).name if asker is None else asker
 
-        (attachments, left_out), called, standing = await asyncio.gather(
-            self._reader.files(message), name(), self.standing_of(here)
+        (attachments, left_out), text, called, standing = await asyncio.gather(
+            self._reader.files(message),
+            self._reader.typed(message.get("text", ""), self._me),
+            name(),
+            self.standing_of(here),
         )
+        typed = parse_message(text) if asker is None else Typed(text, {})
         if not typed.question and not attachments:
             raise Refusal(" ".join(filter(None, (nothing, left_out))))
         question = Question(
@@ -184,6 +188,10 @@ class Asking:
         return Source(
             platform="slack", workspace=self._workspace.team, channel=channel, thread=thread, user=user
         )
+
+
+async def _unchanged(channel: str) -> str:
+    return channel
 
 
 def is_direct(here: Source) -> bool:

@@ -6,6 +6,7 @@ Source: https://docs.slack.dev/reference/methods/conversations.replies
 # pyright: reportUnknownMemberType=false
 # slack-sdk annotates its dictionaries and keyword arguments without types.
 
+import asyncio
 from collections.abc import Awaitable, Callable
 
 from slack_sdk.web.async_client import AsyncWebClient
@@ -15,12 +16,14 @@ from bot.service.delivery.outbox import Lane, Outbox, Urgency
 from bot.service.requests import discussion
 from bot.service.requests.discussion import Written
 from bot.slack.client import Json, granted
-from bot.slack.incoming import Reader, file_name, file_size, plain
+from bot.slack.incoming import Reader, file_name, file_size
 from bot.slack.manifest import THREADS
+from bot.slack.typed import plain, unnamed
 from bot.slack.workspace import AT_ONCE, BURST, TIER_3
 from bot.view.wording.platforms import slack as wording
 from council.brief import Attachment, Brief, Discussion
 from council.document.conversation import Source
+from council.prompts.context import MOST_MESSAGES
 
 PAGE = 1000
 MOST_PAGES = 5
@@ -84,16 +87,16 @@ class _SlackThread:
         """Return what was written in the thread before the question, oldest first."""
         if not self._reader.scopes & THREADS:
             raise NotAllowed(wording.lacks_scopes(sorted(THREADS)))
-        written: list[Written[Json]] = []
+        theirs: list[Json] = []
         cursor: str | None = None
         for _ in range(MOST_PAGES):
             page = await self._page(cursor)
             messages: list[Json] = page.get("messages") or []
-            written += map(self._written, filter(self._is_theirs, messages))
+            theirs += filter(self._is_theirs, messages)
             metadata: Json = page.get("response_metadata") or {}
             cursor = metadata.get("next_cursor")
             if not cursor:
-                return [each for each in written if each.text or each.files], False
+                return await self._written(theirs), False
         raise NotAllowed(wording.TOO_LONG)
 
     def _is_theirs(self, message: Json) -> bool:
@@ -105,17 +108,29 @@ class _SlackThread:
         is_question = message.get("ts") == self._context.question
         return before and not mine and not is_question and message.get("subtype") in SAID
 
-    def _written(self, message: Json) -> Written[Json]:
-        shown = message.get("text") or "\n".join(
-            each.get("text") or each.get("fallback") or "" for each in message.get("attachments") or ()
+    async def _written(self, messages: list[Json]) -> list[Written[Json]]:
+        """Return what was written; names and files are looked up where it may be read, newest first."""
+        me = str(self._me.get("user_id"))
+        newest = messages[-MOST_MESSAGES:]
+        mentioned = (one for each in reversed(newest) for one in unnamed(_shown(each), me))
+        names, files = await asyncio.gather(
+            self._reader.names(mentioned),
+            self._reader.known([file for each in newest for file in each.get("files") or ()]),
         )
-        bot: Json = message.get("bot_profile") or {}
-        return Written(
-            author=str(message.get("user") or message.get("bot_id") or ""),
-            text=plain(shown, str(self._me.get("user_id"))),
-            files=message.get("files") or (),
-            name=message.get("username") or bot.get("name"),
-        )
+        known = {str(file.get("id")): file for file in files}
+        written: list[Written[Json]] = []
+        for message in messages:
+            bot: Json = message.get("bot_profile") or {}
+            sent: list[Json] = message.get("files") or []
+            written.append(
+                Written(
+                    author=str(message.get("user") or message.get("bot_id") or ""),
+                    text=plain(_shown(message), me, names),
+                    files=[known.get(str(file.get("id")), file) for file in sent],
+                    name=message.get("username") or bot.get("name"),
+                )
+            )
+        return [each for each in written if each.text or each.files]
 
     async def name(self, author: str) -> str:
         """Return somebody's name; nothing if the bot may not ask."""
@@ -134,3 +149,9 @@ class _SlackThread:
         if "files:read" not in self._reader.scopes:
             return NotTaken(file_name(file), "", wording.NO_FILES_SCOPE)
         return await self._reader.file(file)
+
+
+def _shown(message: Json) -> str:
+    return message.get("text") or "\n".join(
+        each.get("text") or each.get("fallback") or "" for each in message.get("attachments") or ()
+    )

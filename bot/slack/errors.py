@@ -83,6 +83,7 @@ FORBIDDEN = frozenset(
         "access_denied",
         "accesslimited",
         "app_access_restricted",
+        "channel_is_limited_access",
         "edit_window_closed",
         "ekm_access_denied",
         "enterprise_is_restricted",
@@ -148,6 +149,7 @@ MALFORMED = frozenset(
         "duplicate_channel_not_found",
         "duplicate_external_id",
         "duplicate_message_not_found",
+        "file_deleted",
         "file_not_found",
         "insecure_request",
         "invalid_arg_name",
@@ -165,6 +167,7 @@ MALFORMED = frozenset(
         "invalid_metadata_format",
         "invalid_metadata_schema",
         "invalid_post_type",
+        "invalid_team",
         "invalid_time",
         "invalid_ts_latest",
         "invalid_ts_oldest",
@@ -193,6 +196,7 @@ MALFORMED = frozenset(
         "unknown_snippet_type",
         "unknown_subtype",
         "users_list_not_supplied",
+        "users_not_found",
         "view_too_large",
     }
 )

@@ -1,16 +1,13 @@
-"""Reads what people send on Slack: their text, their files, and who they are.
-
-Source for the text: https://docs.slack.dev/messaging/formatting-message-text#advanced
-"""
+"""Looks up what Slack doesn't send with a message: names, files, and who somebody is."""
 
 # pyright: reportUnknownMemberType=false
 # slack-sdk annotates its dictionaries and keyword arguments without types.
 
 import asyncio
-import re
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 from urllib.parse import urlsplit
 
 import aiohttp
@@ -29,6 +26,7 @@ from bot.service.requests.attachments import (
     text_file,
 )
 from bot.slack.client import Json, granted
+from bot.slack.typed import plain, unnamed
 from bot.view.wording.platforms import slack as wording
 from bot.view.wording.service.access import GROUPS_UNKNOWN
 from bot.view.wording.service.attachments import NO_NAME
@@ -36,12 +34,19 @@ from council.brief import Attachment
 
 log = structlog.get_logger()
 
+T = TypeVar("T")
+
 FILES = "https://files.slack.com"
 PERSON_SECONDS = 600.0
+MOST_REMEMBERED = 10_000
+"""How many people, and how many channels, are remembered."""
+MOST_NAMES = 20
+"""How many names are looked up for a text; who is mentioned beyond that stays *a colleague*."""
+CHECK_FILE = "check_file_info"
+"""What a file from another workspace says in place of everything else; `files.info` tells the rest.
+Source: https://docs.slack.dev/apis/slack-connect/using-slack-connect-api#files
+"""
 NOT_TEXT = ("audio/", "font/", "image/", "video/")
-
-# Slack writes each mention and link as `<target>` or `<target|label>`; a typed `<` comes as `&lt;`.
-_CONTROL = re.compile(r"<([^<>|]+)(?:\|([^<>]*))?>")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,26 +55,6 @@ class Person:
 
     name: str = ""
     is_admin: bool = False
-
-
-def plain(text: str, bot: str = "") -> str:
-    """Return what was typed, with names for ids where Slack sends them, without mentions of `bot`."""
-
-    def said(found: re.Match[str]) -> str:
-        target, label = found[1], found[2]
-        match target[0]:
-            case "@" if target[1:] == bot:
-                return ""
-            case "@" | "#" | "!":
-                sign = "#" if target[0] == "#" else "@"
-                return f"{sign}{(label or target[1:]).removeprefix(sign)}"
-            case _ if label and target.partition(":")[2].lstrip("/") == label:
-                return label
-            case _:
-                return f"{label} ({target})" if label else target
-
-    read = _CONTROL.sub(said, text)
-    return read.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&").strip()
 
 
 def installed_in(body: Json, bots: Mapping[str, str]) -> str | None:
@@ -120,6 +105,8 @@ class Reader:
         self._clock = clock
         self._hosts = {urlsplit(address)[:2] for address in (FILES, client.base_url)}
         self._people: dict[str, tuple[float, Person]] = {}
+        self._channels: dict[str, tuple[float, str]] = {}
+        self._handles: tuple[float, Mapping[str, str]] = (-PERSON_SECONDS, {})
         self._groups: dict[str, tuple[float, frozenset[str]]] = {}
 
     async def person(self, user: str) -> Person:
@@ -141,8 +128,51 @@ class Reader:
         is_admin = bool(found.get("is_admin") or found.get("is_owner"))
         # In a shared channel, somebody may be the admin of another workspace.
         person = Person(name, is_admin and found.get("team_id") == self._team)
-        self._people[user] = self._clock(), person
+        _remember(self._people, user, (self._clock(), person))
         return person
+
+    async def typed(self, text: str, bot: str = "") -> str:
+        """Return what somebody typed as people read it, without mentions of `bot`."""
+        return plain(text, bot, await self.names(unnamed(text, bot)))
+
+    async def names(self, ids: Iterable[str]) -> dict[str, str]:
+        """Return the names of people, channels and user groups, as far as Slack tells them in time."""
+        wanted = [*dict.fromkeys(ids)][:MOST_NAMES]
+        names = await asyncio.gather(*map(self._name, wanted))
+        return {one: name for one, name in zip(wanted, names, strict=True) if name}
+
+    async def _name(self, one: str) -> str:
+        try:
+            async with asyncio.timeout(LOOKUP_SECONDS):
+                if one.startswith("S"):
+                    return await self._handle(one)
+                if one.startswith(("C", "G")):
+                    return await self._channel(one)
+        except (TimeoutError, VenueError) as error:
+            log.info("name_unknown", reason=error)
+            return ""
+        return (await self.person(one)).name
+
+    async def _channel(self, channel: str) -> str:
+        """Return a public channel's name; a private one's is for its members."""
+        if not self.scopes & {"channels:read", "groups:read"}:
+            return ""
+        seen, known = self._channels.get(channel, (0.0, None))
+        if known is None or self._clock() - seen >= PERSON_SECONDS:
+            found: Json = (await granted(self._client.conversations_info(channel=channel)))["channel"]
+            known = "" if found.get("is_private") else str(found.get("name") or "")
+            _remember(self._channels, channel, (self._clock(), known))
+        return known
+
+    async def _handle(self, group: str) -> str:
+        if "usergroups:read" not in self.scopes:
+            return ""
+        seen, known = self._handles
+        if self._clock() - seen >= PERSON_SECONDS:
+            listed: list[Json] = (await granted(self._client.usergroups_list()))["usergroups"]
+            known = {str(each["id"]): str(each["handle"]) for each in listed}
+            self._handles = self._clock(), known
+        return known.get(group, "")
 
     async def memberships(self, user: str, groups: frozenset[str]) -> frozenset[str]:
         """Return which of these user groups somebody is in. Raises `Refusal` where Slack doesn't say."""
@@ -171,12 +201,27 @@ class Reader:
             return (), wording.FILES_NOT_ALLOWED
         try:
             async with asyncio.timeout(LOOKUP_SECONDS):
+                known = await self.known(files)
                 read = await asyncio.gather(
-                    *map(self.file, admitted(files, name=file_name, size=file_size))
+                    *map(self.file, admitted(known, name=file_name, size=file_size))
                 )
         except TimeoutError:
             return (), wording.FILES_TOO_SLOW
         return sorted_out(read)
+
+    async def known(self, files: Sequence[Json]) -> list[Json]:
+        """Return files with their names, sizes and addresses, also those from other workspaces."""
+        return [*await asyncio.gather(*map(self._known, files))]
+
+    async def _known(self, file: Json) -> Json:
+        if file.get("file_access") != CHECK_FILE or "files:read" not in self.scopes:
+            return file
+        try:
+            found: Json = (await granted(self._client.files_info(file=str(file.get("id")))))["file"]
+        except VenueError as error:
+            log.info("file_unknown", reason=error)
+            return {**file, "size": 0}  # it isn't there for the bot: no room is kept for it
+        return found
 
     async def file(self, file: Json | NotTaken) -> Attachment | NotTaken:
         """Fetch a text file from a message, or return why it isn't accepted."""
@@ -223,3 +268,11 @@ def file_size(file: Json) -> int:
     """Return the size that Slack states; without one, a file counts as the largest allowed."""
     size = file.get("size")
     return size if isinstance(size, int) and size >= 0 else LARGEST_FILE
+
+
+def _remember(memory: dict[str, T], key: str, value: T) -> None:
+    """Keep a value in place of the oldest one where there are too many."""
+    memory.pop(key, None)
+    while len(memory) >= MOST_REMEMBERED:
+        del memory[next(iter(memory))]
+    memory[key] = value

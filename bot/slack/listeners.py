@@ -45,9 +45,10 @@ from bot.slack import past as slack_past
 from bot.slack.asking import Asking, standing
 from bot.slack.card import action_id
 from bot.slack.client import Json, granted
-from bot.slack.incoming import Reader, installed_in, plain
+from bot.slack.incoming import Reader, installed_in
 from bot.slack.manifest import SHORTCUT
 from bot.slack.notices import Tell, ephemerally, line, privately
+from bot.slack.typed import plain
 from bot.slack.venue import SlackVenue, unrecorded
 from bot.slack.workspace import Workspace
 from bot.view.wording.platforms import slack as wording
@@ -273,8 +274,12 @@ class Listeners:
         await self._attempt(tell, reading)
         await ack()
 
-    async def _on_event(self, body: Json, event: Json) -> None:
-        """Take a mention or a direct message as a question; ignore what bots write."""
+    async def _on_event(self, event: Json) -> None:
+        """Take a mention or a direct message as a question; ignore what bots write.
+
+        A message is known by its channel and time: Slack may send it again as another event, of another
+        kind, or edited.
+        """
         by_person = event.get("user") and not event.get("bot_id")
         if not by_person or event.get("subtype") not in (None, "file_share"):
             return
@@ -284,9 +289,8 @@ class Listeners:
         tell = ephemerally(self._client, here)
         nothing = NO_QUESTION if event["type"] == "message" else wording.NOT_AFTER_MENTION
         context = Discussion(until=event["ts"])
-        await self._attempt(
-            tell, self._asking.ask_about(event, here, body["event_id"], None, nothing, tell, context)
-        )
+        key = f"message {self._team} {event['channel']} {event['ts']}"
+        await self._attempt(tell, self._asking.ask_about(event, here, key, None, nothing, tell, context))
 
     async def _on_click(self, ack: AsyncAck, respond: AsyncRespond, body: Json, action: Json) -> None:
         if await self._is_new(body):  # a second press of Stop means something else

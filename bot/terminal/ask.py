@@ -261,6 +261,16 @@ def say(text: str) -> None:
     _write(escaped(text))
 
 
+def say_bytes(content: bytes) -> None:
+    """Write a file's content to standard output as it is, or as `say` does where somebody watches."""
+    if sys.stdout.isatty():
+        say(content.decode(errors="replace").rstrip())
+        return
+    sys.stdout.flush()
+    sys.stdout.buffer.write(content)
+    sys.stdout.flush()
+
+
 def warn(text: str) -> None:
     """Write lines to standard error, as `say` does; nobody may be reading."""
     with suppress(OSError):

@@ -19,7 +19,7 @@ from bot.transcript import blocks, charts, diff
 from bot.transcript.charts import Moved, Standing, Sure
 from bot.transcript.turns import Turn, begun, turns
 from bot.transcript.votes import votes
-from bot.view.card import answer, names
+from bot.view.card import names, stored
 from bot.view.discussion import discussion
 from bot.view.member import moved
 from bot.view.message import Block, Heading, Line, Message, Prose, Quote, printable
@@ -140,7 +140,7 @@ def _exchange(turn: Turn, number: int, numbered: bool) -> Exchange:
     heading = wording.question(number, of_several=numbered)
     question = blocks.html([Quote(turn.question), *discussion(turn.read)], under=UNDER + 1)
     view = turn.view
-    if view is None or view.final is None:
+    if view is None:
         nothing = blocks.html([Line(wording.NO_ANSWER)], under=UNDER)
         return Exchange(f"question-{number}", heading, question, nothing)
     sections: Sections = {(each.kind, each.round, each.member): each.message for each in record(view)}
@@ -153,7 +153,7 @@ def _exchange(turn: Turn, number: int, numbered: bool) -> Exchange:
         f"question-{number}",
         heading,
         question,
-        blocks.html((*answer(view, view.final, now=0.0), *votes(turn.votes)), under=UNDER + 1),
+        blocks.html((*stored(view), *votes(turn.votes)), under=UNDER + 1),
         tuple(
             blocks.html(each.blocks, under=UNDER)
             for (_, _, member), each in sections.items()

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from bot.render.markdown import render
 from bot.transcript.turns import begun, turns
 from bot.transcript.votes import votes
-from bot.view.card import answer
+from bot.view.card import stored
 from bot.view.discussion import discussion
 from bot.view.message import Heading, Line, Message, Quote, Title
 from bot.view.record import record
@@ -30,10 +30,10 @@ def _parts(conversation: Conversation) -> Iterator[str]:
         yield render(
             Message(f"question:{number}", (Heading(which), Quote(turn.question), *discussion(turn.read)))
         )
-        if turn.view is None or turn.view.final is None:
+        if turn.view is None:
             yield render(Message(f"answer:{number}", (Line(wording.NO_ANSWER),)))
             continue
-        final = answer(turn.view, turn.view.final, now=0.0)
-        yield render(Message(f"answer:{number}", (Heading(wording.ANSWER), *final, *votes(turn.votes))))
-        for section in record(turn.view):
+        final = (Heading(wording.ANSWER), *stored(turn.view), *votes(turn.votes))
+        yield render(Message(f"answer:{number}", final))
+        for section in record(turn.view, reviews_once=True):
             yield render(section.message, under=1)

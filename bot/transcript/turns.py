@@ -50,7 +50,7 @@ def _pairs(
             if question is not None:
                 yield question, None, None
             question, read = message.content, message.context
-        else:
+        elif isinstance(message, AssistantMessage):
             yield question or "", message, read
             question = read = None
     if question is not None:

@@ -247,6 +247,22 @@ def answer(view: RunView, final: Stage3Result, now: float) -> tuple[Block, ...]:
     return (*cautions(view, final), *_body(view, final, now))
 
 
+def stored(view: RunView) -> tuple[Block, ...]:
+    """Return a stored run's final answer; without one, that there is none and whose calls failed."""
+    if view.final is not None:
+        return answer(view, view.final, now=0.0)
+    short = names(view)
+    states = [(seat.name, seat.answering) for seat in view.seats]
+    states += [(writer.name, writer.state) for writer in view.chair]
+    lost = (
+        wording.failed(short[name], failures.failure(state.failure))
+        for name, state in states
+        if isinstance(state, Failed)
+    )
+    said = wording.NO_FINAL if any(seat.answer for seat in view.seats) else wording.NOTHING
+    return (Line(" ".join(filter(None, (said, wording.sentence(lost))))),)
+
+
 def _body(
     view: RunView, final: Stage3Result, now: float, note_length: int | None = None
 ) -> tuple[Block, ...]:

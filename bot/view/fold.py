@@ -177,7 +177,7 @@ def run_view(conversation: Conversation, run_id: str) -> RunView | None:
     for message in conversation.messages:
         if isinstance(message, UserMessage):
             question = message.content
-        elif message.run_id == run_id:
+        elif isinstance(message, AssistantMessage) and message.run_id == run_id:
             return of_document(message, question, conversation)
     return None
 
@@ -371,12 +371,13 @@ def _settled(view: RunView, present: Mapping[Stage, bool]) -> RunView:
 
 def _with_message(view: RunView, message: AssistantMessage) -> RunView:
     """Adopt what the document says: it is the whole truth about a run."""
-    results: Iterable[StageResult] = (*message.stage1, message.stage3)
+    final = () if message.stage3.is_missing else (message.stage3,)
+    results: Iterable[StageResult] = (*message.stage1, *final)
     for result in results:
         view = _with_result(view, result)
     held = rounds_of(message)
     view = _with_round(_in_round(view, len(held)), held[-1])
-    view = _settled(view, {"stage1": bool(message.stage1), "stage3": True})
+    view = _settled(view, {"stage1": bool(message.stage1), "stage3": bool(final)})
     return replace(
         view,
         strategy=message.strategy or view.strategy,

@@ -3,7 +3,7 @@
 Transcripts and files show all of it; the thread below the card is a digest (`bot.view.thread`).
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
@@ -18,6 +18,7 @@ from bot.view.wording import thread as wording
 from bot.view.wording.card import rounds
 from council.document.conversation import Stage1Result, peer_critiques
 from council.document.iteration import IterationState
+from council.document.results import Stage2Result
 
 Kind = Literal["ranking", "member", "reviews", "rounds"]
 
@@ -32,19 +33,20 @@ class Section:
     member: str | None = None
 
 
-def record(view: RunView) -> Iterator[Section]:
+def record(view: RunView, *, reviews_once: bool = False) -> Iterator[Section]:
     """Yield everything the members of a run said, round by round, if it is final.
 
-    Each round has its ranking, then every member's answers and the reviews of them.
+    Each round has its ranking, then every member's answers and the reviews of them. A review is of all
+    answers: with `reviews_once`, whole reviews aren't repeated for each of them, but come at the end.
     """
     for each in (*view.earlier, view):
-        yield from _round_of(each)
+        yield from _round_of(each, reviews_once=reviews_once)
     told = view.iteration if view.conversation_id else None
     if told and told.max_rounds > 1:
         yield Section("rounds", Message("rounds", tuple(_moves(view, told))), view.number)
 
 
-def _round_of(view: RunView) -> Iterator[Section]:
+def _round_of(view: RunView, *, reviews_once: bool) -> Iterator[Section]:
     if view.stage("stage2").progress not in ("done", "skipped"):
         return
     if view.stage("stage2").progress == "done":
@@ -53,8 +55,11 @@ def _round_of(view: RunView) -> Iterator[Section]:
         if seat.answer and _is_final(view, seat):
             member = Message("member", tuple(_member(view, seat, seat.answer)))
             yield Section("member", member, view.number, seat.name)
-            if said := reviews(view, seat):
+            whole = reviews_once and _handed(view, seat) is None
+            if not whole and (said := reviews(view, seat)):
                 yield Section("reviews", Message("reviews", said), view.number, seat.name)
+    if reviews_once and (said := tuple(_whole_reviews(view))):
+        yield Section("reviews", Message("reviews", said), view.number)
 
 
 def _is_final(view: RunView, seat: Seat) -> bool:
@@ -142,17 +147,38 @@ def reviews(view: RunView, seat: Seat) -> tuple[Block, ...]:
 
 
 def _reviews(view: RunView, seat: Seat) -> Iterator[Block]:
-    reviewed = peers(view, seat)
-    handed = seat.correction.peer_critiques if seat.correction else ""
+    reviewed, handed = peers(view, seat), _handed(view, seat)
     if not reviewed and not handed:
         return
     yield Heading(f"{wording.reviews_of(full_name(seat))}{wording.of_round(view.number)}")
     if label := label_of(view, seat):
         yield Line(wording.label(label))
-    if handed and handed != peer_critiques(seat.name, reviewed):
-        # Other programs hand over something other than the whole reviews: this is what it read.
+    if handed:
         yield Prose(handed)
         return
+    yield from _each(view, reviewed)
+
+
+def _handed(view: RunView, seat: Seat) -> str | None:
+    """Return what a member was given to read about its answer, if that wasn't the whole reviews."""
+    handed = seat.correction.peer_critiques if seat.correction else ""
+    return handed if handed and handed != peer_critiques(seat.name, peers(view, seat)) else None
+
+
+def _whole_reviews(view: RunView) -> Iterator[Block]:
+    """Return all reviews of a round, and whose answer each of their labels is."""
+    reviewed = [seat.review for seat in view.seats if seat.review]
+    if not reviewed:
+        return
+    yield Heading(f"{wording.REVIEWS}{wording.of_round(view.number)}")
+    short = names(view)
+    if view.labels:
+        labels = ((label, short.get(name, name)) for label, name in view.labels.items())
+        yield Line(wording.labels(labels))
+    yield from _each(view, reviewed)
+
+
+def _each(view: RunView, reviewed: Iterable[Stage2Result]) -> Iterator[Block]:
     short = names(view)
     for review in reviewed:
         yield Heading(wording.review_by(short[review.model]), 3)

@@ -42,6 +42,7 @@ __all__ = [
     "Conversation",
     "FailedCall",
     "Message",
+    "OtherMessage",
     "Place",
     "RunUsage",
     "Source",
@@ -123,6 +124,8 @@ class AssistantMessage(Record):
 
         Raises `ValueError` naming the rule. Source: the storage contract, Validation Rules.
         """
+        if self.stage3.is_missing:
+            raise ValueError("stage3 is missing")
         answers = {answer.model: answer.response for answer in self.stage1}
         for answer in self.stage1:
             if answer.consultation is not None:
@@ -175,7 +178,13 @@ class AssistantMessage(Record):
                 raise ValueError(f"the rounds of {correction.model} end in another answer")
 
 
-Message = Annotated[UserMessage | AssistantMessage, Field(discriminator="role")]
+class OtherMessage(Record):
+    """A message that is neither, such as another program's system prompt: kept, but not shown."""
+
+    role: Literal["other"]
+
+
+Message = Annotated[UserMessage | AssistantMessage | OtherMessage, Field(discriminator="role")]
 
 
 class Source(Record):

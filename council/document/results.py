@@ -132,7 +132,7 @@ class Stage2_5Result(Record):  # noqa: N801 - the data model's own name
 MemberAnswer = Stage1Result | Stage2_5Result
 """What a member says at some point of a run: its first answer, or a correction."""
 
-AnswerSource = Literal["chairman", "fallback", "best_ranked", "verbatim", "single"]
+AnswerSource = Literal["chairman", "fallback", "best_ranked", "verbatim", "single", "missing"]
 
 
 class ChairNotes(Record):
@@ -154,7 +154,8 @@ class Stage3Result(Record):
 
     `source`: the chairman; one of its fallbacks; the best-ranked member in the chair; the
     best-ranked corrected answer, verbatim; or the only answer there was, not reviewed. `notes` come
-    from whoever was in the chair; the last two sources have none.
+    from whoever was in the chair; the last two sources have none. What another program keeps of a
+    question that nobody answered in the end is read as `missing`, with empty texts; it is never written.
     """
 
     model: str
@@ -164,6 +165,11 @@ class Stage3Result(Record):
     stopped_early: bool = False
     truncated: bool = False
     notes: ChairNotes | None = None
+
+    @property
+    def is_missing(self) -> bool:
+        """Whether there is no final answer."""
+        return self.source == "missing"
 
 
 class Place(Record):

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from council.brief import History, Turn
-from council.document.conversation import Conversation, UserMessage
+from council.document.conversation import AssistantMessage, Conversation, UserMessage
 from council.reviews.critiques import shorten
 from council.text.characters import clip
 
@@ -60,8 +60,8 @@ def turns(conversation: Conversation) -> list[Turn]:
     for message in conversation.messages:
         if isinstance(message, UserMessage):
             question = message.content
-        elif question is not None:
-            found.append(Turn(question=question, answer=message.stage3.response))
+        elif isinstance(message, AssistantMessage) and question is not None:
+            found.append(Turn(question=question, answer=message.stage3.response or None))
             question = None
     return found
 

@@ -4,9 +4,11 @@ A document is rewritten from the JSON that was read, not from the model, so that
 are kept.
 """
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import isfinite
 from typing import cast
 
 import orjson
@@ -14,6 +16,8 @@ from pydantic import ValidationError
 
 from council.calls import JsonObject
 from council.document.conversation import AssistantMessage, Conversation, Source, UserMessage
+from council.text.encodings import decoded
+from storage.documents.foreign import understood
 from storage.errors import DocumentError
 
 SCHEMA_VERSION = 1
@@ -49,25 +53,35 @@ def blank(conversation_id: str, *, created_at: str, title: str, source: Source |
 
 def parse(content: bytes) -> Document:
     """Read a document. Raises `DocumentError` with the reason, which never quotes the text."""
+    return read(_json(content))
+
+
+def read(raw: object) -> Document:
+    """Read a document's JSON, the council's own or another program's. Raises `DocumentError`."""
+    if isinstance(raw, list):
+        raise DocumentError("it is a list, not one conversation")
     try:
-        raw = orjson.loads(content)
-    except orjson.JSONDecodeError as error:
-        raise DocumentError(f"it is not JSON: {error}") from error
-    try:
-        conversation = Conversation.model_validate(raw)
+        conversation = Conversation.model_validate(
+            understood(cast("JsonObject", raw)) if isinstance(raw, dict) else raw
+        )
     except ValidationError as error:
         raise DocumentError(f"it is not a conversation document: {_problems(error)}") from error
-    return Document(raw, conversation)
+    return Document(cast("JsonObject", raw), conversation)
 
 
 def append(document: Document, *messages: UserMessage | AssistantMessage) -> Document:
     """Return the document with messages added at the end, and nothing else changed."""
-    earlier = cast("list[object]", document.raw["messages"])
     conversation = document.conversation
+    added = (message.dump() for message in messages)
     return Document(
-        {**document.raw, "messages": [*earlier, *(message.dump() for message in messages)]},
+        {**document.raw, "messages": [*messages_of(document), *added]},
         conversation.model_copy(update={"messages": [*conversation.messages, *messages]}),
     )
+
+
+def messages_of(document: Document) -> list[object]:
+    """Return the messages as they are in the file, one for each that the council reads."""
+    return cast("list[object]", document.raw.get("messages") or [])
 
 
 def encode(document: Document) -> bytes:
@@ -104,6 +118,42 @@ def check(answer: AssistantMessage) -> None:
         answer.check()
     except ValueError as error:
         raise DocumentError(f"the answer breaks the document's contract: {error}") from error
+
+
+def _json(content: bytes) -> object:
+    """Read JSON as strictly as possible, and as Python and JavaScript write it where that fails.
+
+    Those write `NaN`, numbers of any size, and the half of an emoji that a title was cut in.
+    """
+    try:
+        text = decoded(content)
+    except UnicodeDecodeError as error:
+        raise DocumentError("it is not text in UTF-8 or, with a mark, UTF-16") from error
+    try:
+        return orjson.loads(text)
+    except orjson.JSONDecodeError as error:
+        try:
+            return _without_halves(json.loads(text))
+        except (ValueError, RecursionError):
+            raise DocumentError(f"it is not JSON: {error}") from error
+
+
+def _without_halves(value: object) -> object:
+    """Replace what isn't a character or a number of JSON, so that it can be written again."""
+    match value:
+        case str():
+            return value.encode("utf-8", "replace").decode()
+        case float() if not isfinite(value):
+            return None
+        case int() if not -(2**63) <= value < 2**64:
+            return float(value)
+        case list():
+            return [_without_halves(each) for each in cast("list[object]", value)]
+        case dict():
+            items = cast("JsonObject", value).items()
+            return {str(_without_halves(name)): _without_halves(each) for name, each in items}
+        case _:
+            return value
 
 
 def _problems(error: ValidationError) -> str:

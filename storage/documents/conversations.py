@@ -262,7 +262,7 @@ class ConversationStore:
         """
 
         def take_in() -> Stored | None:
-            conversation = codec.parse(content).conversation
+            conversation = edits.adopted(content)
             path = self._path(conversation.id)
             with self._locked(conversation.id):
                 if path.exists():

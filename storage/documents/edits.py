@@ -54,6 +54,18 @@ def read(conversation_id: str, content: bytes, path: Path | None = None) -> Docu
     return document
 
 
+def adopted(content: bytes) -> Conversation:
+    """Read another program's document that is to be kept.
+
+    Raises `DocumentError` if it can't be read, its id is not a uuid, or it has nothing to show.
+    """
+    conversation = codec.parse(content).conversation
+    check_id(conversation.id)
+    if not any(message.role != "other" for message in conversation.messages):
+        raise DocumentError("it has no messages")
+    return conversation
+
+
 def check_id(conversation_id: str) -> None:
     """Refuse what can't be a conversation's id. Raises `DocumentError`."""
     if not codec.is_id(conversation_id):

@@ -3,11 +3,11 @@
 from typing import cast
 
 from council.calls import JsonObject
-from council.document.conversation import AssistantMessage, Conversation, UserMessage
+from council.document.conversation import AssistantMessage, Message, UserMessage
+from storage.documents import codec
 from storage.documents.codec import Document
+from storage.documents.foreign import TITLE_LENGTH
 from storage.documents.votes import without_votes_of
-
-_TITLE_LENGTH = 80
 
 
 def without(document: Document, user: str) -> Document | None:
@@ -18,7 +18,7 @@ def without(document: Document, user: str) -> Document | None:
     title may be made from it: it becomes the first question that stays.
     """
     conversation = document.conversation
-    messages = cast("list[object]", document.raw["messages"])
+    messages = codec.messages_of(document)
     kept = [place for place, asker in enumerate(conversation.askers) if asker != user]
     if not kept:
         return None
@@ -29,7 +29,7 @@ def without(document: Document, user: str) -> Document | None:
     if kept[0] > 0:
         raw["title"] = next(
             (
-                message.content[:_TITLE_LENGTH]
+                message.content[:TITLE_LENGTH]
                 for place in kept
                 if isinstance(message := conversation.messages[place], UserMessage)
             ),
@@ -39,14 +39,14 @@ def without(document: Document, user: str) -> Document | None:
     if isinstance(source, dict) and conversation.source and conversation.source.user == user:
         fields = cast("JsonObject", source)
         raw["source"] = {name: value for name, value in fields.items() if name != "user"}
-    return Document(raw, Conversation.model_validate(raw))
+    return codec.read(raw)
 
 
-def _unsaid(raw: object, message: UserMessage | AssistantMessage, user: str) -> object:
+def _unsaid(raw: object, message: Message, user: str) -> object:
     """Return a message's JSON without the user's vote, or words in the thread that was read with it."""
     if isinstance(message, AssistantMessage):
         return without_votes_of(raw, message, user)
-    context = message.context
+    context = message.context if isinstance(message, UserMessage) else None
     if context is None or all(each.author != user for each in context.messages):
         return raw
     others = tuple(each for each in context.messages if each.author != user)

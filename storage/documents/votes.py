@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from typing import cast
 
 from council.calls import JsonObject
-from council.document.conversation import AssistantMessage, Conversation, Vote
+from council.document.conversation import AssistantMessage, Vote
+from storage.documents import codec
 from storage.documents.codec import Document
 
 
@@ -27,12 +28,11 @@ def with_vote(document: Document, run_id: str, vote: Vote) -> Document | None:
     if vote.reason is None and mine and mine[-1].helpful == vote.helpful:
         vote = vote.model_copy(update={"reason": mine[-1].reason})
     others = [each for each in message.votes if _voter(each) != _voter(vote)]
-    messages = [*cast("list[object]", document.raw["messages"])]
+    messages = [*codec.messages_of(document)]
     messages[place] = _voted(
         messages[place], [*others, vote.model_copy(update={"reason": vote.reason or None})]
     )
-    raw = {**document.raw, "messages": messages}
-    return Document(raw, Conversation.model_validate(raw))
+    return codec.read({**document.raw, "messages": messages})
 
 
 def _voted(raw: object, votes: Sequence[Vote]) -> object:

@@ -10,7 +10,7 @@ from council.brief import Discussion
 from council.document.conversation import AssistantMessage, Conversation, Source, Vote, timestamp
 from storage.atomic import Stamp
 from storage.database import Database, Statement, listed
-from storage.documents import codec, edits
+from storage.documents import edits
 from storage.documents.conversations import Listing, Problem, Stored
 from storage.documents.edits import Edit
 from storage.errors import ConstraintError, ConversationNotFound, DocumentError
@@ -117,8 +117,7 @@ class PostgresDocuments:
 
     async def adopt(self, content: bytes) -> Stored | None:
         """Store another program's document, byte for byte; return `None` if its id is taken."""
-        conversation = (await asyncio.to_thread(codec.parse, content)).conversation
-        edits.check_id(conversation.id)
+        conversation = await asyncio.to_thread(edits.adopted, content)
         mtime_ns = time.time_ns()
         try:
             await self._database.write(

@@ -127,6 +127,9 @@ ASIDE = {
     "oauth.v2.access": "asked while somebody installs the app, who reads what went wrong",
     "views.open": "shows a form to one person, beside an answer",
     "conversations.replies": "reads the thread around a question; the run continues without it",
+    "conversations.info": "asked for the name of a channel that a question mentions",
+    "files.info": "asked for a file from another workspace, before the question is taken",
+    "usergroups.list": "asked for the names of user groups that a question mentions",
     "usergroups.users.list": "asked before a question is taken, where user groups may ask",
     "POST /webhooks/{webhook_id}/{token}": "tells one person, beside an answer",
 }

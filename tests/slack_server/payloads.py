@@ -70,7 +70,7 @@ def message_event(kind: str, team: Team, channel: Channel, message: Message) -> 
     if message.thread_ts:
         event["thread_ts"] = message.thread_ts
     if message.files:
-        event["files"] = [file.wire() for file in message.files]
+        event["files"] = [file.shared() for file in message.files]
         event["upload"] = False
         if kind == "message":
             event["subtype"] = "file_share"

@@ -65,6 +65,7 @@ class WebApi:
             "conversations.open": Method(self._open, ("im:write",), 3),
             "users.conversations": Method(self._my_channels, (), 3),
             "views.open": Method(self.modals.open, (), 4),
+            "usergroups.list": Method(self._groups, ("usergroups:read",), 2),
             "usergroups.users.list": Method(self._group_members, ("usergroups:read",), 2),
             "users.info": Method(self._user_info, ("users:read",), 4),
             "files.info": Method(self.files.info, ("files:read",), 4),
@@ -213,6 +214,14 @@ class WebApi:
 
     def _user_info(self, team: Team, arguments: Json) -> Json:
         return {"user": self.board.user(team, arguments.get("user")).wire()}
+
+    def _groups(self, team: Team, _: Json) -> Json:
+        return {
+            "usergroups": [
+                {"id": group, "team_id": team.id, "name": handle.title(), "handle": handle}
+                for group, handle in team.handles.items()
+            ]
+        }
 
     def _group_members(self, team: Team, arguments: Json) -> Json:
         members = team.groups.get(str(arguments.get("usergroup")))

@@ -68,6 +68,8 @@ class Team:
     scopes: set[str]
     groups: dict[str, set[str]] = field(default_factory=dict[str, set[str]])
     """User groups, each with its members."""
+    handles: dict[str, str] = field(default_factory=dict[str, str])
+    """What user groups are called, without the sign."""
     revoked: str | None = None
     """The error that every call with the token gets, once it is no longer good."""
 
@@ -89,10 +91,12 @@ class StoredFile:
     url_private: str
     content: bytes | None = None
     title: str = ""
+    connected: bool = False
+    """Whether it comes from another workspace: messages then say nothing but its id."""
     shared_in: list[str] = field(default_factory=list[str])
 
     def wire(self) -> Json:
-        """The file as messages and `files.*` carry it."""
+        """The file as `files.*` carry it."""
         return {
             "id": self.id,
             "name": self.name,
@@ -106,6 +110,15 @@ class StoredFile:
             "url_private_download": self.url_private,
             "channels": list(self.shared_in),
         }
+
+    def shared(self) -> Json:
+        """The file as messages carry it.
+
+        Source: https://docs.slack.dev/apis/slack-connect/using-slack-connect-api#files
+        """
+        stub = {"id": self.id, "mode": "file_access", "file_access": "check_file_info"}
+        stub |= {"created": 0, "timestamp": 0, "user": ""}
+        return stub if self.connected else self.wire()
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +182,7 @@ class Message:
         if self.attachments:
             message |= {"attachments": self.attachments}
         if self.files:
-            message |= {"files": [file.wire() for file in self.files]}
+            message |= {"files": [file.shared() for file in self.files]}
         if len(self.history) > 1:
             message |= {"edited": {"user": self.user, "ts": f"{self.history[-1].at:.6f}"}}
         return message

@@ -6,11 +6,11 @@ import tracemalloc
 from collections.abc import AsyncIterator
 from pathlib import Path
 
+import orjson
 import pytest
 
 from storage.documents.conversations import Documents, Problem
-from storage.errors import FolderError
-from storage.importing import ImportReport, import_folder
+from storage.importing import ImportReport, import_from
 from storage.index.index import Index
 from storage.stores import Stores
 from tests.storage.examples import CONTRACT_EXAMPLE, CONTRACT_ID, NOW, answer, legacy, new_id, put
@@ -52,7 +52,7 @@ async def test_documents_of_every_version_are_imported_unchanged(
     contents = {str(old["id"]): put(folder, old), CONTRACT_ID: CONTRACT_EXAMPLE}
     (folder / "the-capital-of-france.json").write_bytes(CONTRACT_EXAMPLE)
     (folder / "notes.txt").write_bytes(b"not a document")
-    report = await import_folder(folder, store, index)
+    report = await import_from([folder], store, index)
     assert report.skipped == ()
     assert sorted(report.imported) == sorted(contents)
     for conversation_id, content in contents.items():
@@ -73,16 +73,20 @@ async def test_each_file_that_is_not_imported_is_named_with_its_reason(
     put(folder, legacy("42"))
     good = legacy(new_id())
     put(folder, good)
-    assert await import_folder(folder, store, index) == ImportReport(
+    assert await import_from([folder], store, index) == ImportReport(
         imported=(str(good["id"]),),
+        present=0,
         skipped=tuple(
             sorted(
                 (
-                    Problem(f"{CONTRACT_ID}.json", "a conversation with its id is already here"),
                     Problem(
                         "subfolder.json",
                         f"{folder / 'subfolder.json'} can't be used: "
                         "there is a folder where the file should be; move it away",
+                    ),
+                    Problem(
+                        f"{CONTRACT_ID}.json",
+                        "a conversation with its id is already here, with other content",
                     ),
                     Problem("42.json", "the conversation's id is not a uuid in lower case with hyphens"),
                     Problem(
@@ -109,7 +113,7 @@ async def test_only_regular_files_are_opened(
     (folder / f"{good['id']}.json").rename(folder / "elsewhere")
     (folder / "link.json").symlink_to(folder / "elsewhere")
     async with asyncio.timeout(5):
-        report = await import_folder(folder, store, index)
+        report = await import_from([folder], store, index)
     assert report.imported == (str(good["id"]),)
     assert home.content(str(good["id"])) == content
     assert [problem.reason.partition(": ")[2] for problem in report.skipped] == [
@@ -124,33 +128,42 @@ async def test_a_huge_file_is_not_read(folder: Path, store: Documents, index: In
     with (folder / "huge.json").open("wb") as file:
         file.truncate(10**12)
     tracemalloc.start()
-    report = await import_folder(folder, store, index)
+    report = await import_from([folder], store, index)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert report == ImportReport(
         (),
+        0,
         (Problem("huge.json", f"{folder / 'huge.json'} can't be used: it is larger than 32 MB"),),
     )
     assert peak < 100_000_000
 
 
 async def test_importing_again_changes_nothing(folder: Path, store: Documents, index: Index) -> None:
-    """A second import of the same folder skips everything."""
+    """A second import of the same folder finds everything here, which counts as taken."""
     put(folder, legacy(CONTRACT_ID))
-    await import_folder(folder, store, index)
-    report = await import_folder(folder, store, index)
-    assert report.imported == ()
-    assert [problem.name for problem in report.skipped] == [f"{CONTRACT_ID}.json"]
+    await import_from([folder], store, index)
+    report = await import_from([folder], store, index)
+    assert report == ImportReport((), 1, ())
+    assert report.is_taken
 
 
-async def test_a_folder_that_is_not_there_is_an_error(
-    tmp_path: Path, store: Documents, index: Index
+async def test_files_and_folders_are_taken_together(
+    folder: Path, tmp_path: Path, store: Documents, index: Index
 ) -> None:
-    """Neither is a file."""
-    (tmp_path / "one.json").touch()
-    with pytest.raises(
-        FolderError, match=r"one\.json can't be used: there is a file where a folder should"
-    ):
-        await import_folder(tmp_path / "one.json", store, index)
-    with pytest.raises(FolderError, match="can't be used: No such file or directory"):
-        await import_folder(tmp_path / "nowhere", store, index)
+    """A file needs no ending; in a folder, only those in `.json` are documents. The rest is named."""
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "saved").write_bytes(orjson.dumps(legacy(CONTRACT_ID)))
+    other = legacy(new_id())
+    (folder / "OTHER.JSON").write_bytes(orjson.dumps(other))
+    (folder / "notes.txt").touch()
+    places = [tmp_path / "saved", folder, tmp_path / "empty", tmp_path / "nowhere"]
+    assert await import_from(places, store, index) == ImportReport(
+        (CONTRACT_ID, str(other["id"])),
+        0,
+        (
+            Problem("empty", "it has no .json files"),
+            Problem("nowhere", f"{tmp_path / 'nowhere'} can't be used: No such file or directory"),
+        ),
+    )
+    assert not (await import_from(places[2:], store, index)).is_taken

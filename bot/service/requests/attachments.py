@@ -8,6 +8,7 @@ from bot.view.message import printable
 from bot.view.wording.service import attachments as wording
 from council.brief import Attachment
 from council.text.characters import clip
+from council.text.encodings import decoded
 
 MOST_FILES = 10
 LARGEST_FILE = 200_000
@@ -24,7 +25,7 @@ def text_file(name: str, content: bytes) -> Attachment:
     if len(content) > LARGEST_FILE:
         raise too_large(name)
     try:
-        text = content.decode("utf-8-sig")
+        text = decoded(content)
     except UnicodeDecodeError:
         text = "\0"
     if "\0" in text:

@@ -11,6 +11,7 @@ import structlog
 from bot.errors import NotTaken, VenueError
 from bot.service.requests.attachments import admitted, one_line
 from bot.view.wording.context import took_too_long
+from bot.view.wording.names import COLLEAGUE
 from council.brief import Attachment, Brief, Discussion, ThreadMessage
 from council.prompts.context import newest
 from council.task_group import TaskGroup
@@ -85,7 +86,7 @@ async def read(thread: Thread[F], brief: Brief, context: Discussion, room: int) 
     messages = tuple(
         ThreadMessage(
             author=each.author,
-            name=one_line(each.name or names.get(each.author, "")) or each.author,
+            name=one_line(each.name or names.get(each.author, "")) or COLLEAGUE,
             text=text,
             files=tuple(files.get(place, ())),
         )

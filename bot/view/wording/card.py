@@ -157,6 +157,10 @@ def were_stopped(members: str, what: str) -> str:
     return f"{members} {what} (they were stopped)"
 
 
+NOTHING = "It has no answer."
+NO_FINAL = "It has no final answer."
+
+
 def sentence(facts: Iterable[str]) -> str:
     """Join facts into a sentence; it may begin with a model's name."""
     said = "; ".join(facts)

@@ -3,6 +3,9 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping
 
+COLLEAGUE, CHANNEL, GROUP = "a colleague", "a channel", "a group"
+"""What somebody, a channel and a group are called whose names aren't known."""
+
 _NAME_LENGTH = 32
 
 
@@ -10,6 +13,12 @@ def listing(items: Iterable[str]) -> str:
     """Join as people do: `a`, `a and b`, `a, b and c`."""
     *firsts, last = items
     return f"{', '.join(firsts)} and {last}" if firsts else last
+
+
+def called(sign: str, name: str | None, otherwise: str) -> str:
+    """Write a name in one line after its sign, as people mention it: `@ada`; else `otherwise`."""
+    said = " ".join((name or "").split()).removeprefix(sign)
+    return f"{sign}{said}" if said else otherwise
 
 
 def short_names(members: Iterable[str], personas: Mapping[str, str] | None = None) -> dict[str, str]:

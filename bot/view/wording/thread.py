@@ -49,6 +49,7 @@ MEMBER = "Member"
 SOURCES = "Sources on the web:"
 OWN_REVIEW = "No peer's review came back, so it reviewed its own answer."
 CUT_OFF = "It reached its length limit and ends here."
+REVIEWS = "Reviews"
 REVIEW_CUT_OFF = "The review reached its length limit and ends here."
 
 
@@ -165,6 +166,11 @@ def not_counted(name: str, *, truncated: bool) -> str:
 def reviews_of(name: str) -> str:
     """Head the whole reviews of a member's answer."""
     return f"Reviews of {name}"
+
+
+def labels(named: Iterable[tuple[str, str]]) -> str:
+    """Say whose answer each label of the reviews is."""
+    return f"Reviewers saw no names: {listing([f'{label} is {name}' for label, name in named])}."
 
 
 def label(name: str) -> str:

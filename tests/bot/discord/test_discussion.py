@@ -167,7 +167,7 @@ async def test_mentions_are_read_as_names(reading: Office) -> None:
     await asked(reading, thread, f"{people[1].mention} says <@99> knows. Does it help?")
     reading.council.calls.clear()
     await asked(reading, thread, "Well?")
-    said = "@Bob says @99 knows. Does it help?"
+    said = "@Bob says a colleague knows. Does it help?"
     assert ("Message by Ada", said) in read_by(reading.council)
 
 
@@ -286,3 +286,11 @@ async def test_a_thread_that_doesnt_come_is_not_waited_for(
     reading.server.fail(MESSAGES, breaks="hang")
     card = await asked(reading, thread, "What now?")
     assert "not this thread: Discord took too long." in card
+
+
+async def test_who_is_mentioned_there_has_a_name(reading: Office) -> None:
+    """And so have emoji."""
+    thread, people = discuss(reading, 1)
+    reading.server.say(thread, people[1], f"Ask {people[2].mention} <a:wave:5>")
+    await reading.mentioned(thread, "Why?")
+    assert read_by(reading.council)[-1] == ("Message by Bob", "Ask @Cleo :wave:")

@@ -20,7 +20,7 @@ from bot.discord.commands import register
 from bot.past.lookup import Lookup
 from bot.service.admission.access import Access
 from bot.service.dispatcher import Dispatcher
-from council.document.conversation import AssistantMessage, UserMessage
+from council.document.conversation import AssistantMessage, Message, UserMessage
 from tests.bot.discord.office import impatient
 from tests.bot.service.test_dispatcher import Office, office
 from tests.bot.shown import FINISHED
@@ -268,7 +268,7 @@ async def sent(reader: MemberActor, form: InteractionResult, **values: str) -> s
     return alone(await reader.submit_modal(form, dict(values)))
 
 
-async def messages(place: Office) -> list[UserMessage | AssistantMessage]:
+async def messages(place: Office) -> list[Message]:
     """Return the messages of the only conversation."""
     [row] = await place.library.index.find_as_operator("")
     return [*(await place.library.store.load(row.id)).messages]

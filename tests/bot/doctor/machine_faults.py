@@ -95,7 +95,7 @@ FAULTS = [
     ),
     Planted(
         ".env for all",
-        lambda s: s.write(".env", "", 0o644),
+        lambda s: s.write(".env", "COUNCIL_OWN_NAME=one\n", 0o644),
         ".env",
         "other users",
         "chmod 600 .env",

@@ -85,6 +85,9 @@ def _settled(scene: Scene) -> None:
 
 
 NORMAL = [
+    Normal(
+        "empty .env", lambda s: s.write(".env", "# nothing yet\nOPENROUTER_API_KEY=\n", 0o644), "no file"
+    ),
     Normal("no platform", _without("DISCORD_", "SLACK_"), "neither Discord nor Slack is configured"),
     Normal(
         "demonstration", _without("OPENROUTER_", "COUNCIL_MEMBERS"), "the built-in demonstration model"

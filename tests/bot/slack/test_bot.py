@@ -26,7 +26,6 @@ from bot.service.requests.attachments import LARGEST_FILE
 from bot.service.runs import Runs
 from bot.slack.bot import SlackBot
 from bot.slack.client import granted
-from bot.slack.incoming import plain
 from bot.slack.manifest import SHORTCUT
 from bot.view.wording.platforms.slack import IN_PRIVATE, TOO_SLOW
 from bot.view.wording.service.access import NOT_HERE
@@ -1112,19 +1111,3 @@ class TestHttp:
             stale = await place.slack.slash(place.general, place.ada, "/council", "Shard?")
             assert [forged.attempts[0].status, stale.attempts[0].status] == [401, 401]
             assert place.council.calls == []
-
-
-@pytest.mark.parametrize(
-    ("sent", "read"),
-    [
-        ("<@UBOT> shard?", "shard?"),
-        ("ask <@U1|ada> in <#C1|general>, <!here>", "ask @ada in #general, @here"),
-        ("<!subteam^S1|@team> and <@U2>", "@team and @U2"),
-        ("see <https://x.example/a?b=1|the docs> or <https://y.example>", "see the docs (https://x.example/a?b=1) or https://y.example"),
-        ("<http://x.example|x.example>, <mailto:a@x.example|a@x.example>", "x.example, a@x.example"),
-        ("if a &lt; b &amp;&amp; c &gt; d: &amp;lt;", "if a < b && c > d: &lt;"),
-    ],
-)  # fmt: skip
-def test_what_slack_sends_is_read_as_typed(sent: str, read: str) -> None:
-    """Names for ids, links as addresses, entities as characters, without the bot's own name."""
-    assert plain(sent, "UBOT") == read

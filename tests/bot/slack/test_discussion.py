@@ -133,13 +133,13 @@ class TestThread:
             assert "Read 1 message of this thread. 1 file was left out." in card
 
     async def test_names_replace_ids_if_the_bot_may_ask(self, tmp_path: Path) -> None:
-        """Without `users:read` the ids remain."""
+        """Without `users:read` somebody is a colleague."""
         without = frozenset({"users:read"})
         async with at_work(tmp_path, scopes=frozenset(THREADS), without=without) as place:
             first, people = discuss(place, 1)
             await place.slack.mention(place.general, people[0], "And?", thread_ts=first.ts)
             await place.dispatcher.tasks.settled()
-            assert read_by(place.council)[0][0] == f"Message by {people[0].id}"
+            assert read_by(place.council)[0][0] == "Message by a colleague"
 
     @pytest.mark.parametrize("kind", ["public", "private"])
     async def test_without_the_scope_only_the_mention_is_read(

@@ -8,7 +8,7 @@ from bot.view.record import record
 from council.brief import Discussion, ThreadMessage
 from council.document.conversation import Conversation, UserMessage, Vote
 from council.document.results import ChairNotes
-from tests.bot.sample_run import ASSISTANT, CONVERSATION, CONVERSATION_ID, FINAL, QUESTION
+from tests.bot.sample_run import ASSISTANT, CONVERSATION, CONVERSATION_ID, FINAL, QUESTION, REVIEWS
 
 HEAD = (
     "# Cron or Temporal for nightly jobs\n\n"
@@ -29,7 +29,7 @@ def test_a_conversation_reads_from_question_to_reviews() -> None:
         "3 of 4 members answered; grok-4 failed (the provider was too busy)."
     )
     assert f"\n\n{FINAL.response}\n\n_4 members" in shown
-    sections = record(of_document(ASSISTANT, QUESTION, CONVERSATION))
+    sections = record(of_document(ASSISTANT, QUESTION, CONVERSATION), reviews_once=True)
     assert shown.endswith("\n" + "\n".join(render(each.message, under=1) for each in sections))
     assert [line for line in shown.splitlines() if line.startswith(("# ", "## ", "### "))] == [
         "# Cron or Temporal for nightly jobs",
@@ -37,12 +37,21 @@ def test_a_conversation_reads_from_question_to_reviews() -> None:
         "## Answer",
         "### Ranking",
         "### anthropic/claude-sonnet-4.5",
-        "### Reviews of anthropic/claude-sonnet-4.5",
         "### google/gemini-2.5-pro (The Pragmatist)",
-        "### Reviews of google/gemini-2.5-pro (The Pragmatist)",
         "### openai/gpt-5",
-        "### Reviews of openai/gpt-5",
+        "### Reviews",
     ]
+
+
+def test_each_review_is_written_once() -> None:
+    """It is of all answers; a line before them says whose answer each label is."""
+    shown = to_markdown(CONVERSATION)
+    for review in REVIEWS.values():
+        assert shown.count(review.ranking) == 1
+    assert (
+        "### Reviews\n\nReviewers saw no names: Response A is claude-sonnet-4.5, "
+        "Response B is gemini-2.5-pro (The Pragmatist) and Response C is gpt-5.\n\n#### By gpt-5\n"
+    ) in shown
 
 
 def test_the_notes_and_the_readers_votes_follow_the_answer() -> None:

@@ -14,7 +14,7 @@ from council.calls import JsonObject
 from council.document.conversation import AssistantMessage, Source, Vote
 from council.document.results import Stage3Result
 from storage.errors import ConversationNotFound
-from storage.importing import import_folder
+from storage.importing import import_from
 from storage.index.statistics import VoteCount
 from storage.scope import Scope
 from tests.storage.examples import NOW, answer, legacy, new_id
@@ -162,7 +162,7 @@ async def test_a_rebuilt_index_and_an_imported_document_have_their_votes(
     document["messages"][1]["votes"] *= 2
     (tmp_path / "in" / "any.json").write_bytes(orjson.dumps(document))
     async with place(Home(tmp_path / "two")) as here:
-        await import_folder(tmp_path / "in", here.library.store, here.library.index)
+        await import_from([tmp_path / "in"], here.library.store, here.library.index)
         assert await here.counts() == before
 
 

@@ -64,6 +64,7 @@ CODES: Mapping[str, str] = {
     "access_denied": _POLICY,
     "accesslimited": _NETWORK,
     "app_access_restricted": _POLICY,
+    "channel_is_limited_access": "only some people may see this channel",
     "edit_window_closed": "the workspace doesn't let messages be edited so late",
     "ekm_access_denied": "the workspace's administrators have suspended posting",
     "enterprise_is_restricted": _POLICY,

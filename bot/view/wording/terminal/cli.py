@@ -38,9 +38,10 @@ def none(start: str) -> str:
     return f"No conversation begins with {start}."
 
 
-def imported(taken: int, skipped: int) -> str:
-    """Say how much was imported."""
-    return f"{taken} imported, {skipped} skipped"
+def imported(taken: int, present: int, skipped: int) -> str:
+    """Say how much was imported, and how much of it was here already."""
+    already = f"{present} already here, " if present else ""
+    return f"{taken} imported, {already}{skipped} skipped"
 
 
 def skipped(name: str, why: str) -> str:

@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from bot.errors import NotTaken
 from bot.service.requests.attachments import (
@@ -14,6 +16,7 @@ from bot.service.requests.attachments import (
     text_file,
 )
 from council.brief import Attachment
+from council.text.encodings import decoded
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,3 +70,34 @@ def test_a_name_is_one_short_line_without_control_characters() -> None:
     with pytest.raises(NotTaken, match=r"^a\[2J bc+\u2026 is not text\. Attach") as refused:
         text_file(hostile, b"\0")
     assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-be", "utf-32"])
+def test_a_text_is_read_by_its_mark(encoding: str) -> None:
+    """PowerShell's `>` writes UTF-16; line ends stay as they are."""
+    mark = "\ufeff" if encoding == "utf-16-be" else ""
+    content = f"{mark}Größe: 3 TB 🚀\r\n".encode(encoding)
+    assert text_file("plan.txt", content).text == "Größe: 3 TB 🚀\r\n"
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "Größe".encode("cp1252"),
+        "Größe".encode("utf-16-le"),
+        b"\xff\xfeo",
+        b"\xff\xfe\x00\xd8\x41\x00",
+        b"\xfe\xff\x00\x00",
+    ],
+)
+def test_nothing_is_guessed(content: bytes) -> None:
+    """Without a mark, in half a character, or with a NUL it is no text."""
+    with pytest.raises(NotTaken, match="is not text"):
+        text_file("plan.txt", content)
+
+
+@given(st.text(alphabet=st.characters(exclude_characters="\0", exclude_categories=["Cs"])))
+def test_any_text_survives_its_encoding(text: str) -> None:
+    """In each form that has a mark."""
+    for encoding in ("utf-8-sig", "utf-16", "utf-32"):
+        assert decoded(text.encode(encoding)) == text

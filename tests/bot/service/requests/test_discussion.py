@@ -63,7 +63,7 @@ async def reading(thread: Scripted, *attachments: Attachment, room: int = ROOM) 
 
 
 async def test_names_come_with_the_messages_or_are_looked_up() -> None:
-    """An unknown name is replaced by the id; control characters are removed."""
+    """Somebody without a name is a colleague; control characters are removed."""
     written: list[Written[str]] = [
         Written("u1", "One."),
         Written("b1", "Two.", name="CI\x1b[31m\nbot"),
@@ -74,8 +74,8 @@ async def test_names_come_with_the_messages_or_are_looked_up() -> None:
     assert [(each.author, each.name, each.text) for each in found.messages] == [
         ("u1", "U1", "One."),
         ("b1", "CI[31m bot", "Two."),
-        ("u2", "u2", "Three."),
-        ("", "", "Four."),
+        ("u2", "a colleague", "Three."),
+        ("", "a colleague", "Four."),
     ]
     assert (found.until, found.unread, found.left_out, found.more) == ("99", None, 0, False)
 
@@ -120,7 +120,7 @@ async def test_binary_and_large_files_are_left_out() -> None:
 
 
 async def test_slow_names_and_files_are_left_out() -> None:
-    """A name is replaced by the id, a file is counted."""
+    """Somebody without a name is a colleague; a file is counted."""
     thread = Scripted([Written("u1", "One.", ["a.md", "b.md"]), Written("u2", "Two.")])
     thread.slow |= {"u1", "a.md"}
     task = asyncio.create_task(reading(thread))
@@ -128,7 +128,7 @@ async def test_slow_names_and_files_are_left_out() -> None:
         await asyncio.sleep(0.001)  # whatever isn't slow is there
         let_pass(NAMES_SECONDS)
     found = await task
-    assert [(each.name, len(each.files)) for each in found.messages] == [("u1", 1), ("U2", 0)]
+    assert [(each.name, len(each.files)) for each in found.messages] == [("a colleague", 1), ("U2", 0)]
     assert found.files_left_out == 1
 
 

@@ -108,7 +108,7 @@ class TestInstalled:
             acme = scene.workspace("Acme Two")
             page = said(await scene.install(acme, REQUIRED | OPTIONAL - {"users:read", "im:write"}))
             assert wording.WORKS_WITHOUT in page
-            assert "tell who is an admin, and name who mentions the bot (users:read)" in page
+            assert "tell who is an admin, and call people by their names (users:read)" in page
             assert "(im:write)" in page
             assert wording.NEEDS not in page
             assert wording.INVITE in page

@@ -1,0 +1,192 @@
+"""On Slack, people, channels and groups have their names, and a message is asked once."""
+
+from pathlib import Path
+
+import pytest
+
+from bot.slack.incoming import MOST_NAMES
+from bot.slack.manifest import SHORTCUT, THREADS
+from bot.view.wording.platforms.slack import FILES_NOT_ALLOWED
+from tests.bot.slack.test_bot import Place, at_work, restarted
+from tests.bot.slack.test_discussion import read_by
+from tests.council.scripted import FOUR
+from tests.slack_server.faults import ALWAYS
+
+FIRST = f"stage1.1:{FOUR[0]}"
+NO_NAMES = frozenset({"users:read", "channels:read", "groups:read", "usergroups:read"})
+
+
+async def asked(place: Place, text: str) -> str:
+    """Ask by mention and see the run through; return the question as the run has it."""
+    await place.slack.mention(place.general, place.ada, text)
+    await place.dispatcher.tasks.settled()
+    return (await place.run(place.cards(place.general)[-1])).brief.question
+
+
+def about(place: Place) -> str:
+    """Return a question that mentions a person, two channels and a group."""
+    launch = place.slack.add_channel("launch", place.bob)
+    secret = place.slack.add_channel("layoffs", place.bob, kind="private")
+    place.slack.team.handles["S0000000001"] = "oncall"
+    return (
+        f"Should <@{place.bob.id}> or <!subteam^S0000000001> post in <#{launch.id}> or <#{secret.id}|>?"
+    )
+
+
+class TestNames:
+    """What a question mentions."""
+
+    async def test_they_reach_the_card_and_the_models(self, tmp_path: Path) -> None:
+        """As text: only the asker is pinged. A private channel's name is for its members."""
+        async with at_work(tmp_path) as place:
+            said = "Should @bob or @oncall post in #launch or a channel?"
+            assert await asked(place, about(place)) == said
+            card = place.cards(place.general)[-1]
+            assert said in card.history[0].text
+            assert f"ada asked: {said}" in card.text
+            assert said in place.council.prompt(FIRST)
+            assert place.pings() == [{place.ada.id}]
+
+    async def test_without_the_scopes_nobody_is_an_id(self, tmp_path: Path) -> None:
+        """Nor anything else."""
+        async with at_work(tmp_path, without=NO_NAMES) as place:
+            said = "Should a colleague or a group post in a channel or a channel?"
+            assert await asked(place, about(place)) == said
+            assert "users.info" not in {call.method for call in place.slack.api.calls}
+
+    @pytest.mark.parametrize("what", ["fatal_error", "hangs"])
+    async def test_a_failed_look_up_stops_no_question(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str
+    ) -> None:
+        """Nor one that takes too long: Slack waits three seconds."""
+        monkeypatch.setattr("bot.slack.incoming.LOOKUP_SECONDS", 0.05)
+        async with at_work(tmp_path) as place:
+            for method in ("users.info", "conversations.info", "usergroups.list"):
+                if what == "hangs":
+                    place.slack.fail(method, delay=0.5, times=ALWAYS)
+                else:
+                    place.slack.fail(method, what, times=ALWAYS)
+            said = "Should a colleague or a group post in a channel or a channel?"
+            assert await asked(place, about(place)) == said
+
+    async def test_they_are_asked_for_once(self, tmp_path: Path) -> None:
+        """And a bounded number of them."""
+        async with at_work(tmp_path) as place:
+            people = [place.slack.add_user(f"p{number}") for number in range(MOST_NAMES + 2)]
+            text = " ".join(f"<@{each.id}>" for each in people)
+            said = await asked(place, text)
+            assert said.split(" a colleague")[0] == " ".join(f"@p{n}" for n in range(MOST_NAMES))
+            assert said.count("a colleague") == 2
+            before = len(place.slack.calls("users.info"))
+            assert await asked(place, f"And <@{people[0].id}>?") == "And @p0?"
+            assert len(place.slack.calls("users.info")) == before
+
+    async def test_the_other_ways_in_have_them_too(self, tmp_path: Path) -> None:
+        """A command, and the action on a message."""
+        async with at_work(tmp_path) as place:
+            await place.slack.slash(place.general, place.ada, "/council", f"Is <@{place.bob.id}> right?")
+            message = place.slack.post(place.general, place.bob, f"<@{place.ada.id}> is wrong")
+            await place.slack.shortcut(SHORTCUT, message, place.ada)
+            await place.dispatcher.tasks.settled()
+            found = [(await place.run(card)).brief.question for card in place.cards(place.general)]
+            assert found == ["Is @bob right?", "@ada is wrong"]
+
+    async def test_a_thread_that_is_read_has_them_too(self, tmp_path: Path) -> None:
+        """Of its writers and of those whom it mentions."""
+        async with at_work(tmp_path, scopes=frozenset(THREADS)) as place:
+            first = place.slack.post(place.general, place.bob, f"Ask <@{place.ada.id}> first.")
+            await place.slack.mention(place.general, place.ada, "Why?", thread_ts=first.ts)
+            await place.dispatcher.tasks.settled()
+            assert read_by(place.council) == [("Message by bob", "Ask @ada first.")]
+
+    async def test_a_writer_without_a_name_is_a_colleague(self, tmp_path: Path) -> None:
+        """Not an id."""
+        async with at_work(tmp_path, without=NO_NAMES, scopes=frozenset(THREADS)) as place:
+            first = place.slack.post(place.general, place.bob, f"Ask <@{place.ada.id}> first.")
+            await place.slack.mention(place.general, place.ada, "Why?", thread_ts=first.ts)
+            await place.dispatcher.tasks.settled()
+            assert read_by(place.council) == [("Message by a colleague", "Ask a colleague first.")]
+
+
+class TestOnce:
+    """A message is known by its channel and its time."""
+
+    @pytest.mark.parametrize("way", ["another event", "another kind", "edited"])
+    async def test_it_is_asked_once(self, tmp_path: Path, way: str) -> None:
+        """However often Slack sends it: one card, one set of calls, one mention."""
+        async with at_work(tmp_path) as place:
+            direct = place.slack.world.open_im(place.slack.team, place.ada.id)
+            where = direct if way == "another kind" else place.general
+            message = place.slack.post(where, place.ada, f"<@{place.slack.team.bot.id}> Shard?")
+            await place.deliver("app_mention", message, {})
+            await place.dispatcher.tasks.settled()
+            for _ in range(3):
+                if way == "edited":
+                    again = {"text": f"{message.text} Or not?", "edited": {"user": place.ada.id}}
+                    await place.deliver("app_mention", message, again)
+                else:
+                    kind = "message" if way == "another kind" else "app_mention"
+                    await place.deliver(kind, message, {})
+            await place.dispatcher.tasks.settled()
+            assert len(place.cards(where)) == 1
+            assert len(place.council.asked("stage1")) == 4
+            assert len(place.pings(where)) == 1
+
+    async def test_also_after_a_restart(self, tmp_path: Path) -> None:
+        """It is on record."""
+        async with at_work(tmp_path) as place:
+            message = place.slack.post(place.general, place.ada, f"<@{place.slack.team.bot.id}> Shard?")
+            await place.deliver("app_mention", message, {})
+            await place.dispatcher.tasks.settled()
+            async with restarted(place) as dispatcher:
+                await place.deliver("app_mention", message, {})
+                await dispatcher.tasks.settled()
+            assert len(place.cards(place.general)) == 1
+
+    async def test_a_follow_up_too(self, tmp_path: Path) -> None:
+        """In the thread of the answer; two messages of one text are two questions."""
+        async with at_work(tmp_path) as place:
+            card = await place.ask()
+            for _ in range(2):
+                text = f"<@{place.slack.team.bot.id}> And next year?"
+                message = place.slack.post(place.general, place.ada, text, thread_ts=card.ts)
+                for _ in range(2):
+                    await place.deliver("app_mention", message, {})
+                    await place.dispatcher.tasks.settled()
+            assert len(place.council.asked("stage1")) == 12
+
+
+class TestConnectedFiles:
+    """A file from another workspace comes as nothing but its id."""
+
+    async def test_it_is_asked_for_and_read(self, tmp_path: Path) -> None:
+        """With its name and size; one that Slack doesn't tell is named."""
+        async with at_work(tmp_path) as place:
+            plan = place.slack.add_file("plan.md", b"3 TB", place.ada)
+            gone = place.slack.add_file("gone.md", b"", place.ada)
+            plan.connected = gone.connected = True
+            gone.content = None
+            await place.slack.mention(place.general, place.ada, "Does it hold?", files=[plan, gone])
+            assert await place.until_told(place.ada) == "Left out: a file (Slack didn't provide it)."
+            await place.dispatcher.tasks.settled()
+            run = await place.run(place.cards(place.general)[0])
+            assert [(file.name, file.text) for file in run.brief.attachments] == [("plan.md", "3 TB")]
+
+    async def test_without_the_scope_the_asker_reads_why(self, tmp_path: Path) -> None:
+        """In a sentence."""
+        async with at_work(tmp_path, without=frozenset({"files:read"})) as place:
+            plan = place.slack.add_file("plan.md", b"3 TB", place.ada)
+            plan.connected = True
+            await place.slack.mention(place.general, place.ada, "Does it hold?", files=[plan])
+            assert await place.until_told(place.ada) == FILES_NOT_ALLOWED
+            assert FILES_NOT_ALLOWED.startswith("The message's files were left out: ")
+
+    async def test_in_a_thread_that_is_read_too(self, tmp_path: Path) -> None:
+        """Beside the message that it came with."""
+        async with at_work(tmp_path, scopes=frozenset(THREADS)) as place:
+            plan = place.slack.add_file("plan.md", b"3 TB", place.ada)
+            plan.connected = True
+            first = place.slack.post(place.general, place.bob, "See here.", files=[plan])
+            await place.slack.mention(place.general, place.ada, "Does it hold?", thread_ts=first.ts)
+            await place.dispatcher.tasks.settled()
+            assert "3 TB" in place.council.prompt(FIRST)

@@ -1,0 +1,196 @@
+"""Documents in the shapes of other programs: what is read, what stays, and what follows."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import cast
+
+import orjson
+import pytest
+
+from bot.past.pages import exchanges
+from bot.transcript.html import to_html
+from bot.transcript.markdown import to_markdown
+from bot.view.member import full_name
+from bot.view.state import Seat
+from council.calls import JsonObject
+from council.document.conversation import AssistantMessage, Conversation, UserMessage
+from storage.documents import codec
+from storage.errors import DocumentError
+from storage.importing import import_from
+from storage.index.index import Index
+from storage.stores import Stores
+from tests.storage.examples import NOW, answer
+from tests.storage.forks import BALLOT, QUESTION, SHAPES, Shape, answered, document, written
+from tests.stores import Home
+
+
+@pytest.fixture
+async def stores(home: Home) -> AsyncIterator[Stores]:
+    """Everything that is kept, empty."""
+    async with home.open() as opened:
+        yield opened
+
+
+def seed_000(message: JsonObject) -> list[str]:
+    """Return the texts of a message as a program reads them that knows the storage contract alone."""
+    if message["role"] == "user":
+        return [cast("str", message["content"])]
+    stages = {
+        name: cast("list[dict[str, str]]", message.get(name, []))
+        for name in ("stage1", "stage2", "stage2_5")
+    }
+    texts = [f"{each['model']}: {each['response']}" for each in stages["stage1"]]
+    for each in stages["stage2"]:
+        assert all(isinstance(label, str) for label in each["parsed_ranking"])
+        texts.append(f"{each['model']}: {each['ranking']}")
+    texts += (
+        f"{each['model']}: {each['original_response']} {each['peer_critiques']} {each['corrected_response']}"
+        for each in stages["stage2_5"]
+    )
+    final = cast("dict[str, str]", message["stage3"])
+    return [*texts, f"{final['model']}: {final['response']}"]
+
+
+def test_at_least_forty_shapes_were_looked_up() -> None:
+    """Each has a name of its own and a source."""
+    assert len(SHAPES) >= 50
+    assert len({shape.name for shape in SHAPES}) == len(SHAPES)
+    assert all(shape.source for shape in SHAPES)
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: shape.name)
+def test_a_document_is_understood(shape: Shape) -> None:
+    """Title, question, answers, ballots by name, failed calls, corrections, the final answer."""
+    conversation = codec.parse(shape.content).conversation
+    assert codec.is_id(conversation.id)
+    assert conversation.title == shape.title
+    assert conversation.created_at == shape.created
+    shown = [message for message in conversation.messages if message.role != "other"]
+    asked, reply = shown
+    assert isinstance(asked, UserMessage)
+    assert isinstance(reply, AssistantMessage)
+    assert asked.content == QUESTION
+    assert tuple(each.model for each in reply.stage1) == shape.members
+    assert (reply.label_to_model or {}) == shape.labels
+    assert (reply.aggregate_ranking is not None) is bool(shape.labels)
+    assert (
+        tuple((each.stage, each.member, each.failure.cause) for each in reply.failures) == shape.failed
+    )
+    assert tuple(each.corrected_response for each in reply.stage2_5 or ()) == shape.corrected
+    assert (reply.stage3.response or None) == shape.final
+    assert reply.stage3.is_missing is (shape.final is None)
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: shape.name)
+def test_it_is_shown_everywhere(shape: Shape) -> None:
+    """In the history, as Markdown and as a page: the final answer or that there is none, each review once."""
+    conversation = codec.parse(shape.content).conversation
+    [(_, view)] = exchanges(conversation)
+    assert (view.final and view.final.response) == shape.final
+    shown, page = to_markdown(conversation), to_html(conversation)
+    said = shape.final or ("It has no final answer." if shape.members else "It has no answer.")
+    assert said in shown
+    assert said in page
+    for name in shape.members:
+        assert f"### {full_name(Seat(name))}\n" in shown
+    if shape.labels:
+        assert "Reviewers saw no names: Response A is " in shown
+        assert shown.count(BALLOT) == shown.count("#### By ")
+        assert "the result is not on record" not in shown
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: shape.name)
+async def test_it_is_kept_to_the_byte_until_a_question_follows(
+    shape: Shape, tmp_path: Path, home: Home, stores: Stores
+) -> None:
+    """Then its own fields are still there, and what follows is in the form of the contract."""
+    file, store = tmp_path / "one.json", stores.documents
+    file.write_bytes(shape.content)
+    index = Index(stores.database)
+    report = await import_from([file], store, index)
+    assert report.skipped == ()
+    [one] = report.imported
+    assert home.content(one) == await store.content(one) == shape.content
+    assert (await index.check(store)).consistent
+    before = codec.parse(shape.content).raw
+    await store.add_exchange(one, "And on Everest?", answer(), title="?", source=None, now=NOW)
+    after = cast("JsonObject", orjson.loads(home.content(one)))
+    old, new = cast("list[JsonObject]", before["messages"]), cast("list[JsonObject]", after["messages"])
+    assert new[: len(old)] == old
+    assert {**after, "messages": old} == before
+    assert seed_000(new[-2]) == ["And on Everest?"]
+    assert len(seed_000(new[-1])) == 10
+    assert len((await store.load(one)).messages) == len(new)
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (b'[{"id": "x"}]', "it is a list, not one conversation"),
+        (b"\xff\xfe\x00", "it is not text in UTF-8 or, with a mark, UTF-16"),
+        (written(document(messages=None)), "it has no messages"),
+        (written(document(messages=[])), "it has no messages"),
+        (written(document(messages=[{"role": "system", "content": "Be brief."}])), "it has no messages"),
+        (
+            written(document(id="conv-1")),
+            "the conversation's id is not a uuid in lower case with hyphens",
+        ),
+        (
+            written(document(id=None)),
+            "it is not a conversation document: id: Input should be a valid string",
+        ),
+        (
+            written(document(messages={"a": 1})),
+            "it is not a conversation document: messages: Input should be a valid list",
+        ),
+    ],
+)
+async def test_what_is_not_taken_is_named_in_a_line(
+    content: bytes, reason: str, tmp_path: Path, stores: Stores
+) -> None:
+    """And nothing of it is kept."""
+    file = tmp_path / "one.json"
+    file.write_bytes(content)
+    report = await import_from([file], stores.documents, Index(stores.database))
+    assert [(problem.name, problem.reason) for problem in report.skipped] == [("one.json", reason)]
+    assert not report.is_taken
+    assert (await stores.documents.listing()).documents == {}
+
+
+def test_the_councils_own_answers_are_read_as_they_are() -> None:
+    """Even where another program's would be understood in another way."""
+    own = {**answered(), "run_id": "r1", "stage1": [{"model": "a/one", "response": ""}], "stage2": []}
+    conversation = codec.read(document({"role": "user", "content": "?"}, own)).conversation
+    message = conversation.messages[1]
+    assert isinstance(message, AssistantMessage)
+    assert message.stage1[0].response == ""
+    assert message.failures == []
+
+
+def test_a_long_question_becomes_a_short_title() -> None:
+    """In one line, cut at the end of a word."""
+    asked: JsonObject = {"role": "user", "content": "How hot\n must  water " + "be " * 40}
+    conversation = codec.read(document(asked, answered(), title=" ")).conversation
+    assert (
+        conversation.title
+        == "How hot must water be be be be be be be be be be be be be be be be be be be be…"
+    )
+
+
+def test_labels_that_the_answers_do_not_explain_stay_labels() -> None:
+    """Nobody is named by a guess."""
+    ballot = {"model": "lab/one", "ranking": "…", "parsed_ranking": ["Response C", "Response A"]}
+    message = codec.read(
+        document({"role": "user", "content": "?"}, answered(stage2=[ballot]))
+    ).conversation
+    reply = Conversation.model_validate(message).messages[1]
+    assert isinstance(reply, AssistantMessage)
+    assert reply.label_to_model is None
+    assert reply.aggregate_ranking is None
+    assert reply.stage2[0].parsed_ranking == ["Response C", "Response A"]
+
+
+def test_a_document_in_pieces_names_the_place() -> None:
+    """By message and field, without a word of the text."""
+    with pytest.raises(DocumentError, match=r"messages\.1: .*"):
+        codec.read(document({"role": "user", "content": "?"}, cast("JsonObject", "secret")))
