@@ -37,6 +37,7 @@ from bot.service.commands import (
     parse_options,
     person,
 )
+from bot.service.delivery.receipts import unrecorded
 from bot.service.delivery.venue import LABELS, Button, File
 from bot.service.dispatcher import Click, Dispatcher
 from bot.service.requests.configure import configure
@@ -48,7 +49,7 @@ from bot.slack.client import Json, granted
 from bot.slack.incoming import Reader, installed_in, plain
 from bot.slack.manifest import SHORTCUT
 from bot.slack.notices import Tell, ephemerally, line, privately
-from bot.slack.venue import SlackVenue, unrecorded
+from bot.slack.venue import SlackVenue
 from bot.slack.workspace import Workspace
 from bot.view.wording.platforms import slack as wording
 from bot.view.wording.service.access import NOT_HERE
@@ -252,14 +253,14 @@ class Listeners:
         await slack_past.share(respond, sheet, by)
         if picture := await chart.drawn(sheet.chart):
             venue = SlackVenue(self._workspace, str(here.user), tell, here)
-            await venue.attach(PICTURE, unrecorded, File(chart.PICTURE, picture))
+            await venue.attach(PICTURE, unrecorded("picture"), File(chart.PICTURE, picture))
 
     async def _send_directly(self, conversation_id: str, here: Source, tell: Tell) -> None:
         """Send a transcript directly: a message that only one person sees can't have a file."""
         files = await self._lookup.transcript(conversation_id, here)
         direct = here.model_copy(update={"channel": await self._asking.direct(str(here.user))})
         venue = SlackVenue(self._workspace, str(here.user), tell, direct)
-        await venue.attach(TRANSCRIPT, unrecorded, *files)
+        await venue.attach(TRANSCRIPT, unrecorded("transcript"), *files)
         await tell(line(wording.IN_DIRECT))
 
     async def _on_shortcut(self, ack: AsyncAck, respond: AsyncRespond, body: Json) -> None:
@@ -381,7 +382,7 @@ class Listeners:
         self._dispatcher.tasks.spawn(ephemerally(self._client, here)(line(said)))
 
     async def _give_transcript(self, run: RunRow, venue: SlackVenue) -> None:
-        await venue.attach(TRANSCRIPT, unrecorded, *await self._dispatcher.transcript(run))
+        await venue.attach(TRANSCRIPT, unrecorded("transcript"), *await self._dispatcher.transcript(run))
 
     async def _attempt(self, tell: Tell, work: Coroutine[Any, Any, object]) -> None:
         """Do what somebody asked for; tell only them why it can't be done."""

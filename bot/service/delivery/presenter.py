@@ -18,7 +18,8 @@ import structlog
 from bot.errors import Gone, Malformed, NotAllowed, Revoked, Unreachable, VenueError
 from bot.render.markdown import render
 from bot.service.delivery.outbox import Urgency
-from bot.service.delivery.venue import Action, Button, Card, File, Mention, Part, Sent, Venue
+from bot.service.delivery.receipts import Ledger, Receipt
+from bot.service.delivery.venue import REPOST, Action, Button, Card, File, Mention, Part, Venue
 from bot.transcript.html import to_html
 from bot.transcript.markdown import to_markdown
 from bot.view.card import answer, card, title
@@ -56,11 +57,11 @@ class Place(Protocol):
 class Presenter:
     """Shows one run in its venue: `hear` its events, and `show` until it is over.
 
-    `posts` remembers what the run has posted below its card; `telling` is what is known of its mention,
-    and `note` writes down more; `place` writes down where its card and its thread are; `is_wanted` tells
-    whether the run is still on record; `page` returns its stored conversation as an HTML file. `edited`
-    hears of each edit of the card, with how many changes it shows. `none_due` waits for others'
-    acknowledgements.
+    `posts` remembers what the run has posted below its card; `telling` is what may have arrived
+    of that and of its mention, and `note` writes down more; `place` writes down where its card and its
+    thread are; `is_wanted` tells whether the run is still on record; `page` returns its stored
+    conversation as an HTML file. `edited` hears of each edit of the card, with how many changes it
+    shows. `none_due` waits for others' acknowledgements.
     """
 
     def __init__(
@@ -89,8 +90,7 @@ class Presenter:
         self._placed = asyncio.Event()
         self._caught_up = asyncio.Event()
         self._place = place
-        self._telling = telling
-        self._note = note
+        self._ledger = Ledger(telling, note)
         self._is_wanted = is_wanted
         self._page = page
         self._edited = edited
@@ -170,7 +170,7 @@ class Presenter:
 
     async def _post_card(self) -> bool:
         try:
-            await self._venue.post_card(self.card, self._card_is)
+            await self._venue.post_card(self.card, Receipt("card", self._ledger, self._card_is))
         except VenueError as error:
             log.info("card_not_posted", reason=error)
             self._lost = error
@@ -255,7 +255,7 @@ class Presenter:
         async def sent(message: str) -> None:
             await self._record("mention", said, message)
 
-        mention = Mention(said, sent, self._telling, self._note)
+        mention = Mention(said, sent, self._ledger)
         places = (self._tell_on_card, self._tell_in_thread, self._tell_in_channel, self._tell_directly)
         for tell in places:
             if not await self._is_wanted():  # forgotten: nobody is told
@@ -274,28 +274,38 @@ class Presenter:
         if self._lost:
             return False
         try:
-            if not self._is_complete:
-                await self._edit()
-        except Malformed:
-            log.exception("card_malformed")
-            await self._venue.edit_card(self._plain_card, self._urgency, self._card_moved)
-            self._fits, self._is_complete = False, True
-        except (Gone, NotAllowed) as error:
+            await self._complete_card()
+        except (Gone, NotAllowed, Malformed) as error:
             self._lost = error
             raise
         return await self._mention(mention, link=True)
 
+    async def _complete_card(self) -> None:
+        if self._is_complete:
+            return
+        try:
+            await self._edit()
+        except Malformed:
+            log.exception("card_malformed")
+            await self._venue.edit_card(self._plain_card, self._urgency, self._card_moved)
+            self._fits, self._is_complete = False, True
+
     async def _tell_in_thread(self, mention: Mention) -> bool:
         """Post the answer and the mention into a thread that has outlived its card."""
-        if not self._posts.messages or self._refused:
+        if not (self._lost and self._posts.messages) or self._refused:
             return False
         await self._post(self._whole(), Urgency.ANSWER)
         return await self._mention(mention, link=False)
 
     async def _tell_in_channel(self, mention: Mention) -> bool:
+        """Replace a lost card, once: whoever deletes the new one, too, doesn't want it there."""
+
         async def placed(card: str) -> None:
             await self._place(message=card, card=None, thread=None)
+            await self._ledger.settle(REPOST)
 
+        if self._lost is None or self._ledger.is_spent(REPOST):
+            return False
         if not self._is_told(mention):
             self._fits = await self._venue.repost(self.card(), mention, placed)
             self._lost, self._is_complete = None, True
@@ -400,7 +410,7 @@ class Presenter:
         why = self._refused
         note = wording.in_file(str(why), with_answer=is_cut) if why else wording.RECORD
 
-        async def attach(sent: Sent) -> str:
+        async def attach(sent: Receipt) -> str:
             return await self._venue.attach(note, sent, await self._file())
 
         try:
@@ -431,7 +441,7 @@ class Presenter:
         for number, part in enumerate(parts):
             key = f"{message.key}.{number}"
 
-            async def post(sent: Sent, key: str = key, part: Part = part) -> str:
+            async def post(sent: Receipt, key: str = key, part: Part = part) -> str:
                 try:
                     return await self._venue.post(part, key, sent, urgency)
                 except Malformed:
@@ -441,15 +451,15 @@ class Presenter:
             await self._once(key, part.content, post)
         self._posted.add(message.key)
 
-    async def _once(self, key: str, content: str, post: Callable[[Sent], Awaitable[object]]) -> None:
+    async def _once(self, key: str, content: str, post: Callable[[Receipt], Awaitable[object]]) -> None:
         """Post something unless it is on record."""
         if self._posts.has(key, content):
             return
 
-        async def sent(message: str) -> None:
+        async def keep(message: str) -> None:
             await self._record(key, content, message)
 
-        await post(sent)
+        await post(Receipt(key, self._ledger, keep))
 
     async def _record(self, key: str, content: str, message: str) -> None:
         try:

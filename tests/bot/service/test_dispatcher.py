@@ -23,7 +23,8 @@ from bot.service.admission.limits import Durability, Limits
 from bot.service.admission.permissions import Admins
 from bot.service.admission.queue import Queue
 from bot.service.delivery.outbox import Urgency
-from bot.service.delivery.venue import Button, Card, File, Part, Sent
+from bot.service.delivery.receipts import Sent
+from bot.service.delivery.venue import Button, Card, File, Part
 from bot.service.dispatcher import Click, Dispatcher
 from bot.service.requests.question import Question
 from bot.service.runs import Runs

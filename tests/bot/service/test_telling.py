@@ -10,7 +10,8 @@ from bot.errors import Gone, Malformed, NotAllowed, Revoked, Unreachable, VenueE
 from bot.render.markdown import render
 from bot.service.admission.queue import Queue
 from bot.service.delivery.outbox import Urgency
-from bot.service.delivery.venue import Card, Mention, Part, Sent
+from bot.service.delivery.receipts import Sent
+from bot.service.delivery.venue import Card, Mention, Part
 from storage.journal.journal import Telling
 from tests.bot.service.recording_venue import RecordingVenue
 from tests.bot.service.test_dispatcher import WHOLE_THREAD, click, office
@@ -86,16 +87,46 @@ async def test_a_card_that_moved_is_on_record_until_there_is_another(tmp_path: P
         assert (found.origin.message, found.origin.card) == ("card-1", "card-3")
 
     class Lost(RecordingVenue):
-        async def mention(self, mention: Mention, *, link: bool = True) -> None:
-            del mention, link
-            raise GONE
+        async def edit_card(
+            self, newest: Callable[[], Card], urgency: Callable[[], Urgency], moved: Sent
+        ) -> bool:
+            if urgency() is Urgency.ANSWER:
+                raise GONE
+            return await super().edit_card(newest, urgency, moved)
 
-    lost = Lost(moves=True)
+    lost = Lost(moves=True, refuse={"open_thread": GONE})
     async with office(tmp_path / "other", ScriptedCouncil()) as place:
         run = await place.see(lost)
         found = await place.library.journal.get(run.id)
         assert found is not None
         assert (found.origin.message, found.origin.card) == ("card-2", None)
+
+
+async def test_a_card_that_is_there_is_not_replaced(tmp_path: Path) -> None:
+    """Only its mention is refused, in the thread and beside the card: the asker is told directly."""
+    venue = RecordingVenue(refuse={"mention": FORBIDDEN})
+    assert await told(tmp_path, venue) == "shown"
+    assert venue.reposts == []
+    assert [said for said, _ in venue.directs] == [DONE]
+    assert [message.key for message in venue.posted if message.key == "answer"] == []
+
+
+async def test_a_card_is_replaced_once(tmp_path: Path) -> None:
+    """Whoever deletes the new one, too, doesn't want it there; no later attempt posts another."""
+
+    class Deleted(RecordingVenue):
+        async def repost(self, card: Card, mention: Mention, placed: Sent) -> bool:
+            self.reposts.append((mention.text, card))
+            await placed("card-2")
+            raise FORBIDDEN  # it is there, and the mention below it is refused
+
+    venue = Deleted(refuse={"edit_card": GONE, "open_thread": GONE, "direct": FORBIDDEN})
+    assert await told(tmp_path, venue) == "untold"
+    async with office(tmp_path, ScriptedCouncil()) as place:
+        runs = await place.dispatcher.tasks.resuming.undelivered("slack")
+        await place.dispatcher.tasks.resuming.resume(runs, lambda _: venue)
+        await place.dispatcher.tasks.settled()
+    assert len(venue.reposts) == 1
 
 
 async def test_a_card_of_a_bot_without_access_is_not_replaced(tmp_path: Path) -> None:
