@@ -130,7 +130,7 @@ class MentionSender:
                 raise
             await mention.record(before.model_copy(update={"lost": before.lost + 1}))
             log.info("mention_lost", reason=error)
-            raise Unsure(str(error)) from error
+            raise Unsure(str(error), may_be_done=True) from error
 
     async def _schedule(self, part: Part, channel: str, thread: str | None, mention: Mention) -> None:
         """Have Slack post the mention; ask again until it certainly will."""

@@ -20,7 +20,7 @@ import structlog
 from bot.errors import Gone, NotAllowed, NoThread, Unreachable, VenueError
 from bot.service.delivery.outbox import Lane, Repeat, Urgency
 from bot.service.delivery.receipts import Ledger, Receipt, Sent
-from bot.service.delivery.venue import REPOST, Card, File, Mention, Part
+from bot.service.delivery.venue import ANSWER, Card, File, Mention, Part
 from bot.slack import text as slack_text
 from bot.slack.card import Drawn, buttons_of, draw
 from bot.slack.client import Json, granted
@@ -77,9 +77,12 @@ class SlackVenue:
 
     async def post_card(self, newest: Callable[[], Card], sent: Receipt) -> str:
         """Post the first card; if the bot may not, tell only the asker why."""
+        shown: Drawn | None = None
 
         async def request() -> str:
-            shown = await self._draw(newest(), IN_THREAD)
+            nonlocal shown
+            if shown is None or not sent.times:  # one that may be there is repeated as it is
+                shown = await self._draw(newest(), IN_THREAD)
             return await self._say(shown.text, shown.blocks, self._thread, sent)
 
         async def post() -> str:
@@ -216,7 +219,7 @@ class SlackVenue:
             self._continues = IN_THREAD
             await placed(message)
 
-        receipt = Receipt(REPOST, mention.ledger, moved)
+        receipt = Receipt(ANSWER, mention.ledger, moved)
         part = Part(shown.text, (*shown.blocks,))
         if not await self._tell_above(part, self._channel, mention, receipt):
             request = partial(self._say, shown.text, shown.blocks, None, receipt)
@@ -242,11 +245,12 @@ class SlackVenue:
         async def began(message: str) -> None:
             nonlocal first
             first = message
-            await mention.ledger.settle("direct.0")
+            await mention.ledger.settle(ANSWER)
 
-        pages = [
-            (page, Receipt(f"direct.{number}", mention.ledger, None if number else began))
-            for number, page in enumerate(await self.parts(card.message))
+        first_page, *others = await self.parts(card.message)
+        pages = [(first_page, Receipt(ANSWER, mention.ledger, began))]
+        pages += [
+            (page, Receipt(f"direct.{number}", mention.ledger)) for number, page in enumerate(others)
         ]
         is_over = await self._tell_above(pages[0][0], channel, mention, pages[0][1])
         if is_over and not first:
@@ -420,7 +424,7 @@ class SlackVenue:
 
 def _repeat(receipt: Receipt) -> Repeat:
     """Return whether one more post may follow the next one."""
-    return Repeat.NEVER if receipt.ledger.times(receipt.key) else Repeat.ONCE
+    return Repeat.NEVER if receipt.times else Repeat.ONCE
 
 
 def _plain(text: str) -> str:

@@ -79,13 +79,14 @@ class SqliteDatabase(Database):
             # The error may quote what is stored, which must not reach a log.
             raise self._told(error) from None
 
-    async def scrub(self) -> None:
-        """Rewrite the file while writes wait, and empty the write-ahead log.
+    async def scrub(self, *, large: bool) -> bool:
+        """Rewrite the file while writes wait, and empty the write-ahead log; it is done at once.
 
         A damaged database that was set aside can't be edited, so it is deleted as a whole, as is what a
         killed backup has left. Old search segments are merged piece by piece, so that writes get their
         turn. Raises `DatabaseError` while another process reads the log.
         """
+        del large  # reads don't wait for it
         for copy in copies_set_aside(self._path):
             await asyncio.to_thread(copy.unlink, missing_ok=True)
         await asyncio.to_thread(clear_abandoned, self._path.parent)
@@ -100,6 +101,7 @@ class SqliteDatabase(Database):
                 f"may still be in its -wal file; it is emptied at the next start",
                 self._path,
             )
+        return True
 
     def damaged(self) -> DamageError:
         """Return the error that says that the file doesn't contain what was written."""

@@ -18,8 +18,8 @@ import structlog
 from bot.errors import Gone, Malformed, NotAllowed, Revoked, Unreachable, VenueError
 from bot.render.markdown import render
 from bot.service.delivery.outbox import Urgency
-from bot.service.delivery.receipts import Ledger, Receipt
-from bot.service.delivery.venue import REPOST, Action, Button, Card, File, Mention, Part, Venue
+from bot.service.delivery.receipts import Ledger, Receipt, may_be_done
+from bot.service.delivery.venue import ANSWER, REPLACED, Action, Button, Card, File, Mention, Part, Venue
 from bot.transcript.html import to_html
 from bot.transcript.markdown import to_markdown
 from bot.view.card import answer, card, title
@@ -294,18 +294,34 @@ class Presenter:
         """Post the answer and the mention into a thread that has outlived its card."""
         if not (self._lost and self._posts.messages) or self._refused:
             return False
-        await self._post(self._whole(), Urgency.ANSWER)
+        if not self._ledger.times(ANSWER):
+            await self._answer_in_thread()
         return await self._mention(mention, link=False)
 
+    async def _answer_in_thread(self) -> None:
+        await self._ledger.settle(ANSWER)  # it may be there twice until it is known to be there once
+        try:
+            await self._post(self._whole(), Urgency.ANSWER)
+        except VenueError as error:
+            if not may_be_done(error):
+                await self._ledger.count(ANSWER, 0)
+            raise
+        await self._ledger.count(ANSWER, 1)
+
     async def _tell_in_channel(self, mention: Mention) -> bool:
-        """Replace a lost card, once: whoever deletes the new one, too, doesn't want it there."""
+        """Replace a lost card, once: whoever deletes the new one, too, doesn't want it there.
+
+        Where two may be there already, their asker is only mentioned.
+        """
 
         async def placed(card: str) -> None:
             await self._place(message=card, card=None, thread=None)
-            await self._ledger.settle(REPOST)
+            await self._ledger.settle(REPLACED)
 
-        if self._lost is None or self._ledger.is_spent(REPOST):
+        if self._lost is None or self._ledger.is_spent(REPLACED):
             return False
+        if self._ledger.is_spent(ANSWER):
+            return await self._mention(mention, link=False)
         if not self._is_told(mention):
             self._fits = await self._venue.repost(self.card(), mention, placed)
             self._lost, self._is_complete = None, True

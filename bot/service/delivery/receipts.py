@@ -68,6 +68,11 @@ class Receipt:
         await (self.keep(message) if self.keep else self.ledger.settle(self.key))
 
     @property
+    def times(self) -> int:
+        """How often it may be there."""
+        return self.ledger.times(self.key)
+
+    @property
     def is_spent(self) -> bool:
         """Whether it isn't posted again."""
         return self.ledger.is_spent(self.key)
@@ -75,7 +80,7 @@ class Receipt:
     @asynccontextmanager
     async def begun(self) -> AsyncGenerator[None]:
         """Count a post before it is sent, for a process that dies; undo that if it surely failed."""
-        before = self.ledger.times(self.key)
+        before = self.times
         await self.ledger.count(self.key, before + 1)
         try:
             yield

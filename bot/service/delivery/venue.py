@@ -16,8 +16,10 @@ from bot.view.wording import buttons
 from council.brief import Brief, Discussion
 from storage.journal.journal import Telling
 
-REPOST = "repost"
-"""The key of a card that takes the place of a lost one."""
+REPLACED = "card replaced"
+"""The key under which it is remembered that a lost card was replaced."""
+ANSWER = "card again"
+"""The key of what a lost card said, wherever it is posted again."""
 
 CardAction = Literal["stop", "answer", "follow", "transcript", "again", "retry", "helpful", "unhelpful"]
 Action = CardAction | Detail
