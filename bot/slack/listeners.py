@@ -40,7 +40,6 @@ from bot.service.commands import (
 from bot.service.delivery.receipts import unrecorded
 from bot.service.delivery.venue import LABELS, Button, File
 from bot.service.dispatcher import Click, Dispatcher
-from bot.service.requests.configure import configure
 from bot.slack import modals
 from bot.slack import past as slack_past
 from bot.slack.asking import Asking, standing
@@ -167,7 +166,7 @@ class Listeners:
         who = self._asking.source(command["channel_id"], command["user_id"])
         given = parse_options(CONFIG, command["text"])
         is_admin = await self._may(who)
-        shown = await configure(self._dispatcher.channels, given, who, standing(who), is_admin=is_admin)
+        shown = await self._dispatcher.configure(given, who, standing(who), is_admin=is_admin)
         self._reply(respond, Sheet(shown), who)
 
     def _reply(self, respond: AsyncRespond, sheet: Sheet, who: Source) -> None:

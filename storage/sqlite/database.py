@@ -8,6 +8,7 @@ from collections.abc import AsyncGenerator, Callable, Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import partial
 from itertools import groupby
 from pathlib import Path
@@ -17,6 +18,7 @@ import aiosqlite
 import structlog
 from tenacity import Retrying, retry_if_exception, stop_after_delay, wait_random
 
+from council.document.conversation import timestamp
 from storage.atomic import clear_abandoned
 from storage.database import Database, Job, Parameters
 from storage.errors import DamageError, DatabaseError, damaged, explain_sqlite, explain_system
@@ -175,6 +177,7 @@ def _prepare(path: Path, busy_timeout: float, connection: sqlite3.Connection) ->
             connection.execute("PRAGMA journal_mode = WAL")
     connection.executescript(_PRAGMAS)
     connection.create_function("random_name", 0, lambda: secrets.token_hex(16))
+    connection.create_function("database_day", 0, lambda: timestamp(datetime.now(UTC))[:10])
     migrate(connection, path, known_migrations())
 
 
