@@ -6,9 +6,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from bot import cli
 from bot.app import Library, open_library
 from bot.errors import UsageError
 from bot.service.admission.budgets import Budgets, payer
@@ -19,6 +17,7 @@ from storage.journal.journal import NewRun, Reservation
 from storage.scope import Scope
 from tests.storage.journal.test_journal import RUN
 from tests.stores import Home
+from tests.test_program import Program
 
 HERE = Source(platform="slack", workspace="T1", channel="C1", user="U1")
 THERE = Source(platform="discord", workspace="7", channel="42", user="99")
@@ -107,24 +106,24 @@ async def test_what_names_no_budget_is_refused(
     assert str(caught.value) == said
 
 
-def test_the_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_commands(tmp_path: Path) -> None:
     """They say what counts by now, in words and as JSON."""
-    monkeypatch.chdir(tmp_path)
-    run = CliRunner().invoke
-    today = f"{datetime.now(UTC):%Y-%m-%d}"
-    said = run(cli.app, ["budget", "set", "user_day", "slack:T1/U1", "1.5"]).stdout
-    assert said == (
-        f"user_day of slack:T1/U1, {today} (UTC): $1.50 spent, nothing reserved; no limit is set.\n"
+    council = Program(tmp_path)
+    told = await council("budget", "set", "user_month", "slack:T1/U1", "1.5")
+    month = f"{datetime.now(UTC):%Y-%m}"
+    assert told.out == (
+        f"user_month of slack:T1/U1, {month} (UTC): $1.50 spent, nothing reserved; no limit is set.\n"
     )
-    shown = run(cli.app, ["budget", "show", "user_day", "slack:T1/U1", "--json"]).stdout
-    assert json.loads(shown) == {
-        "key": "user_day",
+    shown = await council("budget", "show", "user_month", "slack:T1/U1", "--json")
+    assert json.loads(shown.out) == {
+        "key": "user_month",
         "id": "slack:T1/U1",
-        "period": today,
+        "period": month,
         "spent": 1.5,
         "reserved": 0.0,
         "limit": None,
     }
-    said = run(cli.app, ["budget", "reset", "user_day", "slack:T1/U1"]).stdout
-    assert ": nothing spent, nothing reserved; no limit is set.\n" in said
-    assert run(cli.app, ["budget", "show", "user", "slack:T1/U1"]).exit_code == cli.MISUSED
+    told = await council("budget", "reset", "user_month", "slack:T1/U1")
+    assert told.out.endswith(": nothing spent, nothing reserved; no limit is set.\n")
+    refused = await council("budget", "show", "user", "slack:T1/U1")
+    assert (refused.code, refused.err) == (2, f"user isn't a budget. Choose one of {', '.join(KEYS)}.\n")
