@@ -102,6 +102,7 @@ class Presenter:
         self._is_complete = False
         self._fits = True
         self._is_stalled = False
+        self._is_forgotten = False
         self._lost: VenueError | None = None
         self._refused: VenueError | None = None
 
@@ -468,8 +469,8 @@ class Presenter:
         self._posted.add(message.key)
 
     async def _once(self, key: str, content: str, post: Callable[[Receipt], Awaitable[object]]) -> None:
-        """Post something unless it is on record."""
-        if self._posts.has(key, content):
+        """Post something unless it is on record, or the run no longer is."""
+        if self._is_forgotten or self._posts.has(key, content):
             return
 
         async def keep(message: str) -> None:
@@ -481,7 +482,10 @@ class Presenter:
         try:
             await self._posts.record(key, content, message)
         except StorageError:  # it is posted; only a restart at this moment could post it again
-            log.exception("post_not_recorded", key=key)
+            if await self._is_wanted():
+                log.exception("post_not_recorded", key=key)
+            else:
+                self._is_forgotten = True
 
 
 def page_of(conversation: Conversation) -> File:

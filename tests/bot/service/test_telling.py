@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from structlog.testing import capture_logs
 
 from bot.errors import Gone, Malformed, NotAllowed, Revoked, Unreachable, VenueError
 from bot.render.markdown import render
@@ -254,6 +255,24 @@ async def test_a_forgotten_run_is_told_nowhere(tmp_path: Path) -> None:
         council.release(CHAIR)
         await place.dispatcher.tasks.settled()
     assert (venue.reposts, venue.directs, venue.mentions) == ([], [], [])
+
+
+async def test_forgetting_amid_a_thread_ends_it_without_an_error(tmp_path: Path) -> None:
+    """What isn't posted yet stays unposted, and nothing is logged as if the database had failed."""
+
+    class Forgetful(RecordingVenue):
+        async def post(self, part: Part, key: str, sent: Sent, urgency: Urgency = Urgency.THREAD) -> str:
+            if len(self.posted) == 1:
+                forgetting = place.library.forgetting
+                await forgetting.forget(await forgetting.user("slack", "U1"), by="U1")
+            return await super().post(part, key, sent, urgency)
+
+    venue = Forgetful()
+    async with office(tmp_path, ScriptedCouncil()) as place:
+        with capture_logs() as logs:
+            await place.see(venue)
+    assert [entry for entry in logs if entry["log_level"] in ("error", "critical")] == []
+    assert len(venue.posted) == 2
 
 
 async def test_a_malformed_card_becomes_a_plain_one(tmp_path: Path) -> None:
