@@ -15,8 +15,8 @@ from bot.service.options import RunOptions
 from bot.service.requests.configure import configure
 from bot.view.message import Line, Message, Pairs
 from council.document.conversation import Source
-from storage.errors import Used
 from storage.database import Database
+from storage.errors import Used
 from storage.scope import Scope
 from tests.council.scripted import profile
 from tests.library import open_library
